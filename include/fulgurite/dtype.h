@@ -1,0 +1,67 @@
+/* dtype.h - number formats of tensors, arrays and files.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_DTYPE_H
+#define FULGURITE_DTYPE_H
+
+#include <fulgurite/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define FG_MAX_RANK 8
+
+/* Number formats, named as StableHLO and safetensors name them. Values are stable. */
+typedef enum fg_dtype {
+    FG_DTYPE_NONE = 0,
+    FG_BOOL = 1, /* one byte, 0 or 1 */
+    FG_U8 = 2,
+    FG_S8 = 3,
+    FG_U16 = 4,
+    FG_S16 = 5,
+    FG_U32 = 6,
+    FG_S32 = 7,
+    FG_U64 = 8,
+    FG_S64 = 9,
+    FG_BF16 = 10, /* bfloat16: the upper half of an f32 */
+    FG_F16 = 11,  /* IEEE 754 binary16 */
+    FG_F32 = 12,
+    FG_F64 = 13
+} fg_dtype;
+
+/* "f32", "bf16", "s32", "bool" ...; "none" for other values. Thread-safe. */
+FG_API const char *fg_dtype_name(fg_dtype dtype);
+
+/* Bytes of one element; 0 for FG_DTYPE_NONE and other values. Thread-safe. */
+FG_API size_t fg_dtype_size(fg_dtype dtype);
+
+/* True for bf16, f16, f32, f64. Thread-safe. */
+FG_API bool fg_dtype_is_float(fg_dtype dtype);
+
+/* A dtype and a shape. rank 0 is a scalar; dimensions past `rank` are 0. */
+typedef struct fg_type {
+    fg_dtype dtype;
+    int rank;
+    int64_t dim[FG_MAX_RANK];
+} fg_type;
+
+/* A shape as the last argument of a call: FG_DIMS(3, 4) gives a rank and an array. A scalar is
+ * written FG_SCALAR. */
+#define FG_DIMS(...)                                                                               \
+    ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
+#define FG_SCALAR 0, NULL
+
+/* Number of elements: the product of the dimensions, 1 for a scalar. Thread-safe. */
+FG_API int64_t fg_type_count(const fg_type *type);
+
+/* Bytes of a dense array of this type. Thread-safe. */
+FG_API size_t fg_type_bytes(const fg_type *type);
+
+/* Writes "f32[3,4]" to out (at most size bytes, always terminated) and returns out. Thread-safe. */
+FG_API char *fg_type_format(const fg_type *type, char *out, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

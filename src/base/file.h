@@ -1,0 +1,41 @@
+/* file.h - whole files, memory-mapped files, folders, and writing that survives a crash.
+ * Errors name the path and carry the operating system's text.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_BASE_FILE_H
+#define FGI_BASE_FILE_H
+
+#include <fulgurite/base.h>
+
+/* A read-only mapping. Zero-initialised it is empty and may be unmapped. */
+typedef struct fgi_mapping {
+    const unsigned char *data; /* NULL for an empty file */
+    size_t size;
+} fgi_mapping;
+
+fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err);
+void fgi_file_unmap(fgi_mapping *mapping);
+
+/* The whole file as a NUL-terminated block (fgi_free), refused over limit_bytes. */
+fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, size_t *out_size,
+                        fg_error *err);
+
+/* Replaces `path` atomically: writes path.tmp.PID, fsyncs it, renames it, fsyncs the folder. The
+ * old file stays whole whatever happens. */
+fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err);
+
+/* write(2) until all is written, EINTR and short writes included. `path` is for the message. */
+fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size, fg_error *err);
+
+/* fsync of a folder, which makes renames in it durable. */
+fg_status fgi_folder_sync(const char *path, fg_error *err);
+/* mkdir -p. */
+fg_status fgi_folder_make(const char *path, fg_error *err);
+/* rm -r of a folder of files and folders; a missing one is no error. Never follows links. */
+fg_status fgi_folder_remove(const char *path, fg_error *err);
+
+bool fgi_file_exists(const char *path);
+/* "folder/name" as a fresh string (fgi_free), NULL when out of memory. */
+char *fgi_path_join(const char *folder, const char *name);
+
+#endif
