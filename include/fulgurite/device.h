@@ -1,0 +1,130 @@
+/* device.h - PJRT plugins, the devices behind them, and arrays that live on devices.
+ *
+ * A client is one loaded plugin and its devices. Arrays hold numbers on those devices; operations
+ * on them are traced (trace.h) and compiled, never done one by one.
+ * Source: OpenXLA, "PJRT C API" (pjrt_c_api.h).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_DEVICE_H
+#define FULGURITE_DEVICE_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/dtype.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A plugin and its devices. Thread-safe. */
+typedef struct fg_client fg_client;
+
+/* A dense array on the client's devices. Reference counted; thread-safe. */
+typedef struct fg_array fg_array;
+
+typedef struct fg_client_options {
+    const char *accelerator; /* "auto", "cpu", "cuda" or "tpu"                           ["auto"] */
+    const char *plugin_path; /* a PJRT plugin's .so, used instead of searching              [NULL] */
+    int cpu_devices;         /* virtual devices that the CPU plugin makes                      [1] */
+    bool show_plugin_log;    /* let the plugin's own log lines reach standard error        [false] */
+    const char *cache_dir;   /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
+                                ~/.cache, then /fulgurite]                                         */
+    uint64_t reserved[4];
+} fg_client_options;
+
+/* Finds a plugin, loads it, checks its version and makes its client.
+ *
+ * Search order: options->plugin_path; the environment's FULGURITE_PLUGIN; what `fulgurite setup`
+ * installed in the user's data folder ($FULGURITE_HOME, else $XDG_DATA_HOME/fulgurite, else
+ * ~/.local/share/fulgurite); the active Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, then the
+ * python3 on PATH), in its packages libtpu, jax_plugins and xla_plugins. "auto" takes a TPU, then
+ * CUDA, then the CPU; a named accelerator never falls back to another.
+ *
+ * options may be NULL. Errors: FG_EINVAL (unknown accelerator), FG_ENOTFOUND (no plugin; the
+ * message lists where it looked and what to type), FG_EPLUGIN (missing, truncated, built for
+ * another architecture, not a PJRT plugin, too old, or its initialisation failed). */
+FG_API FG_MUST_USE fg_status fg_client_open(const fg_client_options *options, fg_client **out,
+                                            fg_error *err);
+
+/* Frees the client. Arrays, traces and programs made with it must be gone. NULL is allowed. */
+FG_API void fg_client_close(fg_client *client);
+
+/* Facts about the loaded plugin; strings are borrowed and live as long as the client. */
+typedef struct fg_client_info {
+    const char *platform;         /* "cpu", "cuda", "tpu" */
+    const char *platform_version; /* the plugin's own text */
+    const char *plugin_path;      /* the .so */
+    int api_major, api_minor;     /* PJRT C API */
+    int device_count;             /* devices this process can use */
+    int process_index;            /* this host's number among several, 0 for one */
+} fg_client_info;
+FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
+
+/* Facts about a device; strings live as long as the client. */
+typedef struct fg_device_info {
+    int64_t id;              /* the plugin's global id */
+    const char *kind;        /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
+    const char *description; /* the plugin's longer text */
+    int64_t memory_used_bytes;  /* -1 where the plugin does not say */
+    int64_t memory_peak_bytes;  /* likewise */
+    int64_t memory_limit_bytes; /* likewise */
+} fg_device_info;
+
+/* index counts the client's devices from 0. Errors: FG_EINVAL (no such index). A plugin without
+ * memory statistics is no error: the figures are -1. */
+FG_API FG_MUST_USE fg_status fg_device_get_info(const fg_client *client, int index,
+                                                fg_device_info *out, fg_error *err);
+
+/* Where a plugin may be and whether it is there: what `fulgurite devices` prints. */
+typedef struct fg_plugin_candidate {
+    char accelerator[8]; /* "cpu", "cuda", "tpu" */
+    char source[48];     /* "option", "FULGURITE_PLUGIN", "fulgurite setup", "python: ..." */
+    char path[1024];
+    bool exists;
+} fg_plugin_candidate;
+
+/* Fills out[0..capacity) in search order for one accelerator ("cpu", "cuda", "tpu") and sets
+ * *out_count to the number of places, which may exceed capacity. options may be NULL. Loads
+ * nothing. Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
+                                              const fg_client_options *options,
+                                              fg_plugin_candidate *out, size_t capacity,
+                                              size_t *out_count, fg_error *err);
+
+/* Uploads a dense row-major array: data holds fg_type_bytes(type) bytes and may be reused when the
+ * call returns. The array is whole on every device. *out has one reference.
+ * Errors: FG_EINVAL, FG_ENOMEM, FG_EDEVMEM, FG_EDEVICE. */
+FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *type,
+                                             const void *data, fg_array **out, fg_error *err);
+
+/* Waits for the array and copies it to the host, row-major: out_data has room for size_bytes,
+ * which must equal fg_type_bytes. This is a host read: it is counted by the client with its call
+ * site. Errors: FG_EINVAL, FG_EDEVICE (also a failure of the program that makes the array). */
+FG_API FG_MUST_USE fg_status fg_array_read(const fg_array *array, void *out_data,
+                                           size_t size_bytes, fg_error *err);
+
+/* Waits until the array is computed. Errors: FG_EDEVICE. */
+FG_API FG_MUST_USE fg_status fg_array_wait(const fg_array *array, fg_error *err);
+
+/* Borrowed; lives as long as the array. */
+FG_API const fg_type *fg_array_type(const fg_array *array);
+FG_API fg_client *fg_array_client(const fg_array *array);
+
+/* One reference more, returned for convenience; one less (NULL is allowed). */
+FG_API fg_array *fg_array_retain(fg_array *array);
+FG_API void fg_array_release(fg_array *array);
+
+/* Counters since the client was opened. */
+typedef struct fg_client_stats {
+    int64_t compiles;          /* programs the plugin compiled */
+    int64_t compile_cache_hits; /* programs loaded from disk instead */
+    double compile_s;          /* wall time in compilation and loading */
+    int64_t executions;
+    int64_t host_reads;        /* blocking copies from a device */
+    int64_t uploaded_bytes;
+} fg_client_stats;
+FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

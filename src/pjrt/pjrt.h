@@ -1,0 +1,108 @@
+/* pjrt.h - what the rest of the library sees of a PJRT plugin: clients, arrays, executables and
+ * events. Only this folder includes pjrt_c_api.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PJRT_PJRT_H
+#define FGI_PJRT_PJRT_H
+
+#include <fulgurite/device.h>
+
+/* ---- events: something a device will finish -------------------------------------------------- */
+
+/* Owned by whoever received it; destroy it also when it has not happened yet. Thread-safe. */
+typedef struct fgi_event fgi_event;
+
+/* Waits; FG_OK or what went wrong. */
+fg_status fgi_event_wait(fgi_event *event, fg_error *err);
+bool fgi_event_is_ready(fgi_event *event);
+/* Calls done(self, status, message) once, from any thread, when the event has happened (at once
+ * when it already has). `self` must live until then. */
+typedef void fgi_event_fn(void *self, fg_status status, const char *message);
+fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
+void fgi_event_destroy(fgi_event *event);
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* A flag of the plugin's compiler, for one program: a DebugOptions field or a plugin's own. */
+typedef struct fgi_flag {
+    const char *name;
+    const char *value; /* "True" and "False" for booleans, enum names, numbers */
+} fgi_flag;
+
+typedef struct fgi_compile_options {
+    int device_count;         /* partitions of the SPMD program: devices 0..n-1 of the list  [1] */
+    const int *device_index;  /* which of the client's devices, NULL: the first device_count     */
+    const fgi_flag *flags;
+    size_t flag_count;
+    const fg_type *out_types; /* global types of the outputs, in order */
+    size_t out_count;
+} fgi_compile_options;
+
+/* A compiled program, ready to run on its devices. Thread-safe. */
+typedef struct fgi_executable fgi_executable;
+
+/* Compiles StableHLO text. Looks in the client's disk cache first, keyed by the text given as
+ * `key_text` (the program without source locations; NULL: `text`), the options, the plugin file,
+ * its version and its devices; writes what it compiled there. A damaged cache entry is compiled
+ * anew, silently. Errors: FG_ECOMPILE with the compiler's text, FG_EDEVMEM, FG_ENOMEM. */
+fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, const char *key_text,
+                      size_t key_size, const fgi_compile_options *options, fgi_executable **out,
+                      fg_error *err);
+void fgi_executable_destroy(fgi_executable *executable);
+
+/* Serialised form of a compiled program (fgi_free), and back. */
+fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_data,
+                                   size_t *out_size, fg_error *err);
+fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
+                              const fgi_compile_options *options, fgi_executable **out,
+                              fg_error *err);
+
+/* What the compiler says a program needs and costs; -1 where it does not say. Per device. */
+typedef struct fgi_program_cost {
+    int64_t argument_bytes, output_bytes, alias_bytes, temp_bytes, code_bytes, peak_bytes;
+    double flops, bytes_accessed;
+} fgi_program_cost;
+fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
+                              fg_error *err);
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Launches a program and returns before it has finished. args: one array an argument. Arguments
+ * that the program text donates (tf.aliasing_output) are consumed on success and on failure: the
+ * arrays stay valid handles whose use is an error. outs receives out_count new arrays, one
+ * reference each, all NULL on failure. out_done (may be NULL) receives an event for the end of the
+ * program on all devices. Types of args are checked by the caller. */
+fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t arg_count,
+                      fg_array **outs, fgi_event **out_done, fg_error *err);
+
+/* ---- moving data ----------------------------------------------------------------------------- */
+
+typedef enum fgi_upload_mode {
+    FGI_UPLOAD_COPY,  /* `data` may be reused when the call returns */
+    FGI_UPLOAD_ASYNC  /* `data` must stay unchanged until *out_host_done; used in place where the
+                         plugin can (64-byte aligned memory on the CPU), and then until the array is
+                         released and every program that reads it has ended */
+} fgi_upload_mode;
+
+/* Uploads the whole array to every device of the client (copy on each). out_host_done is NULL for
+ * FGI_UPLOAD_COPY. */
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *data,
+                           fgi_upload_mode mode, fg_array **out, fgi_event **out_host_done,
+                           fg_error *err);
+
+/* Starts copying the array to `out_data` (row-major) and returns an event for its end; does not
+ * count as a blocking read. */
+fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_bytes,
+                             fgi_event **out_done, fg_error *err);
+
+/* An event for the array being computed. */
+fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err);
+/* True when the array's memory was given to a program's output. */
+bool fgi_array_is_donated(const fg_array *array);
+
+/* ---- client ---------------------------------------------------------------------------------- */
+
+typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;
+fgi_platform fgi_client_platform(const fg_client *client);
+
+#endif
