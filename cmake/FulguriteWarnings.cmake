@@ -1,0 +1,7 @@
+# The warning set of this project, as errors.
+function(fg_warnings target)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
+        -Werror -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+        -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wdouble-promotion
+        -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter>)
+endfunction()

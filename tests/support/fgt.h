@@ -1,0 +1,37 @@
+/* fgt.h - what every test includes: cmocka in its required order, and small helpers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGT_H
+#define FGT_H
+
+/* clang-format off */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+/* clang-format on */
+#include <fulgurite/base.h>
+
+/* Fails the test with the error's text unless the call gives FG_OK. */
+#define fgt_ok(call)                                                                               \
+    do {                                                                                           \
+        const fg_status fgt_status_ = (call);                                                      \
+        if (fgt_status_ != FG_OK)                                                                  \
+            fail_msg("%s: %s", fg_status_name(fgt_status_), err.message);                          \
+    } while (0)
+
+/* A fresh empty folder that is removed when the program ends; static storage, valid until then. */
+const char *fgt_temp_folder(void);
+/* "folder/name" in one of eight rotating static buffers. */
+const char *fgt_path(const char *folder, const char *name);
+/* Writes a whole file or fails the test. */
+void fgt_write(const char *path, const void *data, size_t size);
+/* |a - b| <= absolute + relative * |b|, or fails the test naming `what`. */
+void fgt_close(const char *what, double a, double b, double absolute, double relative);
+
+#define FGT_MAIN(tests)                                                                            \
+    int main(void) { return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1; }
+
+#endif
