@@ -52,10 +52,11 @@ typedef struct fg_type {
     ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 #define FG_SCALAR 0, NULL
 
-/* Number of elements: the product of the dimensions, 1 for a scalar. Thread-safe. */
+/* Number of elements: the product of the dimensions, 1 for a scalar; INT64_MAX where it is more
+ * than that, 0 where a dimension is negative. Thread-safe. */
 FG_API int64_t fg_type_count(const fg_type *type);
 
-/* Bytes of a dense array of this type. Thread-safe. */
+/* Bytes of a dense array of this type; SIZE_MAX where it is more than that. Thread-safe. */
 FG_API size_t fg_type_bytes(const fg_type *type);
 
 /* Writes "f32[3,4]" to out (at most size bytes, always terminated) and returns out. Thread-safe. */

@@ -28,6 +28,9 @@ void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size)
 void fgi_alloc_fail_after(long n);
 /* True when that failure has happened. */
 bool fgi_alloc_has_failed(void);
+/* Counts one allocation and says whether it is the one to fail: for resources that are got from
+ * elsewhere than this file (threads, other libraries) and shall fail like an allocation. */
+bool fgi_alloc_fault(void);
 /* Blocks allocated and not yet freed. */
 long fgi_alloc_live(void);
 

@@ -27,7 +27,7 @@ void fgi_buf_put_int(fgi_buf *buf, int64_t value);
 /* FG_OK or FG_ENOMEM. */
 fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err);
 /* The text, owned by the caller from now on (fgi_free); the buffer is empty afterwards. NULL when
- * the buffer has failed; "" as a fresh block when it is empty. */
+ * the buffer has failed, which it then still says; "" as a fresh block when it is empty. */
 char *fgi_buf_take(fgi_buf *buf);
 
 #endif

@@ -19,6 +19,10 @@ fg_status fgi_fail_at(fg_error *err, fg_status status, const char *file, int lin
 /* Puts "text: " before the message that err holds already. Returns err's status. */
 fg_status fgi_context(fg_error *err, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
 
+/* Every new error passes through here, filled in: the place for a breakpoint. Raises SIGTRAP where
+ * FG_TRAP=1 is in the environment. Not called by others. */
+void fgi_failed(const fg_error *err);
+
 /* Out of memory, the one error with nothing else to say. */
 fg_status fgi_no_memory(fg_error *err);
 

@@ -14,7 +14,8 @@ typedef struct fgi_str {
 
 /* Whole-string conversions: false when there is anything else in the text, or out of range. */
 bool fgi_parse_i64(fgi_str text, int64_t *out);
-bool fgi_parse_f64(fgi_str text, double *out); /* decimal, exponent, inf and nan; "C" locale */
+/* Decimal, exponent, inf and nan; a number too small becomes 0; at most 511 bytes of text. */
+bool fgi_parse_f64(fgi_str text, double *out);
 
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);
@@ -24,7 +25,7 @@ fgi_str fgi_str_trim(fgi_str text);
 /* Number of single-character edits from a to b (insert, delete, replace, swap of neighbours). */
 size_t fgi_edit_distance(const char *a, const char *b);
 /* The candidate nearest to `word`, or NULL when none is within a third of its length (at least 2
- * edits). `candidates` is `count` strings. */
+ * edits, but never the whole of the word). `candidates` is `count` strings. */
 const char *fgi_nearest(const char *word, const char *const *candidates, size_t count);
 
 #endif

@@ -10,11 +10,13 @@
 
 typedef pthread_t fgi_thread;
 
-/* Starts `run(self)` with all signals blocked, so that signals reach the program's own threads. */
+/* Starts `run(self)` with signals blocked, so that they reach the program's own threads; those that
+ * a fault of the thread itself raises (SIGSEGV and the like) are not. */
 fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err);
 void fgi_thread_join(fgi_thread thread);
 
-/* Mutexes and conditions are pthread's, made with these so that failure is an error. */
+/* Mutexes and conditions are pthread's, made with these so that failure is an error. The timed wait
+ * of a condition takes times of CLOCK_MONOTONIC. */
 fg_status fgi_mutex_init(pthread_mutex_t *mutex, fg_error *err);
 fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err);
 

@@ -1,0 +1,122 @@
+/* alloc.c - counts the blocks that the library holds and fails one of them where a test asks for
+ * it. The counters are process-wide C11 atomics; the blocks are libc's, owned by the caller.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64, FIRST_CAPACITY = 8 };
+
+static atomic_long live_blocks;
+static atomic_long fault_countdown = -1; /* allocations until the failing one; negative: off */
+static atomic_bool fault_happened;
+
+bool fgi_alloc_fault(void)
+{
+    long left = atomic_load_explicit(&fault_countdown, memory_order_relaxed);
+    while (left >= 0) {
+        /* at 0 the countdown becomes -1, so exactly one thread sees the fault */
+        if (atomic_compare_exchange_weak(&fault_countdown, &left, left - 1)) {
+            if (left == 0)
+                atomic_store(&fault_happened, true);
+            return left == 0;
+        }
+    }
+    return false;
+}
+
+void fgi_alloc_fail_after(long n)
+{
+    atomic_store(&fault_happened, false);
+    atomic_store(&fault_countdown, n < 0 ? -1 : n);
+}
+
+bool fgi_alloc_has_failed(void)
+{
+    return atomic_load(&fault_happened);
+}
+
+long fgi_alloc_live(void)
+{
+    return atomic_load(&live_blocks);
+}
+
+static void *counted(void *block)
+{
+    if (block != NULL)
+        atomic_fetch_add_explicit(&live_blocks, 1, memory_order_relaxed);
+    return block;
+}
+
+/* malloc(0) may give NULL, which here means out of memory. */
+static size_t at_least_one(size_t size)
+{
+    return size == 0 ? 1 : size;
+}
+
+void *fgi_alloc(size_t size)
+{
+    return fgi_alloc_fault() ? NULL : counted(malloc(at_least_one(size)));
+}
+
+void *fgi_calloc(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || fgi_alloc_fault())
+        return NULL;
+    return counted(calloc(1, at_least_one(bytes)));
+}
+
+void *fgi_realloc(void *block, size_t size)
+{
+    if (block == NULL)
+        return fgi_alloc(size);
+    return fgi_alloc_fault() ? NULL : realloc(block, at_least_one(size));
+}
+
+char *fgi_strdup(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = fgi_alloc(size);
+    return copy == NULL ? NULL : memcpy(copy, text, size);
+}
+
+void fgi_free(void *block)
+{
+    if (block == NULL)
+        return;
+    atomic_fetch_sub_explicit(&live_blocks, 1, memory_order_relaxed);
+    free(block);
+}
+
+void *fgi_alloc_aligned(size_t size)
+{
+    if (size > SIZE_MAX - ALIGNMENT || fgi_alloc_fault())
+        return NULL;
+    const size_t rounded = (at_least_one(size) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return counted(aligned_alloc(ALIGNMENT, rounded));
+}
+
+void fgi_free_aligned(void *block)
+{
+    fgi_free(block);
+}
+
+void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size)
+{
+    if (count < *capacity)
+        return array;
+    size_t wanted = FIRST_CAPACITY, bytes;
+    if (*capacity != 0 && __builtin_mul_overflow(*capacity, (size_t)2, &wanted))
+        return NULL;
+    if (__builtin_mul_overflow(wanted, element_size, &bytes))
+        return NULL;
+    void *moved = fgi_realloc(array, bytes);
+    if (moved != NULL)
+        *capacity = wanted;
+    return moved;
+}

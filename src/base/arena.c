@@ -1,0 +1,118 @@
+/* arena.c - a list of blocks, each twice as large as the one before up to a limit, cut from the
+ * front. The arena owns its blocks; what is cut from them is borrowed until reset or fini.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include "base/alloc.h"
+
+enum { ALIGNMENT = 16, FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
+
+struct fgi_arena_block {
+    fgi_arena_block *older;
+    size_t size; /* of `data` */
+    _Alignas(ALIGNMENT) char data[];
+};
+
+void fgi_arena_init(fgi_arena *arena)
+{
+    *arena = (fgi_arena){0};
+}
+
+static void free_blocks(fgi_arena_block *block)
+{
+    while (block != NULL) {
+        fgi_arena_block *older = block->older;
+        fgi_free(block);
+        block = older;
+    }
+}
+
+void fgi_arena_fini(fgi_arena *arena)
+{
+    free_blocks(arena->blocks);
+    *arena = (fgi_arena){0};
+}
+
+void fgi_arena_reset(fgi_arena *arena)
+{
+    fgi_arena_block **largest = &arena->blocks;
+    for (fgi_arena_block **at = &arena->blocks; *at != NULL; at = &(*at)->older)
+        if ((*at)->size > (*largest)->size)
+            largest = at;
+    fgi_arena_block *kept = *largest;
+    if (kept == NULL)
+        return;
+    *largest = kept->older;
+    free_blocks(arena->blocks);
+    kept->older = NULL;
+    *arena = (fgi_arena){.blocks = kept, .next = kept->data, .end = kept->data + kept->size};
+}
+
+/* A block with room for `size` bytes in front of the others. */
+static bool add_block(fgi_arena *arena, size_t size)
+{
+    size_t wanted = FIRST_BLOCK;
+    if (arena->blocks != NULL)
+        wanted = arena->blocks->size * 2 < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
+    if (wanted < size)
+        wanted = size;
+    if (wanted > SIZE_MAX - sizeof(fgi_arena_block))
+        return false;
+    fgi_arena_block *block = fgi_alloc(sizeof(*block) + wanted);
+    if (block == NULL)
+        return false;
+    *block = (fgi_arena_block){.older = arena->blocks, .size = wanted};
+    *arena = (fgi_arena){.blocks = block, .next = block->data, .end = block->data + wanted};
+    return true;
+}
+
+/* Room for `size` bytes, not cleared. */
+static void *cut(fgi_arena *arena, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    const size_t rounded = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    if (arena->next == NULL || rounded > (size_t)(arena->end - arena->next))
+        if (!add_block(arena, rounded))
+            return NULL;
+    void *room = arena->next;
+    arena->next += rounded;
+    return room;
+}
+
+void *fgi_arena_alloc(fgi_arena *arena, size_t size)
+{
+    void *room = cut(arena, size);
+    return room == NULL ? NULL : memset(room, 0, size);
+}
+
+void *fgi_arena_copy(fgi_arena *arena, const void *data, size_t size)
+{
+    void *room = cut(arena, size);
+    if (room != NULL && size != 0)
+        memcpy(room, data, size);
+    return room;
+}
+
+char *fgi_arena_strdup(fgi_arena *arena, const char *text)
+{
+    return fgi_arena_copy(arena, text, strlen(text) + 1);
+}
+
+char *fgi_arena_printf(fgi_arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = length < 0 ? NULL : cut(arena, (size_t)length + 1);
+    if (text == NULL)
+        return NULL;
+    va_start(args, format);
+    (void)vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    return text;
+}

@@ -1,0 +1,121 @@
+/* buf.c - the growing buffer behind every text that the library makes. It owns its memory until
+ * fgi_buf_take hands it over; a failure is kept until fgi_buf_clear or fgi_buf_fini.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+static const size_t limit_bytes = (size_t)1 << 30;
+
+void fgi_buf_fini(fgi_buf *buf)
+{
+    fgi_free(buf->data);
+    *buf = (fgi_buf){0};
+}
+
+void fgi_buf_clear(fgi_buf *buf)
+{
+    buf->size = 0;
+    buf->failed = false;
+    if (buf->data != NULL)
+        buf->data[0] = '\0';
+}
+
+/* Room for `more` bytes and the NUL behind them. */
+static bool reserve(fgi_buf *buf, size_t more)
+{
+    if (buf->failed)
+        return false;
+    if (buf->size + 1 <= buf->capacity && more <= buf->capacity - buf->size - 1)
+        return true;
+    buf->failed = true;
+    if (more > limit_bytes - buf->size)
+        return false;
+    size_t capacity = buf->capacity < 64 ? 64 : buf->capacity * 2;
+    if (capacity < buf->size + more + 1)
+        capacity = buf->size + more + 1;
+    char *data = fgi_realloc(buf->data, capacity);
+    if (data == NULL)
+        return false;
+    buf->data = data;
+    buf->capacity = capacity;
+    buf->failed = false;
+    return true;
+}
+
+void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size)
+{
+    if (!reserve(buf, size))
+        return;
+    if (size != 0)
+        memcpy(buf->data + buf->size, bytes, size);
+    buf->size += size;
+    buf->data[buf->size] = '\0';
+}
+
+void fgi_buf_puts(fgi_buf *buf, const char *text)
+{
+    fgi_buf_add(buf, text, strlen(text));
+}
+
+void fgi_buf_putc(fgi_buf *buf, char c)
+{
+    fgi_buf_add(buf, &c, 1);
+}
+
+void fgi_buf_printf(fgi_buf *buf, const char *format, ...)
+{
+    if (!reserve(buf, 0))
+        return;
+    const size_t room = buf->capacity - buf->size;
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(buf->data + buf->size, room, format, args);
+    va_end(args);
+    if (length >= 0 && (size_t)length < room) {
+        buf->size += (size_t)length;
+        return;
+    }
+    buf->data[buf->size] = '\0'; /* whatever becomes of the second try */
+    if (length < 0) {
+        buf->failed = true;
+    } else if (reserve(buf, (size_t)length)) {
+        va_start(args, format);
+        (void)vsnprintf(buf->data + buf->size, (size_t)length + 1, format, args);
+        va_end(args);
+        buf->size += (size_t)length;
+    }
+}
+
+void fgi_buf_put_int(fgi_buf *buf, int64_t value)
+{
+    char digits[20]; /* 19 digits and a sign */
+    char *at = digits + sizeof(digits);
+    uint64_t left = value < 0 ? -(uint64_t)value : (uint64_t)value;
+    do {
+        *--at = (char)('0' + left % 10);
+        left /= 10;
+    } while (left != 0);
+    if (value < 0)
+        *--at = '-';
+    fgi_buf_add(buf, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+fg_status fgi_buf_status(const fgi_buf *buf, fg_error *err)
+{
+    return buf->failed ? fgi_no_memory(err) : FG_OK;
+}
+
+char *fgi_buf_take(fgi_buf *buf)
+{
+    if (!reserve(buf, 0))
+        return NULL;
+    char *data = buf->data;
+    data[buf->size] = '\0';
+    *buf = (fgi_buf){0};
+    return data;
+}

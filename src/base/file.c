@@ -1,0 +1,304 @@
+/* file.c - files for the rest of the library. Descriptors live inside one call each; blocks and
+ * mappings that are handed out belong to the caller.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* An error out of errno: "cannot open 'path': No such file or directory". */
+static fg_status fail_errno(fg_error *err, const char *what, const char *path)
+{
+    const int number = errno;
+    char text[128];
+    fg_status status = FG_EIO;
+    if (number == ENOENT || number == ENOTDIR)
+        status = FG_ENOTFOUND;
+    else if (number == ENOMEM)
+        status = FG_ENOMEM;
+    return fgi_fail(err, status, "cannot %s '%s': %s", what, path,
+                    strerror_r(number, text, sizeof(text)));
+}
+
+/* Opens a file to read and gives its size (0 for what has none, such as a pipe). */
+static fg_status open_to_read(const char *path, int *out_fd, struct stat *info, fg_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    fg_status status = FG_OK;
+    if (fstat(fd, info) != 0)
+        status = fail_errno(err, "look at", path);
+    else if (S_ISDIR(info->st_mode))
+        status = fgi_fail(err, FG_EIO, "cannot read '%s': it is a folder", path);
+    if (status == FG_OK)
+        *out_fd = fd;
+    else
+        (void)close(fd);
+    return status;
+}
+
+fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
+{
+    *out = (fgi_mapping){0};
+    int fd;
+    struct stat info;
+    FGI_TRY(open_to_read(path, &fd, &info, err));
+    fg_status status = FG_OK;
+    if (!S_ISREG(info.st_mode)) {
+        status = fgi_fail(err, FG_EIO, "cannot map '%s': not a regular file", path);
+    } else if (info.st_size > 0) {
+        void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED)
+            status = fail_errno(err, "map", path);
+        else
+            *out = (fgi_mapping){.data = data, .size = (size_t)info.st_size};
+    }
+    (void)close(fd);
+    return status;
+}
+
+void fgi_file_unmap(fgi_mapping *mapping)
+{
+    if (mapping->data != NULL)
+        (void)munmap((void *)(uintptr_t)mapping->data, mapping->size);
+    *mapping = (fgi_mapping){0};
+}
+
+/* Fills at most `size` bytes; fewer at the end of the file. */
+static fg_status read_some(int fd, const char *path, char *data, size_t size, size_t *out_size,
+                           fg_error *err)
+{
+    *out_size = 0;
+    while (*out_size < size) {
+        const ssize_t got = read(fd, data + *out_size, size - *out_size);
+        if (got == 0)
+            break;
+        if (got > 0)
+            *out_size += (size_t)got;
+        else if (errno != EINTR)
+            return fail_errno(err, "read", path);
+    }
+    return FG_OK;
+}
+
+/* Reads to the end in pieces, so that a file that grows, or has no size, comes whole too. */
+static fg_status read_to_end(int fd, const char *path, size_t expected, size_t limit_bytes,
+                             char **data, size_t *size, fg_error *err)
+{
+    size_t capacity = 0, got;
+    do {
+        capacity = capacity == 0 ? expected + 1 : capacity * 2;
+        if (capacity > limit_bytes + 1)
+            capacity = limit_bytes + 1; /* one more than allowed tells that there is more */
+        char *larger = fgi_realloc(*data, capacity + 1);
+        if (larger == NULL)
+            return fgi_no_memory(err);
+        *data = larger;
+        FGI_TRY(read_some(fd, path, *data + *size, capacity - *size, &got, err));
+        *size += got;
+        if (*size > limit_bytes)
+            return fgi_fail(err, FG_EFORMAT, "'%s' is larger than the %zu bytes allowed here", path,
+                            limit_bytes);
+    } while (*size == capacity);
+    (*data)[*size] = '\0';
+    return FG_OK;
+}
+
+fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, size_t *out_size,
+                        fg_error *err)
+{
+    *out_data = NULL;
+    *out_size = 0;
+    if (limit_bytes > SIZE_MAX / 4)
+        limit_bytes = SIZE_MAX / 4; /* room for the sums above */
+    int fd;
+    struct stat info;
+    FGI_TRY(open_to_read(path, &fd, &info, err));
+    const size_t expected = S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096;
+    const fg_status status = read_to_end(fd, path, expected < limit_bytes ? expected : limit_bytes,
+                                         limit_bytes, out_data, out_size, err);
+    (void)close(fd);
+    if (status != FG_OK) {
+        fgi_free(*out_data);
+        *out_data = NULL;
+        *out_size = 0;
+    }
+    return status;
+}
+
+fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size, fg_error *err)
+{
+    const char *at = data;
+    while (size > 0) {
+        const ssize_t done = write(fd, at, size);
+        if (done < 0) {
+            if (errno == EINTR)
+                continue;
+            return fail_errno(err, "write", path);
+        }
+        at += done;
+        size -= (size_t)done;
+    }
+    return FG_OK;
+}
+
+/* The folder that holds `path`, as a fresh string. */
+static char *parent_of(const char *path)
+{
+    char *folder = fgi_strdup(path);
+    if (folder == NULL)
+        return NULL;
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        fgi_free(folder);
+        return fgi_strdup(".");
+    }
+    if (slash == folder)
+        slash++;
+    *slash = '\0';
+    return folder;
+}
+
+fg_status fgi_folder_sync(const char *path, fg_error *err)
+{
+    const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_errno(err, "open", path);
+    fg_status status = FG_OK;
+    if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: this file system needs no such call */
+        status = fail_errno(err, "sync", path);
+    (void)close(fd);
+    return status;
+}
+
+/* Writes a new file and makes its content durable; close's result counts too (NFS, quotas). */
+static fg_status write_synced(const char *path, const void *data, size_t size, fg_error *err)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_errno(err, "create", path);
+    fg_status status = fgi_write_all(fd, path, data, size, err);
+    if (status == FG_OK && fsync(fd) != 0)
+        status = fail_errno(err, "sync", path);
+    if (close(fd) != 0 && status == FG_OK)
+        status = fail_errno(err, "close", path);
+    return status;
+}
+
+fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err)
+{
+    const size_t temporary_size = strlen(path) + 32;
+    char *folder = parent_of(path), *temporary = fgi_alloc(temporary_size);
+    fg_status status = FG_OK;
+    if (folder == NULL || temporary == NULL) {
+        status = fgi_no_memory(err);
+        goto done;
+    }
+    (void)snprintf(temporary, temporary_size, "%s.tmp.%ld", path, (long)getpid());
+    status = write_synced(temporary, data, size, err);
+    if (status == FG_OK && rename(temporary, path) != 0)
+        status = fail_errno(err, "replace", path);
+    if (status != FG_OK) {
+        (void)unlink(temporary);
+        goto done;
+    }
+    status = fgi_folder_sync(folder, err);
+done:
+    fgi_free(temporary);
+    fgi_free(folder);
+    return status;
+}
+
+/* One mkdir; a folder that is there already is as good. */
+static fg_status make_one(const char *path, fg_error *err)
+{
+    if (mkdir(path, 0777) == 0)
+        return FG_OK;
+    const int number = errno;
+    struct stat info;
+    if (number == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
+        return FG_OK;
+    errno = number;
+    return fail_errno(err, "make the folder", path);
+}
+
+fg_status fgi_folder_make(const char *path, fg_error *err)
+{
+    char *prefix = fgi_strdup(path);
+    if (prefix == NULL)
+        return fgi_no_memory(err);
+    fg_status status = FG_OK;
+    for (char *at = prefix; status == FG_OK && *at != '\0'; at++)
+        if (*at == '/' && at != prefix) {
+            *at = '\0';
+            status = make_one(prefix, err);
+            *at = '/';
+        }
+    if (status == FG_OK)
+        status = make_one(prefix, err);
+    fgi_free(prefix);
+    return status;
+}
+
+/* Removes name in the folder `at` (AT_FDCWD for none) with all that is in it. */
+static int remove_tree(int at, const char *name)
+{
+    if (unlinkat(at, name, 0) == 0)
+        return 0;
+    if (errno != EISDIR && errno != EPERM) /* Linux says EISDIR of a folder, POSIX EPERM */
+        return errno == ENOENT ? 0 : -1;
+    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (folder == NULL) {
+        if (fd >= 0)
+            (void)close(fd);
+        return -1;
+    }
+    int failure = 0;
+    for (;;) {
+        errno = 0;
+        const struct dirent *entry = readdir(folder); /* of a stream that no one else has */
+        if (entry == NULL)
+            break;
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            remove_tree(fd, entry->d_name) != 0) {
+            failure = errno;
+            break;
+        }
+    }
+    failure = failure != 0 ? failure : errno;
+    (void)closedir(folder);
+    errno = failure;
+    return failure == 0 ? unlinkat(at, name, AT_REMOVEDIR) : -1;
+}
+
+fg_status fgi_folder_remove(const char *path, fg_error *err)
+{
+    return remove_tree(AT_FDCWD, path) == 0 ? FG_OK : fail_errno(err, "remove", path);
+}
+
+bool fgi_file_exists(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0;
+}
+
+char *fgi_path_join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder);
+    const char *slash = size == 0 || folder[size - 1] == '/' ? "" : "/";
+    const size_t total = size + strlen(slash) + strlen(name) + 1;
+    char *path = fgi_alloc(total);
+    if (path != NULL)
+        (void)snprintf(path, total, "%s%s%s", folder, slash, name);
+    return path;
+}

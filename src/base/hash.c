@@ -1,0 +1,49 @@
+/* hash.c - XXH3 behind the library's own names. Chaining hashes the seed's 16 bytes followed by the
+ * data, as if they stood in one range.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum { SHORT_BYTES = 224 }; /* up to here a copy is cheaper than XXH3's streaming state */
+
+static fgi_hash of_xxh(XXH128_hash_t hash)
+{
+    return (fgi_hash){.lo = hash.low64, .hi = hash.high64};
+}
+
+fgi_hash fgi_hash_bytes(const void *data, size_t size)
+{
+    return of_xxh(XXH3_128bits(data, size));
+}
+
+fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size)
+{
+    if (size <= SHORT_BYTES) {
+        unsigned char joined[sizeof(seed) + SHORT_BYTES];
+        memcpy(joined, &seed, sizeof(seed));
+        if (size != 0)
+            memcpy(joined + sizeof(seed), data, size);
+        return of_xxh(XXH3_128bits(joined, sizeof(seed) + size));
+    }
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    XXH3_128bits_update(&state, &seed, sizeof(seed));
+    XXH3_128bits_update(&state, data, size);
+    return of_xxh(XXH3_128bits_digest(&state));
+}
+
+uint64_t fgi_checksum64(const void *data, size_t size)
+{
+    return XXH3_64bits(data, size);
+}
+
+void fgi_hash_format(fgi_hash hash, char out[33])
+{
+    (void)snprintf(out, 33, "%016" PRIx64 "%016" PRIx64, hash.hi, hash.lo);
+}

@@ -1,0 +1,223 @@
+/* text.c - numbers out of text without a locale, and the nearest name for a misspelt one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LONGEST_NUMBER = 512, LONGEST_WORD = 255 };
+
+fgi_str fgi_str_of(const char *text)
+{
+    return (fgi_str){.data = text, .size = strlen(text)};
+}
+
+bool fgi_str_equal(fgi_str a, const char *b)
+{
+    const size_t size = strlen(b);
+    return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+fgi_str fgi_str_trim(fgi_str text)
+{
+    while (text.size > 0 && is_blank(text.data[0])) {
+        text.data++;
+        text.size--;
+    }
+    while (text.size > 0 && is_blank(text.data[text.size - 1]))
+        text.size--;
+    return text;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Takes an optional sign off the front; true when it was a minus. */
+static bool take_sign(fgi_str *text)
+{
+    if (text->size == 0 || (text->data[0] != '-' && text->data[0] != '+'))
+        return false;
+    const bool is_minus = text->data[0] == '-';
+    text->data++;
+    text->size--;
+    return is_minus;
+}
+
+bool fgi_parse_i64(fgi_str text, int64_t *out)
+{
+    const bool is_minus = take_sign(&text);
+    if (text.size == 0)
+        return false;
+    int64_t value = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        if (!is_digit(text.data[i]))
+            return false;
+        const int digit = text.data[i] - '0';
+        /* built on the negative side, which reaches one further */
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_sub_overflow(value, digit, &value))
+            return false;
+    }
+    if (!is_minus && value == INT64_MIN)
+        return false;
+    *out = is_minus ? value : -value;
+    return true;
+}
+
+/* A decimal number taken apart: mantissa * 10^exponent, exact when `is_small`. */
+typedef struct decimal {
+    uint64_t mantissa;
+    int64_t exponent;
+    bool is_small; /* at most 15 digits */
+} decimal;
+
+/* Digits off the front of the text into d; each that stands behind the point lowers the exponent.
+ * Returns how many there were. */
+static size_t take_digits(fgi_str *text, decimal *d, bool is_fraction)
+{
+    size_t count = 0;
+    for (; text->size > 0 && is_digit(text->data[0]); text->data++, text->size--, count++) {
+        if (d->mantissa >= UINT64_C(100000000000000)) {
+            d->is_small = false;
+            continue;
+        }
+        d->mantissa = d->mantissa * 10 + (uint64_t)(text->data[0] - '0');
+        d->exponent -= is_fraction;
+    }
+    return count;
+}
+
+/* False when the text is not digits[.digits][e[sign]digits] with a digit before the exponent. */
+static bool parse_decimal(fgi_str text, decimal *d)
+{
+    *d = (decimal){.is_small = true};
+    size_t digits = take_digits(&text, d, false);
+    if (text.size > 0 && text.data[0] == '.') {
+        text.data++;
+        text.size--;
+        digits += take_digits(&text, d, true);
+    }
+    if (digits == 0)
+        return false;
+    if (text.size == 0)
+        return true;
+    if (text.data[0] != 'e' && text.data[0] != 'E')
+        return false;
+    text.data++;
+    text.size--;
+    decimal power = {.is_small = true};
+    const bool is_minus = take_sign(&text);
+    if (take_digits(&text, &power, false) == 0 || text.size != 0)
+        return false;
+    d->exponent += is_minus ? -(int64_t)power.mantissa : (int64_t)power.mantissa;
+    return true;
+}
+
+static bool parse_special(fgi_str text, double *out)
+{
+    if ((text.size == 3 && strncasecmp(text.data, "inf", 3) == 0) ||
+        (text.size == 8 && strncasecmp(text.data, "infinity", 8) == 0))
+        *out = HUGE_VAL;
+    else if (text.size == 3 && strncasecmp(text.data, "nan", 3) == 0)
+        *out = (double)NAN;
+    else
+        return false;
+    return true;
+}
+
+/* libc's correctly rounded conversion, of text known to be a decimal number. */
+static bool convert(fgi_str text, double *out)
+{
+    char copy[LONGEST_NUMBER];
+    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc's own: no memory */
+    if (text.size >= sizeof(copy) || locale == (locale_t)0)
+        return false;
+    memcpy(copy, text.data, text.size);
+    copy[text.size] = '\0';
+    *out = strtod_l(copy, NULL, locale);
+    freelocale(locale);
+    return isfinite(*out);
+}
+
+bool fgi_parse_f64(fgi_str text, double *out)
+{
+    /* powers of ten that are exact in f64 */
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    const bool is_minus = take_sign(&text);
+    double value;
+    decimal d;
+    if (!parse_decimal(text, &d)) {
+        if (!parse_special(text, &value))
+            return false;
+    } else if (d.is_small && d.exponent >= -22 && d.exponent <= 22) {
+        /* both operands exact, so one correctly rounded operation is the right answer */
+        value = d.exponent < 0 ? (double)d.mantissa / ten[-d.exponent]
+                               : (double)d.mantissa * ten[d.exponent];
+    } else if (!convert(text, &value)) {
+        return false;
+    }
+    *out = is_minus ? -value : value;
+    return true;
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Row by row through the matrix of distances of prefixes; two rows back for swapped neighbours. */
+static size_t distance(fgi_str a, fgi_str b)
+{
+    size_t rows[3][LONGEST_WORD + 1];
+    for (size_t j = 0; j <= b.size; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= a.size; i++) {
+        const size_t *before = rows[(i + 2) % 3], *before2 = rows[(i + 1) % 3];
+        size_t *row = rows[i % 3];
+        row[0] = i;
+        for (size_t j = 1; j <= b.size; j++) {
+            const size_t replace = before[j - 1] + (a.data[i - 1] != b.data[j - 1]);
+            row[j] = smaller(replace, smaller(before[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a.data[i - 1] == b.data[j - 2] && a.data[i - 2] == b.data[j - 1])
+                row[j] = smaller(row[j], before2[j - 2] + 1);
+        }
+    }
+    return rows[a.size % 3][b.size];
+}
+
+size_t fgi_edit_distance(const char *a, const char *b)
+{
+    const fgi_str left = fgi_str_of(a), right = fgi_str_of(b);
+    if (left.size > LONGEST_WORD || right.size > LONGEST_WORD) /* no name is: all differs */
+        return strcmp(a, b) == 0 ? 0 : left.size > right.size ? left.size : right.size;
+    return distance(left, right);
+}
+
+const char *fgi_nearest(const char *word, const char *const *candidates, size_t count)
+{
+    const size_t size = strlen(word);
+    size_t best = size / 3 > 2 ? size / 3 + 1 : 3; /* the first distance that is too far */
+    best = smaller(best, size);
+    const char *nearest = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const size_t edits = fgi_edit_distance(word, candidates[i]);
+        if (edits < best) {
+            best = edits;
+            nearest = candidates[i];
+        }
+    }
+    return nearest;
+}

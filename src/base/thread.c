@@ -1,0 +1,74 @@
+/* thread.c - pthreads with the library's errors, and the clock. Whoever starts a thread joins it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+static fg_status fail_number(fg_error *err, const char *what, int number)
+{
+    char text[128];
+    return fgi_fail(err, number == EAGAIN || number == ENOMEM ? FG_ENOMEM : FG_EINTERNAL,
+                    "cannot make a %s: %s", what, strerror_r(number, text, sizeof(text)));
+}
+
+fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    if (fgi_alloc_fault())
+        return fgi_no_memory(err);
+    sigset_t blocked, before;
+    (void)sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        (void)sigdelset(&blocked, own[i]);
+    (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const int failure = pthread_create(thread, NULL, run, self);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failure == 0 ? FG_OK : fail_number(err, "thread", failure);
+}
+
+void fgi_thread_join(fgi_thread thread)
+{
+    (void)pthread_join(thread, NULL);
+}
+
+fg_status fgi_mutex_init(pthread_mutex_t *mutex, fg_error *err)
+{
+    const int failure = pthread_mutex_init(mutex, NULL);
+    return failure == 0 ? FG_OK : fail_number(err, "mutex", failure);
+}
+
+fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err)
+{
+    pthread_condattr_t attributes;
+    int failure = pthread_condattr_init(&attributes);
+    if (failure == 0) {
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        failure = pthread_cond_init(cond, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+    return failure == 0 ? FG_OK : fail_number(err, "condition", failure);
+}
+
+int64_t fgi_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+int fgi_cpu_count(void)
+{
+    cpu_set_t allowed;
+    if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
+        return CPU_COUNT(&allowed);
+    const long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than cpu_set_t holds */
+    return online < 1 ? 1 : (int)online;
+}

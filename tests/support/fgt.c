@@ -1,0 +1,92 @@
+/* fgt.c - the helpers of fgt.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+
+enum { MOST_FOLDERS = 64, MOST_ALLOCATIONS = 100000 };
+
+static char folders[MOST_FOLDERS][128];
+static int folder_count;
+static pid_t folder_owner;
+
+static void remove_folders(void)
+{
+    if (getpid() != folder_owner) /* a forked child leaves them to its parent */
+        return;
+    for (int i = 0; i < folder_count; i++)
+        (void)fgi_folder_remove(folders[i], NULL);
+}
+
+const char *fgt_temp_folder(void)
+{
+    if (folder_count == MOST_FOLDERS)
+        fail_msg("more than %d temporary folders", MOST_FOLDERS);
+    if (folder_count == 0) {
+        folder_owner = getpid();
+        assert_int_equal(atexit(remove_folders), 0);
+    }
+    const char *parent = getenv("TMPDIR");
+    char *folder = folders[folder_count];
+    (void)snprintf(folder, sizeof(folders[0]), "%s/fgt.XXXXXX", parent == NULL ? "/tmp" : parent);
+    if (mkdtemp(folder) == NULL)
+        fail_msg("cannot make the folder %s", folder);
+    folder_count++;
+    return folder;
+}
+
+const char *fgt_path(const char *folder, const char *name)
+{
+    static char paths[8][512];
+    static int next;
+    char *path = paths[next++ % 8];
+    if (snprintf(path, sizeof(paths[0]), "%s/%s", folder, name) >= (int)sizeof(paths[0]))
+        fail_msg("path too long: %s/%s", folder, name);
+    return path;
+}
+
+void fgt_write(const char *path, const void *data, size_t size)
+{
+    FILE *file = fopen(path, "wb");
+    if (file == NULL)
+        fail_msg("cannot create %s", path);
+    const size_t written = size == 0 ? 0 : fwrite(data, 1, size, file);
+    if (fclose(file) != 0 || written != size)
+        fail_msg("cannot write %s", path);
+}
+
+void fgt_close(const char *what, double a, double b, double absolute, double relative)
+{
+    if (!(fabs(a - b) <= absolute + relative * fabs(b))) /* a NaN fails */
+        fail_msg("%s: %.9g is not within %g + %g * |b| of %.9g", what, a, absolute, relative, b);
+}
+
+void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self)
+{
+    fg_error err = {0};
+    fgt_ok(scenario(self, &err)); /* fills what is cached for ever */
+    const long live = fgi_alloc_live();
+    bool has_failed = true;
+    for (long n = 0; has_failed; n++) {
+        if (n == MOST_ALLOCATIONS)
+            fail_msg("more than %ld allocations: make the scenario smaller", n);
+        err = (fg_error){0};
+        fgi_alloc_fail_after(n);
+        const fg_status status = scenario(self, &err);
+        has_failed = fgi_alloc_has_failed();
+        fgi_alloc_fail_after(-1);
+        if (status != FG_OK && (status != FG_ENOMEM || !has_failed))
+            fail_msg("allocation %ld failing: %s: %s", n, fg_status_name(status), err.message);
+        if (status != FG_OK && err.status != status)
+            fail_msg("allocation %ld failing: %s, but the error says %s", n, fg_status_name(status),
+                     fg_status_name(err.status));
+        if (fgi_alloc_live() != live)
+            fail_msg("allocation %ld failing: %ld blocks leaked", n, fgi_alloc_live() - live);
+    }
+}

@@ -1,0 +1,123 @@
+/* test_base_rng.c - Threefry against published answers, what is drawn from it, and permutations.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include "base/rng.h"
+
+/* The known answers that Salmon et al. ship with Random123 (kat_vectors, threefry2x32 20). */
+static void threefry_known_answers(void **state)
+{
+    static const struct {
+        fgi_key key;
+        uint32_t counter[2], answer[2];
+    } cases[] = {
+        {{{0, 0}}, {0, 0}, {0x6b200159, 0x99ba4efe}},
+        {{{0xffffffff, 0xffffffff}}, {0xffffffff, 0xffffffff}, {0x1cb996fc, 0xbb002be7}},
+        {{{0x13198a2e, 0x03707344}}, {0x243f6a88, 0x85a308d3}, {0xc4923a9c, 0x483df7a0}},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t out[2];
+        fgi_threefry2x32(cases[i].key, cases[i].counter[0], cases[i].counter[1], out);
+        assert_int_equal(out[0], cases[i].answer[0]);
+        assert_int_equal(out[1], cases[i].answer[1]);
+    }
+}
+
+static void keys_and_words_are_low_word_first(void **state)
+{
+    const fgi_key key = fgi_key_from_seed(UINT64_C(0x0370734413198a2e));
+    assert_int_equal(key.word[0], 0x13198a2e);
+    assert_int_equal(key.word[1], 0x03707344);
+    const uint64_t counter = UINT64_C(0x85a308d3243f6a88);
+    assert_true(fgi_rng_u64(key, counter) == UINT64_C(0x483df7a0c4923a9c));
+    const fgi_key folded = fgi_key_fold(key, counter);
+    assert_int_equal(folded.word[0], 0xc4923a9c);
+    assert_int_equal(folded.word[1], 0x483df7a0);
+    assert_true(fgi_rng_uniform(key, counter) == (float)(0xc4923a9c >> 8) / 16777216.0f);
+    const fgi_key a = fgi_key_fold_text(key, "dropout"), b = fgi_key_fold_text(key, "shuffle");
+    assert_true(a.word[0] != b.word[0] && a.word[1] != b.word[1]);
+}
+
+static void uniform_and_normal_have_their_moments(void **state)
+{
+    enum { N = 100000 };
+    const fgi_key key = fgi_key_from_seed(7);
+    double sum = 0, sum_normal = 0, squares = 0, fourth = 0;
+    for (uint64_t i = 0; i < N; i++) {
+        const float u = fgi_rng_uniform(key, i), z = fgi_rng_normal(key, i);
+        assert_true(u >= 0 && u < 1 && isfinite(z));
+        sum += (double)u;
+        sum_normal += (double)z;
+        squares += (double)z * (double)z;
+        fourth += pow((double)z, 4);
+    }
+    /* five standard errors of each */
+    fgt_close("mean of uniform", sum / N, 0.5, 5 * sqrt(1.0 / 12 / N), 0);
+    fgt_close("mean of normal", sum_normal / N, 0, 5 / sqrt(N), 0);
+    fgt_close("variance of normal", squares / N, 1, 5 * sqrt(2.0 / N), 0);
+    fgt_close("fourth moment of normal", fourth / N, 3, 5 * sqrt(96.0 / N), 0);
+}
+
+static void permutation_is_one(uint64_t seed, uint64_t n)
+{
+    static unsigned char seen[70000];
+    memset(seen, 0, n);
+    const fgi_key key = fgi_key_from_seed(seed);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t place = fgi_permute(key, n, i);
+        assert_true(place < n);
+        assert_int_equal(seen[place], 0);
+        seen[place] = 1;
+    }
+}
+
+static void permutation_is_a_bijection(void **state)
+{
+    for (uint64_t n = 1; n <= 300; n++)
+        for (uint64_t seed = 0; seed < 3; seed++)
+            permutation_is_one(seed, n);
+    static const uint64_t sizes[] = {1797, 4095, 4096, 4097, 60000, 65536, 65537};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        permutation_is_one(11, sizes[i]);
+}
+
+static void permutation_of_huge_ranges_stays_inside(void **state)
+{
+    static const uint64_t sizes[] = {UINT64_MAX, UINT64_C(1) << 63, (UINT64_C(1) << 62) + 1,
+                                     UINT64_C(1) << 62, (UINT64_C(1) << 32) + 1};
+    const fgi_key key = fgi_key_from_seed(3);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        for (uint64_t j = 0; j < 100; j++) {
+            const uint64_t low = fgi_permute(key, sizes[i], j);
+            const uint64_t high = fgi_permute(key, sizes[i], sizes[i] - 1 - j);
+            assert_true(low < sizes[i] && high < sizes[i] && low != high);
+        }
+}
+
+/* Each of the six orders of three things comes up about as often, over many keys. */
+static void small_permutations_are_fair(void **state)
+{
+    enum { KEYS = 12000 };
+    int count[27] = {0};
+    for (uint64_t seed = 0; seed < KEYS; seed++) {
+        uint64_t order = 0;
+        for (uint64_t i = 0; i < 3; i++)
+            order = order * 3 + fgi_permute(fgi_key_from_seed(seed), 3, i);
+        count[order]++;
+    }
+    static const int orders[] = {5, 7, 11, 15, 19, 21}; /* 012 021 102 120 201 210 in base 3 */
+    for (size_t i = 0; i < 6; i++)
+        fgt_close("frequency of an order", count[orders[i]], KEYS / 6.0, 0, 0.15);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(threefry_known_answers),
+    cmocka_unit_test(keys_and_words_are_low_word_first),
+    cmocka_unit_test(uniform_and_normal_have_their_moments),
+    cmocka_unit_test(permutation_is_a_bijection),
+    cmocka_unit_test(permutation_of_huge_ranges_stays_inside),
+    cmocka_unit_test(small_permutations_are_fair),
+};
+FGT_MAIN(tests)
