@@ -14,8 +14,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* An error out of errno: "cannot open 'path': No such file or directory". */
-static fg_status fail_errno(fg_error *err, const char *what, const char *path)
+fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path)
 {
     const int number = errno;
     char text[128];
@@ -33,10 +32,10 @@ static fg_status open_to_read(const char *path, int *out_fd, struct stat *info, 
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno(err, "open", path);
+        return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
     if (fstat(fd, info) != 0)
-        status = fail_errno(err, "look at", path);
+        status = fgi_fail_errno(err, "look at", path);
     else if (S_ISDIR(info->st_mode))
         status = fgi_fail(err, FG_EIO, "cannot read '%s': it is a folder", path);
     if (status == FG_OK)
@@ -58,7 +57,7 @@ fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
     } else if (info.st_size > 0) {
         void *data = mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (data == MAP_FAILED)
-            status = fail_errno(err, "map", path);
+            status = fgi_fail_errno(err, "map", path);
         else
             *out = (fgi_mapping){.data = data, .size = (size_t)info.st_size};
     }
@@ -85,7 +84,7 @@ static fg_status read_some(int fd, const char *path, char *data, size_t size, si
         if (got > 0)
             *out_size += (size_t)got;
         else if (errno != EINTR)
-            return fail_errno(err, "read", path);
+            return fgi_fail_errno(err, "read", path);
     }
     return FG_OK;
 }
@@ -143,7 +142,7 @@ fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size,
         if (done < 0) {
             if (errno == EINTR)
                 continue;
-            return fail_errno(err, "write", path);
+            return fgi_fail_errno(err, "write", path);
         }
         at += done;
         size -= (size_t)done;
@@ -151,8 +150,7 @@ fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size,
     return FG_OK;
 }
 
-/* The folder that holds `path`, as a fresh string. */
-static char *parent_of(const char *path)
+char *fgi_path_parent(const char *path)
 {
     char *folder = fgi_strdup(path);
     if (folder == NULL)
@@ -172,10 +170,10 @@ fg_status fgi_folder_sync(const char *path, fg_error *err)
 {
     const int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
-        return fail_errno(err, "open", path);
+        return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
     if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: this file system needs no such call */
-        status = fail_errno(err, "sync", path);
+        status = fgi_fail_errno(err, "sync", path);
     (void)close(fd);
     return status;
 }
@@ -185,19 +183,19 @@ static fg_status write_synced(const char *path, const void *data, size_t size, f
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd < 0)
-        return fail_errno(err, "create", path);
+        return fgi_fail_errno(err, "create", path);
     fg_status status = fgi_write_all(fd, path, data, size, err);
     if (status == FG_OK && fsync(fd) != 0)
-        status = fail_errno(err, "sync", path);
+        status = fgi_fail_errno(err, "sync", path);
     if (close(fd) != 0 && status == FG_OK)
-        status = fail_errno(err, "close", path);
+        status = fgi_fail_errno(err, "close", path);
     return status;
 }
 
 fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err)
 {
     const size_t temporary_size = strlen(path) + 32;
-    char *folder = parent_of(path), *temporary = fgi_alloc(temporary_size);
+    char *folder = fgi_path_parent(path), *temporary = fgi_alloc(temporary_size);
     fg_status status = FG_OK;
     if (folder == NULL || temporary == NULL) {
         status = fgi_no_memory(err);
@@ -206,7 +204,7 @@ fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size,
     (void)snprintf(temporary, temporary_size, "%s.tmp.%ld", path, (long)getpid());
     status = write_synced(temporary, data, size, err);
     if (status == FG_OK && rename(temporary, path) != 0)
-        status = fail_errno(err, "replace", path);
+        status = fgi_fail_errno(err, "replace", path);
     if (status != FG_OK) {
         (void)unlink(temporary);
         goto done;
@@ -228,7 +226,7 @@ static fg_status make_one(const char *path, fg_error *err)
     if (number == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return FG_OK;
     errno = number;
-    return fail_errno(err, "make the folder", path);
+    return fgi_fail_errno(err, "make the folder", path);
 }
 
 fg_status fgi_folder_make(const char *path, fg_error *err)
@@ -283,7 +281,7 @@ static int remove_tree(int at, const char *name)
 
 fg_status fgi_folder_remove(const char *path, fg_error *err)
 {
-    return remove_tree(AT_FDCWD, path) == 0 ? FG_OK : fail_errno(err, "remove", path);
+    return remove_tree(AT_FDCWD, path) == 0 ? FG_OK : fgi_fail_errno(err, "remove", path);
 }
 
 bool fgi_file_exists(const char *path)

@@ -37,5 +37,11 @@ fg_status fgi_folder_remove(const char *path, fg_error *err);
 bool fgi_file_exists(const char *path);
 /* "folder/name" as a fresh string (fgi_free), NULL when out of memory. */
 char *fgi_path_join(const char *folder, const char *name);
+/* The folder that holds `path` ("." when it names none) as a fresh string (fgi_free), or NULL. */
+char *fgi_path_parent(const char *path);
+
+/* An error out of errno: "cannot open 'path': No such file or directory". FG_ENOTFOUND for what is
+ * not there, FG_ENOMEM, else FG_EIO. */
+fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path);
 
 #endif

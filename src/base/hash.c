@@ -9,6 +9,7 @@
 #include <string.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
+#include "base/alloc.h"
 
 enum { SHORT_BYTES = 224 }; /* up to here a copy is cheaper than XXH3's streaming state */
 
@@ -41,6 +42,33 @@ fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size)
 uint64_t fgi_checksum64(const void *data, size_t size)
 {
     return XXH3_64bits(data, size);
+}
+
+struct fgi_checksum {
+    XXH3_state_t state; /* wants 64-byte alignment */
+};
+
+fgi_checksum *fgi_checksum_create(void)
+{
+    fgi_checksum *checksum = fgi_alloc_aligned(sizeof(*checksum));
+    if (checksum != NULL)
+        XXH3_64bits_reset(&checksum->state);
+    return checksum;
+}
+
+void fgi_checksum_add(fgi_checksum *checksum, const void *data, size_t size)
+{
+    XXH3_64bits_update(&checksum->state, data, size);
+}
+
+uint64_t fgi_checksum_value(const fgi_checksum *checksum)
+{
+    return XXH3_64bits_digest(&checksum->state);
+}
+
+void fgi_checksum_destroy(fgi_checksum *checksum)
+{
+    fgi_free_aligned(checksum);
 }
 
 void fgi_hash_format(fgi_hash hash, char out[33])

@@ -19,6 +19,13 @@ fgi_hash fgi_hash_bytes(const void *data, size_t size);
 fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size);
 /* 64-bit checksum of a byte range. */
 uint64_t fgi_checksum64(const void *data, size_t size);
+/* The same checksum of bytes that come in pieces. Created empty (NULL when out of memory); the
+ * value may be asked for at any time. */
+typedef struct fgi_checksum fgi_checksum;
+fgi_checksum *fgi_checksum_create(void);
+void fgi_checksum_add(fgi_checksum *checksum, const void *data, size_t size);
+uint64_t fgi_checksum_value(const fgi_checksum *checksum);
+void fgi_checksum_destroy(fgi_checksum *checksum);
 static inline bool fgi_hash_equal(fgi_hash a, fgi_hash b) { return a.lo == b.lo && a.hi == b.hi; }
 /* 32 hexadecimal digits and a NUL. */
 void fgi_hash_format(fgi_hash hash, char out[33]);
