@@ -1,0 +1,241 @@
+/* ckpt_save.c - writes tensor files and checkpoint folders so that a reader, after a crash at any
+ * moment, finds either the old content or the new one.
+ *
+ * All goes into NAME.tmp.PID, each file is made durable, then that folder takes the name and the
+ * parent folder is made durable. An older checkpoint of the same name is exchanged in one system
+ * call where the file system can do that, and else moved aside to NAME.old.PID first.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/ckpt.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "ckpt/manifest.h"
+#include "ckpt/safetensors.h"
+#include "ckpt/series.h"
+
+/* "path.suffix.PID" as a fresh string, NULL when out of memory. */
+static char *beside(const char *path, const char *suffix)
+{
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, "%s.%s.%ld", path, suffix, (long)getpid());
+    char *text = fgi_buf_take(&name);
+    fgi_buf_fini(&name);
+    return text;
+}
+
+/* A new file that only this process writes. */
+static fg_status create_file(const char *path, int *out_fd, fg_error *err)
+{
+    *out_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return *out_fd >= 0 ? FG_OK : fgi_fail_errno(err, "create", path);
+}
+
+/* Makes the content durable and closes; close's result counts too (NFS, quotas). */
+static fg_status finish_file(int fd, const char *path, fg_status status, fg_error *err)
+{
+    if (status == FG_OK && fsync(fd) != 0)
+        status = fgi_fail_errno(err, "sync", path);
+    if (close(fd) != 0 && status == FG_OK)
+        status = fgi_fail_errno(err, "close", path);
+    return status;
+}
+
+static fg_status write_tensors(const char *path, const fg_ckpt_tensor *tensors, size_t count,
+                               const char *const *metadata, fgi_manifest_file *out, fg_error *err)
+{
+    int fd;
+    FGI_TRY(create_file(path, &fd, err));
+    const fg_status status = fgi_safetensors_stream(fd, path, tensors, count, metadata, &out->bytes,
+                                                    &out->checksum, err);
+    return finish_file(fd, path, status, err);
+}
+
+static fg_status write_text(const char *path, const char *text, fgi_manifest_file *out,
+                            fg_error *err)
+{
+    int fd;
+    const size_t size = strlen(text);
+    out->bytes = size;
+    out->checksum = fgi_checksum64(text, size);
+    FGI_TRY(create_file(path, &fd, err));
+    return finish_file(fd, path, fgi_write_all(fd, path, text, size, err), err);
+}
+
+fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, size_t count,
+                               const char *const *metadata, fg_error *err)
+{
+    if (!path || !*path || (count > 0 && !tensors))
+        return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: no path or no tensors given");
+    fg_status status;
+    fgi_manifest_file written;
+    char *temporary = beside(path, "tmp"), *parent = fgi_path_parent(path);
+    FGI_DONE(temporary && parent ? FG_OK : fgi_no_memory(err));
+    FGI_DONE(write_tensors(temporary, tensors, count, metadata, &written, err));
+    FGI_DONE(rename(temporary, path) == 0 ? FG_OK : fgi_fail_errno(err, "replace", path));
+    FGI_DONE(fgi_folder_sync(parent, err));
+done:
+    if (status != FG_OK && temporary)
+        (void)unlink(temporary);
+    fgi_free(parent);
+    fgi_free(temporary);
+    return status;
+}
+
+/* One of the four files: `name` in `folder`, with its entry in the manifest. */
+static fg_status write_part(const char *folder, const char *name, const fg_ckpt_content *content,
+                            fgi_manifest *manifest, fg_error *err)
+{
+    fg_status status;
+    fgi_manifest_file *file = &manifest->files[manifest->file_count++];
+    char *path = fgi_path_join(folder, name);
+    if (!path)
+        return fgi_no_memory(err);
+    (void)snprintf(file->name, sizeof file->name, "%s", name);
+    if (strcmp(name, FGI_CKPT_MODEL_FILE) == 0)
+        status = write_tensors(path, content->model, content->model_count, NULL, file, err);
+    else if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
+        status = write_tensors(path, content->state, content->state_count, NULL, file, err);
+    else
+        status = write_text(path, content->state_json ? content->state_json : "{}", file, err);
+    fgi_free(path);
+    return status;
+}
+
+static fg_status write_manifest(const char *folder, const fgi_manifest *manifest, fg_error *err)
+{
+    fg_status status;
+    fgi_manifest_file unused;
+    char *path = fgi_path_join(folder, FGI_CKPT_MANIFEST_FILE);
+    char *text = fgi_manifest_format(manifest);
+    FGI_DONE(path && text ? FG_OK : fgi_no_memory(err));
+    FGI_DONE(write_text(path, text, &unused, err));
+done:
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
+/* Fills the temporary folder; on FG_OK all of it is durable. */
+static fg_status write_folder(const char *folder, const fg_ckpt_content *content, int64_t sequence,
+                              fg_error *err)
+{
+    fgi_manifest manifest = {.sequence = sequence};
+    (void)snprintf(manifest.library_version, sizeof manifest.library_version, "%s", fg_version());
+    if (mkdir(folder, 0777) != 0)
+        return fgi_fail_errno(err, "make the folder", folder);
+    FGI_TRY(write_part(folder, FGI_CKPT_MODEL_FILE, content, &manifest, err));
+    FGI_TRY(write_part(folder, FGI_CKPT_STATE_FILE, content, &manifest, err));
+    FGI_TRY(write_part(folder, FGI_CKPT_JSON_FILE, content, &manifest, err));
+    FGI_TRY(write_manifest(folder, &manifest, err));
+    return fgi_folder_sync(folder, err);
+}
+
+/* For file systems that cannot exchange two folders: between the two renames a crash leaves the old
+ * checkpoint as NAME.old.PID, which fgi_ckpt_resolve finds. */
+static fg_status replace_in_two_steps(const char *temporary, const char *path, fg_error *err)
+{
+    char *aside = beside(path, "old");
+    if (!aside)
+        return fgi_no_memory(err);
+    fg_status status = FG_OK;
+    if (rename(path, aside) != 0) {
+        status = fgi_fail_errno(err, "move aside", path);
+    } else if (rename(temporary, path) != 0) {
+        status = fgi_fail_errno(err, "replace", path);
+        (void)rename(aside, path);
+    } else {
+        fgi_ckpt_discard(aside);
+    }
+    fgi_free(aside);
+    return status;
+}
+
+/* The complete folder takes its name. */
+static fg_status move_into_place(const char *temporary, const char *path, fg_error *err)
+{
+    if (!fgi_file_exists(path))
+        return rename(temporary, path) == 0 ? FG_OK : fgi_fail_errno(err, "create", path);
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
+        return replace_in_two_steps(temporary, path, err);
+    fgi_ckpt_discard(temporary); /* the old checkpoint by now */
+    return FG_OK;
+}
+
+/* Replacing deletes: so only what is a checkpoint is replaced. */
+static fg_status check_target(const char *path, fg_error *err)
+{
+    char *manifest = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
+    if (!manifest)
+        return fgi_no_memory(err);
+    const bool is_free = !fgi_file_exists(path) || fgi_file_exists(manifest);
+    fgi_free(manifest);
+    if (!is_free)
+        return fgi_fail(err, FG_EINVAL, "'%s' exists and is no checkpoint: not replacing it", path);
+    return FG_OK;
+}
+
+static fg_status check_content(const fg_ckpt_content *content, fg_error *err)
+{
+    json_error_t fault;
+    if (!content)
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no content given");
+    if (!content->state_json)
+        return FG_OK;
+    json_t *root = json_loads(content->state_json, JSON_REJECT_DUPLICATES, &fault);
+    const bool is_object = json_is_object(root), is_missing = !root;
+    json_decref(root);
+    if (is_object)
+        return FG_OK;
+    if (is_missing && json_error_code(&fault) == json_error_out_of_memory)
+        return fgi_no_memory(err);
+    return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: state_json is not a JSON object: %s",
+                    is_missing ? fault.text : "another kind of value");
+}
+
+static fg_status save(const char *path, const char *parent, const char *temporary,
+                      const fg_ckpt_content *content, fg_error *err)
+{
+    int64_t sequence;
+    FGI_TRY(fgi_folder_make(parent, err));
+    FGI_TRY(check_target(path, err));
+    FGI_TRY(fgi_ckpt_sweep(parent, err));
+    FGI_TRY(fgi_ckpt_newest_sequence(parent, &sequence, err));
+    FGI_TRY(write_folder(temporary, content, sequence + 1, err));
+    FGI_TRY(move_into_place(temporary, path, err));
+    return fgi_folder_sync(parent, err);
+}
+
+fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content, fg_error *err)
+{
+    if (!path || !*path)
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no path given");
+    FGI_TRY(check_content(content, err));
+    char *name = fgi_strdup(path), *temporary = NULL, *parent = NULL;
+    fg_status status = name ? FG_OK : fgi_no_memory(err);
+    for (size_t end = strlen(path); status == FG_OK && end > 1 && path[end - 1] == '/'; end--)
+        name[end - 1] = '\0';
+    if (status == FG_OK) {
+        temporary = beside(name, "tmp");
+        parent = fgi_path_parent(name);
+        status =
+            temporary && parent ? save(name, parent, temporary, content, err) : fgi_no_memory(err);
+        if (status != FG_OK && temporary)
+            fgi_ckpt_discard(temporary);
+    }
+    fgi_free(parent);
+    fgi_free(temporary);
+    fgi_free(name);
+    return status;
+}

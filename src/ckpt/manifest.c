@@ -1,0 +1,198 @@
+/* manifest.c - reads, writes and applies manifest.json.
+ *
+ * The manifest is what makes a damaged checkpoint an error that names the file, and not a training
+ * that goes on from wrong numbers. Its own text is small; a damage to it shows as bad JSON or as a
+ * file that does not agree with it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/manifest.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/hash.h"
+
+static const char *const needed[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
+
+/* Takes a text of at most size - 1 bytes out of an object. */
+static bool get_text(const json_t *object, const char *key, char *out, size_t size)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_string(value) || json_string_length(value) >= size)
+        return false;
+    memcpy(out, json_string_value(value), json_string_length(value) + 1);
+    return true;
+}
+
+static bool get_count(const json_t *object, const char *key, int64_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *out = json_integer_value(value);
+    return true;
+}
+
+/* Sixteen hexadecimal digits in lower case. */
+static bool parse_checksum(const char *text, uint64_t *out)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 16; i++) {
+        const char c = text[i];
+        const bool is_digit = c >= '0' && c <= '9', is_letter = c >= 'a' && c <= 'f';
+        if (!is_digit && !is_letter)
+            return false;
+        sum = sum << 4 | (uint64_t)(is_digit ? c - '0' : c - 'a' + 10);
+    }
+    *out = sum;
+    return text[16] == '\0';
+}
+
+static fg_status read_file_entry(const char *path, const json_t *entry, size_t index,
+                                 fgi_manifest *out, fg_error *err)
+{
+    char checksum[17];
+    int64_t bytes;
+    fgi_manifest_file *file = &out->files[out->file_count];
+    if (!get_text(entry, "name", file->name, sizeof file->name) || !*file->name ||
+        strchr(file->name, '/') || file->name[0] == '.')
+        return fgi_fail(err, FG_EFORMAT, "%s: files[%zu]: expected a plain file name", path, index);
+    if (!get_count(entry, "bytes", &bytes) ||
+        !get_text(entry, "xxh3_64", checksum, sizeof checksum) ||
+        !parse_checksum(checksum, &file->checksum))
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: files[%zu]: expected bytes and xxh3_64 (16 hexadecimal digits)", path,
+                        index);
+    if (fgi_manifest_find(out, file->name))
+        return fgi_fail(err, FG_EFORMAT, "%s: '%s' stands twice", path, file->name);
+    file->bytes = (uint64_t)bytes;
+    out->file_count++;
+    return FG_OK;
+}
+
+static fg_status read_files(const char *path, const json_t *files, fgi_manifest *out, fg_error *err)
+{
+    const size_t count = json_array_size(files);
+    if (!json_is_array(files) || count > FGI_MANIFEST_MAX_FILES)
+        return fgi_fail(err, FG_EFORMAT, "%s: expected 'files', a list of at most %d", path,
+                        (int)FGI_MANIFEST_MAX_FILES);
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(read_file_entry(path, json_array_get(files, i), i, out, err));
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+        if (!fgi_manifest_find(out, needed[i]))
+            return fgi_fail(err, FG_EFORMAT, "%s: '%s' is not among the files", path, needed[i]);
+    return FG_OK;
+}
+
+static fg_status read_root(const char *path, const json_t *root, fgi_manifest *out, fg_error *err)
+{
+    char format[32];
+    int64_t version;
+    if (!get_text(root, "format", format, sizeof format) ||
+        strcmp(format, "fulgurite-checkpoint") != 0 ||
+        !get_count(root, "format_version", &version) ||
+        !get_text(root, "library_version", out->library_version, sizeof out->library_version))
+        return fgi_fail(err, FG_EFORMAT, "%s is not the manifest of a fulgurite checkpoint", path);
+    if (version != FGI_CKPT_FORMAT_VERSION)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s: checkpoint format %" PRId64 ", written by fulgurite %s: expected %d",
+                        path, version, out->library_version, FGI_CKPT_FORMAT_VERSION);
+    if (!get_count(root, "sequence", &out->sequence))
+        return fgi_fail(err, FG_EFORMAT, "%s: expected 'sequence', a count", path);
+    return read_files(path, json_object_get(root, "files"), out, err);
+}
+
+fg_status fgi_manifest_parse(const char *path, const char *text, size_t size, fgi_manifest *out,
+                             fg_error *err)
+{
+    json_error_t fault;
+    memset(out, 0, sizeof *out);
+    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    if (!root && json_error_code(&fault) == json_error_out_of_memory)
+        return fgi_no_memory(err);
+    if (!root)
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %d: not JSON: %s", path, fault.position,
+                        fault.text);
+    const fg_status status = read_root(path, root, out, err);
+    json_decref(root);
+    return status;
+}
+
+fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err)
+{
+    char *text = NULL, *path = fgi_path_join(folder, FGI_CKPT_MANIFEST_FILE);
+    size_t size;
+    fg_status status;
+    if (!path)
+        return fgi_no_memory(err);
+    if (!fgi_file_exists(path))
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is no checkpoint: %s is missing", folder,
+                          FGI_CKPT_MANIFEST_FILE));
+    FGI_DONE(fgi_file_read(path, FGI_MANIFEST_MAX_BYTES, &text, &size, err));
+    FGI_DONE(fgi_manifest_parse(path, text, size, out, err));
+done:
+    fgi_free(text);
+    fgi_free(path);
+    return status;
+}
+
+char *fgi_manifest_format(const fgi_manifest *manifest)
+{
+    fgi_buf out = {0};
+    fgi_buf_printf(&out,
+                   "{\n  \"format\": \"fulgurite-checkpoint\",\n  \"format_version\": %d,\n"
+                   "  \"library_version\": \"%s\",\n  \"sequence\": %" PRId64 ",\n  \"files\": [",
+                   FGI_CKPT_FORMAT_VERSION, manifest->library_version, manifest->sequence);
+    for (size_t i = 0; i < manifest->file_count; i++) {
+        const fgi_manifest_file *file = &manifest->files[i];
+        fgi_buf_printf(&out,
+                       "%s\n    {\"name\": \"%s\", \"bytes\": %" PRIu64
+                       ", \"xxh3_64\": \"%016" PRIx64 "\"}",
+                       i > 0 ? "," : "", file->name, file->bytes, file->checksum);
+    }
+    fgi_buf_puts(&out, "\n  ]\n}\n");
+    char *text = fgi_buf_take(&out);
+    fgi_buf_fini(&out);
+    return text;
+}
+
+const fgi_manifest_file *fgi_manifest_find(const fgi_manifest *manifest, const char *name)
+{
+    for (size_t i = 0; i < manifest->file_count; i++)
+        if (strcmp(manifest->files[i].name, name) == 0)
+            return &manifest->files[i];
+    return NULL;
+}
+
+fg_status fgi_manifest_check_file(const char *folder, const fgi_manifest_file *file,
+                                  bool with_checksum, fg_error *err)
+{
+    fgi_mapping mapping = {0};
+    fg_status status;
+    char *path = fgi_path_join(folder, file->name);
+    if (!path)
+        return fgi_no_memory(err);
+    if (!fgi_file_exists(path))
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s is missing, which %s names", path,
+                          FGI_CKPT_MANIFEST_FILE));
+    FGI_DONE(fgi_file_map(path, &mapping, err));
+    if (mapping.size != file->bytes)
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s has %zu bytes: expected %" PRIu64, path,
+                          mapping.size, file->bytes));
+    const uint64_t sum =
+        with_checksum ? fgi_checksum64(mapping.data, mapping.size) : file->checksum;
+    if (sum != file->checksum)
+        FGI_DONE(fgi_fail(err, FG_EFORMAT,
+                          "%s is damaged: its checksum is %016" PRIx64 ": expected %016" PRIx64,
+                          path, sum, file->checksum));
+done:
+    fgi_file_unmap(&mapping);
+    fgi_free(path);
+    return status;
+}

@@ -1,0 +1,327 @@
+/* safetensors_read.c - maps a tensor file and checks all that its header claims.
+ *
+ * The file is trusted in nothing: the header's length, its JSON, every dtype, shape and pair of
+ * offsets are checked before a pointer into the mapping is handed out, and the tensors must cover
+ * the data exactly, without holes and overlaps. The fgi_safetensors owns mapping, names and table.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/safetensors.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+
+typedef struct reader {
+    const char *path;
+    const unsigned char *data;
+    size_t size;
+    size_t header_size;
+    fg_ckpt_part part;
+    fgi_safetensors *out;
+    fg_error *err;
+} reader;
+
+/* Blames a byte of the file. */
+#define BAD_AT(r, status, offset, ...)                                                             \
+    (fgi_fail((r)->err, (status), __VA_ARGS__),                                                    \
+     fgi_context((r)->err, (status), "%s: byte %zu", (r)->path, (size_t)(offset)))
+#define BAD(r, offset, ...) BAD_AT(r, FG_EFORMAT, offset, __VA_ARGS__)
+
+static const struct {
+    fg_dtype dtype;
+    char name[8];
+} formats[] = {
+    /* in the order of storage of the format's own library, first to last in a file */
+    {FG_U64, "U64"}, {FG_S64, "I64"},   {FG_F64, "F64"},   {FG_F32, "F32"}, {FG_U32, "U32"},
+    {FG_S32, "I32"}, {FG_BF16, "BF16"}, {FG_F16, "F16"},   {FG_U16, "U16"}, {FG_S16, "I16"},
+    {FG_S8, "I8"},   {FG_U8, "U8"},     {FG_BOOL, "BOOL"},
+};
+enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
+
+const char *fgi_safetensors_dtype_name(fg_dtype dtype)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if (formats[i].dtype == dtype)
+            return formats[i].name;
+    return NULL;
+}
+
+fg_dtype fgi_safetensors_dtype(const char *name)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return formats[i].dtype;
+    return FG_DTYPE_NONE;
+}
+
+int fgi_safetensors_dtype_rank(fg_dtype dtype)
+{
+    for (int i = 0; i < FORMAT_COUNT; i++)
+        if (formats[i].dtype == dtype)
+            return FORMAT_COUNT - i;
+    return 0;
+}
+
+static fgi_hash text_hash(const char *text)
+{
+    return fgi_hash_bytes(text, strlen(text));
+}
+
+/* Where a key stands in the header, for messages; the header's first byte when it is written with
+ * escapes and so not found. */
+static size_t key_offset(const reader *r, const char *key)
+{
+    const size_t length = strlen(key);
+    const unsigned char *at = r->data + 8, *end = at + r->header_size;
+    while (length > 0 && (at = memmem(at, (size_t)(end - at), key, length)) != NULL) {
+        if (at[-1] == '"' && at + length < end && at[length] == '"')
+            return (size_t)(at - r->data) - 1;
+        at++;
+    }
+    return 8;
+}
+
+/* The header's length, from the file's first eight bytes. */
+static fg_status read_length(reader *r)
+{
+    if (r->size < 8)
+        return BAD(r, r->size, "the file ends here: expected 8 bytes of header length");
+    uint64_t length = 0;
+    for (int i = 7; i >= 0; i--)
+        length = length << 8 | r->data[i];
+    if (length > FGI_SAFETENSORS_MAX_HEADER)
+        return BAD(
+            r, 0, "header length is %" PRIu64 ": expected at most %u (is this a safetensors file?)",
+            length, FGI_SAFETENSORS_MAX_HEADER);
+    if (length > r->size - 8)
+        return BAD(r, 0, "header length is %" PRIu64 ", but only %zu bytes follow", length,
+                   r->size - 8);
+    if (length == 0 || r->data[8] != '{')
+        return BAD(r, 8, "expected '{', the start of the header");
+    r->header_size = (size_t)length;
+    r->out->data_start = 8 + r->header_size;
+    return FG_OK;
+}
+
+static fg_status read_header(reader *r, json_t **out)
+{
+    json_error_t fault;
+    *out = json_loadb((const char *)r->data + 8, r->header_size, JSON_REJECT_DUPLICATES, &fault);
+    if (*out)
+        return FG_OK;
+    if (json_error_code(&fault) == json_error_out_of_memory)
+        return fgi_no_memory(r->err);
+    return BAD(r, 8 + fault.position, "the header is not JSON: %s", fault.text);
+}
+
+/* One dimension or offset: a whole number that is not negative. */
+static bool read_size(const json_t *value, uint64_t *out)
+{
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return false;
+    *out = (uint64_t)json_integer_value(value);
+    return true;
+}
+
+static fg_status read_dtype(reader *r, const char *name, const json_t *value, fg_type *out)
+{
+    if (!json_is_string(value))
+        return BAD(r, key_offset(r, name), "tensor '%s': dtype is not a string", name);
+    out->dtype = fgi_safetensors_dtype(json_string_value(value));
+    if (out->dtype != FG_DTYPE_NONE)
+        return FG_OK;
+    return BAD_AT(r, FG_EUNSUPPORTED, key_offset(r, name),
+                  "tensor '%s': dtype '%s' is not one that can be read: expected U64, I64, F64, "
+                  "F32, U32, I32, BF16, F16, U16, I16, I8, U8 or BOOL",
+                  name, json_string_value(value));
+}
+
+/* Fills the shape and the number of bytes that dtype and shape ask for. */
+static fg_status read_shape(reader *r, const char *name, const json_t *value, fg_type *out,
+                            uint64_t *out_bytes)
+{
+    const size_t at = key_offset(r, name), rank = json_array_size(value);
+    if (!json_is_array(value))
+        return BAD(r, at, "tensor '%s': shape is not a list", name);
+    if (rank > FG_MAX_RANK)
+        return BAD_AT(r, FG_EUNSUPPORTED, at,
+                      "tensor '%s' has %zu dimensions: at most %d can be read", name, rank,
+                      FG_MAX_RANK);
+    uint64_t bytes = fg_dtype_size(out->dtype);
+    bool is_huge = false;
+    for (size_t i = 0; i < rank; i++) {
+        uint64_t dim;
+        if (!read_size(json_array_get(value, i), &dim))
+            return BAD(r, at, "tensor '%s': dimension %zu is not a size", name, i);
+        is_huge = is_huge || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > INT64_MAX;
+        out->dim[i] = (int64_t)dim;
+    }
+    if (is_huge)
+        return BAD(r, at, "tensor '%s': its shape overflows 64 bits", name);
+    out->rank = (int)rank;
+    *out_bytes = bytes;
+    return FG_OK;
+}
+
+static fg_status read_offsets(reader *r, const char *name, const json_t *value, fg_tensor_info *out)
+{
+    const size_t at = key_offset(r, name), available = r->size - r->out->data_start;
+    uint64_t begin, end;
+    if (!json_is_array(value) || json_array_size(value) != 2 ||
+        !read_size(json_array_get(value, 0), &begin) || !read_size(json_array_get(value, 1), &end))
+        return BAD(r, at, "tensor '%s': data_offsets are not two sizes", name);
+    if (begin > end)
+        return BAD(r, at, "tensor '%s': data_offsets run backwards: %" PRIu64 ", %" PRIu64, name,
+                   begin, end);
+    if (end > available)
+        return BAD(r, at,
+                   "tensor '%s' ends at byte %" PRIu64 " of the data, but the file holds %zu (cut "
+                   "short?)",
+                   name, end, available);
+    out->offset_bytes = r->out->data_start + begin;
+    out->size_bytes = (size_t)(end - begin);
+    return FG_OK;
+}
+
+static fg_status read_tensor(reader *r, const char *name, const json_t *entry, fg_tensor_info *out)
+{
+    const json_t *dtype = json_object_get(entry, "dtype"), *shape = json_object_get(entry, "shape");
+    const json_t *offsets = json_object_get(entry, "data_offsets");
+    if (!dtype || !shape || !offsets || json_object_size(entry) != 3)
+        return BAD(r, key_offset(r, name),
+                   "tensor '%s': expected exactly dtype, shape and data_offsets", name);
+    uint64_t bytes = 0;
+    out->part = r->part;
+    FGI_TRY(read_dtype(r, name, dtype, &out->type));
+    FGI_TRY(read_shape(r, name, shape, &out->type, &bytes));
+    FGI_TRY(read_offsets(r, name, offsets, out));
+    if (out->size_bytes != bytes) {
+        char type[128];
+        return BAD(r, key_offset(r, name),
+                   "tensor '%s': %s takes %" PRIu64 " bytes, but data_offsets give it %zu", name,
+                   fg_type_format(&out->type, type, sizeof type), bytes, out->size_bytes);
+    }
+    out->name = fgi_arena_strdup(&r->out->arena, name);
+    return out->name ? FG_OK : fgi_no_memory(r->err);
+}
+
+static fg_status read_metadata(reader *r, json_t *metadata)
+{
+    const char *key;
+    json_t *value;
+    if (!json_is_object(metadata))
+        return BAD(r, key_offset(r, "__metadata__"), "__metadata__ is not an object");
+    json_object_foreach(metadata, key, value)
+    {
+        if (!json_is_string(value))
+            return BAD(r, key_offset(r, key), "__metadata__ '%s' is not a string", key);
+        char *text = fgi_arena_strdup(&r->out->arena, json_string_value(value));
+        if (!text || !fgi_map_put(&r->out->metadata, text_hash(key), text))
+            return fgi_no_memory(r->err);
+    }
+    return FG_OK;
+}
+
+static fg_status read_entries(reader *r, json_t *header)
+{
+    fgi_safetensors *out = r->out;
+    const char *name;
+    json_t *entry;
+    out->tensors =
+        fgi_arena_alloc(&out->arena, (json_object_size(header) + 1) * sizeof *out->tensors);
+    if (!out->tensors)
+        return fgi_no_memory(r->err);
+    json_object_foreach(header, name, entry)
+    {
+        if (strcmp(name, "__metadata__") == 0)
+            FGI_TRY(read_metadata(r, entry));
+        else
+            FGI_TRY(read_tensor(r, name, entry, &out->tensors[out->count++]));
+    }
+    return FG_OK;
+}
+
+static int by_offset(const void *left, const void *right)
+{
+    const fg_tensor_info *a = left, *b = right;
+    if (a->offset_bytes != b->offset_bytes)
+        return a->offset_bytes < b->offset_bytes ? -1 : 1;
+    if (a->size_bytes != b->size_bytes)
+        return a->size_bytes < b->size_bytes ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+/* The tensors, sorted by offset, must follow each other to the file's last byte. */
+static fg_status check_cover(reader *r)
+{
+    fgi_safetensors *out = r->out;
+    size_t at = out->data_start;
+    qsort(out->tensors, out->count, sizeof *out->tensors, by_offset);
+    for (size_t i = 0; i < out->count; i++) {
+        const fg_tensor_info *t = &out->tensors[i];
+        if (t->offset_bytes < at)
+            return BAD(r, t->offset_bytes, "tensor '%s' overlaps '%s'", t->name,
+                       out->tensors[i - 1].name);
+        if (t->offset_bytes > at)
+            return BAD(r, at, "%" PRIu64 " bytes before tensor '%s' belong to no tensor",
+                       t->offset_bytes - at, t->name);
+        at += t->size_bytes;
+        if (!fgi_map_put(&out->by_name, text_hash(t->name), &out->tensors[i]))
+            return fgi_no_memory(r->err);
+    }
+    if (at != r->size)
+        return BAD(r, at, "%zu bytes after the last tensor belong to no tensor", r->size - at);
+    return FG_OK;
+}
+
+static fg_status parse(reader *r)
+{
+    json_t *header = NULL;
+    fg_status status;
+    FGI_TRY(read_length(r));
+    FGI_TRY(read_header(r, &header));
+    FGI_DONE(read_entries(r, header));
+    FGI_DONE(check_cover(r));
+done:
+    json_decref(header);
+    return status;
+}
+
+fg_status fgi_safetensors_parse(const char *path, const void *data, size_t size, fg_ckpt_part part,
+                                fgi_safetensors *out, fg_error *err)
+{
+    memset(out, 0, sizeof *out);
+    fgi_arena_init(&out->arena);
+    reader r = {.path = path, .data = data, .size = size, .part = part, .out = out, .err = err};
+    const fg_status status = parse(&r);
+    if (status != FG_OK)
+        fgi_safetensors_close(out);
+    return status;
+}
+
+fg_status fgi_safetensors_open(const char *path, fg_ckpt_part part, fgi_safetensors *out,
+                               fg_error *err)
+{
+    fgi_mapping mapping = {0};
+    memset(out, 0, sizeof *out);
+    FGI_TRY(fgi_file_map(path, &mapping, err));
+    const fg_status status =
+        fgi_safetensors_parse(path, mapping.data, mapping.size, part, out, err);
+    if (status == FG_OK)
+        out->mapping = mapping;
+    else
+        fgi_file_unmap(&mapping);
+    return status;
+}
+
+void fgi_safetensors_close(fgi_safetensors *file)
+{
+    fgi_map_fini(&file->by_name);
+    fgi_map_fini(&file->metadata);
+    fgi_arena_fini(&file->arena);
+    fgi_file_unmap(&file->mapping);
+    memset(file, 0, sizeof *file);
+}

@@ -1,0 +1,366 @@
+/* series.c - finds, points at, prunes and tidies the checkpoints of a run.
+ *
+ * Nothing here trusts that an earlier process ended well: pointers may be missing or name what is
+ * gone, folders may be half deleted, temporary ones may lie about. What is deleted is only what the
+ * library itself writes: the four files of a checkpoint and temporary pointers.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "ckpt/series.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "ckpt/manifest.h"
+
+enum { POINTER_MAX_BYTES = 4096 };
+
+/* One whole-looking checkpoint: its manifest could be read. */
+typedef struct entry {
+    char name[NAME_MAX + 1];
+    int64_t sequence;
+} entry;
+
+typedef struct listing {
+    entry *entries;
+    size_t count, capacity;
+} listing;
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* For "NAME.suffix.PID" the length of NAME and the PID; false for other names. */
+static bool split_temporary(const char *name, const char *suffix, size_t *out_length,
+                            pid_t *out_pid)
+{
+    const char *dot = strrchr(name, '.');
+    const size_t suffix_length = strlen(suffix);
+    int64_t pid;
+    if (!dot || !fgi_parse_i64(fgi_str_of(dot + 1), &pid) || pid <= 0 || pid > INT_MAX)
+        return false;
+    if ((size_t)(dot - name) < suffix_length + 2 ||
+        strncmp(dot - suffix_length, suffix, suffix_length) != 0 ||
+        dot[-1 - (long)suffix_length] != '.')
+        return false;
+    *out_length = (size_t)(dot - name) - suffix_length - 1;
+    *out_pid = (pid_t)pid;
+    return true;
+}
+
+/* True when no other process can still be writing there. */
+static bool is_abandoned(pid_t pid)
+{
+    return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
+static bool is_plain_name(const char *name)
+{
+    return *name && *name != '.' && !strchr(name, '/');
+}
+
+void fgi_ckpt_discard(const char *path)
+{
+    static const char *const files[] = {FGI_CKPT_MANIFEST_FILE, FGI_CKPT_MODEL_FILE,
+                                        FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        char *file = fgi_path_join(path, files[i]);
+        if (file)
+            (void)unlink(file);
+        fgi_free(file);
+    }
+    (void)rmdir(path);
+}
+
+/* ---- listing --------------------------------------------------------------------------------- */
+
+static fg_status add_entry(listing *list, const char *folder, const char *name, fg_error *err)
+{
+    fgi_manifest manifest;
+    char *path = fgi_path_join(folder, name);
+    if (!path)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_manifest_read(path, &manifest, NULL);
+    fgi_free(path);
+    if (status == FG_ENOMEM)
+        return fgi_no_memory(err);
+    if (status != FG_OK)
+        return FG_OK; /* something else, or a damaged one: not counted */
+    entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof *grown);
+    if (!grown)
+        return fgi_no_memory(err);
+    list->entries = grown;
+    entry *added = &list->entries[list->count++];
+    (void)snprintf(added->name, sizeof added->name, "%s", name);
+    added->sequence = manifest.sequence;
+    return FG_OK;
+}
+
+static int newest_first(const void *left, const void *right)
+{
+    const entry *a = left, *b = right;
+    if (a->sequence != b->sequence)
+        return a->sequence > b->sequence ? -1 : 1;
+    return strcmp(b->name, a->name);
+}
+
+/* Calls visit for each name of the folder but the hidden ones. */
+typedef fg_status visit_fn(void *self, const char *folder, const char *name, fg_error *err);
+
+static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error *err)
+{
+    fg_status status = FG_OK;
+    DIR *stream = opendir(folder);
+    if (!stream)
+        return fgi_fail_errno(err, "open", folder);
+    for (;;) {
+        const struct dirent *found = readdir(stream); /* of a stream that no one else has */
+        if (!found || status != FG_OK)
+            break;
+        if (found->d_name[0] != '.')
+            status = visit(self, folder, found->d_name, err);
+    }
+    (void)closedir(stream);
+    return status;
+}
+
+static fg_status list_one(void *self, const char *folder, const char *name, fg_error *err)
+{
+    size_t length;
+    pid_t pid;
+    if (split_temporary(name, "tmp", &length, &pid))
+        return FG_OK;
+    return add_entry(self, folder, name, err);
+}
+
+/* The folder's checkpoints, newest first; fgi_free(list->entries). */
+static fg_status list_checkpoints(const char *folder, listing *list, fg_error *err)
+{
+    memset(list, 0, sizeof *list);
+    const fg_status status = walk(folder, list_one, list, err);
+    if (status != FG_OK) {
+        fgi_free(list->entries);
+        memset(list, 0, sizeof *list);
+    } else if (list->count > 0) {
+        qsort(list->entries, list->count, sizeof *list->entries, newest_first);
+    }
+    return status;
+}
+
+fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *err)
+{
+    listing list;
+    FGI_TRY(list_checkpoints(folder, &list, err));
+    *out = list.count > 0 ? list.entries[0].sequence : 0;
+    fgi_free(list.entries);
+    return FG_OK;
+}
+
+/* ---- tidying --------------------------------------------------------------------------------- */
+
+static fg_status sweep_one(void *self, const char *folder, const char *name, fg_error *err)
+{
+    size_t length;
+    pid_t pid;
+    (void)self;
+    const bool is_old = split_temporary(name, "old", &length, &pid);
+    if ((!is_old && !split_temporary(name, "tmp", &length, &pid)) || !is_abandoned(pid))
+        return FG_OK;
+    char *path = fgi_path_join(folder, name), *original = fgi_path_join(folder, name);
+    if (!path || !original) {
+        fgi_free(path);
+        fgi_free(original);
+        return fgi_no_memory(err);
+    }
+    original[strlen(original) - strlen(name) + length] = '\0';
+    const bool is_pointer =
+        (length == 4) && (strncmp(name, "last", 4) == 0 || strncmp(name, "best", 4) == 0);
+    if (is_pointer && !is_old)
+        (void)unlink(path);
+    /* an old checkpoint that its successor never replaced is the only one of its name */
+    if (!is_old || fgi_file_exists(original))
+        fgi_ckpt_discard(path);
+    fgi_free(original);
+    fgi_free(path);
+    return FG_OK;
+}
+
+fg_status fgi_ckpt_sweep(const char *folder, fg_error *err)
+{
+    return walk(folder, sweep_one, NULL, err);
+}
+
+/* ---- pointers -------------------------------------------------------------------------------- */
+
+fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err)
+{
+    if (!is_plain_name(name))
+        return fgi_fail(err, FG_EINVAL, "'%s' cannot be the name of a checkpoint", name);
+    fgi_buf line = {0};
+    fg_status status;
+    char *path = fgi_path_join(folder, pointer);
+    fgi_buf_printf(&line, "%s\n", name);
+    FGI_DONE(path ? fgi_buf_status(&line, err) : fgi_no_memory(err));
+    FGI_DONE(fgi_file_write_atomic(path, line.data, line.size, err));
+done:
+    fgi_buf_fini(&line);
+    fgi_free(path);
+    return status;
+}
+
+/* The name that a pointer holds, a fresh string. */
+static fg_status read_pointer(const char *folder, const char *pointer, char **out, fg_error *err)
+{
+    size_t size;
+    fg_status status;
+    *out = NULL;
+    char *path = fgi_path_join(folder, pointer);
+    if (!path)
+        return fgi_no_memory(err);
+    if (!fgi_file_exists(path))
+        FGI_DONE(fgi_fail(err, FG_ENOTFOUND, "no '%s' checkpoint in '%s'", pointer, folder));
+    FGI_DONE(fgi_file_read(path, POINTER_MAX_BYTES, out, &size, err));
+    while (size > 0 && ((*out)[size - 1] == '\n' || (*out)[size - 1] == ' '))
+        (*out)[--size] = '\0';
+    if (strlen(*out) != size || !is_plain_name(*out))
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s does not hold the name of a checkpoint", path));
+done:
+    if (status != FG_OK) {
+        fgi_free(*out);
+        *out = NULL;
+    }
+    fgi_free(path);
+    return status;
+}
+
+/* "folder/name" when that checkpoint is whole. */
+static fg_status take_whole(const char *folder, const char *name, char **out_path, fg_error *err)
+{
+    fg_ckpt *ckpt;
+    char *path = fgi_path_join(folder, name);
+    if (!path)
+        return fgi_no_memory(err);
+    const fg_status status = fg_ckpt_open(path, &ckpt, err);
+    if (status != FG_OK) {
+        fgi_free(path);
+        return status;
+    }
+    fg_ckpt_close(ckpt);
+    *out_path = path;
+    return FG_OK;
+}
+
+static fg_status take_pointed(const char *folder, const char *pointer, char **out_path,
+                              fg_error *err)
+{
+    char *name;
+    FGI_TRY(read_pointer(folder, pointer, &name, err));
+    const fg_status status = take_whole(folder, name, out_path, err);
+    fgi_free(name);
+    return status;
+}
+
+/* The newest whole checkpoint; `err` holds why the pointer was of no use and keeps it when there is
+ * nothing better. */
+static fg_status take_newest(const char *folder, char **out_path, fg_status status, fg_error *err)
+{
+    listing list;
+    FGI_TRY(list_checkpoints(folder, &list, err));
+    for (size_t i = 0; i < list.count && !*out_path; i++) {
+        fg_error damage = {0};
+        const fg_status tried = take_whole(folder, list.entries[i].name, out_path, &damage);
+        if (tried == FG_OK)
+            fgi_log(FG_LOG_WARNING,
+                    "'last' of '%s' is of no use: taking '%s', the newest whole checkpoint", folder,
+                    list.entries[i].name);
+        else
+            fgi_log(FG_LOG_WARNING, "passing over a checkpoint: %s", damage.message);
+        if (tried == FG_ENOMEM) {
+            status = fgi_no_memory(err);
+            break;
+        }
+    }
+    fgi_free(list.entries);
+    return *out_path ? FG_OK : status;
+}
+
+static fg_status take_path(const char *folder, const char *which, char **out_path, fg_error *err)
+{
+    char *inside = folder ? fgi_path_join(folder, which) : NULL;
+    if (folder && !inside)
+        return fgi_no_memory(err);
+    const bool is_path = fgi_file_exists(which), is_inside = inside && fgi_file_exists(inside);
+    if (is_path || is_inside)
+        *out_path = fgi_strdup(is_path ? which : inside);
+    fgi_free(inside);
+    if (is_path || is_inside)
+        return *out_path ? FG_OK : fgi_no_memory(err);
+    return fgi_fail(err, FG_ENOTFOUND, "no checkpoint '%s'%s%s%s", which,
+                    folder ? ", neither as a path nor in '" : "", folder ? folder : "",
+                    folder ? "'" : "");
+}
+
+fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_path, fg_error *err)
+{
+    *out_path = NULL;
+    const bool is_last = strcmp(which, "last") == 0, is_best = strcmp(which, "best") == 0;
+    if (!is_last && !is_best)
+        return take_path(folder, which, out_path, err);
+    if (!folder || !fgi_file_exists(folder))
+        return fgi_fail(err, FG_ENOTFOUND, "no '%s' checkpoint: '%s' does not exist", which,
+                        folder ? folder : "the run's folder");
+    fg_status status = take_pointed(folder, which, out_path, err);
+    if (is_last && status != FG_OK && status != FG_ENOMEM)
+        status = take_newest(folder, out_path, status, err);
+    return status;
+}
+
+/* ---- pruning --------------------------------------------------------------------------------- */
+
+/* Out of the way in one step, so that a crash leaves no checkpoint half deleted. */
+static fg_status remove_checkpoint(const char *folder, const char *name, fg_error *err)
+{
+    fg_status status;
+    fgi_buf hidden = {0};
+    char *path = fgi_path_join(folder, name);
+    fgi_buf_printf(&hidden, "%s.tmp.%ld", path ? path : "", (long)getpid());
+    FGI_DONE(path ? fgi_buf_status(&hidden, err) : fgi_no_memory(err));
+    if (rename(path, hidden.data) != 0)
+        FGI_DONE(fgi_fail_errno(err, "move aside", path));
+    fgi_ckpt_discard(hidden.data);
+done:
+    fgi_buf_fini(&hidden);
+    fgi_free(path);
+    return status;
+}
+
+fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err)
+{
+    listing list = {0};
+    char *last = NULL, *best = NULL;
+    fg_status status = FG_OK;
+    if (keep <= 0)
+        return FG_OK;
+    if (read_pointer(folder, "last", &last, NULL) == FG_ENOMEM ||
+        read_pointer(folder, "best", &best, NULL) == FG_ENOMEM)
+        FGI_DONE(fgi_no_memory(err));
+    FGI_DONE(list_checkpoints(folder, &list, err));
+    for (size_t i = (size_t)keep; i < list.count; i++) {
+        const char *name = list.entries[i].name;
+        if ((!last || strcmp(name, last) != 0) && (!best || strcmp(name, best) != 0))
+            FGI_DONE(remove_checkpoint(folder, name, err));
+    }
+done:
+    fgi_free(list.entries);
+    fgi_free(best);
+    fgi_free(last);
+    return status;
+}
