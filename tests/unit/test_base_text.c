@@ -1,0 +1,237 @@
+/* test_base_text.c - numbers out of text, near names, hashes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/hash.h"
+#include "base/rng.h"
+#include "base/text.h"
+
+static void integers_are_whole_or_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } good[] = {{"0", 0},
+                {"-0", 0},
+                {"+7", 7},
+                {"-12", -12},
+                {"007", 7},
+                {"9223372036854775807", INT64_MAX},
+                {"-9223372036854775808", INT64_MIN}};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        int64_t value = 99;
+        assert_true(fgi_parse_i64(fgi_str_of(good[i].text), &value));
+        assert_true(value == good[i].value);
+    }
+    static const char *const bad[] = {"",    "-",   "+",     "--1",
+                                      "1 ",  " 1",  "1.0",   "0x1",
+                                      "1e3", "a",   "12-",   "9223372036854775808",
+                                      "\n",  "+-1", "1_000", "-9223372036854775809"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        int64_t value = 99;
+        assert_false(fgi_parse_i64(fgi_str_of(bad[i]), &value));
+        assert_int_equal(value, 99);
+    }
+    int64_t value;
+    assert_true(fgi_parse_i64((fgi_str){"123", 2}, &value)); /* the length rules, not the NUL */
+    assert_int_equal(value, 12);
+    assert_false(fgi_parse_i64((fgi_str){"1\0", 2}, &value));
+    assert_false(fgi_parse_i64((fgi_str){NULL, 0}, &value));
+}
+
+static void reals_are_whole_or_refused(void **state)
+{
+    static const char *const good[] = {"0",
+                                       "-0",
+                                       "1",
+                                       "1.",
+                                       ".5",
+                                       "+2.5e-3",
+                                       "1E5",
+                                       "123456789012345",
+                                       "0.1",
+                                       "5e-4",
+                                       "1e22",
+                                       "1e23",
+                                       "1e308",
+                                       "4.9e-324",
+                                       "1e-400",
+                                       "179769313486231570e291",
+                                       "3.14159265358979323846",
+                                       "0.000000000000000000000000000001234",
+                                       "100000000000000000000000",
+                                       "inf",
+                                       "-inf",
+                                       "Infinity",
+                                       "9007199254740993",
+                                       "0.1e-22",
+                                       "1e+2",
+                                       "00000000000000000000001.5"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        double value = 99;
+        assert_true(fgi_parse_f64(fgi_str_of(good[i]), &value));
+        assert_true(value == strtod(good[i], NULL));
+        assert_int_equal(signbit(value), signbit(strtod(good[i], NULL)));
+    }
+    static const char *const bad[] = {"",
+                                      ".",
+                                      "-",
+                                      "+-1",
+                                      "1e",
+                                      "1e+",
+                                      "e5",
+                                      "1.2.3",
+                                      " 1",
+                                      "1 ",
+                                      "0x10",
+                                      "1e5x",
+                                      "1e999",
+                                      "-1e999",
+                                      "1,5",
+                                      "in",
+                                      "infi",
+                                      "nan(1)",
+                                      "1e99999999999999999999",
+                                      "--1",
+                                      "1d5"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        double value = 99;
+        assert_false(fgi_parse_f64(fgi_str_of(bad[i]), &value));
+        assert_true(value == 99);
+    }
+    double value;
+    assert_true(fgi_parse_f64(fgi_str_of("NaN"), &value));
+    assert_true(isnan(value));
+    assert_true(fgi_parse_f64((fgi_str){"1.5junk", 3}, &value));
+    assert_true(value == 1.5);
+    char many[600];
+    memset(many, '1', sizeof(many) - 1);
+    assert_false(fgi_parse_f64((fgi_str){many, sizeof(many) - 1}, &value));
+    assert_false(fgi_parse_f64((fgi_str){many, 400}, &value)); /* over the largest f64 */
+    many[1] = '.';
+    assert_true(fgi_parse_f64((fgi_str){many, 511}, &value));
+    assert_true(value == 1.1111111111111112);
+}
+
+/* Random numbers in several notations are read as libc reads them, to the last bit. */
+static void reals_round_as_libc_does(void **state)
+{
+    for (uint64_t i = 0; i < 20000; i++) {
+        const uint64_t bits = fgi_rng_u64(fgi_key_from_seed(1), i);
+        const double mantissa = (double)(int64_t)bits * 0x1p-63;
+        const double wanted = ldexp(mantissa, (int)(bits % 200) - 100);
+        char text[400];
+        const int digits = (int)(bits >> 8 & 15) + (i % 2 == 0);
+        if (i % 3 == 0)
+            snprintf(text, sizeof(text), "%.*g", digits + 1, wanted);
+        else if (i % 3 == 1)
+            snprintf(text, sizeof(text), "%.*e", digits, wanted);
+        else
+            snprintf(text, sizeof(text), "%.*f", digits, wanted);
+        double value;
+        assert_true(fgi_parse_f64(fgi_str_of(text), &value));
+        assert_true(value == strtod(text, NULL));
+    }
+}
+
+static void the_locale_does_not_matter(void **state)
+{
+    static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "nl_NL.UTF-8"};
+    bool is_set = false;
+    for (size_t i = 0; i < 4 && !is_set; i++)
+        is_set = setlocale(LC_NUMERIC, commas[i]) != NULL;
+    double value = 0;
+    const bool ok = fgi_parse_f64(fgi_str_of("1.2345678901234567890"), &value);
+    setlocale(LC_NUMERIC, "C");
+    assert_true(ok);
+    assert_true(value == 1.2345678901234567890);
+}
+
+static void text_is_trimmed_and_compared(void **state)
+{
+    assert_true(fgi_str_equal(fgi_str_trim(fgi_str_of(" \t a b\r\n")), "a b"));
+    assert_true(fgi_str_equal(fgi_str_trim(fgi_str_of(" \n ")), ""));
+    assert_true(fgi_str_equal((fgi_str){NULL, 0}, ""));
+    assert_false(fgi_str_equal(fgi_str_of("ab"), "abc"));
+    assert_false(fgi_str_equal(fgi_str_of("abc"), "ab"));
+    assert_false(fgi_str_equal(fgi_str_of("abc"), "abd"));
+}
+
+static void edits_are_counted(void **state)
+{
+    assert_int_equal(fgi_edit_distance("", ""), 0);
+    assert_int_equal(fgi_edit_distance("", "abc"), 3);
+    assert_int_equal(fgi_edit_distance("kitten", "sitting"), 3);
+    assert_int_equal(fgi_edit_distance("momentum", "momentmu"), 1);
+    assert_int_equal(fgi_edit_distance("ca", "abc"), 3); /* a swapped pair is not edited again */
+    assert_int_equal(fgi_edit_distance("flaw", "lawn"), 2);
+    char a[400], b[400];
+    memset(a, 'a', sizeof(a));
+    memset(b, 'a', sizeof(b));
+    a[255] = b[255] = '\0';
+    b[100] = 'b';
+    assert_int_equal(fgi_edit_distance(a, b), 1);
+    a[255] = 'a';
+    a[399] = '\0';
+    assert_int_equal(fgi_edit_distance(a, a), 0);
+    assert_int_equal(fgi_edit_distance(a, b), 399);
+}
+
+static void the_nearest_name_is_found(void **state)
+{
+    static const char *const keys[] = {"learning_rate", "lr", "momentum", "max_epochs", "seed"};
+    assert_string_equal(fgi_nearest("momentun", keys, 5), "momentum");
+    assert_string_equal(fgi_nearest("max_epoch", keys, 5), "max_epochs");
+    assert_string_equal(fgi_nearest("lerning_rtae", keys, 5), "learning_rate");
+    assert_string_equal(fgi_nearest("sed", keys, 5), "seed");
+    assert_string_equal(fgi_nearest("l", keys, 5) == NULL ? "none" : "some", "none");
+    assert_null(fgi_nearest("batch_size", keys, 5));
+    assert_null(fgi_nearest("xy", keys, 5)); /* all of it would have to change */
+    assert_null(fgi_nearest("seed", keys, 0));
+}
+
+static void hashes_match_published_answers(void **state)
+{
+    /* XXH3 of nothing, from the sanity checks of xxHash's own tests. */
+    char text[33];
+    fgi_hash_format(fgi_hash_bytes("", 0), text);
+    assert_string_equal(text, "99aa06d3014798d86001c324468d497f");
+    assert_true(fgi_checksum64("", 0) == UINT64_C(0x2d06800538d394c2));
+}
+
+static void chaining_hashes_seed_then_data(void **state)
+{
+    unsigned char data[1000];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)(i * 31);
+    const fgi_hash seed = fgi_hash_bytes("seed", 4);
+    for (size_t size = 0; size + 16 <= sizeof(data); size += 3) {
+        unsigned char joined[sizeof(data)];
+        memcpy(joined, &seed, 16);
+        memcpy(joined + 16, data, size);
+        assert_true(
+            fgi_hash_equal(fgi_hash_more(seed, data, size), fgi_hash_bytes(joined, size + 16)));
+    }
+    const fgi_hash other = {.lo = seed.lo, .hi = seed.hi ^ 1};
+    assert_false(fgi_hash_equal(fgi_hash_more(seed, data, 8), fgi_hash_more(other, data, 8)));
+    assert_false(fgi_hash_equal(seed, other));
+    assert_true(fgi_checksum64(data, 8) != fgi_checksum64(data, 9));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(integers_are_whole_or_refused),
+    cmocka_unit_test(reals_are_whole_or_refused),
+    cmocka_unit_test(reals_round_as_libc_does),
+    cmocka_unit_test(the_locale_does_not_matter),
+    cmocka_unit_test(text_is_trimmed_and_compared),
+    cmocka_unit_test(edits_are_counted),
+    cmocka_unit_test(the_nearest_name_is_found),
+    cmocka_unit_test(hashes_match_published_answers),
+    cmocka_unit_test(chaining_hashes_seed_then_data),
+};
+FGT_MAIN(tests)
