@@ -31,13 +31,16 @@ void fgt_write(const char *path, const void *data, size_t size);
 /* |a - b| <= absolute + relative * |b|, or fails the test naming `what`. */
 void fgt_close(const char *what, double a, double b, double absolute, double relative);
 
-/* Runs `scenario` once as it is, then with its 1st, 2nd, 3rd ... allocation failing until none fails
- * any more. Each time it must return FG_OK or FG_ENOMEM (with err filled), and leave as many blocks
- * allocated as it found: so it builds, uses and destroys all by itself, and asserts nothing that a
- * failed allocation may make untrue. Only allocations through base/alloc.h count. */
+/* Runs `scenario` once as it is, then with its 1st, 2nd, 3rd ... allocation failing until none
+ * fails any more. Each time it must return FG_OK or FG_ENOMEM (with err filled), and leave as many
+ * blocks allocated as it found: so it builds, uses and destroys all by itself, and asserts nothing
+ * that a failed allocation may make untrue. Only allocations through base/alloc.h count. */
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self);
 
 #define FGT_MAIN(tests)                                                                            \
-    int main(void) { return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1; }
+    int main(void)                                                                                 \
+    {                                                                                              \
+        return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;                             \
+    }
 
 #endif
