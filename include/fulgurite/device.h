@@ -23,11 +23,14 @@ typedef struct fg_array fg_array;
 
 typedef struct fg_client_options {
     const char *accelerator; /* "auto", "cpu", "cuda" or "tpu"                           ["auto"] */
-    const char *plugin_path; /* a PJRT plugin's .so, used instead of searching              [NULL] */
-    int cpu_devices;         /* virtual devices that the CPU plugin makes                      [1] */
-    bool show_plugin_log;    /* let the plugin's own log lines reach standard error        [false] */
-    const char *cache_dir;   /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
-                                ~/.cache, then /fulgurite]                                         */
+    const char
+        *plugin_path;       /* a PJRT plugin's .so, used instead of searching              [NULL] */
+    int cpu_devices;        /* virtual devices that the CPU plugin makes                      [1] */
+    bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
+    const char *cache_dir;  /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
+                               ~/.cache, then /fulgurite]                                         */
+    double memory_fraction; /* the share of a GPU's memory that may be used, 0 to 1  [plugin's:
+                               0.75] */
     uint64_t reserved[4];
 } fg_client_options;
 
@@ -61,9 +64,9 @@ FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 
 /* Facts about a device; strings live as long as the client. */
 typedef struct fg_device_info {
-    int64_t id;              /* the plugin's global id */
-    const char *kind;        /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
-    const char *description; /* the plugin's longer text */
+    int64_t id;                 /* the plugin's global id */
+    const char *kind;           /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
+    const char *description;    /* the plugin's longer text */
     int64_t memory_used_bytes;  /* -1 where the plugin does not say */
     int64_t memory_peak_bytes;  /* likewise */
     int64_t memory_limit_bytes; /* likewise */
@@ -99,8 +102,8 @@ FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *t
 /* Waits for the array and copies it to the host, row-major: out_data has room for size_bytes,
  * which must equal fg_type_bytes. This is a host read: it is counted by the client with its call
  * site. Errors: FG_EINVAL, FG_EDEVICE (also a failure of the program that makes the array). */
-FG_API FG_MUST_USE fg_status fg_array_read(const fg_array *array, void *out_data,
-                                           size_t size_bytes, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes,
+                                           fg_error *err);
 
 /* Waits until the array is computed. Errors: FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_array_wait(const fg_array *array, fg_error *err);
@@ -115,11 +118,11 @@ FG_API void fg_array_release(fg_array *array);
 
 /* Counters since the client was opened. */
 typedef struct fg_client_stats {
-    int64_t compiles;          /* programs the plugin compiled */
+    int64_t compiles;           /* programs the plugin compiled */
     int64_t compile_cache_hits; /* programs loaded from disk instead */
-    double compile_s;          /* wall time in compilation and loading */
+    double compile_s;           /* wall time in compilation and loading */
     int64_t executions;
-    int64_t host_reads;        /* blocking copies from a device */
+    int64_t host_reads; /* blocking copies from a device */
     int64_t uploaded_bytes;
 } fg_client_stats;
 FG_API fg_client_stats fg_client_get_stats(const fg_client *client);

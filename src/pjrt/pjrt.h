@@ -30,8 +30,8 @@ typedef struct fgi_flag {
 } fgi_flag;
 
 typedef struct fgi_compile_options {
-    int device_count;         /* partitions of the SPMD program: devices 0..n-1 of the list  [1] */
-    const int *device_index;  /* which of the client's devices, NULL: the first device_count     */
+    int device_count;        /* partitions of the SPMD program: devices 0..n-1 of the list  [1] */
+    const int *device_index; /* which of the client's devices, NULL: the first device_count     */
     const fgi_flag *flags;
     size_t flag_count;
     const fg_type *out_types; /* global types of the outputs, in order */
@@ -78,10 +78,10 @@ fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t 
 /* ---- moving data ----------------------------------------------------------------------------- */
 
 typedef enum fgi_upload_mode {
-    FGI_UPLOAD_COPY,  /* `data` may be reused when the call returns */
-    FGI_UPLOAD_ASYNC  /* `data` must stay unchanged until *out_host_done; used in place where the
-                         plugin can (64-byte aligned memory on the CPU), and then until the array is
-                         released and every program that reads it has ended */
+    FGI_UPLOAD_COPY, /* `data` may be reused when the call returns */
+    FGI_UPLOAD_ASYNC /* `data` must stay unchanged until *out_host_done; used in place where the
+                        plugin can (64-byte aligned memory on the CPU), and then until the array is
+                        released and every program that reads it has ended */
 } fgi_upload_mode;
 
 /* Uploads the whole array to every device of the client (copy on each). out_host_done is NULL for

@@ -1,0 +1,309 @@
+/* array.c - arrays on devices: uploading, reading back, reference counts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdint.h>
+
+#include "pjrt/plugin.h"
+
+/* ---- number formats ---------------------------------------------------------------------------
+ */
+
+static const struct {
+    fg_dtype ours;
+    PJRT_Buffer_Type theirs;
+} dtypes[] = {
+    {FG_BOOL, PJRT_Buffer_Type_PRED}, {FG_U8, PJRT_Buffer_Type_U8},
+    {FG_S8, PJRT_Buffer_Type_S8},     {FG_U16, PJRT_Buffer_Type_U16},
+    {FG_S16, PJRT_Buffer_Type_S16},   {FG_U32, PJRT_Buffer_Type_U32},
+    {FG_S32, PJRT_Buffer_Type_S32},   {FG_U64, PJRT_Buffer_Type_U64},
+    {FG_S64, PJRT_Buffer_Type_S64},   {FG_BF16, PJRT_Buffer_Type_BF16},
+    {FG_F16, PJRT_Buffer_Type_F16},   {FG_F32, PJRT_Buffer_Type_F32},
+    {FG_F64, PJRT_Buffer_Type_F64},
+};
+enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
+
+PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype)
+{
+    for (int i = 0; i < DTYPES; i++) {
+        if (dtypes[i].ours == dtype)
+            return dtypes[i].theirs;
+    }
+    return PJRT_Buffer_Type_INVALID;
+}
+
+fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type)
+{
+    for (int i = 0; i < DTYPES; i++) {
+        if (dtypes[i].theirs == type)
+            return dtypes[i].ours;
+    }
+    return FG_DTYPE_NONE;
+}
+
+/* ---- handles ----------------------------------------------------------------------------------
+ */
+
+fg_array *fgi_array_new(fg_client *client, const fg_type *type)
+{
+    const size_t count = (size_t)client->info.device_count;
+    fg_array *a = fgi_calloc(1, sizeof *a + count * sizeof a->buffer[0]);
+    if (!a)
+        return NULL;
+    a->client = client;
+    a->type = *type;
+    a->buffer_count = client->info.device_count;
+    atomic_init(&a->references, 1);
+    return a;
+}
+
+fg_array *fg_array_retain(fg_array *array)
+{
+    (void)atomic_fetch_add_explicit(&array->references, 1, memory_order_relaxed);
+    return array;
+}
+
+void fg_array_release(fg_array *array)
+{
+    if (!array || atomic_fetch_sub_explicit(&array->references, 1, memory_order_acq_rel) != 1)
+        return;
+    const fgi_plugin *plugin = &array->client->plugin;
+    for (int i = 0; i < array->buffer_count; i++) {
+        if (!array->buffer[i])
+            continue;
+        FGI_ARGS(PJRT_Buffer_Destroy_Args, args, .buffer = array->buffer[i]);
+        (void)fgi_ignore(plugin, plugin->api->PJRT_Buffer_Destroy(&args));
+    }
+    fgi_free(array);
+}
+
+const fg_type *fg_array_type(const fg_array *array)
+{
+    return &array->type;
+}
+
+fg_client *fg_array_client(const fg_array *array)
+{
+    return array->client;
+}
+
+bool fgi_array_is_donated(const fg_array *array)
+{
+    return atomic_load(&array->is_donated);
+}
+
+/* The lowest device that has the array; -1 after a breach of contract. */
+static int first_device(const fg_array *array)
+{
+    for (int i = 0; i < array->buffer_count; i++) {
+        if (array->buffer[i])
+            return i;
+    }
+    return -1;
+}
+
+/* Says what is wrong with reading an array, or sets *out to the device to read from. */
+static fg_status readable(const fg_array *array, int *out, fg_error *err)
+{
+    char type[96];
+    *out = first_device(array);
+    if (fgi_array_is_donated(array))
+        return fgi_fail(err, FG_EINVAL, "array %s was donated to a program and holds nothing now",
+                        fg_type_format(&array->type, type, sizeof type));
+    if (*out < 0)
+        return fgi_fail(err, FG_EINTERNAL, "array %s is on no device",
+                        fg_type_format(&array->type, type, sizeof type));
+    return FG_OK;
+}
+
+/* ---- to the device ----------------------------------------------------------------------------
+ */
+
+static fg_status check_type(const fg_type *type, const void *data, fg_error *err)
+{
+    if (fg_dtype_size(type->dtype) == 0 || type->rank < 0 || type->rank > FG_MAX_RANK)
+        return fgi_fail(err, FG_EINVAL, "an array needs a dtype and 0 to %d dimensions",
+                        FG_MAX_RANK);
+    int64_t bytes = (int64_t)fg_dtype_size(type->dtype);
+    bool is_empty = false;
+    for (int i = 0; i < type->rank; i++) {
+        if (type->dim[i] < 0)
+            return fgi_fail(err, FG_EINVAL, "dimension %d of an array is %" PRId64, i,
+                            type->dim[i]);
+        is_empty = is_empty || type->dim[i] == 0;
+        if (!is_empty && __builtin_mul_overflow(bytes, type->dim[i], &bytes))
+            return fgi_fail(err, FG_EINVAL, "an array of this shape has too many bytes");
+    }
+    if (!data && !is_empty)
+        return fgi_fail(err, FG_EINVAL, "no data for the array");
+    return FG_OK;
+}
+
+static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mode mode,
+                                          const void *data)
+{
+    if (mode == FGI_UPLOAD_COPY)
+        return PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+    if (client->platform == FGI_CPU && (uintptr_t)data % 64 == 0)
+        return PJRT_HostBufferSemantics_kImmutableZeroCopy;
+    return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
+}
+
+/* Uploads to one device; the event for the end of the plugin's use of `data` goes to `events`. */
+static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
+                           fgi_event *events, fg_error *err)
+{
+    static const char nothing[64] = {0};
+    const fg_client *c = array->client;
+    const PJRT_Api *api = c->plugin.api;
+    FGI_ARGS(PJRT_Client_BufferFromHostBuffer_Args, args, .client = c->client,
+             .data = data ? data : nothing, .type = fgi_dtype_to_pjrt(array->type.dtype),
+             .dims = array->type.dim, .num_dims = (size_t)array->type.rank,
+             .host_buffer_semantics = semantics(c, mode, data),
+             .device = c->devices[device].device);
+    const char *label = c->devices[device].label;
+    const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
+    FGI_TRY(fgi_check(api->PJRT_Client_BufferFromHostBuffer(&args), &place, err));
+    array->buffer[device] = args.buffer;
+    if (events) {
+        fgi_event_add(events, args.done_with_host_buffer, label);
+        return FG_OK;
+    }
+    FGI_ARGS(PJRT_Event_Destroy_Args, destroy, .event = args.done_with_host_buffer);
+    return fgi_check(api->PJRT_Event_Destroy(&destroy), &place, err);
+}
+
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *data,
+                           fgi_upload_mode mode, fg_array **out, fgi_event **out_host_done,
+                           fg_error *err)
+{
+    *out = NULL;
+    if (out_host_done)
+        *out_host_done = NULL;
+    if ((mode == FGI_UPLOAD_ASYNC) != (out_host_done != NULL))
+        return fgi_fail(err, FG_EINVAL, "an asynchronous upload, and no other, gives an event");
+    FGI_TRY(check_type(type, data, err));
+    fgi_event *events = NULL;
+    fg_status status = FG_OK;
+    fg_array *array = fgi_array_new(client, type);
+    if (mode == FGI_UPLOAD_ASYNC)
+        events = fgi_event_create(client, "uploading an array", client->info.device_count);
+    if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
+        status = fgi_no_memory(err);
+    for (int i = 0; i < client->info.device_count && status == FG_OK; i++)
+        status = upload_to(array, i, data, mode, events, err);
+    if (status != FG_OK) {
+        fg_array_release(array);
+        if (events) /* the caller may free `data` when we return */
+            (void)fgi_event_wait(events, NULL);
+        fgi_event_destroy(events);
+        return status;
+    }
+    (void)atomic_fetch_add(&client->stats.uploaded_bytes,
+                           (int64_t)fg_type_bytes(type) * client->info.device_count);
+    *out = array;
+    if (out_host_done)
+        *out_host_done = events;
+    return FG_OK;
+}
+
+fg_status fg_array_create(fg_client *client, const fg_type *type, const void *data, fg_array **out,
+                          fg_error *err)
+{
+    return fgi_array_upload(client, type, data, FGI_UPLOAD_COPY, out, NULL, err);
+}
+
+/* ---- to the host ------------------------------------------------------------------------------
+ */
+
+/* Starts the copy from one device; row-major whatever the device's layout is. */
+static fg_status start_download(const fg_array *array, void *out_data, size_t size_bytes,
+                                PJRT_Event **out_event, int *out_device, fg_error *err)
+{
+    char type[96];
+    int device;
+    FGI_TRY(readable(array, &device, err));
+    if (size_bytes != fg_type_bytes(&array->type))
+        return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, the room given %zu",
+                        fg_type_format(&array->type, type, sizeof type),
+                        fg_type_bytes(&array->type), size_bytes);
+    int64_t minor_to_major[FG_MAX_RANK];
+    for (int i = 0; i < array->type.rank; i++)
+        minor_to_major[i] = array->type.rank - 1 - i;
+    FGI_ARGS(PJRT_Buffer_MemoryLayout, layout, .type = PJRT_Buffer_MemoryLayout_Type_Tiled);
+    layout.tiled.struct_size = PJRT_Buffer_MemoryLayout_Tiled_STRUCT_SIZE;
+    layout.tiled.minor_to_major = minor_to_major;
+    layout.tiled.minor_to_major_size = (size_t)array->type.rank;
+    FGI_ARGS(PJRT_Buffer_ToHostBuffer_Args, args, .src = array->buffer[device],
+             .host_layout = &layout, .dst = out_data, .dst_size = size_bytes);
+    const fg_client *c = array->client;
+    const fgi_place place = {c, c->devices[device].label, "reading an array", FG_EDEVICE};
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Buffer_ToHostBuffer(&args), &place, err));
+    *out_event = args.event;
+    *out_device = device;
+    return FG_OK;
+}
+
+fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_bytes,
+                             fgi_event **out_done, fg_error *err)
+{
+    *out_done = NULL;
+    fgi_event *done = fgi_event_create(array->client, "reading an array", 1);
+    if (!done)
+        return fgi_no_memory(err);
+    PJRT_Event *event = NULL;
+    int device = 0;
+    const fg_status status = start_download(array, out_data, size_bytes, &event, &device, err);
+    if (status != FG_OK) {
+        fgi_event_destroy(done);
+        return status;
+    }
+    fgi_event_add(done, event, array->client->devices[device].label);
+    *out_done = done;
+    return FG_OK;
+}
+
+fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes, fg_error *err)
+{
+    fgi_event *done;
+    FGI_TRY(fgi_array_download(array, out_data, size_bytes, &done, err));
+    (void)atomic_fetch_add(&array->client->stats.host_reads, 1);
+    const fg_status status = fgi_event_wait(done, err);
+    fgi_event_destroy(done);
+    return status;
+}
+
+fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
+{
+    int device;
+    *out = NULL;
+    FGI_TRY(readable(array, &device, err));
+    const fg_client *c = array->client;
+    fgi_event *event = fgi_event_create(c, "computing an array", array->buffer_count);
+    if (!event)
+        return fgi_no_memory(err);
+    for (int i = 0; i < array->buffer_count; i++) {
+        if (!array->buffer[i])
+            continue;
+        FGI_ARGS(PJRT_Buffer_ReadyEvent_Args, args, .buffer = array->buffer[i]);
+        const fgi_place place = {c, c->devices[i].label, "computing an array", FG_EDEVICE};
+        const fg_status status =
+            fgi_check(c->plugin.api->PJRT_Buffer_ReadyEvent(&args), &place, err);
+        if (status != FG_OK) {
+            fgi_event_destroy(event);
+            return status;
+        }
+        fgi_event_add(event, args.event, c->devices[i].label);
+    }
+    *out = event;
+    return FG_OK;
+}
+
+fg_status fg_array_wait(const fg_array *array, fg_error *err)
+{
+    fgi_event *event;
+    FGI_TRY(fgi_array_ready(array, &event, err));
+    const fg_status status = fgi_event_wait(event, err);
+    fgi_event_destroy(event);
+    return status;
+}

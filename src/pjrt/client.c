@@ -1,0 +1,372 @@
+/* client.c - opens a plugin's client: which plugin, with which options; its devices, what they are
+ * and what memory they have; counters.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "base/thread.h"
+#include "pjrt/plugin.h"
+
+enum { CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
+
+static const char *const accelerators[] = {"tpu", "cuda", "cpu"}; /* "auto" takes the first */
+enum { ACCELERATORS = sizeof accelerators / sizeof accelerators[0] };
+
+/* ---- creating the plugin's client -------------------------------------------------------------
+ */
+
+static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
+{
+    return (PJRT_NamedValue){.struct_size = PJRT_NamedValue_STRUCT_SIZE,
+                             .name = name,
+                             .name_size = strlen(name),
+                             .type = type,
+                             .value_size = 1};
+}
+
+/* Fills in the options that a platform knows; returns how many. The first *out_needed of them may
+ * not be left out when the plugin does not know all. A wrong type would end the process, so each
+ * platform's are listed here and nowhere else. */
+static size_t create_options(const char *accelerator, const fg_client_options *opt,
+                             PJRT_NamedValue out[OPTIONS_MAX], size_t *out_needed)
+{
+    size_t n = 0;
+    *out_needed = 0;
+    if (accelerator && strcmp(accelerator, "cpu") == 0) {
+        out[n] = named("cpu_device_count", PJRT_NamedValue_kInt64); /* its default would be 4 */
+        out[n++].int64_value = opt->cpu_devices > 0 ? opt->cpu_devices : 1;
+        *out_needed = n;
+    } else if (accelerator && strcmp(accelerator, "cuda") == 0) {
+        out[n] = named("preallocate", PJRT_NamedValue_kBool);
+        out[n++].bool_value = false;
+        if (opt->memory_fraction > 0) {
+            out[n] = named("memory_fraction", PJRT_NamedValue_kFloat);
+            out[n++].float_value = (float)opt->memory_fraction;
+        }
+    }
+    return n;
+}
+
+static PJRT_Error *create(fg_client *c, const PJRT_NamedValue *options, size_t count)
+{
+    FGI_ARGS(PJRT_Client_Create_Args, args, .create_options = options, .num_options = count);
+    PJRT_Error *error = c->plugin.api->PJRT_Client_Create(&args);
+    c->client = error ? NULL : args.client;
+    return error;
+}
+
+static fg_status create_client(fg_client *c, const char *accelerator, const fg_client_options *opt,
+                               fg_error *err)
+{
+    PJRT_NamedValue options[OPTIONS_MAX];
+    size_t needed;
+    const size_t count = create_options(accelerator, opt, options, &needed);
+    const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
+    PJRT_Error *error = create(c, options, count);
+    if (error && count > needed) {
+        /* An older or newer plugin may not know an option: without it is better than not at all. */
+        fg_error refusal = {0};
+        (void)fgi_plugin_fail(&c->plugin, error, &place, &refusal);
+        if (!strstr(refusal.message, "Unexpected option")) {
+            if (err)
+                *err = refusal;
+            return refusal.status;
+        }
+        fgi_log(FG_LOG_INFO, "%s: leaving out optional client options", refusal.message);
+        error = create(c, options, needed);
+    }
+    return error ? fgi_plugin_fail(&c->plugin, error, &place, err) : FG_OK;
+}
+
+/* ---- facts about the client -------------------------------------------------------------------
+ */
+
+static const char *keep(fg_client *c, const char *text, size_t size)
+{
+    char *copy = fgi_arena_alloc(&c->arena, size + 1);
+    if (copy && size > 0)
+        memcpy(copy, text, size);
+    return copy;
+}
+
+static fgi_platform platform_of(const char *name)
+{
+    if (strcmp(name, "cpu") == 0)
+        return FGI_CPU;
+    if (strcmp(name, "tpu") == 0)
+        return FGI_TPU;
+    return strcmp(name, "cuda") == 0 || strcmp(name, "gpu") == 0 ? FGI_CUDA : FGI_OTHER;
+}
+
+static fg_status read_platform(fg_client *c, fg_error *err)
+{
+    const PJRT_Api *api = c->plugin.api;
+    const fgi_place place = {c, NULL, "asking for the platform", FG_EPLUGIN};
+    FGI_ARGS(PJRT_Client_PlatformName_Args, name, .client = c->client);
+    FGI_TRY(fgi_check(api->PJRT_Client_PlatformName(&name), &place, err));
+    FGI_ARGS(PJRT_Client_PlatformVersion_Args, version, .client = c->client);
+    FGI_TRY(fgi_check(api->PJRT_Client_PlatformVersion(&version), &place, err));
+    FGI_ARGS(PJRT_Client_ProcessIndex_Args, process, .client = c->client);
+    FGI_TRY(fgi_check(api->PJRT_Client_ProcessIndex(&process), &place, err));
+    const char *platform = keep(c, name.platform_name, name.platform_name_size);
+    c->info.platform_version = keep(c, version.platform_version, version.platform_version_size);
+    if (!platform || !c->info.platform_version)
+        return fgi_no_memory(err);
+    c->platform = platform_of(platform);
+    c->info.platform = c->platform == FGI_CUDA ? "cuda" : platform;
+    c->info.process_index = process.process_index;
+    c->info.plugin_path = c->plugin.path;
+    c->info.api_major = c->plugin.api->pjrt_api_version.major_version;
+    c->info.api_minor = c->plugin.api->pjrt_api_version.minor_version;
+    return FG_OK;
+}
+
+static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
+{
+    const PJRT_Api *api = c->plugin.api;
+    const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
+    FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
+    PJRT_DeviceDescription *about = get.device_description;
+    FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
+    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
+    FGI_ARGS(PJRT_DeviceDescription_Kind_Args, kind, .device_description = about);
+    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Kind(&kind), &place, err));
+    FGI_ARGS(PJRT_DeviceDescription_ToString_Args, text, .device_description = about);
+    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ToString(&text), &place, err));
+    *out = (fgi_device){.device = device,
+                        .id = id.id,
+                        .kind = keep(c, kind.device_kind, kind.device_kind_size),
+                        .description = keep(c, text.to_string, text.to_string_size),
+                        .label = fgi_arena_printf(&c->arena, "%s:%d", c->info.platform, id.id)};
+    return out->kind && out->description && out->label ? FG_OK : fgi_no_memory(err);
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const fgi_device *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static fg_status read_devices(fg_client *c, fg_error *err)
+{
+    const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
+    FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
+    if (list.num_addressable_devices == 0 || list.num_addressable_devices > 1 << 16)
+        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' has %zu devices for this process",
+                        c->plugin.path, list.num_addressable_devices);
+    const int count = (int)list.num_addressable_devices;
+    c->devices = fgi_arena_alloc(&c->arena, (size_t)count * sizeof *c->devices);
+    if (!c->devices)
+        return fgi_no_memory(err);
+    for (int i = 0; i < count; i++)
+        FGI_TRY(read_device(c, list.addressable_devices[i], &c->devices[i], err));
+    qsort(c->devices, (size_t)count, sizeof *c->devices, by_id);
+    c->info.device_count = count;
+    c->label = count == 1 ? c->devices[0].label : c->info.platform;
+    return FG_OK;
+}
+
+static fg_status check_platform(const fg_client *c, const fg_client_options *opt, fg_error *err)
+{
+    const char *named_one = opt->accelerator;
+    if (!named_one || strcmp(named_one, "auto") == 0 || strcmp(named_one, c->info.platform) == 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EPLUGIN, "plugin '%s' is for '%s', but '%s' was asked for",
+                    c->plugin.path, c->info.platform, named_one);
+}
+
+/* ---- opening ----------------------------------------------------------------------------------
+ */
+
+static fg_status open_path(const char *path, const char *accelerator, const fg_client_options *opt,
+                           fg_client **out, fg_error *err)
+{
+    fg_status status;
+    fg_client *c = fgi_calloc(1, sizeof *c);
+    if (!c)
+        return fgi_no_memory(err);
+    fgi_arena_init(&c->arena);
+    const char *kept = fgi_arena_strdup(&c->arena, path);
+    FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
+    FGI_DONE(fgi_plugin_load(kept, accelerator, opt->show_plugin_log, &c->plugin, err));
+    FGI_DONE(create_client(c, accelerator, opt, err));
+    FGI_DONE(read_platform(c, err));
+    FGI_DONE(check_platform(c, opt, err));
+    FGI_DONE(read_devices(c, err));
+done:
+    if (status != FG_OK) {
+        fg_client_close(c);
+        c = NULL;
+    }
+    *out = c;
+    return status;
+}
+
+/* "no plugin for 'tpu' found; looked in A; B; C": as many places as the message holds. */
+static fg_status not_found(const char *accelerator, const fg_plugin_candidate *places, size_t count,
+                           fg_error *err)
+{
+    char where[300] = "", last[48] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(places[i].source, last) == 0 && i + 1 < count)
+            continue; /* one path a source is enough */
+        snprintf(last, sizeof last, "%s", places[i].source);
+        const int n = snprintf(where + used, sizeof where - used, "\n  %s: %s", places[i].source,
+                               places[i].path);
+        if (n < 0 || (size_t)n >= sizeof where - used) {
+            where[used] = '\0';
+            break;
+        }
+        used += (size_t)n;
+    }
+    return fgi_fail(err, FG_ENOTFOUND,
+                    "no PJRT plugin for '%s' is installed; type: fulgurite setup %s\nlooked in%s",
+                    accelerator, strcmp(accelerator, "cuda") == 0 ? "cuda13" : accelerator, where);
+}
+
+/* Opens the first plugin that is there. */
+static fg_status open_accelerator(const char *accelerator, const fg_client_options *opt,
+                                  fg_client **out, fg_error *err)
+{
+    size_t count = 0, i = 0;
+    fg_plugin_candidate *places = fgi_calloc(CANDIDATES_MAX, sizeof *places);
+    if (!places)
+        return fgi_no_memory(err);
+    fg_status status = fg_plugin_search(accelerator, opt, places, CANDIDATES_MAX, &count, err);
+    if (status == FG_OK) {
+        count = count < CANDIDATES_MAX ? count : CANDIDATES_MAX;
+        /* What was asked for by its path is taken as it is, also when it does not exist. */
+        while (i < count && !places[i].exists && strcmp(places[i].source, "FULGURITE_PLUGIN") != 0)
+            i++;
+        status = i < count ? open_path(places[i].path, accelerator, opt, out, err)
+                           : not_found(accelerator, places, count, err);
+    }
+    fgi_free(places);
+    return status;
+}
+
+/* A TPU before a GPU before the CPU, where the machine has one and its plugin works. */
+static fg_status open_auto(const fg_client_options *opt, fg_client **out, fg_error *err)
+{
+    const char *variable = getenv("FULGURITE_PLUGIN");
+    if (variable && *variable)
+        return open_path(variable, fgi_accelerator_of_file(variable), opt, out, err);
+    for (int i = 0; i < ACCELERATORS - 1; i++) {
+        fg_error why = {0};
+        if (!fgi_machine_has("", accelerators[i]))
+            continue;
+        const fg_status status = open_accelerator(accelerators[i], opt, out, &why);
+        if (status == FG_OK || status == FG_ENOMEM) {
+            if (status != FG_OK)
+                return fgi_no_memory(err);
+            return FG_OK;
+        }
+        fgi_log(FG_LOG_WARNING, "%s", why.message);
+    }
+    return open_accelerator("cpu", opt, out, err);
+}
+
+static fg_status check_options(const fg_client_options *opt, fg_error *err)
+{
+    const char *name = opt->accelerator ? opt->accelerator : "auto";
+    bool known = strcmp(name, "auto") == 0;
+    for (int i = 0; i < ACCELERATORS; i++)
+        known = known || strcmp(name, accelerators[i]) == 0;
+    if (!known)
+        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': auto, cpu, cuda or tpu expected",
+                        name);
+    if (opt->cpu_devices < 0 || opt->cpu_devices > CPU_DEVICES_MAX)
+        return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: 1 to %d expected (0 means 1)",
+                        opt->cpu_devices, CPU_DEVICES_MAX);
+    if (!(opt->memory_fraction >= 0 && opt->memory_fraction <= 1))
+        return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: 0 to 1 expected",
+                        opt->memory_fraction);
+    return FG_OK;
+}
+
+fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_error *err)
+{
+    static const fg_client_options defaults = {.accelerator = "auto"};
+    const fg_client_options *opt = options ? options : &defaults;
+    *out = NULL;
+    FGI_TRY(check_options(opt, err));
+    const char *accelerator = opt->accelerator;
+    if (accelerator && strcmp(accelerator, "auto") == 0)
+        accelerator = NULL;
+    if (opt->plugin_path && *opt->plugin_path) {
+        if (!accelerator)
+            accelerator = fgi_accelerator_of_file(opt->plugin_path);
+        return open_path(opt->plugin_path, accelerator, opt, out, err);
+    }
+    return accelerator ? open_accelerator(accelerator, opt, out, err) : open_auto(opt, out, err);
+}
+
+void fg_client_close(fg_client *client)
+{
+    if (!client)
+        return;
+    if (client->client) {
+        FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
+        (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
+    }
+    fgi_free(client->cache_dir);
+    fgi_arena_fini(&client->arena);
+    fgi_free(client);
+}
+
+/* ---- questions --------------------------------------------------------------------------------
+ */
+
+const fg_client_info *fg_client_get_info(const fg_client *client)
+{
+    return &client->info;
+}
+
+fgi_platform fgi_client_platform(const fg_client *client)
+{
+    return client->platform;
+}
+
+fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)
+{
+    *out = (fg_device_info){.id = -1};
+    if (index < 0 || index >= client->info.device_count)
+        return fgi_fail(err, FG_EINVAL, "device %d does not exist: there are %d", index,
+                        client->info.device_count);
+    const fgi_device *d = &client->devices[index];
+    *out = (fg_device_info){.id = d->id,
+                            .kind = d->kind,
+                            .description = d->description,
+                            .memory_used_bytes = -1,
+                            .memory_peak_bytes = -1,
+                            .memory_limit_bytes = -1};
+    const PJRT_Api *api = client->plugin.api;
+    FGI_ARGS(PJRT_Device_MemoryStats_Args, stats, .device = d->device);
+    if (!fgi_ignore(&client->plugin, api->PJRT_Device_MemoryStats(&stats)))
+        return FG_OK;
+    out->memory_used_bytes = stats.bytes_in_use;
+    if (stats.peak_bytes_in_use_is_set)
+        out->memory_peak_bytes = stats.peak_bytes_in_use;
+    if (stats.bytes_limit_is_set)
+        out->memory_limit_bytes = stats.bytes_limit;
+    return FG_OK;
+}
+
+fg_client_stats fg_client_get_stats(const fg_client *client)
+{
+    return (fg_client_stats){
+        .compiles = atomic_load(&client->stats.compiles),
+        .compile_cache_hits = atomic_load(&client->stats.cache_hits),
+        .compile_s = (double)atomic_load(&client->stats.compile_ns) * 1e-9,
+        .executions = atomic_load(&client->stats.executions),
+        .host_reads = atomic_load(&client->stats.host_reads),
+        .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes),
+    };
+}

@@ -1,0 +1,143 @@
+/* event.c - waiting for what devices do. One fgi_event covers one operation on several devices.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "pjrt/plugin.h"
+
+fgi_event *fgi_event_create(const fg_client *client, const char *operation, int count)
+{
+    fgi_event *self = fgi_calloc(1, sizeof *self + (size_t)count * sizeof self->part[0]);
+    if (self) {
+        self->client = client;
+        self->operation = operation;
+    }
+    return self;
+}
+
+void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label)
+{
+    self->part[self->count++] = (struct fgi_event_part){event, label};
+}
+
+static fgi_place place_of(const fgi_event *self, int i)
+{
+    return (fgi_place){self->client, self->part[i].label, self->operation, FG_EDEVICE};
+}
+
+fg_status fgi_event_wait(fgi_event *event, fg_error *err)
+{
+    fg_status status = FG_OK;
+    for (int i = 0; i < event->count; i++) {
+        if (!event->part[i].event)
+            continue;
+        FGI_ARGS(PJRT_Event_Await_Args, args, .event = event->part[i].event);
+        PJRT_Error *error = event->client->plugin.api->PJRT_Event_Await(&args);
+        const fgi_place place = place_of(event, i);
+        if (status == FG_OK)
+            status = fgi_check(error, &place, err);
+        else
+            (void)fgi_ignore(&event->client->plugin, error);
+    }
+    return status;
+}
+
+bool fgi_event_is_ready(fgi_event *event)
+{
+    for (int i = 0; i < event->count; i++) {
+        if (!event->part[i].event)
+            continue;
+        FGI_ARGS(PJRT_Event_IsReady_Args, args, .event = event->part[i].event);
+        /* An event that cannot be asked is ready: waiting for it tells why. */
+        if (fgi_ignore(&event->client->plugin,
+                       event->client->plugin.api->PJRT_Event_IsReady(&args)) &&
+            !args.is_ready)
+            return false;
+    }
+    return true;
+}
+
+/* ---- being called -----------------------------------------------------------------------------
+ */
+
+/* One call of fgi_event_on_ready; lives until the last part has happened, longer than the event
+ * perhaps. */
+typedef struct listener {
+    fgi_event_fn *done;
+    void *self;
+    _Atomic int missing; /* parts that have not happened, and one for the caller */
+    _Atomic bool has_failed;
+    fg_error error; /* written by whoever sets has_failed */
+    struct listener_part {
+        struct listener *listener;
+        fgi_place place;
+    } part[];
+} listener;
+
+/* One part less; the last one tells. */
+static void count_down(listener *l)
+{
+    if (atomic_fetch_sub(&l->missing, 1) != 1)
+        return;
+    const bool failed = atomic_load(&l->has_failed);
+    l->done(l->self, failed ? l->error.status : FG_OK, failed ? l->error.message : "");
+    fgi_free(l);
+}
+
+static void note(struct listener_part *part, PJRT_Error *error)
+{
+    listener *l = part->listener;
+    if (error && !atomic_exchange(&l->has_failed, true))
+        (void)fgi_check(error, &part->place, &l->error);
+    else
+        (void)fgi_ignore(&part->place.client->plugin, error);
+}
+
+static void part_is_ready(PJRT_Error *error, void *user)
+{
+    struct listener_part *part = user;
+    note(part, error);
+    count_down(part->listener);
+}
+
+fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err)
+{
+    const size_t count = (size_t)event->count;
+    listener *l = fgi_calloc(1, sizeof *l + count * sizeof l->part[0]);
+    if (!l)
+        return fgi_no_memory(err);
+    l->done = done;
+    l->self = self;
+    atomic_init(&l->missing, event->count + 1);
+    for (int i = 0; i < event->count; i++) {
+        l->part[i] = (struct listener_part){l, place_of(event, i)};
+        if (!event->part[i].event) {
+            (void)atomic_fetch_sub(&l->missing, 1);
+            continue;
+        }
+        FGI_ARGS(PJRT_Event_OnReady_Args, args, .event = event->part[i].event,
+                 .callback = part_is_ready, .user_arg = &l->part[i]);
+        PJRT_Error *error = event->client->plugin.api->PJRT_Event_OnReady(&args);
+        if (error) { /* this part will never call: what it would have said is the refusal */
+            note(&l->part[i], error);
+            (void)atomic_fetch_sub(&l->missing, 1);
+        }
+    }
+    count_down(l);
+    return FG_OK;
+}
+
+void fgi_event_destroy(fgi_event *event)
+{
+    if (!event)
+        return;
+    for (int i = 0; i < event->count; i++) {
+        if (!event->part[i].event)
+            continue;
+        FGI_ARGS(PJRT_Event_Destroy_Args, args, .event = event->part[i].event);
+        (void)fgi_ignore(&event->client->plugin,
+                         event->client->plugin.api->PJRT_Event_Destroy(&args));
+    }
+    fgi_free(event);
+}

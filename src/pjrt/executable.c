@@ -1,0 +1,268 @@
+/* executable.c - compiling StableHLO text, loading and serialising compiled programs, and what they
+ * cost. What is compiled is kept by program_cache.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/thread.h"
+#include "pjrt/plugin.h"
+
+/* ---- from the plugin's handles to ours --------------------------------------------------------
+ */
+
+/* The rows of argument lists follow the plugin's order of the program's devices. */
+static fg_status map_rows(fgi_executable *e, int wanted, fg_error *err)
+{
+    fg_client *c = e->client;
+    const fgi_place place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
+    FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
+    e->device_count = (int)list.num_addressable_devices;
+    if (e->device_count != wanted)
+        return fgi_fail(err, FG_EINVAL, "the program is for %d devices, not for %d",
+                        e->device_count, wanted);
+    e->device_index = fgi_calloc((size_t)e->device_count, sizeof *e->device_index);
+    if (!e->device_index)
+        return fgi_no_memory(err);
+    for (int row = 0; row < e->device_count; row++) {
+        int i = 0;
+        while (i < c->info.device_count && c->devices[i].device != list.addressable_devices[row])
+            i++;
+        if (i == c->info.device_count)
+            return fgi_fail(err, FG_EINTERNAL, "a program's device is none of %s's", c->label);
+        e->device_index[row] = i;
+    }
+    return FG_OK;
+}
+
+/* The types of the outputs as the plugin tells them: those of one device. */
+static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err)
+{
+    const fg_client *c = e->client;
+    const PJRT_Api *api = c->plugin.api;
+    const fgi_place place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    FGI_ARGS(PJRT_Executable_OutputElementTypes_Args, types, .executable = e->executable);
+    FGI_TRY(fgi_check(api->PJRT_Executable_OutputElementTypes(&types), &place, err));
+    FGI_ARGS(PJRT_Executable_OutputDimensions_Args, dims, .executable = e->executable);
+    FGI_TRY(fgi_check(api->PJRT_Executable_OutputDimensions(&dims), &place, err));
+    if (types.num_output_types != e->out_count || dims.num_outputs != e->out_count)
+        return fgi_fail(err, FG_EINTERNAL, "%s disagrees with itself on a program's outputs",
+                        c->plugin.name);
+    const int64_t *dim = dims.dims;
+    for (size_t i = 0; i < e->out_count; i++) {
+        out[i] = (fg_type){.dtype = fgi_dtype_from_pjrt(types.output_types[i]),
+                           .rank = (int)dims.dim_sizes[i]};
+        if (out[i].dtype == FG_DTYPE_NONE || dims.dim_sizes[i] > FG_MAX_RANK)
+            return fgi_fail(err, FG_EUNSUPPORTED,
+                            "output %zu of the program has a number format or a rank (%zu) that "
+                            "arrays do not have",
+                            i, dims.dim_sizes[i]);
+        memcpy(out[i].dim, dim, dims.dim_sizes[i] * sizeof *dim);
+        dim += dims.dim_sizes[i];
+    }
+    return FG_OK;
+}
+
+/* Takes the outputs' types from the caller, who knows the global ones, or else from the plugin. */
+static fg_status set_types(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
+{
+    const fg_client *c = e->client;
+    const fgi_place place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    FGI_ARGS(PJRT_Executable_NumOutputs_Args, outputs, .executable = e->executable);
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_NumOutputs(&outputs), &place, err));
+    e->out_count = outputs.num_outputs;
+    if (options->out_types && e->out_count != options->out_count)
+        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, not %zu", e->out_count,
+                        options->out_count);
+    e->out_types = fgi_calloc(e->out_count + 1, sizeof *e->out_types);
+    if (!e->out_types)
+        return fgi_no_memory(err);
+    if (!options->out_types || e->device_count == 1)
+        FGI_TRY(read_types(e, e->out_types, err));
+    for (size_t i = 0; i < e->out_count && options->out_types; i++) {
+        char wanted[96], got[96];
+        const fg_type *type = &options->out_types[i];
+        if (e->device_count == 1 && memcmp(type, &e->out_types[i], sizeof *type) != 0)
+            return fgi_fail(err, FG_EINVAL, "output %zu of the program is %s, not %s", i,
+                            fg_type_format(&e->out_types[i], got, sizeof got),
+                            fg_type_format(type, wanted, sizeof wanted));
+        e->out_types[i] = *type;
+    }
+    return FG_OK;
+}
+
+/* Takes `loaded` over, also on failure. */
+static fg_status wrap(fg_client *c, PJRT_LoadedExecutable *loaded,
+                      const fgi_compile_options *options, fgi_executable **out, fg_error *err)
+{
+    const PJRT_Api *api = c->plugin.api;
+    fgi_executable *e = fgi_calloc(1, sizeof *e);
+    if (!e) {
+        FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = loaded);
+        (void)fgi_ignore(&c->plugin, api->PJRT_LoadedExecutable_Destroy(&args));
+        return fgi_no_memory(err);
+    }
+    e->client = c;
+    e->loaded = loaded;
+    fg_status status;
+    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = loaded);
+    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
+    FGI_DONE(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
+    e->executable = get.executable;
+    FGI_DONE(map_rows(e, options->device_count > 0 ? options->device_count : 1, err));
+    FGI_DONE(set_types(e, options, err));
+done:
+    if (status != FG_OK) {
+        fgi_executable_destroy(e);
+        e = NULL;
+    }
+    *out = e;
+    return status;
+}
+
+void fgi_executable_destroy(fgi_executable *executable)
+{
+    if (!executable)
+        return;
+    const fgi_plugin *plugin = &executable->client->plugin;
+    if (executable->executable) {
+        FGI_ARGS(PJRT_Executable_Destroy_Args, args, .executable = executable->executable);
+        (void)fgi_ignore(plugin, plugin->api->PJRT_Executable_Destroy(&args));
+    }
+    FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = executable->loaded);
+    (void)fgi_ignore(plugin, plugin->api->PJRT_LoadedExecutable_Destroy(&args));
+    fgi_scratch_free(atomic_load(&executable->scratch));
+    fgi_free(executable->device_index);
+    fgi_free(executable->out_types);
+    fgi_free(executable);
+}
+
+/* ---- compiling --------------------------------------------------------------------------------
+ */
+
+static fg_status compile(fg_client *c, const char *text, size_t text_size,
+                         const unsigned char *packed, size_t packed_size,
+                         PJRT_LoadedExecutable **out, fg_error *err)
+{
+    static const char format[] = "mlir";
+    /* The plugin only reads the text: the field is not const because another call writes it. */
+    char *code;
+    memcpy(&code, &text, sizeof code);
+    FGI_ARGS(PJRT_Program, program, .code = code, .code_size = text_size, .format = format,
+             .format_size = sizeof format - 1);
+    FGI_ARGS(PJRT_Client_Compile_Args, args, .client = c->client, .program = &program,
+             .compile_options = (const char *)packed, .compile_options_size = packed_size);
+    const fgi_place place = {c, c->label, "compiling", FG_ECOMPILE};
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_Compile(&args), &place, err));
+    *out = args.executable;
+    (void)atomic_fetch_add(&c->stats.compiles, 1);
+    return FG_OK;
+}
+
+fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, const char *key_text,
+                      size_t key_size, const fgi_compile_options *options, fgi_executable **out,
+                      fg_error *err)
+{
+    static const fgi_compile_options defaults = {.device_count = 1};
+    const fgi_compile_options *opt = options ? options : &defaults;
+    const int64_t start = fgi_now_ns();
+    unsigned char *packed = NULL;
+    size_t packed_size = 0;
+    PJRT_LoadedExecutable *loaded = NULL;
+    *out = NULL;
+    fg_status status = fgi_compile_options_pack(client, opt, &packed, &packed_size, err);
+    if (status == FG_OK)
+        status = compile(client, text, text_size, packed, packed_size, &loaded, err);
+    if (status == FG_OK)
+        status = wrap(client, loaded, opt, out, err);
+    fgi_free(packed);
+    (void)atomic_fetch_add(&client->stats.compile_ns, fgi_now_ns() - start);
+    return status;
+}
+
+/* ---- serialised programs ----------------------------------------------------------------------
+ */
+
+fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_data,
+                                   size_t *out_size, fg_error *err)
+{
+    const fg_client *c = executable->client;
+    *out_data = NULL;
+    *out_size = 0;
+    FGI_ARGS(PJRT_Executable_Serialize_Args, args, .executable = executable->executable);
+    const fgi_place place = {c, c->label, "serialising a program", FG_EUNSUPPORTED};
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_Serialize(&args), &place, err));
+    char *data = fgi_alloc(args.serialized_bytes_size + 1);
+    if (data) {
+        memcpy(data, args.serialized_bytes, args.serialized_bytes_size);
+        *out_data = data;
+        *out_size = args.serialized_bytes_size;
+    }
+    args.serialized_executable_deleter(args.serialized_executable);
+    return data ? FG_OK : fgi_no_memory(err);
+}
+
+fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
+                              const fgi_compile_options *options, fgi_executable **out,
+                              fg_error *err)
+{
+    static const fgi_compile_options defaults = {.device_count = 1};
+    *out = NULL;
+    FGI_ARGS(PJRT_Executable_DeserializeAndLoad_Args, args, .client = client->client,
+             .serialized_executable = data, .serialized_executable_size = size);
+    const fgi_place place = {client, client->label, "loading a compiled program", FG_EFORMAT};
+    FGI_TRY(fgi_check(client->plugin.api->PJRT_Executable_DeserializeAndLoad(&args), &place, err));
+    return wrap(client, args.loaded_executable, options ? options : &defaults, out, err);
+}
+
+/* ---- cost -------------------------------------------------------------------------------------
+ */
+
+static void read_memory(const fgi_executable *e, fgi_program_cost *out)
+{
+    const fgi_plugin *plugin = &e->client->plugin;
+    FGI_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, args, .executable = e->executable);
+    if (!FGI_HAS(plugin->api, PJRT_Executable_GetCompiledMemoryStats) ||
+        !fgi_ignore(plugin, plugin->api->PJRT_Executable_GetCompiledMemoryStats(&args)))
+        return;
+    out->argument_bytes = args.argument_size_in_bytes;
+    out->output_bytes = args.output_size_in_bytes;
+    out->alias_bytes = args.alias_size_in_bytes;
+    out->temp_bytes = args.temp_size_in_bytes;
+    out->code_bytes = args.generated_code_size_in_bytes;
+    /* Plugins before this field leave it 0. */
+    if (args.peak_memory_in_bytes > 0)
+        out->peak_bytes = args.peak_memory_in_bytes;
+}
+
+static bool is_property(const PJRT_NamedValue *value, const char *name)
+{
+    return value->type == PJRT_NamedValue_kFloat && value->name_size == strlen(name) &&
+           memcmp(value->name, name, value->name_size) == 0;
+}
+
+static void read_work(const fgi_executable *e, fgi_program_cost *out)
+{
+    const fgi_plugin *plugin = &e->client->plugin;
+    FGI_ARGS(PJRT_Executable_GetCostAnalysis_Args, args, .executable = e->executable);
+    if (!fgi_ignore(plugin, plugin->api->PJRT_Executable_GetCostAnalysis(&args)))
+        return;
+    for (size_t i = 0; i < args.num_properties; i++) {
+        const PJRT_NamedValue *value = &args.properties[i];
+        if (is_property(value, "flops"))
+            out->flops = (double)value->float_value;
+        else if (is_property(value, "bytes accessed"))
+            out->bytes_accessed = (double)value->float_value;
+    }
+}
+
+fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
+                              fg_error *err)
+{
+    (void)err;
+    *out = (fgi_program_cost){-1, -1, -1, -1, -1, -1, -1, -1};
+    read_memory(executable, out);
+    read_work(executable, out);
+    return FG_OK;
+}

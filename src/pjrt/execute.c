@@ -1,0 +1,182 @@
+/* execute.c - launching a compiled program. The lists of buffers that a launch needs are built in
+ * memory that the executable keeps, so that a launch allocates its output handles and nothing else.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "pjrt/plugin.h"
+
+/* The lists of one launch: [device][argument] and [device][output]. */
+struct fgi_scratch {
+    size_t arg_capacity;
+    PJRT_Buffer ***arg_lists, ***out_lists; /* [device] */
+    PJRT_Event **events;                    /* [device] */
+    PJRT_Buffer **args, **outs;             /* [device * arg_capacity], [device * out_count] */
+    void *slot[];                           /* all of the above */
+};
+
+void fgi_scratch_free(fgi_scratch *scratch)
+{
+    fgi_free(scratch);
+}
+
+static fgi_scratch *scratch_create(const fgi_executable *e, size_t arg_count)
+{
+    const size_t devices = (size_t)e->device_count;
+    const size_t slots = devices * (3 + arg_count + e->out_count);
+    fgi_scratch *s = fgi_calloc(1, sizeof *s + slots * sizeof s->slot[0]);
+    if (!s)
+        return NULL;
+    void **next = s->slot;
+    s->arg_capacity = arg_count;
+    s->arg_lists = (PJRT_Buffer ***)next;
+    s->out_lists = (PJRT_Buffer ***)(next += devices);
+    s->events = (PJRT_Event **)(next += devices);
+    s->args = (PJRT_Buffer **)(next += devices);
+    s->outs = (PJRT_Buffer **)(next += devices * arg_count);
+    for (size_t d = 0; d < devices; d++) {
+        s->arg_lists[d] = s->args + d * arg_count;
+        s->out_lists[d] = s->outs + d * e->out_count;
+    }
+    return s;
+}
+
+/* Launches from several threads each have lists of their own: the one that finds none kept makes
+ * them, and the last one to finish leaves its own behind. */
+static fgi_scratch *scratch_take(fgi_executable *e, size_t arg_count)
+{
+    fgi_scratch *s = atomic_exchange(&e->scratch, NULL);
+    if (s && s->arg_capacity == arg_count)
+        return s;
+    fgi_scratch_free(s);
+    return scratch_create(e, arg_count);
+}
+
+static void scratch_give(fgi_executable *e, fgi_scratch *scratch)
+{
+    fgi_scratch_free(atomic_exchange(&e->scratch, scratch));
+}
+
+static fg_status bad_argument(const fgi_executable *e, const fg_array *array, size_t i, int device,
+                              fg_error *err)
+{
+    const fg_client *c = e->client;
+    if (!array || array->client != c)
+        return fgi_fail(err, FG_EINVAL, "argument %zu of the program is %s", i,
+                        array ? "an array of another client" : "missing");
+    char type[96];
+    fg_type_format(&array->type, type, sizeof type);
+    if (fgi_array_is_donated(array))
+        return fgi_fail(err, FG_EINVAL,
+                        "argument %zu of the program, %s, was donated to a program before", i,
+                        type);
+    return fgi_fail(err, FG_EINVAL, "argument %zu of the program, %s, is not on %s", i, type,
+                    c->devices[device].label);
+}
+
+static fg_status fill_lists(const fgi_executable *e, fg_array *const *args, size_t arg_count,
+                            fgi_scratch *s, fg_error *err)
+{
+    for (size_t i = 0; i < arg_count; i++) {
+        fg_array *a = args[i];
+        if (!a || a->client != e->client || fgi_array_is_donated(a))
+            return bad_argument(e, a, i, 0, err);
+        for (int d = 0; d < e->device_count; d++) {
+            PJRT_Buffer *buffer = a->buffer[e->device_index[d]];
+            if (!buffer)
+                return bad_argument(e, a, i, e->device_index[d], err);
+            s->arg_lists[d][i] = buffer;
+        }
+    }
+    return FG_OK;
+}
+
+/* Finds out which arguments the launch has consumed: the plugin knows, also after a failure. */
+static void mark_donated(const fgi_executable *e, fg_array *const *args, size_t arg_count)
+{
+    const fgi_plugin *plugin = &e->client->plugin;
+    for (size_t i = 0; i < arg_count; i++) {
+        for (int d = 0; d < e->device_count; d++) {
+            FGI_ARGS(PJRT_Buffer_IsDeleted_Args, gone,
+                     .buffer = args[i]->buffer[e->device_index[d]]);
+            if (!fgi_ignore(plugin, plugin->api->PJRT_Buffer_IsDeleted(&gone)) || gone.is_deleted) {
+                atomic_store(&args[i]->is_donated, true);
+                break;
+            }
+        }
+    }
+}
+
+static fg_status launch(const fgi_executable *e, fgi_scratch *s, size_t arg_count, bool wants_event,
+                        fg_error *err)
+{
+    const fg_client *c = e->client;
+    FGI_ARGS(PJRT_ExecuteOptions, options, .launch_id = 0);
+    FGI_ARGS(PJRT_LoadedExecutable_Execute_Args, args, .executable = e->loaded, .options = &options,
+             .argument_lists = (PJRT_Buffer *const *const *)s->arg_lists,
+             .num_devices = (size_t)e->device_count, .num_args = arg_count,
+             .output_lists = s->out_lists,
+             .device_complete_events = wants_event ? s->events : NULL);
+    const char *label = e->device_count == 1 ? c->devices[e->device_index[0]].label : c->label;
+    const fgi_place place = {c, label, "running a program", FG_EDEVICE};
+    return fgi_check(c->plugin.api->PJRT_LoadedExecutable_Execute(&args), &place, err);
+}
+
+static fg_status make_outputs(const fgi_executable *e, fg_array **outs, fgi_event **out_done,
+                              fg_error *err)
+{
+    for (size_t i = 0; i < e->out_count; i++) {
+        outs[i] = fgi_array_new(e->client, &e->out_types[i]);
+        if (!outs[i])
+            return fgi_no_memory(err);
+    }
+    if (!out_done)
+        return FG_OK;
+    *out_done = fgi_event_create(e->client, "running a program", e->device_count);
+    return *out_done ? FG_OK : fgi_no_memory(err);
+}
+
+/* Hands the plugin's buffers and events over to their owners. */
+static void take_results(const fgi_executable *e, const fgi_scratch *s, fg_array **outs,
+                         fgi_event *done)
+{
+    for (int d = 0; d < e->device_count; d++) {
+        const int device = e->device_index[d];
+        for (size_t i = 0; i < e->out_count; i++)
+            outs[i]->buffer[device] = s->out_lists[d][i];
+        if (done)
+            fgi_event_add(done, s->events[d], e->client->devices[device].label);
+    }
+}
+
+fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t arg_count,
+                      fg_array **outs, fgi_event **out_done, fg_error *err)
+{
+    fg_status status;
+    for (size_t i = 0; i < executable->out_count; i++)
+        outs[i] = NULL;
+    if (out_done)
+        *out_done = NULL;
+    fgi_scratch *s = scratch_take(executable, arg_count);
+    if (!s)
+        return fgi_no_memory(err);
+    FGI_DONE(fill_lists(executable, args, arg_count, s, err));
+    FGI_DONE(make_outputs(executable, outs, out_done, err));
+    status = launch(executable, s, arg_count, out_done != NULL, err);
+    mark_donated(executable, args, arg_count);
+    if (status != FG_OK)
+        goto done;
+    take_results(executable, s, outs, out_done ? *out_done : NULL);
+    (void)atomic_fetch_add_explicit(&executable->client->stats.executions, 1, memory_order_relaxed);
+done:
+    scratch_give(executable, s);
+    if (status != FG_OK) {
+        for (size_t i = 0; i < executable->out_count; i++) {
+            fg_array_release(outs[i]);
+            outs[i] = NULL;
+        }
+        if (out_done) {
+            fgi_event_destroy(*out_done);
+            *out_done = NULL;
+        }
+    }
+    return status;
+}

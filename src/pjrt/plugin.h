@@ -1,0 +1,158 @@
+/* plugin.h - shared by the files of this folder: a loaded plugin, a client's inside, and the one
+ * function that turns PJRT errors into ours.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PJRT_PLUGIN_H
+#define FGI_PJRT_PLUGIN_H
+
+#include <pjrt_c_api.h>
+#include <stdatomic.h>
+
+#include "base/alloc.h"
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "pjrt/pjrt.h"
+
+/* The oldest minor version of the PJRT C API (major 0) that this library has been tried with. */
+#define FGI_PJRT_MINOR_MIN 75
+#define FGI_PATH_MAX       1024
+
+/* An argument struct of a PJRT call, with its size filled in:
+ * FGI_ARGS(PJRT_Client_Devices_Args, args, .client = c); */
+#define FGI_ARGS(type, name, ...) type name = {.struct_size = type##_STRUCT_SIZE, __VA_ARGS__}
+
+/* Whether the plugin is new enough to have an optional call. */
+#define FGI_HAS(api, call)                                                                         \
+    (offsetof(PJRT_Api, call) + sizeof((api)->call) <= (api)->struct_size && (api)->call != NULL)
+
+/* ---- finding and loading ----------------------------------------------------------------------
+ */
+
+/* The folder of the user's data: $FULGURITE_HOME and so on. False when there is none. */
+bool fgi_home_folder(char out[FGI_PATH_MAX]);
+/* "cpu", "cuda" or "tpu" as the file's name tells, or NULL. */
+const char *fgi_accelerator_of_file(const char *path);
+/* Whether this machine seems to hold a TPU or an NVIDIA GPU; true for "cpu". Looks under `root`
+ * ("" for the real one). */
+bool fgi_machine_has(const char *root, const char *accelerator);
+
+/* Reads the file's ELF header: FG_EPLUGIN when it is missing, truncated, no shared library or
+ * built for another architecture. */
+fg_status fgi_plugin_check_file(const char *path, fg_error *err);
+
+/* A plugin in this process. Once loaded it stays until the process ends: its threads could not
+ * survive an unloading. */
+typedef struct fgi_plugin {
+    const PJRT_Api *api;
+    const char *path; /* borrowed from the client's arena */
+    const char *name; /* the last part of path */
+    int64_t file_size, file_time_ns;
+} fgi_plugin;
+
+/* Checks, loads and initialises. path must live as long as *out. */
+fg_status fgi_plugin_load(const char *path, const char *accelerator, bool show_log, fgi_plugin *out,
+                          fg_error *err);
+
+/* ---- client -----------------------------------------------------------------------------------
+ */
+
+typedef struct fgi_device {
+    PJRT_Device *device;
+    int64_t id;
+    const char *kind, *description;
+    const char *label; /* "cpu:0": for messages */
+} fgi_device;
+
+struct fg_client {
+    fgi_plugin plugin;
+    PJRT_Client *client;
+    fgi_platform platform;
+    fg_client_info info;
+    fgi_device *devices; /* info.device_count of them, by ascending id */
+    const char *label;   /* "cpu:0", or "cpu" for several devices */
+    fgi_arena arena;     /* every string and table above */
+    char *cache_dir;     /* NULL: no cache */
+    fgi_hash cache_seed; /* all of the cache's key but program and options */
+    struct {
+        _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
+    } stats;
+};
+
+/* Where and at what an error happened. */
+typedef struct fgi_place {
+    const fg_client *client;
+    const char *label;     /* a device's or the client's label */
+    const char *operation; /* "uploading", literal */
+    fg_status status;      /* for error codes that say nothing more exact */
+} fgi_place;
+
+/* FG_OK when error is NULL; else reports and destroys it. */
+fg_status fgi_check(PJRT_Error *error, const fgi_place *place, fg_error *err);
+/* The same before there is a client. */
+fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_place *place,
+                          fg_error *err);
+/* Destroys an error that does not matter. True when there was none. */
+bool fgi_ignore(const fgi_plugin *plugin, PJRT_Error *error);
+
+/* ---- events -----------------------------------------------------------------------------------
+ */
+
+/* The end of one operation on each of `count` devices. */
+struct fgi_event {
+    const fg_client *client;
+    const char *operation;
+    int count;
+    struct fgi_event_part {
+        PJRT_Event *event; /* NULL: has happened */
+        const char *label;
+    } part[];
+};
+
+/* An event without parts yet, room for `count`; NULL when out of memory. */
+fgi_event *fgi_event_create(const fg_client *client, const char *operation, int count);
+/* Takes `event` over as a further part. */
+void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label);
+
+/* ---- arrays -----------------------------------------------------------------------------------
+ */
+
+/* One buffer for each of the client's devices, NULL where the array is not. All hold the whole
+ * array. */
+struct fg_array {
+    fg_client *client;
+    fg_type type;
+    _Atomic int references;
+    _Atomic bool is_donated;
+    int buffer_count;
+    PJRT_Buffer *buffer[];
+};
+
+/* An array without buffers, one reference; NULL when out of memory. */
+fg_array *fgi_array_new(fg_client *client, const fg_type *type);
+PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype);
+fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type);
+
+/* ---- executables ------------------------------------------------------------------------------
+ */
+
+typedef struct fgi_scratch fgi_scratch;
+
+struct fgi_executable {
+    fg_client *client;
+    PJRT_LoadedExecutable *loaded;
+    PJRT_Executable *executable;
+    int device_count;
+    int *device_index; /* row of the argument lists -> the client's device */
+    fg_type *out_types;
+    size_t out_count;
+    _Atomic(fgi_scratch *) scratch; /* taken by a launch, put back after it */
+};
+
+void fgi_scratch_free(fgi_scratch *scratch);
+
+/* The serialised CompileOptionsProto (fgi_free). */
+fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_options *options,
+                                   unsigned char **out_data, size_t *out_size, fg_error *err);
+
+#endif

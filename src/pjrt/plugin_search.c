@@ -1,0 +1,298 @@
+/* plugin_search.c - where plugins may be: an explicit path, the environment, what `fulgurite setup`
+ * installed, and the packages of the active Python environment. Folders are read, Python is never
+ * run.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "pjrt/plugin.h"
+
+/* Where a plugin lies inside a folder of Python packages. `setup` is also the folder under plugins/
+ * and the name of the list of pins; tools/fetch-plugin agrees with it. */
+static const struct layout {
+    const char *accelerator, *setup, *file;
+} layouts[] = {
+    {"tpu", "tpu", "libtpu/libtpu.so"},
+    {"cuda", "cuda13", "jax_plugins/xla_cuda13/xla_cuda_plugin.so"},
+    {"cuda", "cuda12", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"},
+    {"cpu", "cpu", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"},
+};
+enum { LAYOUTS = sizeof layouts / sizeof layouts[0], PREFIXES = 6, PYTHONS = 16 };
+
+typedef struct finder {
+    const char *accelerator;
+    fg_plugin_candidate *out;
+    size_t capacity, count;
+    char seen[PREFIXES][FGI_PATH_MAX]; /* Python prefixes that were looked at */
+    int seen_count;
+} finder;
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* A path that does not fit is not a place where we look. */
+static void add(finder *f, const char *source, const char *path)
+{
+    if (strlen(path) >= FGI_PATH_MAX)
+        return;
+    if (f->count < f->capacity) {
+        fg_plugin_candidate *c = &f->out[f->count];
+        memset(c, 0, sizeof *c);
+        snprintf(c->accelerator, sizeof c->accelerator, "%s", f->accelerator);
+        snprintf(c->source, sizeof c->source, "%s", source);
+        snprintf(c->path, sizeof c->path, "%s", path);
+        c->exists = is_file(path);
+    }
+    f->count++;
+}
+
+bool fgi_home_folder(char out[FGI_PATH_MAX])
+{
+    const char *own = getenv("FULGURITE_HOME");
+    const char *data = getenv("XDG_DATA_HOME");
+    const char *home = getenv("HOME");
+    int n = -1;
+    if (own && *own)
+        n = snprintf(out, FGI_PATH_MAX, "%s", own);
+    else if (data && *data)
+        n = snprintf(out, FGI_PATH_MAX, "%s/fulgurite", data);
+    else if (home && *home)
+        n = snprintf(out, FGI_PATH_MAX, "%s/.local/share/fulgurite", home);
+    return n > 0 && n < FGI_PATH_MAX;
+}
+
+static void add_setup(finder *f)
+{
+    char home[FGI_PATH_MAX], path[2 * FGI_PATH_MAX];
+    if (!fgi_home_folder(home))
+        return;
+    for (int i = 0; i < LAYOUTS; i++) {
+        if (strcmp(layouts[i].accelerator, f->accelerator) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/plugins/%s/%s", home, layouts[i].setup, layouts[i].file);
+        add(f, "fulgurite setup", path);
+    }
+}
+
+static int newest_first(const void *a, const void *b)
+{
+    return strverscmp(b, a);
+}
+
+/* The names of prefix/lib/python3*, newest first; returns how many. */
+static int list_pythons(const char *lib, char names[PYTHONS][32])
+{
+    int count = 0;
+    DIR *folder = opendir(lib);
+    if (!folder)
+        return 0;
+    for (struct dirent *e = readdir(folder); e && count < PYTHONS; e = readdir(folder)) {
+        if (strncmp(e->d_name, "python3", 7) == 0 && strlen(e->d_name) < sizeof names[0]) {
+            memset(names[count], 0, sizeof names[0]);
+            memcpy(names[count++], e->d_name, strlen(e->d_name));
+        }
+    }
+    closedir(folder);
+    qsort(names, (size_t)count, sizeof names[0], newest_first);
+    return count;
+}
+
+static void add_packages(finder *f, const char *source, const char *packages)
+{
+    char path[2 * FGI_PATH_MAX];
+    for (int i = 0; i < LAYOUTS; i++) {
+        if (strcmp(layouts[i].accelerator, f->accelerator) != 0)
+            continue;
+        snprintf(path, sizeof path, "%s/%s", packages, layouts[i].file);
+        add(f, source, path);
+    }
+}
+
+/* The package folders of a Python installation. One that has none is named by its pattern, so that
+ * a user sees that it was looked at. */
+static void add_prefix(finder *f, const char *prefix)
+{
+    static const char *const kinds[] = {"site-packages", "dist-packages"};
+    if (strlen(prefix) >= FGI_PATH_MAX - 64 || f->seen_count == PREFIXES)
+        return;
+    for (int i = 0; i < f->seen_count; i++) {
+        if (strcmp(f->seen[i], prefix) == 0)
+            return;
+    }
+    snprintf(f->seen[f->seen_count++], FGI_PATH_MAX, "%s", prefix);
+    char lib[FGI_PATH_MAX], packages[2 * FGI_PATH_MAX], names[PYTHONS][32], source[48];
+    snprintf(source, sizeof source, "python: %.38s", prefix);
+    snprintf(lib, sizeof lib, "%s/lib", prefix);
+    const int pythons = list_pythons(lib, names);
+    bool any = false;
+    for (int i = 0; i < pythons; i++) {
+        for (int k = 0; k < 2; k++) {
+            snprintf(packages, sizeof packages, "%s/%s/%s", lib, names[i], kinds[k]);
+            if (is_folder(packages)) {
+                add_packages(f, source, packages);
+                any = true;
+            }
+        }
+    }
+    if (!any) {
+        snprintf(packages, sizeof packages, "%s/python3*/site-packages", lib);
+        add_packages(f, source, packages);
+    }
+}
+
+/* Sets out to the folder above the folder of the first python3 on PATH. */
+static bool python_prefix(char out[FGI_PATH_MAX])
+{
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        const size_t n = strcspn(path, ":");
+        char file[FGI_PATH_MAX + 16];
+        if (n > 0 && n < FGI_PATH_MAX) {
+            snprintf(file, sizeof file, "%.*s/python3", (int)n, path);
+            if (is_file(file)) {
+                snprintf(out, FGI_PATH_MAX, "%.*s", (int)n, path);
+                char *slash = strrchr(out, '/');
+                if (slash && slash != out)
+                    *slash = '\0';
+                return slash != NULL;
+            }
+        }
+        path += n + (path[n] == ':');
+    }
+    return false;
+}
+
+static void add_python(finder *f)
+{
+    static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
+    for (int i = 0; i < 2; i++) {
+        const char *prefix = getenv(variables[i]);
+        if (prefix && *prefix)
+            add_prefix(f, prefix);
+    }
+    char prefix[FGI_PATH_MAX];
+    if (!python_prefix(prefix))
+        return;
+    add_prefix(f, prefix);
+    if (strcmp(prefix, "/usr") == 0) /* what pip installs as root on Debian and Colab */
+        add_prefix(f, "/usr/local");
+    const char *home = getenv("HOME");
+    if (home && *home && strlen(home) < FGI_PATH_MAX - 16) { /* pip install --user */
+        char user[FGI_PATH_MAX];
+        snprintf(user, sizeof user, "%s/.local", home);
+        add_prefix(f, user);
+    }
+}
+
+const char *fgi_accelerator_of_file(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (strstr(name, "tpu"))
+        return "tpu";
+    if (strstr(name, "cuda") || strstr(name, "gpu"))
+        return "cuda";
+    return strstr(name, "cpu") ? "cpu" : NULL;
+}
+
+fg_status fg_plugin_search(const char *accelerator, const fg_client_options *options,
+                           fg_plugin_candidate *out, size_t capacity, size_t *out_count,
+                           fg_error *err)
+{
+    *out_count = 0;
+    bool known = false;
+    for (int i = 0; i < LAYOUTS && accelerator; i++)
+        known = known || strcmp(layouts[i].accelerator, accelerator) == 0;
+    if (!known)
+        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': cpu, cuda or tpu expected",
+                        accelerator ? accelerator : "(none)");
+    finder *f = fgi_calloc(1, sizeof *f);
+    if (!f)
+        return fgi_no_memory(err);
+    f->accelerator = accelerator;
+    f->out = out;
+    f->capacity = capacity;
+    if (options && options->plugin_path && *options->plugin_path)
+        add(f, "option", options->plugin_path);
+    const char *variable = getenv("FULGURITE_PLUGIN");
+    if (variable && *variable) {
+        const char *told = fgi_accelerator_of_file(variable);
+        if (!told || strcmp(told, accelerator) == 0)
+            add(f, "FULGURITE_PLUGIN", variable);
+    }
+    add_setup(f);
+    add_python(f);
+    *out_count = f->count;
+    fgi_free(f);
+    return FG_OK;
+}
+
+/* ---- what the machine holds -------------------------------------------------------------------
+ */
+
+/* The first line of folder/name/leaf starts with one of `values`. */
+static bool line_is(const char *folder, const char *name, const char *leaf,
+                    const char *const *values, int count)
+{
+    char file[2 * FGI_PATH_MAX], line[8];
+    snprintf(file, sizeof file, "%s/%.255s/%s", folder, name, leaf);
+    FILE *in = fopen(file, "re");
+    const bool read = in && fgets(line, sizeof line, in);
+    if (in)
+        fclose(in);
+    for (int i = 0; read && i < count; i++) {
+        if (strncmp(line, values[i], 6) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* True when a PCI device is a TPU. The vendor alone does not tell: Google's virtual network card
+ * has the same. Source of the numbers: JAX, cloud_tpu_init.py. */
+static bool has_tpu_pci(const char *root)
+{
+    static const char *const vendor[] = {"0x1ae0"};
+    static const char *const tpus[] = {"0x0027", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"};
+    char path[FGI_PATH_MAX];
+    snprintf(path, sizeof path, "%s/sys/bus/pci/devices", root);
+    DIR *folder = opendir(path);
+    bool found = false;
+    for (struct dirent *e = folder ? readdir(folder) : NULL; e && !found; e = readdir(folder))
+        found = line_is(path, e->d_name, "vendor", vendor, 1) &&
+                line_is(path, e->d_name, "device", tpus, (int)(sizeof tpus / sizeof tpus[0]));
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+bool fgi_machine_has(const char *root, const char *accelerator)
+{
+    static const char *const gpu_files[] = {"dev/nvidiactl", "dev/nvidia0", "dev/dxg"};
+    char path[FGI_PATH_MAX];
+    struct stat st;
+    if (strcmp(accelerator, "cpu") == 0)
+        return true;
+    if (strcmp(accelerator, "tpu") == 0) {
+        snprintf(path, sizeof path, "%s/dev/accel0", root);
+        return stat(path, &st) == 0 || has_tpu_pci(root);
+    }
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", root, gpu_files[i]);
+        if (stat(path, &st) == 0)
+            return true;
+    }
+    return false;
+}
