@@ -199,6 +199,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     FGI_DONE(read_platform(c, err));
     FGI_DONE(check_platform(c, opt, err));
     FGI_DONE(read_devices(c, err));
+    FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
 done:
     if (status != FG_OK) {
         fg_client_close(c);

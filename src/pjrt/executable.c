@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
@@ -160,23 +161,43 @@ static fg_status compile(fg_client *c, const char *text, size_t text_size,
     return FG_OK;
 }
 
+static fg_status load_or_compile(fg_client *c, const char *text, size_t text_size, fgi_str key_text,
+                                 const fgi_compile_options *options, fgi_executable **out,
+                                 fg_error *err)
+{
+    unsigned char *packed = NULL;
+    size_t packed_size = 0;
+    PJRT_LoadedExecutable *loaded = NULL;
+    fgi_hash key = {0, 0};
+    fg_status status;
+    FGI_DONE(fgi_compile_options_pack(c, options, &packed, &packed_size, err));
+    if (c->cache_dir) {
+        key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);
+        *out = fgi_cache_load(c, key, options);
+    }
+    if (*out) {
+        (void)atomic_fetch_add(&c->stats.cache_hits, 1);
+        goto done;
+    }
+    FGI_DONE(compile(c, text, text_size, packed, packed_size, &loaded, err));
+    FGI_DONE(wrap(c, loaded, options, out, err));
+    if (c->cache_dir)
+        fgi_cache_store(c, key, *out);
+done:
+    fgi_free(packed);
+    return status;
+}
+
 fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, const char *key_text,
                       size_t key_size, const fgi_compile_options *options, fgi_executable **out,
                       fg_error *err)
 {
     static const fgi_compile_options defaults = {.device_count = 1};
-    const fgi_compile_options *opt = options ? options : &defaults;
     const int64_t start = fgi_now_ns();
-    unsigned char *packed = NULL;
-    size_t packed_size = 0;
-    PJRT_LoadedExecutable *loaded = NULL;
     *out = NULL;
-    fg_status status = fgi_compile_options_pack(client, opt, &packed, &packed_size, err);
-    if (status == FG_OK)
-        status = compile(client, text, text_size, packed, packed_size, &loaded, err);
-    if (status == FG_OK)
-        status = wrap(client, loaded, opt, out, err);
-    fgi_free(packed);
+    const fgi_str key = key_text ? (fgi_str){key_text, key_size} : (fgi_str){text, text_size};
+    const fg_status status =
+        load_or_compile(client, text, text_size, key, options ? options : &defaults, out, err);
     (void)atomic_fetch_add(&client->stats.compile_ns, fgi_now_ns() - start);
     return status;
 }

@@ -155,4 +155,15 @@ void fgi_scratch_free(fgi_scratch *scratch);
 fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_options *options,
                                    unsigned char **out_data, size_t *out_size, fg_error *err);
 
+/* ---- the cache on disk ------------------------------------------------------------------------
+ */
+
+/* Sets the client's cache_dir and cache_seed; cache_dir as in fg_client_options. */
+fg_status fgi_cache_open(fg_client *client, const char *cache_dir, fg_error *err);
+fgi_hash fgi_cache_key(const fg_client *client, const void *options, size_t options_size,
+                       const char *text, size_t text_size);
+/* The program, or NULL when it is not there. */
+fgi_executable *fgi_cache_load(fg_client *client, fgi_hash key, const fgi_compile_options *options);
+void fgi_cache_store(fg_client *client, fgi_hash key, const fgi_executable *executable);
+
 #endif

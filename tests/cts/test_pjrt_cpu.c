@@ -4,7 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "pjrt/pjrt.h"
@@ -177,10 +180,199 @@ static void compiler_refusal_is_told(void **state)
     assert_non_null(strstr(err.message, "xla_bogus"));
 }
 
+static void serialized_program_runs(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    fgi_executable *e = compile(f->client, donate_text, 2), *loaded = NULL;
+    char *data = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_executable_serialize(e, &data, &size, &err));
+    fgi_executable_destroy(e);
+    const fgi_compile_options two = {.device_count = 2};
+    fgt_ok(fgi_executable_load(f->client, data, size, &two, &loaded, &err));
+    fg_array *s = upload(f->client, &vec4, (float[]){1, 2, 3, 4});
+    fg_array *x = upload(f->client, &vec4, (float[]){5, 5, 5, 5});
+    fg_array *outs[2];
+    fgt_ok(fgi_execute(loaded, (fg_array *[]){s, x}, 2, outs, NULL, &err));
+    assert_true(fgi_array_is_donated(s));
+    float got[4];
+    fgt_ok(fg_array_read(outs[0], got, sizeof got, &err));
+    assert_memory_equal(got, ((float[]){6, 7, 8, 9}), sizeof got);
+    fg_array_release(outs[0]);
+    fg_array_release(outs[1]);
+    fg_array_release(s);
+    fg_array_release(x);
+    fgi_executable_destroy(loaded);
+    assert_int_equal(fgi_executable_load(f->client, data, size, NULL, &loaded, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the program is for 2 devices, not for 1");
+    assert_int_equal(fgi_executable_load(f->client, data, size / 2, &two, &loaded, &err),
+                     FG_EFORMAT);
+    assert_null(loaded);
+    fgi_free(data);
+}
+
+static void cost_is_told(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    fgi_program_cost cost;
+    fgi_executable *e = compile(f->client, matmul_text, 1);
+    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    fgi_executable_destroy(e);
+    assert_int_equal(cost.argument_bytes, 48);
+    assert_int_equal(cost.output_bytes, 16);
+    assert_int_equal(cost.alias_bytes, 0);
+    assert_true(cost.peak_bytes >= 64);
+    fgt_close("flops", cost.flops, 24, 0, 0);
+    e = compile(f->client, donate_text, 1);
+    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    fgi_executable_destroy(e);
+    assert_int_equal(cost.alias_bytes, 16);
+}
+
+static void flags_reach_the_compiler(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    fgi_executable *e;
+    const fgi_flag good[] = {{"xla_cpu_use_onednn", "True"},
+                             {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
+                             {"xla_cpu_parallel_codegen_split_count", "4"}};
+    fgt_ok(fgi_compile(f->client, matmul_text, strlen(matmul_text), NULL, 0,
+                       &(fgi_compile_options){.flags = good, .flag_count = 3}, &e, &err));
+    fgi_executable_destroy(e);
+}
+
+static void second_device_alone(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    const int only[] = {1};
+    fgi_executable *e;
+    fgt_ok(fgi_compile(f->client, donate_text, strlen(donate_text), NULL, 0,
+                       &(fgi_compile_options){.device_count = 1, .device_index = only}, &e, &err));
+    fg_array *s = upload(f->client, &vec4, (float[]){1, 2, 3, 4}), *outs[2], *more[2];
+    fg_array *x = upload(f->client, &vec4, (float[]){1, 1, 1, 1});
+    fgt_ok(fgi_execute(e, (fg_array *[]){s, x}, 2, outs, NULL, &err));
+    float got[4];
+    fgt_ok(fg_array_read(outs[0], got, sizeof got, &err));
+    assert_memory_equal(got, ((float[]){2, 3, 4, 5}), sizeof got);
+    fgi_executable *first = compile(f->client, donate_text, 1);
+    assert_int_equal(fgi_execute(first, (fg_array *[]){outs[0], x}, 2, more, NULL, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "argument 0 of the program, f32[4], is not on cpu:0");
+    fg_array_release(outs[0]);
+    fg_array_release(outs[1]);
+    fg_array_release(s);
+    fg_array_release(x);
+    fgi_executable_destroy(first);
+    fgi_executable_destroy(e);
+}
+
+/* ---- the cache on disk ------------------------------------------------------------------------
+ */
+
+/* The one file in the cache's folder; its name in `out`. */
+static void cached_file(const char *cache, char *out, size_t size)
+{
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/programs", cache);
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    int files = 0;
+    for (struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+        if (e->d_name[0] != '.') {
+            snprintf(out, size, "%s/%s", folder, e->d_name);
+            files++;
+        }
+    }
+    closedir(dir);
+    assert_int_equal(files, 1);
+}
+
+/* Compiles the same program on a client of its own and runs it; returns the client's counters. */
+static fg_client_stats run_cached(const char *cache)
+{
+    fg_error err = {0};
+    fg_client *client;
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = cache}, &client,
+                          &err));
+    check_matmul(client, 1);
+    const fg_client_stats stats = fg_client_get_stats(client);
+    fg_client_close(client);
+    return stats;
+}
+
+static void overwrite(const char *path, long at, int byte)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, at, at < 0 ? SEEK_END : SEEK_SET), 0);
+    assert_int_equal(fputc(byte, file), byte);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void second_start_does_not_compile(void **state)
+{
+    (void)state;
+    char file[1024];
+    const char *cache = fgt_path(fgt_temp_folder(), "cache");
+    fg_client_stats stats = run_cached(cache);
+    assert_int_equal(stats.compiles, 1);
+    assert_int_equal(stats.compile_cache_hits, 0);
+    stats = run_cached(cache);
+    assert_int_equal(stats.compiles, 0);
+    assert_int_equal(stats.compile_cache_hits, 1);
+    assert_int_equal(stats.executions, 1);
+    assert_int_equal(stats.host_reads, 1);
+    assert_int_equal(stats.uploaded_bytes, 48);
+    cached_file(cache, file, sizeof file);
+    /* damage in magic, version, key, payload, and a missing tail: compiled and written anew */
+    static const long places[] = {0, 8, 20, 60, -9};
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        overwrite(file, places[i], 0xa5);
+        assert_int_equal(run_cached(cache).compiles, 1);
+    }
+    assert_int_equal(truncate(file, 200), 0);
+    assert_int_equal(run_cached(cache).compiles, 1);
+    assert_int_equal(truncate(file, 3), 0);
+    assert_int_equal(run_cached(cache).compiles, 1);
+    assert_int_equal(run_cached(cache).compile_cache_hits, 1);
+}
+
+static void compiler_environment_is_part_of_the_key(void **state)
+{
+    (void)state;
+    const char *cache = fgt_path(fgt_temp_folder(), "cache2");
+    assert_int_equal(run_cached(cache).compiles, 1);
+    setenv("LIBTPU_INIT_ARGS", "--other", 1);
+    assert_int_equal(run_cached(cache).compiles, 1);
+    unsetenv("LIBTPU_INIT_ARGS");
+    assert_int_equal(run_cached(cache).compiles, 0);
+}
+
+static void unwritable_cache_is_no_error(void **state)
+{
+    (void)state;
+    const char *file = fgt_path(fgt_temp_folder(), "not-a-folder");
+    fgt_write(file, "x", 1);
+    assert_int_equal(run_cached(file).compiles, 1);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(client_tells_about_itself), cmocka_unit_test(matmul_on_one_device),
-    cmocka_unit_test(matmul_on_two_devices),     cmocka_unit_test(donated_argument_is_gone),
+    cmocka_unit_test(client_tells_about_itself),
+    cmocka_unit_test(matmul_on_one_device),
+    cmocka_unit_test(matmul_on_two_devices),
+    cmocka_unit_test(donated_argument_is_gone),
     cmocka_unit_test(compiler_refusal_is_told),
+    cmocka_unit_test(serialized_program_runs),
+    cmocka_unit_test(cost_is_told),
+    cmocka_unit_test(flags_reach_the_compiler),
+    cmocka_unit_test(second_device_alone),
+    cmocka_unit_test(second_start_does_not_compile),
+    cmocka_unit_test(compiler_environment_is_part_of_the_key),
+    cmocka_unit_test(unwritable_cache_is_no_error),
 };
 
 int main(void)
