@@ -6,13 +6,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ckpt.h>
 
-#include <jansson.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
 
@@ -37,18 +37,11 @@ static fg_status open_part(const char *folder, const char *name, fg_ckpt_part pa
 
 static fg_status check_json(const char *path, const char *text, size_t size, fg_error *err)
 {
-    json_error_t fault;
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    json_t *root;
+    FGI_TRY(fgi_json_parse(path, 0, text, size, &root, err));
     const bool is_object = json_is_object(root);
     json_decref(root);
-    if (is_object)
-        return FG_OK;
-    if (!root && json_error_code(&fault) == json_error_out_of_memory)
-        return fgi_no_memory(err);
-    if (!root)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %d: not JSON: %s", path, fault.position,
-                        fault.text);
-    return fgi_fail(err, FG_EFORMAT, "%s: expected a JSON object", path);
+    return is_object ? FG_OK : fgi_fail(err, FG_EFORMAT, "%s: expected a JSON object", path);
 }
 
 static fg_status read_state_json(const char *folder, fg_ckpt *ckpt, fg_error *err)
@@ -86,7 +79,7 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: no path given");
     struct stat info;
     const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-    fg_ckpt *ckpt = fgi_calloc(1, sizeof *ckpt);
+    fg_ckpt *ckpt = fgi_calloc(1, sizeof(*ckpt));
     if (!ckpt)
         return fgi_no_memory(err);
     const fg_status status =

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/series.h"
@@ -102,7 +102,7 @@ static fg_status write_part(const char *folder, const char *name, const fg_ckpt_
     char *path = fgi_path_join(folder, name);
     if (!path)
         return fgi_no_memory(err);
-    (void)snprintf(file->name, sizeof file->name, "%s", name);
+    (void)snprintf(file->name, sizeof(file->name), "%s", name);
     if (strcmp(name, FGI_CKPT_MODEL_FILE) == 0)
         status = write_tensors(path, content->model, content->model_count, NULL, file, err);
     else if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
@@ -132,7 +132,7 @@ static fg_status write_folder(const char *folder, const fg_ckpt_content *content
                               fg_error *err)
 {
     fgi_manifest manifest = {.sequence = sequence};
-    (void)snprintf(manifest.library_version, sizeof manifest.library_version, "%s", fg_version());
+    (void)snprintf(manifest.library_version, sizeof(manifest.library_version), "%s", fg_version());
     if (mkdir(folder, 0777) != 0)
         return fgi_fail_errno(err, "make the folder", folder);
     FGI_TRY(write_part(folder, FGI_CKPT_MODEL_FILE, content, &manifest, err));
@@ -188,20 +188,20 @@ static fg_status check_target(const char *path, fg_error *err)
 
 static fg_status check_content(const fg_ckpt_content *content, fg_error *err)
 {
-    json_error_t fault;
     if (!content)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no content given");
-    if (!content->state_json)
-        return FG_OK;
-    json_t *root = json_loads(content->state_json, JSON_REJECT_DUPLICATES, &fault);
-    const bool is_object = json_is_object(root), is_missing = !root;
+    const char *text = content->state_json ? content->state_json : "{}";
+    json_t *root;
+    const fg_status status = fgi_json_parse("state_json", 0, text, strlen(text), &root, err);
+    const bool is_object = json_is_object(root);
     json_decref(root);
-    if (is_object)
-        return FG_OK;
-    if (is_missing && json_error_code(&fault) == json_error_out_of_memory)
-        return fgi_no_memory(err);
-    return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: state_json is not a JSON object: %s",
-                    is_missing ? fault.text : "another kind of value");
+    if (status == FG_ENOMEM || is_object)
+        return status;
+    if (status == FG_OK)
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: state_json is not a JSON object");
+    if (err)
+        err->status = FG_EINVAL;
+    return fgi_context(err, FG_EINVAL, "fg_ckpt_save");
 }
 
 static fg_status save(const char *path, const char *parent, const char *temporary,

@@ -8,7 +8,6 @@
 #include "ckpt/manifest.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "ckpt/json_file.h"
 
 static const char *const needed[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
 
@@ -60,11 +60,11 @@ static fg_status read_file_entry(const char *path, const json_t *entry, size_t i
     char checksum[17];
     int64_t bytes;
     fgi_manifest_file *file = &out->files[out->file_count];
-    if (!get_text(entry, "name", file->name, sizeof file->name) || !*file->name ||
+    if (!get_text(entry, "name", file->name, sizeof(file->name)) || !*file->name ||
         strchr(file->name, '/') || file->name[0] == '.')
         return fgi_fail(err, FG_EFORMAT, "%s: files[%zu]: expected a plain file name", path, index);
     if (!get_count(entry, "bytes", &bytes) ||
-        !get_text(entry, "xxh3_64", checksum, sizeof checksum) ||
+        !get_text(entry, "xxh3_64", checksum, sizeof(checksum)) ||
         !parse_checksum(checksum, &file->checksum))
         return fgi_fail(err, FG_EFORMAT,
                         "%s: files[%zu]: expected bytes and xxh3_64 (16 hexadecimal digits)", path,
@@ -84,7 +84,7 @@ static fg_status read_files(const char *path, const json_t *files, fgi_manifest 
                         (int)FGI_MANIFEST_MAX_FILES);
     for (size_t i = 0; i < count; i++)
         FGI_TRY(read_file_entry(path, json_array_get(files, i), i, out, err));
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++)
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
         if (!fgi_manifest_find(out, needed[i]))
             return fgi_fail(err, FG_EFORMAT, "%s: '%s' is not among the files", path, needed[i]);
     return FG_OK;
@@ -94,10 +94,10 @@ static fg_status read_root(const char *path, const json_t *root, fgi_manifest *o
 {
     char format[32];
     int64_t version;
-    if (!get_text(root, "format", format, sizeof format) ||
+    if (!get_text(root, "format", format, sizeof(format)) ||
         strcmp(format, "fulgurite-checkpoint") != 0 ||
         !get_count(root, "format_version", &version) ||
-        !get_text(root, "library_version", out->library_version, sizeof out->library_version))
+        !get_text(root, "library_version", out->library_version, sizeof(out->library_version)))
         return fgi_fail(err, FG_EFORMAT, "%s is not the manifest of a fulgurite checkpoint", path);
     if (version != FGI_CKPT_FORMAT_VERSION)
         return fgi_fail(err, FG_EUNSUPPORTED,
@@ -111,14 +111,9 @@ static fg_status read_root(const char *path, const json_t *root, fgi_manifest *o
 fg_status fgi_manifest_parse(const char *path, const char *text, size_t size, fgi_manifest *out,
                              fg_error *err)
 {
-    json_error_t fault;
-    memset(out, 0, sizeof *out);
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
-    if (!root && json_error_code(&fault) == json_error_out_of_memory)
-        return fgi_no_memory(err);
-    if (!root)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %d: not JSON: %s", path, fault.position,
-                        fault.text);
+    json_t *root;
+    memset(out, 0, sizeof(*out));
+    FGI_TRY(fgi_json_parse(path, 0, text, size, &root, err));
     const fg_status status = read_root(path, root, out, err);
     json_decref(root);
     return status;

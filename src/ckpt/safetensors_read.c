@@ -8,11 +8,11 @@
 #include "ckpt/safetensors.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "ckpt/json_file.h"
 
 typedef struct reader {
     const char *path;
@@ -39,7 +39,7 @@ static const struct {
     {FG_S32, "I32"}, {FG_BF16, "BF16"}, {FG_F16, "F16"},   {FG_U16, "U16"}, {FG_S16, "I16"},
     {FG_S8, "I8"},   {FG_U8, "U8"},     {FG_BOOL, "BOOL"},
 };
-enum { FORMAT_COUNT = sizeof formats / sizeof formats[0] };
+enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
 
 const char *fgi_safetensors_dtype_name(fg_dtype dtype)
 {
@@ -104,17 +104,6 @@ static fg_status read_length(reader *r)
     r->header_size = (size_t)length;
     r->out->data_start = 8 + r->header_size;
     return FG_OK;
-}
-
-static fg_status read_header(reader *r, json_t **out)
-{
-    json_error_t fault;
-    *out = json_loadb((const char *)r->data + 8, r->header_size, JSON_REJECT_DUPLICATES, &fault);
-    if (*out)
-        return FG_OK;
-    if (json_error_code(&fault) == json_error_out_of_memory)
-        return fgi_no_memory(r->err);
-    return BAD(r, 8 + fault.position, "the header is not JSON: %s", fault.text);
 }
 
 /* One dimension or offset: a whole number that is not negative. */
@@ -202,7 +191,7 @@ static fg_status read_tensor(reader *r, const char *name, const json_t *entry, f
         char type[128];
         return BAD(r, key_offset(r, name),
                    "tensor '%s': %s takes %" PRIu64 " bytes, but data_offsets give it %zu", name,
-                   fg_type_format(&out->type, type, sizeof type), bytes, out->size_bytes);
+                   fg_type_format(&out->type, type, sizeof(type)), bytes, out->size_bytes);
     }
     out->name = fgi_arena_strdup(&r->out->arena, name);
     return out->name ? FG_OK : fgi_no_memory(r->err);
@@ -231,7 +220,7 @@ static fg_status read_entries(reader *r, json_t *header)
     const char *name;
     json_t *entry;
     out->tensors =
-        fgi_arena_alloc(&out->arena, (json_object_size(header) + 1) * sizeof *out->tensors);
+        fgi_arena_alloc(&out->arena, (json_object_size(header) + 1) * sizeof(*out->tensors));
     if (!out->tensors)
         return fgi_no_memory(r->err);
     json_object_foreach(header, name, entry)
@@ -259,7 +248,7 @@ static fg_status check_cover(reader *r)
 {
     fgi_safetensors *out = r->out;
     size_t at = out->data_start;
-    qsort(out->tensors, out->count, sizeof *out->tensors, by_offset);
+    qsort(out->tensors, out->count, sizeof(*out->tensors), by_offset);
     for (size_t i = 0; i < out->count; i++) {
         const fg_tensor_info *t = &out->tensors[i];
         if (t->offset_bytes < at)
@@ -282,7 +271,7 @@ static fg_status parse(reader *r)
     json_t *header = NULL;
     fg_status status;
     FGI_TRY(read_length(r));
-    FGI_TRY(read_header(r, &header));
+    FGI_TRY(fgi_json_parse(r->path, 8, (const char *)r->data + 8, r->header_size, &header, r->err));
     FGI_DONE(read_entries(r, header));
     FGI_DONE(check_cover(r));
 done:
@@ -293,7 +282,7 @@ done:
 fg_status fgi_safetensors_parse(const char *path, const void *data, size_t size, fg_ckpt_part part,
                                 fgi_safetensors *out, fg_error *err)
 {
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     fgi_arena_init(&out->arena);
     reader r = {.path = path, .data = data, .size = size, .part = part, .out = out, .err = err};
     const fg_status status = parse(&r);
@@ -306,7 +295,7 @@ fg_status fgi_safetensors_open(const char *path, fg_ckpt_part part, fgi_safetens
                                fg_error *err)
 {
     fgi_mapping mapping = {0};
-    memset(out, 0, sizeof *out);
+    memset(out, 0, sizeof(*out));
     FGI_TRY(fgi_file_map(path, &mapping, err));
     const fg_status status =
         fgi_safetensors_parse(path, mapping.data, mapping.size, part, out, err);
@@ -323,5 +312,5 @@ void fgi_safetensors_close(fgi_safetensors *file)
     fgi_map_fini(&file->metadata);
     fgi_arena_fini(&file->arena);
     fgi_file_unmap(&file->mapping);
-    memset(file, 0, sizeof *file);
+    memset(file, 0, sizeof(*file));
 }

@@ -136,11 +136,11 @@ static fg_status sort_tensors(const fg_ckpt_tensor *tensors, size_t count, const
         FGI_TRY(check_tensor(&tensors[i], path, err));
         order[i] = &tensors[i];
     }
-    qsort(order, count, sizeof *order, by_name);
+    qsort(order, count, sizeof(*order), by_name);
     for (size_t i = 1; i < count; i++)
         if (strcmp(order[i - 1]->name, order[i]->name) == 0)
             return fgi_fail(err, FG_EINVAL, "%s: two tensors are named '%s'", path, order[i]->name);
-    qsort(order, count, sizeof *order, by_storage);
+    qsort(order, count, sizeof(*order), by_storage);
     return FG_OK;
 }
 
@@ -191,7 +191,7 @@ static fg_status build_header(const fg_ckpt_tensor *const *order, size_t count, 
     if (length > FGI_SAFETENSORS_MAX_HEADER)
         return fgi_fail(err, FG_EINVAL, "%s: a header of %" PRIu64 " bytes: the format allows %u",
                         path, length, FGI_SAFETENSORS_MAX_HEADER);
-    memcpy(out->data, &length, sizeof length);
+    memcpy(out->data, &length, sizeof(length));
     return FG_OK;
 }
 
@@ -210,7 +210,7 @@ fg_status fgi_safetensors_stream(int fd, const char *path, const fg_ckpt_tensor 
     fg_status status;
     fgi_buf header = {0};
     sink s = {.fd = fd, .path = path, .checksum = fgi_checksum_create(), .err = err};
-    const fg_ckpt_tensor **order = fgi_calloc(count + 1, sizeof *order);
+    const fg_ckpt_tensor **order = fgi_calloc(count + 1, sizeof(*order));
     FGI_DONE(s.checksum && order ? FG_OK : fgi_no_memory(err));
     FGI_DONE(check_metadata(metadata, path, err));
     FGI_DONE(sort_tensors(tensors, count, path, order, err));

@@ -71,7 +71,7 @@ void fgi_ckpt_discard(const char *path)
 {
     static const char *const files[] = {FGI_CKPT_MANIFEST_FILE, FGI_CKPT_MODEL_FILE,
                                         FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
         char *file = fgi_path_join(path, files[i]);
         if (file)
             (void)unlink(file);
@@ -94,12 +94,12 @@ static fg_status add_entry(listing *list, const char *folder, const char *name, 
         return fgi_no_memory(err);
     if (status != FG_OK)
         return FG_OK; /* something else, or a damaged one: not counted */
-    entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof *grown);
+    entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
     if (!grown)
         return fgi_no_memory(err);
     list->entries = grown;
     entry *added = &list->entries[list->count++];
-    (void)snprintf(added->name, sizeof added->name, "%s", name);
+    (void)snprintf(added->name, sizeof(added->name), "%s", name);
     added->sequence = manifest.sequence;
     return FG_OK;
 }
@@ -144,13 +144,13 @@ static fg_status list_one(void *self, const char *folder, const char *name, fg_e
 /* The folder's checkpoints, newest first; fgi_free(list->entries). */
 static fg_status list_checkpoints(const char *folder, listing *list, fg_error *err)
 {
-    memset(list, 0, sizeof *list);
+    memset(list, 0, sizeof(*list));
     const fg_status status = walk(folder, list_one, list, err);
     if (status != FG_OK) {
         fgi_free(list->entries);
-        memset(list, 0, sizeof *list);
+        memset(list, 0, sizeof(*list));
     } else if (list->count > 0) {
-        qsort(list->entries, list->count, sizeof *list->entries, newest_first);
+        qsort(list->entries, list->count, sizeof(*list->entries), newest_first);
     }
     return status;
 }

@@ -1,0 +1,427 @@
+/* test_ckpt_folder.c - checkpoint folders: round trip, every kind of damage and what is said about
+ * it, the pointers `last` and `best`, pruning, leftovers of dead processes, full disks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "ckpt/manifest.h"
+#include "ckpt/series.h"
+
+/* Saves `folder/name` with one weight and one moment of that value. */
+static fg_status save(const char *folder, const char *name, float value, fg_error *err)
+{
+    char path[512], json[64];
+    const fg_type f32 = {.dtype = FG_F32, .rank = 1, .dim = {1}};
+    const fg_ckpt_tensor model = {"fc.weight", f32, &value};
+    const fg_ckpt_tensor state[] = {{"adam.m.fc.weight", f32, &value}, {"fc.weight", f32, &value}};
+    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+    (void)snprintf(json, sizeof(json), "{\"value\": %g}", (double)value);
+    const fg_ckpt_content content = {
+        .model = &model, .model_count = 1, .state = state, .state_count = 2, .state_json = json};
+    return fg_ckpt_save(path, &content, err);
+}
+
+static void save_ok(const char *folder, const char *name, float value)
+{
+    fg_error err = {0};
+    fgt_ok(save(folder, name, value, &err));
+}
+
+/* The value of what `which` stands for; the checkpoint's three places must agree. */
+static float load(const char *folder, const char *which)
+{
+    fg_error err = {0};
+    char *path, json[64];
+    fg_ckpt *ckpt;
+    float model, state;
+    size_t at;
+    fgt_ok(fgi_ckpt_resolve(folder, which, &path, &err));
+    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    fgi_free(path);
+    memcpy(&model, fg_ckpt_data(ckpt, 0), sizeof(model));
+    assert_true(fg_ckpt_find(ckpt, FG_CKPT_STATE, "adam.m.fc.weight", &at));
+    memcpy(&state, fg_ckpt_data(ckpt, at), sizeof(state));
+    (void)snprintf(json, sizeof(json), "{\"value\": %g}", (double)model);
+    assert_true(model == state);
+    assert_string_equal(fg_ckpt_state_json(ckpt), json);
+    fg_ckpt_close(ckpt);
+    return model;
+}
+
+static bool has(const char *folder, const char *name)
+{
+    return fgi_file_exists(fgt_path(folder, name));
+}
+
+static void round_trip(void **state)
+{
+    fg_error err = {0};
+    fg_ckpt *ckpt;
+    size_t at = 9;
+    const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
+    save_ok(folder, "step-1", 1.5F);
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-1"), &ckpt, &err));
+    assert_int_equal(fg_ckpt_count(ckpt), 3);
+    assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, "fc.weight", &at));
+    assert_int_equal(at, 0);
+    assert_int_equal(fg_ckpt_info(ckpt, 0)->part, FG_CKPT_MODEL);
+    assert_true(fg_ckpt_find(ckpt, FG_CKPT_STATE, "fc.weight", &at));
+    assert_int_equal(at, 2);
+    assert_int_equal(fg_ckpt_info(ckpt, 2)->part, FG_CKPT_STATE);
+    assert_false(fg_ckpt_find(ckpt, FG_CKPT_MODEL, "adam.m.fc.weight", &at));
+    assert_string_equal(fg_ckpt_state_json(ckpt), "{\"value\": 1.5}");
+    fg_ckpt_close(ckpt);
+    fg_ckpt_close(NULL);
+}
+
+static void saving_again_replaces(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "a", 1);
+    save_ok(folder, "a", 2);
+    assert_true(load(folder, "a") == 2);
+    save_ok(folder, "a/", 3); /* a slash at the end changes nothing */
+    assert_true(load(folder, "a") == 3);
+}
+
+static void only_checkpoints_are_replaced(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "notes"), "x", 1);
+    assert_int_equal(save(folder, "notes", 1, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "exists and is no checkpoint: not replacing it"));
+    fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
+    assert_int_equal(save(folder, "photos", 1, &err), FG_EINVAL);
+}
+
+static void bad_content_is_refused(void **state)
+{
+    fg_error err = {0};
+    const char *path = fgt_path(fgt_temp_folder(), "x");
+    fg_ckpt_content content = {.state_json = "[1]"};
+    assert_int_equal(fg_ckpt_save(path, &content, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_ckpt_save: state_json is not a JSON object");
+    content.state_json = "{\"a\": }";
+    assert_int_equal(fg_ckpt_save(path, &content, &err), FG_EINVAL);
+    assert_int_equal(err.status, FG_EINVAL);
+    assert_memory_equal(err.message, "fg_ckpt_save: state_json: byte 7: not JSON: ", 44);
+    assert_int_equal(fg_ckpt_save(path, NULL, &err), FG_EINVAL);
+    content.state_json = NULL;
+    assert_int_equal(fg_ckpt_save("", &content, &err), FG_EINVAL);
+    assert_false(fgi_file_exists(path));
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* Opens `folder/a` and expects FG_EFORMAT with this text in it. */
+static void damaged(const char *folder, const char *text)
+{
+    fg_error err = {0};
+    fg_ckpt *ckpt;
+    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EFORMAT);
+    assert_null(ckpt);
+    if (!strstr(err.message, text))
+        fail_msg("'%s' does not say: %s", err.message, text);
+}
+
+static void each_damage_names_the_file(void **state)
+{
+    static const char *const files[] = {"a/model.safetensors", "a/state.safetensors",
+                                        "a/state.json"};
+    const char *folder = fgt_temp_folder();
+    for (size_t i = 0; i < 3; i++) {
+        char *data, expected[128];
+        size_t size;
+        fg_error err = {0};
+        save_ok(folder, "a", 1);
+        fgt_ok(fgi_file_read(fgt_path(folder, files[i]), 1 << 20, &data, &size, &err));
+        data[size / 2] ^= 4;
+        fgt_write(fgt_path(folder, files[i]), data, size);
+        (void)snprintf(expected, sizeof(expected), "%s is damaged: its checksum is ", files[i]);
+        damaged(folder, expected);
+        fgt_write(fgt_path(folder, files[i]), data, size - 1);
+        (void)snprintf(expected, sizeof(expected), "%s has %zu bytes: expected %zu", files[i],
+                       size - 1, size);
+        damaged(folder, expected);
+        assert_int_equal(unlink(fgt_path(folder, files[i])), 0);
+        (void)snprintf(expected, sizeof(expected), "%s is missing, which manifest.json names",
+                       files[i]);
+        damaged(folder, expected);
+        fgi_free(data);
+    }
+}
+
+static void checksums_can_be_left_out(void **state)
+{
+    char *data;
+    size_t size;
+    fg_error err = {0};
+    fg_ckpt *ckpt;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a/model.safetensors");
+    save_ok(folder, "a", 1);
+    fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
+    data[size - 1] ^= 1; /* in the weight itself */
+    fgt_write(path, data, size);
+    fgi_free(data);
+    damaged(folder, "is damaged");
+    const fg_ckpt_options trusting = {.no_checksums = true};
+    fgt_ok(fg_ckpt_open_with(fgt_path(folder, "a"), &trusting, &ckpt, &err));
+    fg_ckpt_close(ckpt);
+}
+
+static void damaged_manifests(void **state)
+{
+#define HEAD         "{\"format\":\"fulgurite-checkpoint\",\"format_version\":1,\"library_version\":\"0\","
+#define FILE_A(name) "{\"name\":\"" name "\",\"bytes\":1,\"xxh3_64\":\"00000000000000ff\"}"
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"", "manifest.json: byte 0: not JSON: "},
+        {"{}", "manifest.json is not the manifest of a fulgurite checkpoint"},
+        {"[]", "manifest.json is not the manifest of a fulgurite checkpoint"},
+        {HEAD "\"files\":[]}", "manifest.json: expected 'sequence', a count"},
+        {HEAD "\"sequence\":-1,\"files\":[]}", "manifest.json: expected 'sequence', a count"},
+        {HEAD "\"sequence\":1}", "manifest.json: expected 'files', a list of at most 16"},
+        {HEAD "\"sequence\":1,\"files\":[]}", "'model.safetensors' is not among the files"},
+        {HEAD "\"sequence\":1,\"files\":[1]}", "files[0]: expected a plain file name"},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_A("../x") "]}",
+         "files[0]: expected a plain file name"},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_A("a") "," FILE_A("a") "]}", "'a' stands twice"},
+        {HEAD "\"sequence\":1,\"files\":[{\"name\":\"a\",\"bytes\":1,\"xxh3_64\":\"F\"}]}",
+         "files[0]: expected bytes and xxh3_64 (16 hexadecimal digits)"},
+    };
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "a", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fgt_write(fgt_path(folder, "a/manifest.json"), cases[i].text, strlen(cases[i].text));
+        damaged(folder, cases[i].message);
+    }
+    assert_int_equal(unlink(fgt_path(folder, "a/manifest.json")), 0);
+    damaged(folder, "is no checkpoint: manifest.json is missing");
+}
+
+static void a_newer_format_is_said_to_be_newer(void **state)
+{
+    static const char text[] = "{\"format\":\"fulgurite-checkpoint\",\"format_version\":2,"
+                               "\"library_version\":\"9.1.0\"}";
+    fg_error err = {0};
+    fg_ckpt *ckpt;
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "a", 1);
+    fgt_write(fgt_path(folder, "a/manifest.json"), text, strlen(text));
+    assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
+    assert_non_null(
+        strstr(err.message, "checkpoint format 2, written by fulgurite 9.1.0: expected 1"));
+}
+
+static void what_is_not_there(void **state)
+{
+    fg_error err = {0};
+    fg_ckpt *ckpt;
+    assert_int_equal(fg_ckpt_open("/nowhere/at/all", &ckpt, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "/nowhere/at/all"));
+    assert_int_equal(fg_ckpt_open("", &ckpt, &err), FG_EINVAL);
+    assert_int_equal(fg_ckpt_open("x", NULL, &err), FG_EINVAL);
+}
+
+/* ---- last, best, pruning --------------------------------------------------------------------- */
+
+static void pointers_and_paths(void **state)
+{
+    fg_error err = {0};
+    char *path;
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "one", 1);
+    save_ok(folder, "two", 2);
+    assert_int_equal(fgi_ckpt_resolve(folder, "best", &path, &err), FG_ENOTFOUND);
+    fgt_ok(fgi_ckpt_point(folder, "last", "two", &err));
+    fgt_ok(fgi_ckpt_point(folder, "best", "one", &err));
+    assert_true(load(folder, "last") == 2);
+    assert_true(load(folder, "best") == 1);
+    assert_true(load(folder, "one") == 1);
+    assert_true(load(NULL, fgt_path(folder, "two")) == 2);
+    assert_int_equal(fgi_ckpt_resolve(folder, "three", &path, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "no checkpoint 'three', neither as a path nor in '"));
+    assert_int_equal(fgi_ckpt_resolve("/nowhere", "last", &path, &err), FG_ENOTFOUND);
+    assert_null(path);
+    assert_int_equal(fgi_ckpt_point(folder, "last", "../two", &err), FG_EINVAL);
+}
+
+static void count_warnings(void *self, fg_log_level level, const char *line)
+{
+    *(int *)self += level == FG_LOG_WARNING;
+}
+
+static void last_survives_damage(void **state)
+{
+    fg_error err = {0};
+    char *path;
+    int warnings = 0;
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "b", 1);
+    save_ok(folder, "a", 2); /* newer, though its name sorts first */
+    save_ok(folder, "c", 3);
+    fg_log_set(count_warnings, &warnings);
+    assert_true(load(folder, "last") == 3); /* no pointer at all */
+    fgt_ok(fgi_ckpt_point(folder, "last", "c", &err));
+    fgt_write(fgt_path(folder, "c/model.safetensors"), "x", 1);
+    assert_true(load(folder, "last") == 2); /* the target is damaged */
+    fgt_write(fgt_path(folder, "last"), "\0\1/", 3);
+    assert_true(load(folder, "last") == 2); /* so is the pointer */
+    assert_true(warnings >= 5);
+    fgt_ok(fgi_ckpt_point(folder, "best", "c", &err));
+    assert_int_equal(fgi_ckpt_resolve(folder, "best", &path, &err), FG_EFORMAT); /* never another */
+    fgt_write(fgt_path(folder, "a/state.json"), "", 0);
+    fgt_write(fgt_path(folder, "b/manifest.json"), "", 0);
+    assert_int_equal(fgi_ckpt_resolve(folder, "last", &path, &err), FG_EFORMAT);
+    fg_log_set(NULL, NULL);
+}
+
+static void pruning_keeps_the_newest_and_the_best(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    const char *const names[] = {"e", "d", "c", "b", "a"};
+    for (int i = 0; i < 5; i++)
+        save_ok(folder, names[i], (float)i);
+    fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
+    fgt_ok(fgi_ckpt_point(folder, "best", "d", &err));
+    fgt_ok(fgi_ckpt_point(folder, "last", "a", &err));
+    fgt_ok(fgi_ckpt_prune(folder, 0, &err));
+    assert_true(has(folder, "e"));
+    fgt_ok(fgi_ckpt_prune(folder, 2, &err));
+    assert_true(has(folder, "a") && has(folder, "b") && has(folder, "d") && has(folder, "photos"));
+    assert_false(has(folder, "c") || has(folder, "e"));
+    fgt_ok(fgi_ckpt_prune(folder, 1, &err));
+    assert_true(load(folder, "last") == 4);
+    assert_true(load(folder, "best") == 1);
+    assert_false(has(folder, "b"));
+}
+
+/* A process id that no process has. */
+static long dead_pid(void)
+{
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    return child;
+}
+
+static void leftovers_are_ignored_and_swept(void **state)
+{
+    fg_error err = {0};
+    char dead[64], alive[64], last[64], old[64];
+    const long pid = dead_pid();
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(dead, sizeof(dead), "z.tmp.%ld", pid);
+    (void)snprintf(last, sizeof(last), "last.tmp.%ld", pid);
+    (void)snprintf(old, sizeof(old), "b.old.%ld", pid);
+    (void)snprintf(alive, sizeof(alive), "y.tmp.%ld", (long)getppid());
+    save_ok(folder, "a", 1);
+    save_ok(folder, "old", 2);
+    save_ok(folder, "dead", 3);
+    save_ok(folder, "alive", 4);
+    assert_int_equal(rename(fgt_path(folder, "old"), fgt_path(folder, old)), 0);
+    assert_int_equal(rename(fgt_path(folder, "dead"), fgt_path(folder, dead)), 0);
+    assert_int_equal(rename(fgt_path(folder, "alive"), fgt_path(folder, alive)), 0);
+    fgt_write(fgt_path(folder, last), "z", 1);
+    fgt_write(fgt_path(folder, "x.tmp.notes"), "mine", 4);
+    assert_true(load(folder, "last") == 2); /* b was being replaced: its old self counts */
+    fgt_ok(fgi_ckpt_sweep(folder, &err));
+    assert_false(has(folder, dead) || has(folder, last));
+    assert_true(has(folder, alive) && has(folder, old) && has(folder, "x.tmp.notes"));
+    save_ok(folder, "b", 5);
+    save_ok(folder, "c", 6); /* b stands again, so its old self goes */
+    assert_false(has(folder, old));
+    assert_true(load(folder, "last") == 6);
+}
+
+/* ---- failures of the system ------------------------------------------------------------------ */
+
+/* In a process of its own, which may write no file longer than the limit. */
+static int save_under_limit(const char *folder, rlim_t bytes)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        fg_error err = {0};
+        const struct rlimit limit = {bytes, bytes};
+        (void)signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
+            _exit(77);
+        const fg_status status = save(folder, "a", 2, &err);
+        _exit(status == FG_EIO && strstr(err.message, "File too large") ? 1 : (int)status);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_failed_write_leaves_the_old_checkpoint(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    save_ok(folder, "a", 1);
+    for (rlim_t limit = 0; limit < 340; limit += 13) { /* within each of the four files */
+        assert_int_equal(save_under_limit(folder, limit), 1);
+        assert_true(load(folder, "a") == 1);
+        assert_true(load(folder, "last") == 1);
+        struct stat info;
+        assert_int_equal(stat(folder, &info), 0);
+        assert_int_equal(info.st_nlink, 3); /* itself, its parent's entry, "a": no leftover */
+    }
+    assert_int_equal(save_under_limit(folder, 4096), FG_OK);
+    assert_true(load(folder, "a") == 2);
+}
+
+static fg_status a_run(void *self, fg_error *err)
+{
+    char *path = NULL;
+    fg_status status = save(self, "one", 1, err);
+    if (status == FG_OK)
+        status = save(self, "two", 2, err);
+    if (status == FG_OK)
+        status = fgi_ckpt_point(self, "last", "two", err);
+    if (status == FG_OK)
+        status = fgi_ckpt_resolve(self, "last", &path, err);
+    fgi_free(path);
+    if (status == FG_OK)
+        status = fgi_ckpt_prune(self, 1, err);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    char folder[512];
+    (void)snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
+    fgt_fault_loop(a_run, folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(round_trip),
+    cmocka_unit_test(saving_again_replaces),
+    cmocka_unit_test(only_checkpoints_are_replaced),
+    cmocka_unit_test(bad_content_is_refused),
+    cmocka_unit_test(each_damage_names_the_file),
+    cmocka_unit_test(checksums_can_be_left_out),
+    cmocka_unit_test(damaged_manifests),
+    cmocka_unit_test(a_newer_format_is_said_to_be_newer),
+    cmocka_unit_test(what_is_not_there),
+    cmocka_unit_test(pointers_and_paths),
+    cmocka_unit_test(last_survives_damage),
+    cmocka_unit_test(pruning_keeps_the_newest_and_the_best),
+    cmocka_unit_test(leftovers_are_ignored_and_swept),
+    cmocka_unit_test(a_failed_write_leaves_the_old_checkpoint),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,299 @@
+/* test_ckpt_safetensors.c - tensor files that lie: each claim of a header made false, and the error
+ * that says so; what the writer refuses; allocation failures on both sides.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "ckpt/json_file.h"
+#include "ckpt/safetensors.h"
+
+/* A file in memory: the header's length, the header, `data` zero bytes. */
+typedef struct file {
+    unsigned char bytes[4096];
+    size_t size;
+} file;
+
+static file make(const char *header, size_t data)
+{
+    file f = {.size = 8 + strlen(header) + data};
+    const uint64_t length = strlen(header);
+    assert_true(f.size <= sizeof(f.bytes));
+    memcpy(f.bytes, &length, 8);
+    memcpy(f.bytes + 8, header, strlen(header));
+    return f;
+}
+
+static void refused(const file *f, fg_status status, const char *message)
+{
+    fg_error err = {0};
+    fgi_safetensors out;
+    assert_int_equal(fgi_safetensors_parse("f", f->bytes, f->size, FG_CKPT_MODEL, &out, &err),
+                     status);
+    assert_string_equal(err.message, message);
+    assert_null(out.tensors);
+}
+
+static void headers_that_lie(void **state)
+{
+    static const struct {
+        const char *header;
+        size_t data;
+        const char *message;
+    } cases[] = {
+        {"[]", 0, "f: byte 8: expected '{', the start of the header"},
+        {"", 0, "f: byte 8: expected '{', the start of the header"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+         "\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]}}",
+         4, "f: byte 64: not JSON: duplicate object key near '\"a\"'"},
+        {"{\"a\":1}", 0, "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2]}}", 2,
+         "f: byte 9: tensor 'a': expected exactly dtype, shape and data_offsets"},
+        {"{\"a\":{\"dtype\":8,\"shape\":[2],\"data_offsets\":[0,2]}}", 2,
+         "f: byte 9: tensor 'a': dtype is not a string"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":2,\"data_offsets\":[0,2]}}", 2,
+         "f: byte 9: tensor 'a': shape is not a list"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[-2],\"data_offsets\":[0,2]}}", 2,
+         "f: byte 9: tensor 'a': dimension 0 is not a size"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[1,2.0],\"data_offsets\":[0,2]}}", 2,
+         "f: byte 9: tensor 'a': dimension 1 is not a size"},
+        {"{\"a\":{\"dtype\":\"F64\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0,
+         "f: byte 9: tensor 'a': its shape overflows 64 bits"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", 2,
+         "f: byte 9: tensor 'a': data_offsets are not two sizes"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,0]}}", 2,
+         "f: byte 9: tensor 'a': data_offsets run backwards: 2, 0"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}", 2,
+         "f: byte 9: tensor 'a' ends at byte 3 of the data, but the file holds 2 (cut short?)"},
+        {"{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 4,
+         "f: byte 9: tensor 'a': f32[2] takes 8 bytes, but data_offsets give it 4"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
+         3, "f: byte 114: tensor 'b' overlaps 'a'"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+         "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[3,5]}}",
+         5, "f: byte 115: 1 bytes before tensor 'b' belong to no tensor"},
+        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]}}", 5,
+         "f: byte 63: 3 bytes after the last tensor belong to no tensor"},
+        {"{}", 1, "f: byte 10: 1 bytes after the last tensor belong to no tensor"},
+        {"{\"__metadata__\":[]}", 0, "f: byte 9: __metadata__ is not an object"},
+        {"{\"__metadata__\":{\"k\":1}}", 0, "f: byte 25: __metadata__ 'k' is not a string"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const file f = make(cases[i].header, cases[i].data);
+        refused(&f, FG_EFORMAT, cases[i].message);
+    }
+}
+
+static void what_fg_type_cannot_hold(void **state)
+{
+    file f = make("{\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[2],\"data_offsets\":[0,2]}}", 2);
+    refused(
+        &f, FG_EUNSUPPORTED,
+        "f: byte 9: tensor 'a': dtype 'F8_E4M3' is not one that can be read: expected U64, I64, "
+        "F64, F32, U32, I32, BF16, F16, U16, I16, I8, U8 or BOOL");
+    f = make("{\"a\":{\"dtype\":\"U8\",\"shape\":[1,1,1,1,1,1,1,1,1],\"data_offsets\":[0,1]}}", 1);
+    refused(&f, FG_EUNSUPPORTED, "f: byte 9: tensor 'a' has 9 dimensions: at most 8 can be read");
+}
+
+static void lengths_that_lie(void **state)
+{
+    file f = make("{}", 0);
+    f.size = 5;
+    refused(&f, FG_EFORMAT, "f: byte 5: the file ends here: expected 8 bytes of header length");
+    f = make("{}", 0);
+    f.bytes[0] = 3;
+    refused(&f, FG_EFORMAT, "f: byte 0: header length is 3, but only 2 bytes follow");
+    f.bytes[7] = 0xff;
+    refused(
+        &f, FG_EFORMAT,
+        "f: byte 0: header length is 18374686479671623683: expected at most 100000000 (is this a "
+        "safetensors file?)");
+    f = make("{\"a\":", 0);
+    fg_error err = {0};
+    fgi_safetensors out;
+    assert_int_equal(fgi_safetensors_parse("f", f.bytes, f.size, FG_CKPT_MODEL, &out, &err),
+                     FG_EFORMAT);
+    assert_memory_equal(err.message, "f: byte 13: not JSON: ", 21);
+}
+
+static void a_file_without_tensors_is_valid(void **state)
+{
+    fg_error err = {0};
+    fgi_safetensors out;
+    const file f = make("{}      ", 0);
+    fgt_ok(fgi_safetensors_parse("f", f.bytes, f.size, FG_CKPT_MODEL, &out, &err));
+    assert_int_equal(out.count, 0);
+    fgi_safetensors_close(&out);
+}
+
+/* Every cut of a good file, and every single byte of it changed, gives an error or a file whose
+ * tensors lie within it; the sanitizers see the rest. */
+static void cuts_and_flips_never_read_outside(void **state)
+{
+    const file good = make("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+                           "\"b\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[2,6]}}",
+                           6);
+    for (size_t i = 0; i < good.size; i++) {
+        fgi_safetensors out;
+        unsigned char *cut = malloc(i + 1);
+        memcpy(cut, good.bytes, i);
+        assert_int_equal(fgi_safetensors_parse("f", cut, i, FG_CKPT_MODEL, &out, NULL), FG_EFORMAT);
+        free(cut);
+        for (int bit = 0; bit < 8; bit++) {
+            file flipped = good;
+            flipped.bytes[i] ^= (unsigned char)(1 << bit);
+            if (fgi_safetensors_parse("f", flipped.bytes, good.size, FG_CKPT_MODEL, &out, NULL) !=
+                FG_OK)
+                continue;
+            for (size_t t = 0; t < out.count; t++)
+                assert_true(out.tensors[t].offset_bytes + out.tensors[t].size_bytes <= good.size);
+            fgi_safetensors_close(&out);
+        }
+    }
+}
+
+static void what_the_writer_refuses(void **state)
+{
+    const uint8_t byte = 1;
+    const fg_type u8 = {.dtype = FG_U8};
+    const struct {
+        fg_ckpt_tensor tensors[2];
+        size_t count;
+        const char *message;
+    } cases[] = {
+        {{{"a", u8, &byte}, {"a", u8, &byte}}, 2, "two tensors are named 'a'"},
+        {{{"", u8, &byte}}, 1, "'' cannot be the name of a tensor"},
+        {{{NULL, u8, &byte}}, 1, "'' cannot be the name of a tensor"},
+        {{{"__metadata__", u8, &byte}}, 1, "'__metadata__' cannot be the name of a tensor"},
+        {{{"\xc0\x80", u8, &byte}}, 1, "'\xc0\x80' cannot be the name of a tensor"},
+        {{{"\xed\xa0\x80", u8, &byte}}, 1, "'\xed\xa0\x80' cannot be the name of a tensor"},
+        {{{"a", {.dtype = FG_DTYPE_NONE}, &byte}}, 1, "tensor 'a' has no valid type"},
+        {{{"a", {.dtype = FG_U8, .rank = 1, .dim = {-1}}, &byte}},
+         1,
+         "tensor 'a' has no valid type"},
+        {{{"a", u8, NULL}}, 1, "tensor 'a' has no data"},
+    };
+    const char *path = fgt_path(fgt_temp_folder(), "refused.safetensors");
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fg_error err = {0};
+        assert_int_equal(fg_safetensors_write(path, cases[i].tensors, cases[i].count, NULL, &err),
+                         FG_EINVAL);
+        if (!strstr(err.message, cases[i].message))
+            fail_msg("'%s' does not say: %s", err.message, cases[i].message);
+        FILE *none = fopen(path, "rb");
+        assert_null(none);
+    }
+    fg_error err = {0};
+    const char *const odd[] = {"key", NULL};
+    assert_int_equal(fg_safetensors_write(path, NULL, 0, odd, &err), FG_EINVAL);
+}
+
+static void a_full_disk_leaves_no_file(void **state)
+{
+    fg_error err = {0};
+    const uint8_t byte = 1;
+    const fg_ckpt_tensor t = {"a", {.dtype = FG_U8}, &byte};
+    uint64_t bytes, checksum;
+    FILE *full = fopen("/dev/full", "wb");
+    if (!full)
+        skip();
+    assert_int_equal(
+        fgi_safetensors_stream(fileno(full), "/dev/full", &t, 1, NULL, &bytes, &checksum, &err),
+        FG_EIO);
+    assert_string_equal(err.message, "cannot write '/dev/full': No space left on device");
+    (void)fclose(full);
+}
+
+static void a_missing_folder_is_named(void **state)
+{
+    fg_error err = {0};
+    assert_int_equal(fg_safetensors_write("/nowhere/x.safetensors", NULL, 0, NULL, &err),
+                     FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "/nowhere/x.safetensors"));
+}
+
+static void checksum_in_pieces_is_the_checksum(void **state)
+{
+    unsigned char data[1000];
+    for (size_t i = 0; i < sizeof(data); i++)
+        data[i] = (unsigned char)(i * 7);
+    fgi_checksum *sum = fgi_checksum_create();
+    assert_non_null(sum);
+    assert_true(fgi_checksum_value(sum) == fgi_checksum64(data, 0));
+    for (size_t at = 0, piece = 1; at < sizeof(data); at += piece, piece++) {
+        piece = piece < sizeof(data) - at ? piece : sizeof(data) - at;
+        fgi_checksum_add(sum, data + at, piece);
+    }
+    assert_true(fgi_checksum_value(sum) == fgi_checksum64(data, sizeof(data)));
+    fgi_checksum_destroy(sum);
+}
+
+static fg_status write_then_read(void *self, fg_error *err)
+{
+    const float values[] = {1, 2, 3};
+    const fg_ckpt_tensor tensors[] = {
+        {"w", {.dtype = FG_F32, .rank = 1, .dim = {3}}, values},
+        {"b", {.dtype = FG_U8}, values},
+    };
+    fg_ckpt *ckpt;
+    fg_status status =
+        fg_safetensors_write(self, tensors, 2, (const char *const[]){"k", "v", NULL}, err);
+    if (status == FG_OK)
+        status = fg_ckpt_open(self, &ckpt, err);
+    if (status != FG_OK)
+        return status;
+    const bool is_right =
+        fg_ckpt_count(ckpt) == 2 && memcmp(fg_ckpt_data(ckpt, 0), values, 12) == 0;
+    fg_ckpt_close(ckpt);
+    assert_true(is_right);
+    return FG_OK;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    char path[512];
+    (void)snprintf(path, sizeof(path), "%s/fault.safetensors", fgt_temp_folder());
+    fgt_fault_loop(write_then_read, path);
+}
+
+/* jansson's own allocations: it calls some of these failures bad JSON, so either error will do, but
+ * nothing may leak. */
+static void allocations_of_jansson_may_fail(void **state)
+{
+    static const char text[] = "{\"a\": [1, 2.5, \"text\"], \"b\": {\"c\": null}}";
+    const long live = fgi_alloc_live();
+    fg_status status = FG_ENOMEM;
+    json_set_alloc_funcs(fgi_alloc, fgi_free);
+    for (long n = 0; status != FG_OK; n++) {
+        fg_error err = {0};
+        json_t *root;
+        fgi_alloc_fail_after(n);
+        status = fgi_json_parse("f", 0, text, strlen(text), &root, &err);
+        fgi_alloc_fail_after(-1);
+        assert_true(status == FG_OK || status == FG_ENOMEM || status == FG_EFORMAT);
+        assert_int_equal(root != NULL, status == FG_OK);
+        json_decref(root);
+        assert_int_equal(fgi_alloc_live(), live);
+    }
+    json_set_alloc_funcs(malloc, free);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(headers_that_lie),
+    cmocka_unit_test(what_fg_type_cannot_hold),
+    cmocka_unit_test(lengths_that_lie),
+    cmocka_unit_test(a_file_without_tensors_is_valid),
+    cmocka_unit_test(cuts_and_flips_never_read_outside),
+    cmocka_unit_test(what_the_writer_refuses),
+    cmocka_unit_test(a_full_disk_leaves_no_file),
+    cmocka_unit_test(a_missing_folder_is_named),
+    cmocka_unit_test(checksum_in_pieces_is_the_checksum),
+    cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(allocations_of_jansson_may_fail),
+};
+FGT_MAIN(tests)
