@@ -1,0 +1,200 @@
+/* trace.h - lazy tensors, variables and running what was traced.
+ *
+ * An operation on tensors does nothing but write itself down in its trace; running the trace
+ * compiles the whole as one program (or finds it compiled) and launches it on the client's devices.
+ * Values live in the trace's memory and die with it: no tensor is ever freed by the user.
+ *
+ * A graph call never fails visibly. The first error of a trace is kept in it, with the user's file
+ * and line; operations after it do nothing; the next eager call on the trace returns it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_TRACE_H
+#define FULGURITE_TRACE_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/device.h>
+#include <fulgurite/dtype.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A program being written down. Owner thread only. */
+typedef struct fg_trace fg_trace;
+
+/* A value of a trace: an edge of its graph, with a dtype and a shape but no number yet. Passed by
+ * value; never empty (a failed operation returns its trace's poison value). Lives until its trace
+ * is run, reset or destroyed. */
+typedef struct fg_tensor {
+    struct fg_node *node;
+} fg_tensor;
+
+/* ---- traces ---------------------------------------------------------------------------------- */
+
+/* Starts an empty trace. client is borrowed and must outlive the trace; it may be NULL for a trace
+ * that is never run. Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err);
+/* NULL is allowed. */
+FG_API void fg_trace_destroy(fg_trace *trace);
+/* Empties the trace: its tensors die, its first error is forgotten; settings, compiled programs
+ * and memory are kept. */
+FG_API void fg_trace_reset(fg_trace *trace);
+
+/* FG_OK, or the first error of the trace. err may be NULL. */
+FG_API fg_status fg_trace_error(const fg_trace *trace, fg_error *err);
+/* Borrowed; NULL for a trace without one. */
+FG_API fg_client *fg_trace_client(const fg_trace *trace);
+
+/* Whether layers behave as in training (dropout drops, batch norm uses and updates statistics).
+ * Kept over resets. [false] */
+FG_API void fg_trace_set_training(fg_trace *trace, bool training);
+FG_API bool fg_trace_training(const fg_trace *trace);
+
+/* What randomness is drawn from: the same (seed, step) gives the same bits on any number of
+ * devices. Both are inputs of the program: changing them compiles nothing. Kept over resets. [0, 0]
+ */
+FG_API void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step);
+
+/* Which of the batch's samples count: f32[B], 1 for a real sample and 0 for one that fills up a
+ * tail batch. Losses, metrics and batch statistics over B samples weigh by it. A mask is part of
+ * one iteration: a reset drops it. The Trainer sets it; own loops need it for tail batches only. */
+FG_API void fg_trace_set_mask(fg_trace *trace, fg_tensor mask);
+/* True, and the mask in *out, when one is set. */
+FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);
+
+/* Names what follows for messages, profiles and random places: operations inside push("mlp") and
+ * push("fc1") are "mlp/fc1/...". name is copied. pop undoes the last push. */
+FG_API void fg_scope_push(fg_trace *trace, const char *name);
+FG_API void fg_scope_pop(fg_trace *trace);
+
+/* Remembers the user's place for the operation that follows. here.h calls it for every
+ * operation; there is no need to. Thread-safe: the place is the calling thread's. */
+FG_API void fg_here(const char *file, int line);
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+/* Borrowed, lives as long as the tensor. dtype is FG_DTYPE_NONE for a poison value. */
+FG_API const fg_type *fg_tensor_type(fg_tensor tensor);
+FG_API fg_trace *fg_tensor_trace(fg_tensor tensor);
+/* Size of dimension `axis`; negative axes count from the end. 0 for poison or no such axis. */
+FG_API int64_t fg_tensor_dim(fg_tensor tensor, int axis);
+
+/* The array's value as a tensor. The trace keeps a reference until it is reset. */
+FG_API fg_tensor fg_input(fg_trace *trace, fg_array *array);
+
+/* ---- variables: values that stay on the devices from run to run ------------------------------ */
+
+typedef struct fg_variable fg_variable;
+
+typedef enum fg_variable_kind {
+    FG_PARAMETER = 0, /* trained: an optimizer changes it                             */
+    FG_BUFFER = 1,    /* saved with the model, not trained: running statistics        */
+    FG_STATE = 2      /* saved beside the model: an optimizer's moments               */
+} fg_variable_kind;
+
+typedef enum fg_init_kind {
+    FG_INIT_ZEROS = 0,
+    FG_INIT_CONSTANT = 1, /* every element is `a`                                     */
+    FG_INIT_UNIFORM = 2,  /* uniform in [-a, a)                                       */
+    FG_INIT_NORMAL = 3    /* normal with mean 0 and standard deviation a              */
+} fg_init_kind;
+
+typedef struct fg_init {
+    fg_init_kind kind; /* [FG_INIT_ZEROS] */
+    double a;
+} fg_init;
+
+typedef struct fg_variable_options {
+    fg_variable_kind kind; /* [FG_PARAMETER] */
+    fg_init init;          /* first value; random ones are keyed by (seed, name) */
+    uint64_t seed;         /* [0] */
+    /* How files hold it: dimension i of the file's tensor is dimension file_axis[i] of this one
+     * (an HWIO kernel with {3, 2, 0, 1} is OIHW in files). All 0: the same order. */
+    int file_axis[FG_MAX_RANK];
+    uint64_t reserved[2];
+} fg_variable_options;
+
+/* Makes a variable. It has no memory on a device until a program first uses it. name is copied; it
+ * is the name in files ("fc1.weight"). options may be NULL. One thread at a time.
+ * Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_variable_create(const char *name, const fg_type *type,
+                                                const fg_variable_options *options,
+                                                fg_variable **out, fg_error *err);
+FG_API void fg_variable_destroy(fg_variable *variable);
+
+FG_API const char *fg_variable_name(const fg_variable *variable);
+FG_API const fg_type *fg_variable_type(const fg_variable *variable);
+FG_API fg_variable_kind fg_variable_get_kind(const fg_variable *variable);
+/* file_axis as given, or NULL when files hold the same order. */
+FG_API const int *fg_variable_file_axis(const fg_variable *variable);
+
+/* Sets the value from the host: size_bytes is fg_type_bytes(type), row-major. Errors: FG_EINVAL,
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_variable_set(fg_variable *variable, const void *data,
+                                             size_t size_bytes, fg_error *err);
+/* Copies the present value to the host, waiting for the programs that make it. Errors: FG_EINVAL,
+ * FG_ENOMEM, FG_EDEVICE. */
+FG_API FG_MUST_USE fg_status fg_variable_read(const fg_variable *variable, void *out_data,
+                                              size_t size_bytes, fg_error *err);
+
+/* The variable's value at this point of the trace: what was assigned last in it, else the value it
+ * has when the program starts. */
+FG_API fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable);
+/* The variable takes this value when the program has run: its memory is reused, nothing is copied.
+ * Error, kept in the trace: FG_ESHAPE or FG_EDTYPE when value's type is another. */
+FG_API void fg_assign(fg_variable *variable, fg_tensor value);
+
+/* ---- numbers given at each launch ------------------------------------------------------------ */
+
+/* A number held by the host and given to programs anew at every launch: a learning rate, a step.
+ * Changing it compiles nothing. The struct is the caller's; it must outlive programs that use it. */
+typedef struct fg_scalar {
+    fg_dtype dtype; /* FG_F32, FG_S32 or FG_U32 */
+    union {
+        float f32;
+        int32_t s32;
+        uint32_t u32;
+    } value;
+} fg_scalar;
+
+/* The scalar as a tensor of rank 0. Error, kept in the trace: FG_EDTYPE. */
+FG_API fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar);
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Compiles what the outputs and assignments need, unless a program of the same structure is there
+ * already, and launches it. out_arrays receives `count` arrays, one reference each, computed in the
+ * background: only reading them waits. Assigned variables have their new values from now on. The
+ * trace is empty afterwards, also on failure.
+ * outputs may be NULL when count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE,
+ * FG_EDEVMEM, FG_ENOMEM; all out_arrays are NULL then. */
+FG_API FG_MUST_USE fg_status fg_run(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                                    fg_array **out_arrays, fg_error *err);
+
+/* Runs the trace for one f32 number and waits for it: the usual end of an own loop's step that
+ * wants its loss. Counted as a host read. Errors: as fg_run; FG_EDTYPE unless f32 of rank 0. */
+FG_API FG_MUST_USE fg_status fg_run_f32(fg_trace *trace, fg_tensor output, float *out,
+                                        fg_error *err);
+
+/* The program text (StableHLO) for the outputs and the assignments of the trace, as fg_run would
+ * compile it; free it with fg_text_free. Does not run or empty the trace. */
+FG_API FG_MUST_USE fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                                           char **out_text, fg_error *err);
+FG_API void fg_text_free(char *text);
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+/* Derivatives of a scalar by tensors: out[i] has wrt[i]'s type. Reverse mode, graph to graph: the
+ * result is traced like anything else and can be differentiated again. A tensor that loss does not
+ * depend on gets zeros. Errors, kept in the trace: FG_ESHAPE unless loss has rank 0, FG_EDTYPE
+ * unless it and wrt[i] are floating, FG_EUNSUPPORTED where an operation has no gradient.
+ * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3. */
+FG_API void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out);
+/* The same by variables, at the values they had when first used in the trace. */
+FG_API void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, size_t count,
+                              fg_tensor *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,156 @@
+/* apply.c - applying an operation: shape rule, structural hash, common subexpressions.
+ *
+ * The hot path of tracing: one hash, one look-up and one arena allocation an operation.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "trace/trace.h"
+
+enum { MAX_INPUTS = 64, HASH_WORDS = 2 * MAX_INPUTS + 2 };
+
+bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
+{
+    if (rank < 0 || rank > FG_MAX_RANK)
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would have rank %d; at most %d goes", rank,
+                              FG_MAX_RANK);
+    c->out.dtype = dtype;
+    c->out.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        if (dim[i] < 0)
+            return fgi_infer_fail(c, FG_ESHAPE, "dimension %d of the result would be negative", i);
+        c->out.dim[i] = dim[i];
+    }
+    return true;
+}
+
+bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...)
+{
+    char operands[256] = "", text[256];
+    size_t used = 0;
+    for (int i = 0; i < c->arity && used < sizeof operands; i++) {
+        char type[96];
+        const int n = snprintf(operands + used, sizeof operands - used, "%s%s", i == 0 ? "" : ", ",
+                               fg_type_format(c->in[i], type, sizeof type));
+        used += n > 0 ? (size_t)n : 0;
+    }
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    (void)fgi_trace_fail(c->trace, status, "%s(%s): %s", c->op->name, operands, text);
+    return false;
+}
+
+fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity)
+{
+    fgi_node *node =
+        fgi_arena_alloc(&trace->arena, sizeof *node + (size_t)arity * sizeof(fgi_node *));
+    if (node == NULL) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return NULL;
+    }
+    node->op = op;
+    node->trace = trace;
+    node->arity = arity;
+    node->in = (fgi_node **)(node + 1);
+    if (trace->place != NULL) {
+        node->scope = trace->place->scope;
+        node->file = trace->place->file;
+        node->line = trace->place->line;
+    } else {
+        node->scope = trace->scope_depth > 0 ? trace->scope[trace->scope_depth - 1] : NULL;
+        fgi_place(&node->file, &node->line);
+    }
+    return node;
+}
+
+fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
+{
+    if (trace->node_count == trace->node_capacity) {
+        fgi_node **grown = fgi_grow(trace->nodes, trace->node_count, &trace->node_capacity,
+                                    sizeof *trace->nodes);
+        if (grown == NULL)
+            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        trace->nodes = grown;
+    }
+    if (!fgi_map_put(&trace->by_hash, node->hash, node))
+        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    node->id = (uint32_t)trace->node_count;
+    trace->nodes[trace->node_count++] = node;
+    return (fg_tensor){node};
+}
+
+/* Hash of an application: operation, attributes, hashes of the inputs. Inputs of a commutative
+ * operation are taken in one order. */
+static fgi_hash structure(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
+                          size_t attr_size)
+{
+    uint64_t word[HASH_WORDS];
+    size_t n = 0;
+    word[n++] = (uint64_t)(uintptr_t)op;
+    word[n++] = attr_size;
+    bool swap = op->is_commutative && count == 2 && in[1].node->hash.lo < in[0].node->hash.lo;
+    for (int i = 0; i < count; i++) {
+        const fgi_hash h = in[swap ? 1 - i : i].node->hash;
+        word[n++] = h.lo;
+        word[n++] = h.hi;
+    }
+    const fgi_hash hash = fgi_hash_bytes(word, n * sizeof *word);
+    return attr_size > 0 ? fgi_hash_more(hash, attr, attr_size) : hash;
+}
+
+static fg_tensor apply(fg_trace *trace, const fgi_op *op, const fg_tensor *in, int count,
+                       const void *attr, size_t attr_size)
+{
+    const fgi_hash hash = structure(op, in, count, attr, attr_size);
+    fgi_node *node = fgi_map_get(&trace->by_hash, hash);
+    if (node != NULL)
+        return (fg_tensor){node};
+
+    const fg_type *types[MAX_INPUTS];
+    for (int i = 0; i < count; i++)
+        types[i] = &in[i].node->type;
+    fgi_infer infer = {.trace = trace, .op = op, .in = types, .arity = count, .attr = attr};
+    if (!op->infer(&infer))
+        return fgi_poison(trace);
+
+    node = fgi_node_create(trace, op, count);
+    if (node == NULL)
+        return fgi_poison(trace);
+    for (int i = 0; i < count; i++)
+        node->in[i] = in[i].node;
+    if (attr_size > 0) {
+        node->attr = fgi_arena_copy(&trace->arena, attr, attr_size);
+        if (node->attr == NULL)
+            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    }
+    node->type = infer.out;
+    node->hash = hash;
+    return fgi_node_enter(trace, node);
+}
+
+fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
+                    size_t attr_size)
+{
+    fg_trace *trace = in[0].node->trace;
+    if (trace->error.status != FG_OK)
+        return fgi_poison(trace);
+    if (count > MAX_INPUTS)
+        return fgi_trace_fail(trace, FG_EINVAL, "%s: %d inputs; at most %d go", op->name, count,
+                              (int)MAX_INPUTS);
+    for (int i = 0; i < count; i++)
+        if (in[i].node->trace != trace || fgi_is_poison(in[i]))
+            return fgi_trace_fail(trace, FG_EINVAL, "%s: input %d belongs to another trace",
+                                  op->name, i);
+    return apply(trace, op, in, count, attr, attr_size);
+}
+
+fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, size_t attr_size)
+{
+    if (trace->error.status != FG_OK)
+        return fgi_poison(trace);
+    return apply(trace, op, NULL, 0, attr, attr_size);
+}

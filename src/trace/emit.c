@@ -1,0 +1,225 @@
+/* emit.c - prints the live part of a trace as a StableHLO module.
+ *
+ * Arguments are the array leaves in order, then one u32 vector with all scalars; results are the
+ * outputs, then the assigned variables, each aliased to the argument it replaces.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "ir/mlir.h"
+#include "trace/program.h"
+
+enum { ATTRIBUTE_LIMIT = 1024 };
+
+uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->id]; }
+
+uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
+
+uint32_t fgi_emit_temp(fgi_emit *e) { return (*e->next_value)++; }
+
+static void put_value(fgi_buf *out, uint32_t value)
+{
+    fgi_buf_putc(out, '%');
+    fgi_buf_put_int(out, value);
+}
+
+void fgi_emit_end(fgi_emit *e)
+{
+    if (e->with_locations) {
+        const fgi_node *n = e->node;
+        fgi_buf_putc(e->out, ' ');
+        fgi_mlir_location(e->out, n->scope, n->op->name, n->file, n->line);
+    }
+    fgi_buf_putc(e->out, '\n');
+}
+
+void fgi_emit_line(fgi_emit *e, uint32_t result, const fg_type *type, const char *stablehlo_name,
+                   const char *attributes, int in_count, const uint32_t *in,
+                   const fg_type *const *in_type)
+{
+    fgi_buf *out = e->out;
+    fgi_buf_puts(out, "    ");
+    put_value(out, result);
+    fgi_buf_puts(out, " = \"stablehlo.");
+    fgi_buf_puts(out, stablehlo_name);
+    fgi_buf_puts(out, "\"(");
+    for (int i = 0; i < in_count; i++) {
+        if (i > 0)
+            fgi_buf_puts(out, ", ");
+        put_value(out, in[i]);
+    }
+    fgi_buf_putc(out, ')');
+    if (attributes != NULL) {
+        fgi_buf_puts(out, " {");
+        fgi_buf_puts(out, attributes);
+        fgi_buf_putc(out, '}');
+    }
+    fgi_buf_puts(out, " : (");
+    for (int i = 0; i < in_count; i++) {
+        if (i > 0)
+            fgi_buf_puts(out, ", ");
+        fgi_mlir_type(out, in_type[i]);
+    }
+    fgi_buf_puts(out, ") -> ");
+    fgi_mlir_type(out, type);
+    fgi_emit_end(e);
+}
+
+void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes)
+{
+    uint32_t in[64];
+    const fg_type *types[64];
+    for (int i = 0; i < e->node->arity; i++) {
+        in[i] = fgi_emit_in(e, i);
+        types[i] = &e->node->in[i]->type;
+    }
+    fgi_emit_line(e, fgi_emit_result(e), &e->node->type, stablehlo_name, attributes, e->node->arity,
+                  in, types);
+}
+
+void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *format, ...)
+{
+    char text[ATTRIBUTE_LIMIT];
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (n < 0 || n >= ATTRIBUTE_LIMIT)
+        e->out->failed = true;
+    else
+        fgi_emit_simple(e, stablehlo_name, text);
+}
+
+void fgi_emit_scalar_word(fgi_emit *e, uint32_t result)
+{
+    const fg_type word = {.dtype = FG_U32};
+    const fg_type one = {.dtype = FG_U32, .rank = 1, .dim = {1}};
+    const fg_type all = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)e->scalar_count}};
+    const uint32_t i = e->scalar_word[fgi_leaf_index(e->node)];
+    const uint32_t cut = fgi_emit_temp(e);
+    char text[128];
+    (void)snprintf(text, sizeof text,
+                   "start_indices = array<i64: %" PRIu32 ">, limit_indices = array<i64: %" PRIu32
+                   ">, strides = array<i64: 1>",
+                   i, i + 1);
+    fgi_emit_line(e, cut, &one, "slice", text, 1, &e->scalars, (const fg_type *const[]){&all});
+    fgi_emit_line(e, result, &word, "reshape", NULL, 1, &cut, (const fg_type *const[]){&one});
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+typedef struct module {
+    const fg_trace *trace;
+    const fgi_layout *layout;
+    const fg_tensor *outputs;
+    uint32_t *value;       /* SSA number by node id */
+    uint32_t *scalar_word; /* word by leaf index */
+    uint32_t next;
+} module;
+
+static const fgi_node *result_node(const module *m, size_t i)
+{
+    if (i < m->layout->output_count)
+        return m->outputs[i].node;
+    return m->trace->leaves[m->layout->assigned_leaf[i - m->layout->output_count]].assigned;
+}
+
+static size_t result_count(const module *m)
+{
+    return m->layout->output_count + m->layout->assigned_count;
+}
+
+static void put_arguments(module *m, fgi_buf *out)
+{
+    const fgi_layout *layout = m->layout;
+    for (size_t i = 0; i < layout->argument_count; i++) {
+        const size_t leaf = layout->argument_leaf[i];
+        const fgi_node *node = m->trace->leaves[leaf].node;
+        m->value[node->id] = m->next;
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        put_value(out, m->next++);
+        fgi_buf_puts(out, ": ");
+        fgi_mlir_type(out, &node->type);
+        for (size_t k = 0; k < layout->assigned_count; k++)
+            if (layout->assigned_leaf[k] == leaf)
+                fgi_buf_printf(out, " {tf.aliasing_output = %zu : i32}", layout->output_count + k);
+    }
+    if (layout->scalar_count > 0) {
+        fgi_buf_puts(out, layout->argument_count == 0 ? "" : ", ");
+        put_value(out, m->next++);
+        fgi_buf_printf(out, ": tensor<%zuxui32>", layout->scalar_count);
+    }
+}
+
+static void put_result_types(const module *m, fgi_buf *out)
+{
+    for (size_t i = 0; i < result_count(m); i++) {
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        fgi_mlir_type(out, &result_node(m, i)->type);
+    }
+}
+
+static void put_body(module *m, bool with_locations, fgi_buf *out)
+{
+    fgi_emit e = {.out = out,
+                  .with_locations = with_locations,
+                  .value = m->value,
+                  .next_value = &m->next,
+                  .scalars = m->next - 1,
+                  .scalar_word = m->scalar_word,
+                  .scalar_count = m->layout->scalar_count};
+    for (size_t i = 0; i < m->layout->scalar_count; i++)
+        m->scalar_word[m->layout->scalar_leaf[i]] = (uint32_t)i;
+    for (size_t id = 0; id < m->trace->node_count; id++) {
+        fgi_node *node = m->trace->nodes[id];
+        if (!m->layout->is_live[id])
+            continue;
+        const bool is_argument = node->op == &fgi_leaf_op &&
+                                 m->trace->leaves[fgi_leaf_index(node)].kind != FGI_LEAF_SCALAR;
+        if (is_argument)
+            continue;
+        m->value[id] = m->next++;
+        e.node = node;
+        node->op->emit(&e);
+    }
+}
+
+static void put_return(const module *m, fgi_buf *out)
+{
+    fgi_buf_puts(out, result_count(m) > 0 ? "    func.return " : "    func.return");
+    for (size_t i = 0; i < result_count(m); i++) {
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        put_value(out, m->value[result_node(m, i)->id]);
+    }
+    if (result_count(m) > 0)
+        fgi_buf_puts(out, " : ");
+    put_result_types(m, out);
+    fgi_buf_puts(out, "\n");
+}
+
+fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
+                          bool with_locations, fgi_buf *out, fg_error *err)
+{
+    module m = {.trace = trace, .layout = layout, .outputs = outputs};
+    m.value = fgi_calloc(trace->node_count + 1, sizeof *m.value);
+    m.scalar_word = fgi_calloc(trace->leaf_count + 1, sizeof *m.scalar_word);
+    if (m.value == NULL || m.scalar_word == NULL) {
+        fgi_free(m.value);
+        fgi_free(m.scalar_word);
+        return fgi_no_memory(err);
+    }
+    fgi_buf_puts(out, "module @fulgurite {\n  func.func public @main(");
+    put_arguments(&m, out);
+    fgi_buf_puts(out, ") -> (");
+    put_result_types(&m, out);
+    fgi_buf_puts(out, ") {\n");
+    put_body(&m, with_locations, out);
+    put_return(&m, out);
+    fgi_buf_puts(out, "  }\n}\n");
+    fgi_free(m.value);
+    fgi_free(m.scalar_word);
+    return fgi_buf_status(out, err);
+}

@@ -1,0 +1,128 @@
+/* graph.h - nodes of a trace, the table that describes an operation, and how one is applied.
+ *
+ * An operation is a constant fgi_op with its shape rule, emission and gradient; src/op holds them
+ * all. A node is one application, immutable, in the arena of its trace.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRACE_GRAPH_H
+#define FGI_TRACE_GRAPH_H
+
+#include <fulgurite/trace.h>
+#include "base/buf.h"
+#include "base/hash.h"
+
+typedef struct fgi_op fgi_op;
+typedef struct fg_node fgi_node;
+
+struct fg_node {
+    const fgi_op *op; /* NULL for the poison node */
+    fg_trace *trace;
+    fgi_node **in;
+    const void *attr; /* the op's own struct, or NULL */
+    const char *scope;
+    const char *file;
+    int line;
+    uint32_t id; /* ascending in creation order: inputs have smaller ids */
+    int arity;
+    fgi_hash hash; /* of the structure below and including this node */
+    fg_type type;
+};
+
+/* ---- shape rules ----------------------------------------------------------------------------- */
+
+typedef struct fgi_infer {
+    fg_trace *trace;
+    const fgi_op *op;
+    const fg_type *const *in;
+    int arity;
+    const void *attr;
+    fg_type out;
+} fgi_infer;
+
+/* The result's type; returns true. */
+bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim);
+/* Keeps "op(f32[3,4], ...): text" as the trace's first error and returns false. */
+bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
+
+/* ---- emission -------------------------------------------------------------------------------- */
+
+typedef struct fgi_emit {
+    fgi_buf *out;
+    const fgi_node *node;
+    bool with_locations;
+    const uint32_t *value; /* SSA number of each node id */
+    uint32_t *next_value;  /* for temporaries */
+    uint32_t scalars;              /* SSA number of the packed scalars */
+    const uint32_t *scalar_word;   /* of each leaf: its word there */
+    size_t scalar_count;
+} fgi_emit;
+
+/* Emission helpers: an operation writes one or more lines
+ *     %r = "stablehlo.NAME"(%a, %b) {ATTRIBUTES} : (types) -> type loc(...)
+ * fgi_emit_simple writes one with the node's inputs and output; attributes may be NULL. */
+void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes);
+/* The same with formatted attributes. */
+void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *format, ...)
+    FG_PRINTF(3, 4);
+/* For emissions of several lines: the SSA number of input i, of the node itself, a fresh one. */
+uint32_t fgi_emit_in(const fgi_emit *e, int i);
+uint32_t fgi_emit_result(const fgi_emit *e);
+uint32_t fgi_emit_temp(fgi_emit *e);
+/* One line: %result = "stablehlo.name"(%in...) {attributes} : (in types) -> type. */
+void fgi_emit_line(fgi_emit *e, uint32_t result, const fg_type *type, const char *stablehlo_name,
+                   const char *attributes, int in_count, const uint32_t *in,
+                   const fg_type *const *in_type);
+/* For leaves: the word of the packed scalars that this node stands for, as ui32. */
+void fgi_emit_scalar_word(fgi_emit *e, uint32_t result);
+/* " loc(...)\n", or the newline alone: ends a line written by hand. */
+void fgi_emit_end(fgi_emit *e);
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+typedef struct fgi_vjp {
+    const void *attr;
+    int arity;
+    const fg_tensor *in; /* the node's inputs, in[arity] */
+    fg_tensor out;       /* the node itself */
+    fg_tensor dout;      /* derivative by it */
+    const bool *need;    /* need[i]: din[i] is wanted */
+    fg_tensor *din;      /* to be filled where wanted; left alone means zero */
+} fgi_vjp;
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+struct fgi_op {
+    const char *name; /* as in messages and locations */
+    int arity;        /* -1: any number */
+    bool is_commutative;
+    bool (*infer)(fgi_infer *c);
+    void (*emit)(fgi_emit *e);
+    void (*vjp)(fgi_vjp *v); /* NULL: no gradient flows through (comparisons, integers) */
+};
+
+/* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be
+ * zero, for it is hashed. An equal application that is there already is returned instead. */
+fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
+                    size_t attr_size);
+/* The same for an operation without inputs. */
+fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, size_t attr_size);
+
+#define FGI_APPLY1(op, a)       fgi_apply(&(op), &(a), 1, NULL, 0)
+#define FGI_APPLY2(op, a, b)    fgi_apply(&(op), (const fg_tensor[]){a, b}, 2, NULL, 0)
+#define FGI_APPLY3(op, a, b, c) fgi_apply(&(op), (const fg_tensor[]){a, b, c}, 3, NULL, 0)
+
+/* The poison value of a trace; makes an error in it unless there is one. */
+fg_tensor fgi_poison(fg_trace *trace);
+bool fgi_is_poison(fg_tensor tensor);
+/* Keeps an error in a trace unless it has one, blames the user's place, and returns poison. */
+fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
+    FG_PRINTF(3, 4);
+/* A number for the next random operation of this trace, by which its bits differ from others'. */
+uint32_t fgi_trace_next_place(fg_trace *trace);
+/* The trace's key for randomness as words: u32[3] seed low, seed high, step (device inputs). */
+const fg_scalar *fgi_trace_seed_scalars(fg_trace *trace);
+
+/* While > 0 the operations made inherit the place of `node` (gradients do). */
+void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node);
+
+#endif

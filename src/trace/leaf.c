@@ -1,0 +1,155 @@
+/* leaf.c - values that come into a trace from outside: variables, arrays, fed batches, scalars.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "base/error.h"
+#include "trace/trace.h"
+
+/* What a leaf's hash covers: its place in the table, its kind and type, never which array. */
+typedef struct leaf_attr {
+    uint64_t index;
+    int64_t kind;
+    fg_type type;
+} leaf_attr;
+
+size_t fgi_leaf_index(const fgi_node *node)
+{
+    const leaf_attr *attr = node->attr;
+    return (size_t)attr->index;
+}
+
+/* Array leaves are the program's arguments and print nothing. A scalar leaf is one word of the
+ * packed argument: cut it out and give it its format. */
+static void leaf_emit(fgi_emit *e)
+{
+    const fgi_node *node = e->node;
+    const fgi_leaf *leaf = &node->trace->leaves[fgi_leaf_index(node)];
+    if (leaf->kind != FGI_LEAF_SCALAR)
+        return;
+    const fg_type word = {.dtype = FG_U32};
+    const bool is_word = node->type.dtype == FG_U32;
+    const uint32_t whole = is_word ? fgi_emit_result(e) : fgi_emit_temp(e);
+    fgi_emit_scalar_word(e, whole);
+    if (!is_word)
+        fgi_emit_line(e, fgi_emit_result(e), &node->type, "bitcast_convert", NULL, 1, &whole,
+                      (const fg_type *const[]){&word});
+}
+
+const fgi_op fgi_leaf_op = {.name = "input", .emit = leaf_emit};
+
+static fgi_hash key_of(const void *address)
+{
+    const uint64_t word = (uint64_t)(uintptr_t)address;
+    return fgi_hash_bytes(&word, sizeof word);
+}
+
+/* The leaf for `key` (an address, or NULL for a new one each time), made on first use. */
+static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, const fg_type *type)
+{
+    if (trace->error.status != FG_OK)
+        return fgi_poison(trace);
+    fgi_node *node = key != NULL ? fgi_map_get(&trace->leaf_by_key, key_of(key)) : NULL;
+    if (node != NULL)
+        return (fg_tensor){node};
+    if (trace->leaf_count == trace->leaf_capacity) {
+        fgi_leaf *grown =
+            fgi_grow(trace->leaves, trace->leaf_count, &trace->leaf_capacity, sizeof *grown);
+        if (grown == NULL)
+            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        trace->leaves = grown;
+    }
+    leaf_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.index = trace->leaf_count;
+    attr.kind = (int64_t)init->kind;
+    attr.type.dtype = type->dtype;
+    attr.type.rank = type->rank;
+    memcpy(attr.type.dim, type->dim, (size_t)type->rank * sizeof type->dim[0]);
+    node = fgi_node_create(trace, &fgi_leaf_op, 0);
+    if (node == NULL)
+        return fgi_poison(trace);
+    node->attr = fgi_arena_copy(&trace->arena, &attr, sizeof attr);
+    node->type = attr.type;
+    node->hash = fgi_hash_bytes(&attr, sizeof attr);
+    if (node->attr == NULL || (key != NULL && !fgi_map_put(&trace->leaf_by_key, key_of(key), node)))
+        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    const fg_tensor tensor = fgi_node_enter(trace, node);
+    if (fgi_is_poison(tensor))
+        return tensor;
+    fgi_leaf *entry = &trace->leaves[trace->leaf_count++];
+    *entry = *init;
+    entry->node = node;
+    if (entry->kind == FGI_LEAF_ARRAY)
+        (void)fg_array_retain(entry->of.array);
+    return tensor;
+}
+
+void fgi_leaves_release(fgi_leaf *leaves, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (leaves[i].kind == FGI_LEAF_ARRAY)
+            fg_array_release(leaves[i].of.array);
+}
+
+fg_tensor fg_input(fg_trace *trace, fg_array *array)
+{
+    const fgi_leaf init = {.kind = FGI_LEAF_ARRAY, .of.array = array};
+    return leaf(trace, array, &init, fg_array_type(array));
+}
+
+fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type)
+{
+    const fgi_leaf init = {.kind = FGI_LEAF_FEED, .of.feed = feed};
+    return leaf(trace, NULL, &init, type);
+}
+
+fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
+{
+    if (scalar->dtype != FG_F32 && scalar->dtype != FG_S32 && scalar->dtype != FG_U32)
+        return fgi_trace_fail(trace, FG_EDTYPE, "scalar: is %s; f32, s32 and u32 go",
+                              fg_dtype_name(scalar->dtype));
+    const fgi_leaf init = {.kind = FGI_LEAF_SCALAR, .of.scalar = scalar};
+    return leaf(trace, scalar, &init, &(fg_type){.dtype = scalar->dtype});
+}
+
+static fg_tensor variable_leaf(fg_trace *trace, fg_variable *variable)
+{
+    const fgi_leaf init = {.kind = FGI_LEAF_VARIABLE, .of.variable = variable};
+    return leaf(trace, variable, &init, fg_variable_type(variable));
+}
+
+fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable)
+{
+    return variable_leaf(trace, variable);
+}
+
+fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
+{
+    const fg_tensor tensor = variable_leaf(trace, variable);
+    if (fgi_is_poison(tensor))
+        return tensor;
+    fgi_node *assigned = trace->leaves[fgi_leaf_index(tensor.node)].assigned;
+    return assigned != NULL ? (fg_tensor){assigned} : tensor;
+}
+
+void fg_assign(fg_variable *variable, fg_tensor value)
+{
+    fg_trace *trace = fg_tensor_trace(value);
+    if (fgi_is_poison(value))
+        return;
+    const fg_type *have = fg_variable_type(variable), *given = fg_tensor_type(value);
+    bool same = have->dtype == given->dtype && have->rank == given->rank;
+    for (int i = 0; same && i < have->rank; i++)
+        same = have->dim[i] == given->dim[i];
+    if (!same) {
+        char a[96], b[96];
+        (void)fgi_trace_fail(trace, have->dtype != given->dtype ? FG_EDTYPE : FG_ESHAPE,
+                             "assign: variable '%s' is %s, the value is %s",
+                             fg_variable_name(variable), fg_type_format(have, a, sizeof a),
+                             fg_type_format(given, b, sizeof b));
+        return;
+    }
+    const fg_tensor tensor = variable_leaf(trace, variable);
+    if (!fgi_is_poison(tensor))
+        trace->leaves[fgi_leaf_index(tensor.node)].assigned = value.node;
+}

@@ -1,0 +1,291 @@
+/* program.c - from a trace to a compiled program, and its launch.
+ *
+ * The trace's table maps the structure of the whole (outputs, assignments, leaves) to a program, so
+ * that an own loop which traces the same each iteration compiles once. The text itself is keyed
+ * once more by the disk cache below (src/pjrt).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "trace/program.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct fgi_program {
+    int references;
+    fgi_executable *executable;
+    fgi_layout layout;
+    fg_type *argument_type; /* of the array arguments */
+    fg_array **arguments;   /* scratch for a launch: array arguments and the scalars */
+    fg_array **results;     /* scratch: all results */
+    uint32_t *words;        /* scratch: packed scalars */
+};
+
+/* ---- what a program needs -------------------------------------------------------------------- */
+
+void fgi_layout_fini(fgi_layout *layout)
+{
+    fgi_free(layout->argument_leaf);
+    fgi_free(layout->scalar_leaf);
+    fgi_free(layout->assigned_leaf);
+    fgi_free(layout->is_live);
+    *layout = (fgi_layout){0};
+}
+
+static void mark_live(const fg_trace *trace, fgi_layout *layout)
+{
+    for (size_t id = trace->node_count; id-- > 0;) {
+        const fgi_node *node = trace->nodes[id];
+        if (layout->is_live[id])
+            for (int i = 0; i < node->arity; i++)
+                layout->is_live[node->in[i]->id] = true;
+    }
+}
+
+fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_t count,
+                          fgi_layout *out, fg_error *err)
+{
+    fgi_layout *l = out;
+    const size_t leaves = trace->leaf_count + 1;
+    *l = (fgi_layout){.output_count = count,
+                      .argument_leaf = fgi_calloc(leaves, sizeof(size_t)),
+                      .scalar_leaf = fgi_calloc(leaves, sizeof(size_t)),
+                      .assigned_leaf = fgi_calloc(leaves, sizeof(size_t)),
+                      .is_live = fgi_calloc(trace->node_count + 1, sizeof(bool))};
+    if (l->argument_leaf == NULL || l->scalar_leaf == NULL || l->assigned_leaf == NULL ||
+        l->is_live == NULL) {
+        fgi_layout_fini(l);
+        return fgi_no_memory(err);
+    }
+    for (size_t i = 0; i < count; i++)
+        l->is_live[outputs[i].node->id] = true;
+    for (size_t i = 0; i < trace->leaf_count; i++)
+        if (trace->leaves[i].assigned != NULL) {
+            l->assigned_leaf[l->assigned_count++] = i;
+            l->is_live[trace->leaves[i].assigned->id] = true;
+        }
+    mark_live(trace, l);
+    for (size_t i = 0; i < trace->leaf_count; i++) {
+        if (!l->is_live[trace->leaves[i].node->id])
+            continue;
+        if (trace->leaves[i].kind == FGI_LEAF_SCALAR)
+            l->scalar_leaf[l->scalar_count++] = i;
+        else
+            l->argument_leaf[l->argument_count++] = i;
+    }
+    return FG_OK;
+}
+
+/* ---- compiling ------------------------------------------------------------------------------- */
+
+/* What XLA's CPU backend does well and badly was measured: oneDNN's dots are 5 to 40 % faster and
+ * do not depend on the number of threads in their bits. */
+static const fgi_flag cpu_flags[] = {
+    {"xla_cpu_use_onednn", "True"},
+    {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
+};
+
+static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
+                         fgi_executable **out, fg_error *err)
+{
+    fg_status status = FG_OK;
+    fgi_buf text = {0}, key = {0};
+    const size_t results = layout->output_count + layout->assigned_count;
+    fg_type *types = fgi_calloc(results + 1, sizeof *types);
+    if (types == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < results; i++)
+        types[i] = i < layout->output_count
+                       ? outputs[i].node->type
+                       : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
+    fgi_compile_options options = {.device_count = 1, .out_types = types, .out_count = results};
+    if (fgi_client_platform(trace->client) == FGI_CPU) {
+        options.flags = cpu_flags;
+        options.flag_count = sizeof cpu_flags / sizeof cpu_flags[0];
+    }
+    FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
+    FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));
+    FGI_DONE(fgi_compile(trace->client, text.data, text.size, key.data, key.size, &options, out,
+                         err));
+done:
+    fgi_free(types);
+    fgi_buf_fini(&text);
+    fgi_buf_fini(&key);
+    return status;
+}
+
+/* Takes over the layout, also on failure. */
+static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tensor *outputs,
+                        fgi_program **out, fg_error *err)
+{
+    fgi_program *program = fgi_calloc(1, sizeof *program);
+    if (program == NULL) {
+        fgi_layout_fini(layout);
+        return fgi_no_memory(err);
+    }
+    program->references = 1;
+    program->layout = *layout;
+    const fgi_layout *l = &program->layout;
+    program->argument_type = fgi_calloc(l->argument_count + 1, sizeof(fg_type));
+    program->arguments = fgi_calloc(l->argument_count + 1, sizeof(fg_array *));
+    program->results = fgi_calloc(l->output_count + l->assigned_count + 1, sizeof(fg_array *));
+    program->words = fgi_calloc(l->scalar_count + 1, sizeof(uint32_t));
+    fg_status status = FG_OK;
+    if (program->argument_type == NULL || program->arguments == NULL || program->results == NULL ||
+        program->words == NULL)
+        status = fgi_no_memory(err);
+    for (size_t i = 0; status == FG_OK && i < l->argument_count; i++)
+        program->argument_type[i] = trace->leaves[l->argument_leaf[i]].node->type;
+    if (status == FG_OK)
+        status = compile(trace, l, outputs, &program->executable, err);
+    if (status != FG_OK) {
+        fgi_program_release(program);
+        return status;
+    }
+    *out = program;
+    return FG_OK;
+}
+
+static fgi_hash whole_structure(const fg_trace *trace, const fg_tensor *outputs, size_t count)
+{
+    fgi_hash hash = {count, trace->leaf_count};
+    for (size_t i = 0; i < count; i++)
+        hash = fgi_hash_more(hash, &outputs[i].node->hash, sizeof(fgi_hash));
+    for (size_t i = 0; i < trace->leaf_count; i++) {
+        const fgi_leaf *leaf = &trace->leaves[i];
+        const struct {
+            uint64_t index;
+            fgi_hash hash;
+        } entry = {i, leaf->assigned != NULL ? leaf->assigned->hash : (fgi_hash){0, 0}};
+        if (leaf->assigned != NULL)
+            hash = fgi_hash_more(hash, &entry, sizeof entry);
+    }
+    return hash;
+}
+
+fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                          fgi_program **out, fg_error *err)
+{
+    *out = NULL;
+    FGI_TRY(fg_trace_error(trace, err));
+    if (trace->client == NULL)
+        return fgi_fail(err, FG_EINVAL, "the trace was created without a client: it cannot run");
+    for (size_t i = 0; i < count; i++)
+        if (outputs[i].node->trace != trace || fgi_is_poison(outputs[i]))
+            return fgi_fail(err, FG_EINVAL, "output %zu belongs to another trace", i);
+    const fgi_hash hash = whole_structure(trace, outputs, count);
+    *out = fgi_map_get(&trace->programs, hash);
+    if (*out != NULL)
+        return FG_OK;
+    fgi_layout layout;
+    fgi_program *program = NULL;
+    FGI_TRY(fgi_layout_make(trace, outputs, count, &layout, err));
+    FGI_TRY(create(trace, &layout, outputs, &program, err));
+    if (!fgi_map_put(&trace->programs, hash, program)) {
+        fgi_program_release(program);
+        return fgi_no_memory(err);
+    }
+    *out = program;
+    return FG_OK;
+}
+
+fgi_program *fgi_program_retain(fgi_program *program)
+{
+    program->references++;
+    return program;
+}
+
+void fgi_program_release(fgi_program *program)
+{
+    if (program == NULL || --program->references > 0)
+        return;
+    fgi_executable_destroy(program->executable);
+    fgi_layout_fini(&program->layout);
+    fgi_free(program->argument_type);
+    fgi_free(program->arguments);
+    fgi_free(program->results);
+    fgi_free(program->words);
+    fgi_free(program);
+}
+
+fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err)
+{
+    return fgi_executable_cost(program->executable, out, err);
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+static bool same_type(const fg_type *a, const fg_type *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
+}
+
+static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_client *client,
+                      fg_array *const *feeds, size_t feed_count, fg_error *err)
+{
+    fg_array *array = NULL;
+    if (leaf->kind == FGI_LEAF_VARIABLE)
+        FGI_TRY(fgi_variable_array(leaf->of.variable, client, &array, err));
+    else if (leaf->kind == FGI_LEAF_ARRAY)
+        array = leaf->of.array;
+    else if (leaf->of.feed >= 0 && (size_t)leaf->of.feed < feed_count)
+        array = feeds[leaf->of.feed];
+    if (array == NULL)
+        return fgi_fail(err, FG_EINTERNAL, "argument %zu of a program was not fed", i);
+    if (fgi_array_is_donated(array))
+        return fgi_fail(err, FG_EINVAL,
+                        "argument %zu of a program is an array whose memory a variable's update "
+                        "has taken over: read it before the run that assigns",
+                        i);
+    if (!same_type(fg_array_type(array), &program->argument_type[i])) {
+        char a[96], b[96];
+        return fgi_fail(err, FG_EINVAL, "argument %zu of a program is %s; it was traced for %s", i,
+                        fg_type_format(fg_array_type(array), a, sizeof a),
+                        fg_type_format(&program->argument_type[i], b, sizeof b));
+    }
+    program->arguments[i] = array;
+    return FG_OK;
+}
+
+static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
+                              fg_array **out, fg_error *err)
+{
+    const fgi_layout *l = &program->layout;
+    const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)l->scalar_count}};
+    for (size_t i = 0; i < l->scalar_count; i++)
+        program->words[i] = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
+    return fgi_array_upload(client, &type, program->words, FGI_UPLOAD_COPY, out, NULL, err);
+}
+
+fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
+                             fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
+                             fgi_event **out_done, fg_error *err)
+{
+    const fgi_layout *l = &program->layout;
+    size_t arguments = l->argument_count;
+    fg_array *scalars = NULL;
+    for (size_t i = 0; i < l->output_count; i++)
+        out_arrays[i] = NULL;
+    for (size_t i = 0; i < l->argument_count; i++)
+        FGI_TRY(bind(program, &leaves[l->argument_leaf[i]], i, client, feeds, feed_count, err));
+    if (l->scalar_count > 0) {
+        FGI_TRY_CTX(pack_scalars(program, leaves, client, &scalars, err), err,
+                    "uploading the step's scalars");
+        program->arguments[arguments++] = scalars;
+    }
+    const fg_status status = fgi_execute(program->executable, program->arguments, arguments,
+                                         program->results, out_done, err);
+    fg_array_release(scalars);
+    for (size_t i = 0; i < l->assigned_count; i++) {
+        fg_variable *variable = leaves[l->assigned_leaf[i]].of.variable;
+        if (status == FG_OK)
+            fgi_variable_replace(variable, program->results[l->output_count + i]);
+        else
+            fgi_variable_lose(variable);
+    }
+    if (status == FG_OK && l->output_count > 0)
+        memcpy(out_arrays, program->results, l->output_count * sizeof *out_arrays);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* program.h - compiled traces: found by structure, bound to what the leaves stand for, launched.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRACE_PROGRAM_H
+#define FGI_TRACE_PROGRAM_H
+
+#include "pjrt/pjrt.h"
+#include "trace/trace.h"
+
+/* A compiled program and how its arguments and results map to leaves. Reference counted; belongs
+ * to the thread of its trace. Which arrays and variables take part is not in it. */
+typedef struct fgi_program fgi_program;
+
+/* The program for these outputs and the trace's assignments: found in the trace's table by
+ * structure, or emitted and compiled. Borrowed from the trace. */
+fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                          fgi_program **out, fg_error *err);
+fgi_program *fgi_program_retain(fgi_program *program);
+void fgi_program_release(fgi_program *program); /* NULL is allowed */
+
+/* Launches: leaves say what the arguments are, feeds what the fed ones are. out_arrays receives
+ * the outputs; assigned variables take their new values. out_done as fgi_execute. */
+fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
+                             fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
+                             fgi_event **out_done, fg_error *err);
+fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err);
+
+/* A step that outlives its trace: a program bound to its variables and scalars, launched again and
+ * again with new feeds. The trace may be reset afterwards, but not destroyed. */
+typedef struct fgi_step_program fgi_step_program;
+fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, size_t count,
+                                  fgi_step_program **out, fg_error *err);
+void fgi_step_program_destroy(fgi_step_program *step);
+fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
+                                  fg_array **out_arrays, fgi_event **out_done, fg_error *err);
+fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
+
+/* How a program is laid out over its arguments and results: made before emission. */
+typedef struct fgi_layout {
+    size_t *argument_leaf; /* leaf of each array argument, in order */
+    size_t argument_count;
+    size_t *scalar_leaf; /* leaf of each word of the packed scalars, which is the last argument */
+    size_t scalar_count;
+    size_t *assigned_leaf; /* leaf of each result after the outputs */
+    size_t assigned_count;
+    size_t output_count;
+    bool *is_live; /* of each node id */
+} fgi_layout;
+
+/* Which leaves and nodes a program needs; frees with fgi_layout_fini. */
+fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_t count,
+                          fgi_layout *out, fg_error *err);
+void fgi_layout_fini(fgi_layout *layout);
+
+/* Writes the StableHLO module (emit.c). */
+fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
+                          bool with_locations, fgi_buf *out, fg_error *err);
+
+#endif

@@ -1,0 +1,186 @@
+/* trace.c - life of a trace: creation, scopes, settings, the first error.
+ *
+ * A trace owns its nodes (arena), its tables and its compiled programs; the client is borrowed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "trace/trace.h"
+
+#include <stdarg.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "trace/program.h"
+
+static _Thread_local struct {
+    const char *file;
+    int line;
+} here;
+
+void fg_here(const char *file, int line)
+{
+    here.file = file;
+    here.line = line;
+}
+
+void fgi_place(const char **out_file, int *out_line)
+{
+    *out_file = here.file;
+    *out_line = here.line;
+}
+
+fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
+{
+    *out = NULL;
+    fg_trace *trace = fgi_calloc(1, sizeof *trace);
+    if (trace == NULL)
+        return fgi_no_memory(err);
+    trace->client = client;
+    trace->poison.trace = trace;
+    for (int i = 0; i < FGI_SEED_WORDS; i++)
+        trace->seed[i].dtype = FG_U32;
+    *out = trace;
+    return FG_OK;
+}
+
+static void release_programs(fg_trace *trace)
+{
+    for (size_t i = 0; i < trace->programs.capacity; i++)
+        fgi_program_release(trace->programs.slots[i].value);
+    fgi_map_fini(&trace->programs);
+}
+
+void fg_trace_destroy(fg_trace *trace)
+{
+    if (trace == NULL)
+        return;
+    fgi_leaves_release(trace->leaves, trace->leaf_count);
+    release_programs(trace);
+    fgi_map_fini(&trace->by_hash);
+    fgi_map_fini(&trace->leaf_by_key);
+    fgi_free(trace->nodes);
+    fgi_free(trace->leaves);
+    fgi_arena_fini(&trace->arena);
+    fgi_free(trace);
+}
+
+void fg_trace_reset(fg_trace *trace)
+{
+    fgi_leaves_release(trace->leaves, trace->leaf_count);
+    trace->leaf_count = 0;
+    trace->node_count = 0;
+    fgi_map_clear(&trace->by_hash);
+    fgi_map_clear(&trace->leaf_by_key);
+    fgi_arena_reset(&trace->arena);
+    trace->error = (fg_error){0};
+    trace->scope_depth = 0;
+    trace->scope_overflow = 0;
+    trace->place = NULL;
+    trace->random_places = 0;
+    trace->has_mask = false;
+}
+
+fg_status fg_trace_error(const fg_trace *trace, fg_error *err)
+{
+    if (err != NULL && trace->error.status != FG_OK)
+        *err = trace->error;
+    return trace->error.status;
+}
+
+fg_client *fg_trace_client(const fg_trace *trace) { return trace->client; }
+
+void fg_trace_set_training(fg_trace *trace, bool training) { trace->is_training = training; }
+
+bool fg_trace_training(const fg_trace *trace) { return trace->is_training; }
+
+void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step)
+{
+    trace->seed[0].value.u32 = (uint32_t)seed;
+    trace->seed[1].value.u32 = (uint32_t)(seed >> 32) ^ (uint32_t)(step >> 32);
+    trace->seed[2].value.u32 = (uint32_t)step;
+}
+
+const fg_scalar *fgi_trace_seed_scalars(fg_trace *trace) { return trace->seed; }
+
+uint32_t fgi_trace_next_place(fg_trace *trace) { return trace->random_places++; }
+
+void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
+{
+    const fg_type *type = fg_tensor_type(mask);
+    if (fgi_is_poison(mask))
+        return;
+    if (type->rank != 1 || type->dtype != FG_F32) {
+        char text[128];
+        (void)fgi_trace_fail(trace, FG_ESHAPE, "mask(%s): wants f32[B], one number a sample",
+                             fg_type_format(type, text, sizeof text));
+        return;
+    }
+    trace->mask = mask;
+    trace->has_mask = true;
+}
+
+bool fg_trace_mask(const fg_trace *trace, fg_tensor *out)
+{
+    if (trace->has_mask)
+        *out = trace->mask;
+    return trace->has_mask;
+}
+
+void fg_scope_push(fg_trace *trace, const char *name)
+{
+    if (trace->scope_depth == FGI_SCOPE_DEPTH) {
+        trace->scope_overflow++;
+        return;
+    }
+    const char *outer = trace->scope_depth > 0 ? trace->scope[trace->scope_depth - 1] : NULL;
+    char *scope = outer != NULL ? fgi_arena_printf(&trace->arena, "%s/%s", outer, name)
+                                : fgi_arena_strdup(&trace->arena, name);
+    if (scope == NULL)
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    trace->scope[trace->scope_depth++] = scope;
+}
+
+void fg_scope_pop(fg_trace *trace)
+{
+    if (trace->scope_overflow > 0)
+        trace->scope_overflow--;
+    else if (trace->scope_depth > 0)
+        trace->scope_depth--;
+}
+
+const fg_type *fg_tensor_type(fg_tensor tensor) { return &tensor.node->type; }
+
+fg_trace *fg_tensor_trace(fg_tensor tensor) { return tensor.node->trace; }
+
+int64_t fg_tensor_dim(fg_tensor tensor, int axis)
+{
+    const fg_type *type = &tensor.node->type;
+    if (axis < 0)
+        axis += type->rank;
+    return axis >= 0 && axis < type->rank ? type->dim[axis] : 0;
+}
+
+fg_tensor fgi_poison(fg_trace *trace)
+{
+    if (trace->error.status == FG_OK)
+        return fgi_trace_fail(trace, FG_EINVAL, "a value of another trace was used");
+    return (fg_tensor){&trace->poison};
+}
+
+bool fgi_is_poison(fg_tensor tensor) { return tensor.node->op == NULL; }
+
+fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
+{
+    if (trace->error.status == FG_OK) {
+        char text[sizeof trace->error.message];
+        va_list args;
+        va_start(args, format);
+        (void)vsnprintf(text, sizeof text, format, args);
+        va_end(args);
+        const fgi_node *place = trace->place;
+        status = fgi_fail_at(&trace->error, status, place != NULL ? place->file : here.file,
+                             place != NULL ? place->line : here.line, "%s", text);
+    }
+    return (fg_tensor){&trace->poison};
+}
+
+void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }

@@ -1,0 +1,86 @@
+/* trace.h (internal) - what a trace holds: its nodes, its leaves, its first error.
+ *
+ * A leaf is a value that comes from outside: a variable, an array, a batch fed by the Trainer, a
+ * scalar. Programs refer to leaves by their place in the table, so that a program compiled once
+ * serves every later trace of the same structure, whatever arrays its leaves then stand for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRACE_TRACE_H
+#define FGI_TRACE_TRACE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "trace/graph.h"
+
+enum { FGI_SCOPE_DEPTH = 32, FGI_SEED_WORDS = 3 };
+
+typedef enum fgi_leaf_kind {
+    FGI_LEAF_VARIABLE,
+    FGI_LEAF_ARRAY,
+    FGI_LEAF_FEED,
+    FGI_LEAF_SCALAR
+} fgi_leaf_kind;
+
+typedef struct fgi_leaf {
+    fgi_leaf_kind kind;
+    fgi_node *node;
+    fgi_node *assigned; /* variables: the value after the run, or NULL */
+    union {
+        fg_variable *variable;
+        fg_array *array; /* one reference */
+        int feed;        /* index into the arrays given at launch */
+        const fg_scalar *scalar;
+    } of;
+} fgi_leaf;
+
+struct fg_trace {
+    fg_client *client;
+    fgi_arena arena;
+    fgi_node **nodes; /* by id */
+    size_t node_count, node_capacity;
+    fgi_map by_hash; /* structure -> node */
+    fgi_leaf *leaves;
+    size_t leaf_count, leaf_capacity;
+    fgi_map leaf_by_key; /* address of variable, array, scalar -> node of the leaf */
+    fgi_map programs;    /* structure of the whole -> fgi_program */
+    fgi_node poison;
+    fg_error error;
+    const char *scope[FGI_SCOPE_DEPTH];
+    int scope_depth, scope_overflow;
+    const fgi_node *place; /* whose place new nodes inherit, or NULL */
+    fg_scalar seed[FGI_SEED_WORDS];
+    uint32_t random_places;
+    fg_tensor mask;
+    bool has_mask, is_training;
+    bool is_step; /* belongs to a Trainer's step: fg_run is refused */
+};
+
+/* The calling thread's last fg_here. */
+void fgi_place(const char **out_file, int *out_line);
+
+/* A new node with room for its inputs, not yet hashed; NULL after keeping FG_ENOMEM. */
+fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity);
+/* Enters a node into the trace's tables; poison when out of memory. */
+fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node);
+
+/* Leaves (leaf.c). */
+extern const fgi_op fgi_leaf_op;
+/* Index into trace->leaves of a leaf node. */
+size_t fgi_leaf_index(const fgi_node *node);
+/* The value a variable has when the program starts. */
+fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable);
+/* A batch tensor of the Trainer: array number `feed` at launch. */
+fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type);
+/* Drops the references that leaves hold. */
+void fgi_leaves_release(fgi_leaf *leaves, size_t count);
+
+/* Variables (variable.c). The array that holds the variable's value on the client, uploaded or
+ * initialised first if need be; borrowed. */
+fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
+                             fg_error *err);
+/* The variable takes over one reference of `take_array`. */
+void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
+/* A failed program has consumed the value: using it is an error until it is set again. */
+void fgi_variable_lose(fg_variable *variable);
+
+#endif

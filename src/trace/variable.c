@@ -1,0 +1,245 @@
+/* variable.c - values that stay on the devices from run to run.
+ *
+ * A variable starts on the host: given bytes, or an initialisation that is made only when a program
+ * or a reader first asks. Then one array on the client holds it, replaced at each run that assigns.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "trace/trace.h"
+
+struct fg_variable {
+    char *name;
+    fg_type type;
+    fg_variable_options options;
+    bool has_file_axis;
+    bool is_lost;    /* consumed by a program that failed */
+    fg_array *array; /* the value, or NULL while it is on the host */
+    void *host;      /* given bytes, or NULL: made from options.init */
+};
+
+static bool is_permutation(const int *axis, int rank)
+{
+    unsigned seen = 0;
+    for (int i = 0; i < rank; i++) {
+        if (axis[i] < 0 || axis[i] >= rank)
+            return false;
+        seen |= 1u << axis[i];
+    }
+    return seen == (1u << rank) - 1;
+}
+
+fg_status fg_variable_create(const char *name, const fg_type *type,
+                             const fg_variable_options *options, fg_variable **out, fg_error *err)
+{
+    *out = NULL;
+    if (name == NULL || name[0] == '\0' || fg_dtype_size(type->dtype) == 0)
+        return fgi_fail(err, FG_EINVAL, "a variable needs a name and a number format");
+    fg_variable *variable = fgi_calloc(1, sizeof *variable);
+    if (variable == NULL)
+        return fgi_no_memory(err);
+    variable->name = fgi_strdup(name);
+    variable->type = *type;
+    if (options != NULL)
+        variable->options = *options;
+    for (int i = 0; i < type->rank; i++)
+        variable->has_file_axis |= variable->options.file_axis[i] != 0;
+    if (variable->name == NULL) {
+        fg_variable_destroy(variable);
+        return fgi_no_memory(err);
+    }
+    if (variable->has_file_axis && !is_permutation(variable->options.file_axis, type->rank)) {
+        fg_variable_destroy(variable);
+        return fgi_fail(err, FG_EINVAL, "variable '%s': file_axis is no permutation of 0..%d", name,
+                        type->rank - 1);
+    }
+    *out = variable;
+    return FG_OK;
+}
+
+void fg_variable_destroy(fg_variable *variable)
+{
+    if (variable == NULL)
+        return;
+    fg_array_release(variable->array);
+    fgi_free_aligned(variable->host);
+    fgi_free(variable->name);
+    fgi_free(variable);
+}
+
+const char *fg_variable_name(const fg_variable *variable) { return variable->name; }
+
+const fg_type *fg_variable_type(const fg_variable *variable) { return &variable->type; }
+
+fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
+{
+    return variable->options.kind;
+}
+
+const int *fg_variable_file_axis(const fg_variable *variable)
+{
+    return variable->has_file_axis ? variable->options.file_axis : NULL;
+}
+
+/* Rounds to nearest even, as the devices do. */
+static uint16_t bf16_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return (uint16_t)((bits >> 16) | 0x40);
+    return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
+}
+
+static void store(void *data, fg_dtype dtype, int64_t i, double value)
+{
+    switch (dtype) {
+    case FG_F32: ((float *)data)[i] = (float)value; break;
+    case FG_F64: ((double *)data)[i] = value; break;
+    case FG_BF16: ((uint16_t *)data)[i] = bf16_of((float)value); break;
+    case FG_S32: ((int32_t *)data)[i] = (int32_t)value; break;
+    case FG_U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
+    case FG_S64: ((int64_t *)data)[i] = (int64_t)value; break;
+    case FG_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
+    case FG_BOOL:
+    case FG_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
+    default: break;
+    }
+}
+
+/* Fills host memory that is zero already with the first value. Random ones are pure functions of
+ * (seed, name, index), so that they do not depend on the order of creation. */
+static void initialise(const fg_variable *variable, void *data)
+{
+    const fg_init init = variable->options.init;
+    const int64_t count = fg_type_count(&variable->type);
+    const fg_dtype dtype = variable->type.dtype;
+    const fgi_key key =
+        fgi_key_fold_text(fgi_key_from_seed(variable->options.seed), variable->name);
+    for (int64_t i = 0; i < count && init.kind != FG_INIT_ZEROS; i++) {
+        double value = init.a;
+        if (init.kind == FG_INIT_UNIFORM)
+            value = init.a * (2.0 * (double)fgi_rng_uniform(key, (uint64_t)i) - 1.0);
+        else if (init.kind == FG_INIT_NORMAL)
+            value = init.a * (double)fgi_rng_normal(key, (uint64_t)i);
+        store(data, dtype, i, value);
+    }
+}
+
+static fg_status lost(const fg_variable *variable, fg_error *err)
+{
+    return fgi_fail(err, FG_EDEVICE,
+                    "variable '%s' was consumed by a program that failed: set it again, from a "
+                    "checkpoint for instance",
+                    variable->name);
+}
+
+/* Host bytes of a variable that has no array yet, made on first use. */
+static fg_status host_value(fg_variable *variable, fg_error *err)
+{
+    if (variable->is_lost)
+        return lost(variable, err);
+    if (variable->host != NULL)
+        return FG_OK;
+    const size_t size = fg_type_bytes(&variable->type);
+    variable->host = fgi_alloc_aligned(size > 0 ? size : 1);
+    if (variable->host == NULL)
+        return fgi_no_memory(err);
+    memset(variable->host, 0, size);
+    initialise(variable, variable->host);
+    return FG_OK;
+}
+
+static fg_status check_size(const fg_variable *variable, size_t size, fg_error *err)
+{
+    const size_t want = fg_type_bytes(&variable->type);
+    char text[96];
+    if (size != want)
+        return fgi_fail(err, FG_EINVAL, "variable '%s' (%s) takes %zu bytes, %zu were given",
+                        variable->name, fg_type_format(&variable->type, text, sizeof text), want,
+                        size);
+    return FG_OK;
+}
+
+fg_status fg_variable_set(fg_variable *variable, const void *data, size_t size_bytes, fg_error *err)
+{
+    FGI_TRY(check_size(variable, size_bytes, err));
+    void *host = fgi_alloc_aligned(size_bytes > 0 ? size_bytes : 1);
+    if (host == NULL)
+        return fgi_no_memory(err);
+    memcpy(host, data, size_bytes);
+    fgi_free_aligned(variable->host);
+    variable->host = host;
+    fg_array_release(variable->array);
+    variable->array = NULL;
+    variable->is_lost = false;
+    return FG_OK;
+}
+
+fg_status fg_variable_read(const fg_variable *variable, void *out_data, size_t size_bytes,
+                           fg_error *err)
+{
+    FGI_TRY(check_size(variable, size_bytes, err));
+    if (variable->array != NULL)
+        return fg_array_read(variable->array, out_data, size_bytes, err);
+    if (variable->is_lost)
+        return lost(variable, err);
+    if (variable->host != NULL) {
+        memcpy(out_data, variable->host, size_bytes);
+    } else {
+        memset(out_data, 0, size_bytes);
+        initialise(variable, out_data);
+    }
+    return FG_OK;
+}
+
+fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
+                             fg_error *err)
+{
+    *out = variable->array;
+    if (variable->array != NULL && fg_array_client(variable->array) == client)
+        return FG_OK;
+    if (variable->array != NULL) { /* it moves from another client */
+        const size_t size = fg_type_bytes(&variable->type);
+        void *host = fgi_alloc_aligned(size > 0 ? size : 1);
+        if (host == NULL)
+            return fgi_no_memory(err);
+        const fg_status status = fg_array_read(variable->array, host, size, err);
+        if (status != FG_OK) {
+            fgi_free_aligned(host);
+            return status;
+        }
+        fg_array_release(variable->array);
+        variable->array = NULL;
+        variable->host = host;
+    }
+    FGI_TRY(host_value(variable, err));
+    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, variable->host, FGI_UPLOAD_COPY,
+                                 &variable->array, NULL, err),
+                err, "uploading variable '%s'", variable->name);
+    fgi_free_aligned(variable->host);
+    variable->host = NULL;
+    *out = variable->array;
+    return FG_OK;
+}
+
+void fgi_variable_replace(fg_variable *variable, fg_array *take_array)
+{
+    fg_array_release(variable->array);
+    variable->array = take_array;
+    fgi_free_aligned(variable->host);
+    variable->host = NULL;
+    variable->is_lost = false;
+}
+
+void fgi_variable_lose(fg_variable *variable)
+{
+    if (variable->array == NULL || !fgi_array_is_donated(variable->array))
+        return;
+    fg_array_release(variable->array);
+    variable->array = NULL;
+    variable->is_lost = true;
+}
