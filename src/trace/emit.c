@@ -93,6 +93,46 @@ void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *fo
         fgi_emit_simple(e, stablehlo_name, text);
 }
 
+void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value)
+{
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "value = ");
+    fgi_mlir_splat(&text, type, value);
+    if (text.failed)
+        e->out->failed = true;
+    else
+        fgi_emit_line(e, result, type, "constant", text.data, 0, NULL, NULL);
+    fgi_buf_fini(&text);
+}
+
+void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, const char *body)
+{
+    const char *element = fgi_mlir_element(e->node->type.dtype);
+    const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
+    fgi_buf_printf(e->out, "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n",
+                   fgi_emit_result(e), stablehlo_name, fgi_emit_in(e, 0), init);
+    fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
+                   element, b, element);
+    fgi_buf_printf(e->out,
+                   "      %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32
+                   ") : (tensor<%s>, tensor<%s>) -> tensor<%s>\n",
+                   r, body, a, b, element, element, element);
+    fgi_buf_printf(e->out, "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n    })",
+                   r, element);
+}
+
+void fgi_emit_region_end(fgi_emit *e)
+{
+    const fg_type scalar = {.dtype = e->node->type.dtype};
+    fgi_buf_puts(e->out, " : (");
+    fgi_mlir_type(e->out, &e->node->in[0]->type);
+    fgi_buf_puts(e->out, ", ");
+    fgi_mlir_type(e->out, &scalar);
+    fgi_buf_puts(e->out, ") -> ");
+    fgi_mlir_type(e->out, &e->node->type);
+    fgi_emit_end(e);
+}
+
 void fgi_emit_scalar_word(fgi_emit *e, uint32_t result)
 {
     const fg_type word = {.dtype = FG_U32};
@@ -181,6 +221,10 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
                                  m->trace->leaves[fgi_leaf_index(node)].kind != FGI_LEAF_SCALAR;
         if (is_argument)
             continue;
+        if (node->op->emit == NULL) {
+            m->value[id] = m->value[node->in[0]->id];
+            continue;
+        }
         m->value[id] = m->next++;
         e.node = node;
         node->op->emit(&e);

@@ -74,6 +74,13 @@ void fgi_emit_line(fgi_emit *e, uint32_t result, const fg_type *type, const char
                    const fg_type *const *in_type);
 /* For leaves: the word of the packed scalars that this node stands for, as ui32. */
 void fgi_emit_scalar_word(fgi_emit *e, uint32_t result);
+/* One line: a constant of the type with one value everywhere. */
+void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value);
+/* An operation with a body of one two-operand operation (reduce, reduce_window):
+ *     %r = "stablehlo.NAME"(%in0, %init) ({ ... body ... })
+ * then the caller writes " {attributes}", then fgi_emit_region_end writes the types. */
+void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, const char *body);
+void fgi_emit_region_end(fgi_emit *e);
 /* " loc(...)\n", or the newline alone: ends a line written by hand. */
 void fgi_emit_end(fgi_emit *e);
 
@@ -96,7 +103,7 @@ struct fgi_op {
     int arity;        /* -1: any number */
     bool is_commutative;
     bool (*infer)(fgi_infer *c);
-    void (*emit)(fgi_emit *e);
+    void (*emit)(fgi_emit *e); /* NULL: prints nothing, the value is the first input's */
     void (*vjp)(fgi_vjp *v); /* NULL: no gradient flows through (comparisons, integers) */
 };
 

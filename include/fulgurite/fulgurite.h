@@ -1,0 +1,15 @@
+/* fulgurite.h - all of the public interface.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_FULGURITE_H
+#define FULGURITE_FULGURITE_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/device.h>
+#include <fulgurite/dtype.h>
+#include <fulgurite/ops.h>
+#include <fulgurite/trace.h>
+
+#include <fulgurite/here.h>
+
+#endif

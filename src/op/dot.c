@@ -1,0 +1,200 @@
+/* dot.c - matrix products: the general contraction, and fg_matmul made of it.
+ * StableHLO: dot_general. y = a b gives da = dy b', db = a' dy (Giles 2008, "Multiplication").
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/mlir.h"
+#include "op/op.h"
+
+/* fg_dot_options with positive axes, fixed width and no padding: hashed as bytes. */
+typedef struct dot_attr {
+    int64_t batch_count, contract_count, result;
+    int64_t batch[2][FG_MAX_RANK], contract[2][FG_MAX_RANK];
+} dot_attr;
+
+/* The axes of operand `side` (0: a, 1: b) that are neither batch nor contracted, in order. */
+static int free_axes(const dot_attr *attr, int side, int rank, int *out)
+{
+    unsigned used = 0;
+    int count = 0;
+    for (int i = 0; i < attr->batch_count; i++)
+        used |= 1u << attr->batch[side][i];
+    for (int i = 0; i < attr->contract_count; i++)
+        used |= 1u << attr->contract[side][i];
+    for (int i = 0; i < rank; i++)
+        if ((used & 1u << i) == 0)
+            out[count++] = i;
+    return count;
+}
+
+static bool pairs_agree(fgi_infer *c, const char *what, int64_t count, const int64_t *a_axis,
+                        const int64_t *b_axis)
+{
+    const fg_type *a = c->in[0], *b = c->in[1];
+    for (int i = 0; i < count; i++) {
+        if (a_axis[i] < 0 || a_axis[i] >= a->rank || b_axis[i] < 0 || b_axis[i] >= b->rank)
+            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is outside the operands", what, i);
+        if (a->dim[a_axis[i]] != b->dim[b_axis[i]])
+            return fgi_infer_fail(c, FG_ESHAPE, "%s sizes differ: %" PRId64 ", %" PRId64, what,
+                                  a->dim[a_axis[i]], b->dim[b_axis[i]]);
+    }
+    return true;
+}
+
+static bool dot_infer(fgi_infer *c)
+{
+    const dot_attr *attr = c->attr;
+    const fg_type *a = c->in[0], *b = c->in[1];
+    int64_t dim[3 * FG_MAX_RANK];
+    int axis[FG_MAX_RANK], rank = 0;
+    if (a->dtype != b->dtype)
+        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+    if (a->dtype == FG_BOOL)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+    if (!pairs_agree(c, "batch", attr->batch_count, attr->batch[0], attr->batch[1]) ||
+        !pairs_agree(c, "inner", attr->contract_count, attr->contract[0], attr->contract[1]))
+        return false;
+    for (int i = 0; i < attr->batch_count; i++)
+        dim[rank++] = a->dim[attr->batch[0][i]];
+    const int a_free = free_axes(attr, 0, a->rank, axis);
+    for (int i = 0; i < a_free; i++)
+        dim[rank++] = a->dim[axis[i]];
+    const int b_free = free_axes(attr, 1, b->rank, axis);
+    for (int i = 0; i < b_free; i++)
+        dim[rank++] = b->dim[axis[i]];
+    return fgi_infer_ok(c, (fg_dtype)attr->result, rank, dim);
+}
+
+static void put_axes(fgi_buf *text, const char *name, int64_t count, const int64_t *axis)
+{
+    if (count == 0)
+        return;
+    const char last = text->data[text->size - 1];
+    fgi_buf_printf(text, "%s%s = [", last == '<' ? "" : ", ", name);
+    for (int i = 0; i < count; i++)
+        fgi_buf_printf(text, "%s%" PRId64, i == 0 ? "" : ", ", axis[i]);
+    fgi_buf_putc(text, ']');
+}
+
+static void dot_emit(fgi_emit *e)
+{
+    const dot_attr *attr = e->node->attr;
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "dot_dimension_numbers = #stablehlo.dot<");
+    if (!text.failed) {
+        put_axes(&text, "lhs_batching_dimensions", attr->batch_count, attr->batch[0]);
+        put_axes(&text, "rhs_batching_dimensions", attr->batch_count, attr->batch[1]);
+        put_axes(&text, "lhs_contracting_dimensions", attr->contract_count, attr->contract[0]);
+        put_axes(&text, "rhs_contracting_dimensions", attr->contract_count, attr->contract[1]);
+    }
+    fgi_buf_putc(&text, '>');
+    if (text.failed)
+        e->out->failed = true;
+    else
+        fgi_emit_simple(e, "dot_general", text.data);
+    fgi_buf_fini(&text);
+}
+
+/* Derivative by operand `side`. dy's dimensions are [batch, a's free, b's free]: contract those of
+ * the other operand; what results is [batch, own free, own contracted in the other's order], to be
+ * put back in the operand's own order. */
+static fg_tensor operand_share(const fgi_vjp *v, int side)
+{
+    const dot_attr *attr = v->attr;
+    const int other = 1 - side;
+    const fg_tensor mine = v->in[side], theirs = v->in[other];
+    const int my_rank = fg_tensor_type(mine)->rank, their_rank = fg_tensor_type(theirs)->rank;
+    int my_free[FG_MAX_RANK], their_free[FG_MAX_RANK];
+    const int my_count = free_axes(attr, side, my_rank, my_free);
+    const int their_count = free_axes(attr, other, their_rank, their_free);
+    const int batch = (int)attr->batch_count;
+
+    fg_dot_options options = {.batch_count = batch, .contract_count = their_count};
+    for (int i = 0; i < batch; i++) {
+        options.a_batch[i] = i;
+        options.b_batch[i] = (int)attr->batch[other][i];
+    }
+    for (int i = 0; i < their_count; i++) {
+        options.a_contract[i] = batch + (side == 0 ? my_count : 0) + i;
+        options.b_contract[i] = their_free[i];
+    }
+    options.result = fg_tensor_type(v->out)->dtype;
+    const fg_dtype dtype = fg_tensor_type(mine)->dtype;
+    const fg_tensor share = fg_dot(fg_cast(v->dout, dtype), theirs, &options);
+
+    int axis[FG_MAX_RANK];
+    for (int i = 0; i < batch; i++)
+        axis[attr->batch[side][i]] = i;
+    for (int i = 0; i < my_count; i++)
+        axis[my_free[i]] = batch + i;
+    for (int i = 0; i < attr->contract_count; i++) {
+        int before = 0; /* contracted axes of the other operand come in ascending order */
+        for (int k = 0; k < attr->contract_count; k++)
+            before += attr->contract[other][k] < attr->contract[other][i];
+        axis[attr->contract[side][i]] = batch + my_count + before;
+    }
+    return fg_cast(fg_permute(share, axis), dtype);
+}
+
+static void dot_vjp(fgi_vjp *v)
+{
+    for (int side = 0; side < 2; side++)
+        if (v->need[side])
+            v->din[side] = operand_share(v, side);
+}
+
+static const fgi_op dot = {
+    .name = "dot", .arity = 2, .infer = dot_infer, .emit = dot_emit, .vjp = dot_vjp};
+/* The same under the name that the user wrote. */
+static const fgi_op matmul = {
+    .name = "matmul", .arity = 2, .infer = dot_infer, .emit = dot_emit, .vjp = dot_vjp};
+
+static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_options *options)
+{
+    if (fgi_is_poison(a) || fgi_is_poison(b))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_dot_options o = *options;
+    if (o.batch_count < 0 || o.contract_count < 0 || o.batch_count > FG_MAX_RANK ||
+        o.contract_count > FG_MAX_RANK)
+        return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "%s: wrong number of axes", op->name);
+    dot_attr attr;
+    memset(&attr, 0, sizeof attr);
+    attr.batch_count = o.batch_count;
+    attr.contract_count = o.contract_count;
+    attr.result = o.result != FG_DTYPE_NONE ? (int64_t)o.result : fg_tensor_type(a)->dtype;
+    const int rank[2] = {fg_tensor_type(a)->rank, fg_tensor_type(b)->rank};
+    const int *batch[2] = {o.a_batch, o.b_batch}, *contract[2] = {o.a_contract, o.b_contract};
+    for (int side = 0; side < 2; side++) {
+        for (int i = 0; i < o.batch_count; i++)
+            attr.batch[side][i] = batch[side][i] + (batch[side][i] < 0 ? rank[side] : 0);
+        for (int i = 0; i < o.contract_count; i++)
+            attr.contract[side][i] = contract[side][i] + (contract[side][i] < 0 ? rank[side] : 0);
+    }
+    return fgi_apply(op, (const fg_tensor[]){a, b}, 2, &attr, sizeof attr);
+}
+
+fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options)
+{
+    return apply(&dot, a, b, options);
+}
+
+fg_tensor fg_matmul(fg_tensor a, fg_tensor b)
+{
+    const int rank = fg_tensor_type(a)->rank;
+    fg_dot_options options = {.contract_count = 1, .a_contract = {-1}, .b_contract = {-2}};
+    if (fgi_is_poison(a) || fgi_is_poison(b))
+        return fgi_poison(fg_tensor_trace(a));
+    if (rank < 2 || fg_tensor_type(b)->rank != rank) {
+        char x[96], y[96];
+        return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
+                              "matmul(%s, %s): wants two tensors of one rank, at least 2",
+                              fg_type_format(fg_tensor_type(a), x, sizeof x),
+                              fg_type_format(fg_tensor_type(b), y, sizeof y));
+    }
+    for (int i = 0; i < rank - 2; i++)
+        options.a_batch[i] = options.b_batch[i] = i;
+    options.batch_count = rank - 2;
+    return apply(&matmul, a, b, &options);
+}

@@ -1,0 +1,243 @@
+/* elementwise.c - arithmetic on each element: one operand, two operands, casts.
+ *
+ * An operation here is a row: StableHLO name, which dtypes it takes, and its derivative.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "op/op.h"
+
+/* ---- one operand ----------------------------------------------------------------------------- */
+
+static bool same_float(fgi_infer *c)
+{
+    const fg_type *a = c->in[0];
+    if (!fg_dtype_is_float(a->dtype))
+        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+    return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
+}
+
+static bool same_number(fgi_infer *c)
+{
+    const fg_type *a = c->in[0];
+    if (a->dtype == FG_BOOL)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+    return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
+}
+
+/* Defines the row `id`: emission under a StableHLO name, derivative din = expression of x (input),
+ * y (output) and d (derivative by y). */
+#define UNARY(id, stablehlo, rule, derivative)                                                     \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
+    static void id##_vjp(fgi_vjp *v)                                                               \
+    {                                                                                              \
+        const fg_tensor x = v->in[0], y = v->out, d = v->dout;                                     \
+        (void)x, (void)y;                                                                          \
+        v->din[0] = (derivative);                                                                  \
+    }                                                                                              \
+    static const fgi_op id##_op = {                                                                \
+        .name = #id, .arity = 1, .infer = (rule), .emit = id##_emit, .vjp = id##_vjp};             \
+    fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
+
+/* The same without a gradient. */
+#define UNARY_FLAT(id, stablehlo, rule)                                                            \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
+    static const fgi_op id##_op = {.name = #id, .arity = 1, .infer = (rule), .emit = id##_emit};   \
+    fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
+
+UNARY_FLAT(sign, "sign", same_number)
+UNARY_FLAT(floor, "floor", same_float)
+UNARY(neg, "negate", same_number, fg_neg(d))
+UNARY(abs, "abs", same_number, fg_mul(d, fg_sign(x)))
+UNARY(exp, "exponential", same_float, fg_mul(d, y))
+UNARY(log, "log", same_float, fg_div(d, x))
+UNARY(log1p, "log_plus_one", same_float, fg_div(d, fg_shift(x, 1)))
+UNARY(sqrt, "sqrt", same_float, fg_div(fg_scale(d, 0.5), y))
+UNARY(rsqrt, "rsqrt", same_float, fg_mul(fg_scale(d, -0.5), fg_div(y, x)))
+UNARY(cos, "cosine", same_float, fg_neg(fg_mul(d, fg_sin(x))))
+UNARY(sin, "sine", same_float, fg_mul(d, fg_cos(x)))
+UNARY(tanh, "tanh", same_float, fg_mul(d, fg_sub(fgi_full_like(y, 1), fg_square(y))))
+UNARY(sigmoid, "logistic", same_float,
+      fg_mul(d, fg_mul(y, fg_sub(fgi_full_like(y, 1), y))))
+
+static bool is_finite_infer(fgi_infer *c)
+{
+    return same_float(c) && fgi_infer_ok(c, FG_BOOL, c->in[0]->rank, c->in[0]->dim);
+}
+
+UNARY_FLAT(is_finite, "is_finite", is_finite_infer)
+
+/* The value itself, printing nothing: the node only stops the reverse sweep. */
+static bool stop_infer(fgi_infer *c)
+{
+    return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+}
+
+static const fgi_op stop_op = {.name = "stop_gradient", .arity = 1, .infer = stop_infer};
+
+fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
+
+fg_tensor fg_square(fg_tensor a) { return fg_mul(a, a); }
+
+/* relu keeps d where y > 0: where max was tied at 0 the gradient is 0. */
+static void relu_emit(fgi_emit *e)
+{
+    const fg_type *type = &e->node->type;
+    const uint32_t zero = fgi_emit_temp(e);
+    fgi_emit_splat(e, zero, type, 0);
+    fgi_emit_line(e, fgi_emit_result(e), type, "maximum", NULL, 2,
+                  (const uint32_t[]){fgi_emit_in(e, 0), zero}, (const fg_type *const[]){type, type});
+}
+
+static void relu_vjp(fgi_vjp *v)
+{
+    v->din[0] =
+        fg_where(fg_gt(v->out, fgi_full_like(v->out, 0)), v->dout, fgi_full_like(v->dout, 0));
+}
+
+static const fgi_op relu = {
+    .name = "relu", .arity = 1, .infer = same_number, .emit = relu_emit, .vjp = relu_vjp};
+
+fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(relu, a); }
+
+/* ---- cast ------------------------------------------------------------------------------------ */
+
+typedef struct cast_attr {
+    int64_t dtype;
+} cast_attr;
+
+static bool cast_infer(fgi_infer *c)
+{
+    const cast_attr *attr = c->attr;
+    if (fg_dtype_size((fg_dtype)attr->dtype) == 0)
+        return fgi_infer_fail(c, FG_EDTYPE, "unknown number format %d", (int)attr->dtype);
+    return fgi_infer_ok(c, (fg_dtype)attr->dtype, c->in[0]->rank, c->in[0]->dim);
+}
+
+static void cast_emit(fgi_emit *e) { fgi_emit_simple(e, "convert", NULL); }
+
+static void cast_vjp(fgi_vjp *v)
+{
+    if (fg_dtype_is_float(fg_tensor_type(v->out)->dtype))
+        v->din[0] = fg_cast(v->dout, fg_tensor_type(v->in[0])->dtype);
+}
+
+static const fgi_op cast = {
+    .name = "cast", .arity = 1, .infer = cast_infer, .emit = cast_emit, .vjp = cast_vjp};
+
+fg_tensor fg_cast(fg_tensor a, fg_dtype dtype)
+{
+    const cast_attr attr = {.dtype = (int64_t)dtype};
+    if (fgi_is_poison(a) || fg_tensor_type(a)->dtype == dtype)
+        return a;
+    return fgi_apply(&cast, &a, 1, &attr, sizeof attr);
+}
+
+/* ---- two operands ---------------------------------------------------------------------------- */
+
+static bool agree(fgi_infer *c)
+{
+    const fg_type *a = c->in[0], *b = c->in[1];
+    if (a->dtype != b->dtype)
+        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+    if (!fgi_same_shape(a, b))
+        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+    return true;
+}
+
+static bool binary_number(fgi_infer *c)
+{
+    if (c->in[0]->dtype == FG_BOOL)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+    return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+}
+
+static bool binary_float(fgi_infer *c)
+{
+    if (!fg_dtype_is_float(c->in[0]->dtype))
+        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+    return binary_number(c);
+}
+
+static bool binary_bits(fgi_infer *c)
+{
+    if (fg_dtype_is_float(c->in[0]->dtype))
+        return fgi_infer_fail(c, FG_EDTYPE, "wants bool or integers");
+    return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+}
+
+static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
+{
+    fgi_broadcast_both(&a, &b);
+    return fgi_apply(op, (const fg_tensor[]){a, b}, 2, NULL, 0);
+}
+
+/* A row of two operands a and b; da and db are expressions of a, b, y and d. */
+#define BINARY(id, stablehlo, commutes, rule, da, db)                                              \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
+    static void id##_vjp(fgi_vjp *v)                                                               \
+    {                                                                                              \
+        const fg_tensor a = v->in[0], b = v->in[1], y = v->out, d = v->dout;                       \
+        (void)a, (void)b, (void)y;                                                                 \
+        if (v->need[0])                                                                            \
+            v->din[0] = (da);                                                                      \
+        if (v->need[1])                                                                            \
+            v->din[1] = (db);                                                                      \
+    }                                                                                              \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 2,                                                     \
+                                   .is_commutative = (commutes),                                   \
+                                   .infer = (rule),                                                \
+                                   .emit = id##_emit,                                              \
+                                   .vjp = id##_vjp};                                               \
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
+
+#define BINARY_FLAT(id, stablehlo, rule)                                                           \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 2,                                                     \
+                                   .is_commutative = true,                                         \
+                                   .infer = (rule),                                                \
+                                   .emit = id##_emit};                                             \
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
+
+/* The share of d for the operand `mine` of max or min: all where it won, half where both tie. */
+static fg_tensor winners_share(fg_tensor d, fg_tensor mine, fg_tensor other, fg_tensor y)
+{
+    const fg_tensor zero = fgi_full_like(d, 0);
+    const fg_tensor tie = fg_where(fg_eq(mine, other), fg_scale(d, 0.5), zero);
+    return fg_where(fg_and(fg_eq(mine, y), fg_ne(mine, other)), d, tie);
+}
+
+/* d * y * log(a) where a > 0, else 0. */
+static fg_tensor pow_exponent_share(fg_tensor d, fg_tensor a, fg_tensor y)
+{
+    const fg_tensor zero = fgi_full_like(a, 0), one = fgi_full_like(a, 1);
+    const fg_tensor positive = fg_gt(a, zero);
+    const fg_tensor log_a = fg_log(fg_where(positive, a, one));
+    return fg_where(positive, fg_mul(d, fg_mul(y, log_a)), zero);
+}
+
+BINARY(add, "add", true, binary_number, d, d)
+BINARY(sub, "subtract", false, binary_number, d, fg_neg(d))
+BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
+BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
+BINARY(max, "maximum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
+BINARY(min, "minimum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
+BINARY(pow, "power", false, binary_float,
+       fg_mul(d, fg_mul(b, fg_pow(a, fg_shift(b, -1)))), pow_exponent_share(d, a, y))
+BINARY_FLAT(and, "and", binary_bits)
+BINARY_FLAT(or, "or", binary_bits)
+
+static bool not_infer(fgi_infer *c)
+{
+    if (fg_dtype_is_float(c->in[0]->dtype))
+        return fgi_infer_fail(c, FG_EDTYPE, "wants bool or integers");
+    return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
+}
+
+UNARY_FLAT(not, "not", not_infer)
+
+fg_tensor fg_scale(fg_tensor a, double factor) { return fg_mul(a, fgi_full_like(a, factor)); }
+
+fg_tensor fg_shift(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }

@@ -1,0 +1,92 @@
+/* loss.c - losses and metrics over a batch, weighed by the trace's mask where one is set.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "op/op.h"
+
+fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
+{
+    fg_trace *trace = fg_tensor_trace(index);
+    const fg_type *type = fg_tensor_type(index);
+    if (fgi_is_poison(index))
+        return index;
+    if (type->dtype != FG_S32 || type->rank >= FG_MAX_RANK || depth < 0)
+        return fgi_trace_fail(trace, FG_EDTYPE,
+                              "one_hot: wants s32 indices, not %s, and a depth of at least 0",
+                              fg_dtype_name(type->dtype));
+    fg_type wide = *type;
+    wide.dim[wide.rank++] = depth;
+    const int axis = type->rank;
+    const fg_tensor place = fg_iota(trace, FG_S32, axis, wide.rank, wide.dim);
+    return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
+}
+
+/* Mean of f32[B] over the samples that count. */
+static fg_tensor sample_mean(fg_tensor each)
+{
+    fg_tensor mask;
+    if (fgi_is_poison(each) || !fg_trace_mask(fg_tensor_trace(each), &mask))
+        return fg_mean(each, 0, NULL);
+    if (fg_tensor_dim(mask, 0) != fg_tensor_dim(each, 0))
+        return fgi_trace_fail(fg_tensor_trace(each), FG_ESHAPE,
+                              "loss over %" PRId64 " samples under a mask of %" PRId64,
+                              fg_tensor_dim(each, 0), fg_tensor_dim(mask, 0));
+    return fg_div(fg_sum(fg_mul(each, mask), 0, NULL), fg_sum(mask, 0, NULL));
+}
+
+static bool wants_logits_and_label(const char *op, fg_tensor logits, fg_tensor label)
+{
+    if (fgi_is_poison(logits) || fgi_is_poison(label))
+        return false;
+    const fg_type *x = fg_tensor_type(logits), *y = fg_tensor_type(label);
+    if (x->rank == 2 && y->rank == 1 && y->dtype == FG_S32 && x->dim[0] == y->dim[0] &&
+        fg_dtype_is_float(x->dtype))
+        return true;
+    char a[96], b[96];
+    (void)fgi_trace_fail(fg_tensor_trace(logits), FG_ESHAPE,
+                         "%s(%s, %s): wants logits T[B,C] and labels s32[B]", op,
+                         fg_type_format(x, a, sizeof a), fg_type_format(y, b, sizeof b));
+    return false;
+}
+
+fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
+                           const fg_cross_entropy_options *options)
+{
+    const double smoothing = options != NULL ? options->label_smoothing : 0;
+    const int last[] = {-1};
+    if (!wants_logits_and_label("cross_entropy", logits, label))
+        return fgi_poison(fg_tensor_trace(logits));
+    if (!(smoothing >= 0 && smoothing <= 1))
+        return fgi_trace_fail(fg_tensor_trace(logits), FG_EINVAL,
+                              "cross_entropy: label_smoothing %g; 0 to 1 goes", smoothing);
+    const fg_tensor x = fg_cast(logits, FG_F32);
+    const fg_tensor hot = fg_one_hot(label, fg_tensor_dim(x, 1), FG_F32);
+    fg_tensor target = fg_sum(fg_mul(x, hot), 1, last);
+    if (smoothing > 0)
+        target = fg_add(fg_scale(target, 1 - smoothing), fg_scale(fg_mean(x, 1, last), smoothing));
+    return sample_mean(fg_sub(fg_logsumexp(x), target));
+}
+
+fg_tensor fg_mse(fg_tensor a, fg_tensor b)
+{
+    if (fgi_is_poison(a) || fgi_is_poison(b))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_type *x = fg_tensor_type(a), *y = fg_tensor_type(b);
+    if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
+        char p[96], q[96];
+        return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
+                              "mse(%s, %s): wants two tensors [B, ...] of one type",
+                              fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
+    }
+    const fg_tensor error = fg_square(fg_cast(fg_sub(a, b), FG_F32));
+    const fg_tensor flat = x->rank > 1 ? fg_mean(fg_flatten(error, 1), 1, (const int[]){1}) : error;
+    return sample_mean(flat);
+}
+
+fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label)
+{
+    if (!wants_logits_and_label("accuracy", logits, label))
+        return fgi_poison(fg_tensor_trace(logits));
+    return fg_cast(fg_eq(fg_argmax(logits), label), FG_F32);
+}

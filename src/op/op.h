@@ -1,0 +1,29 @@
+/* op.h - what the files of this folder share: broadcasting, axis lists, type checks.
+ *
+ * Each file holds one family of operations: shape rule, emission and gradient side by side in one
+ * constant fgi_op, and the public function that applies it. Operations made of others have no
+ * fgi_op: their gradient is that of their parts.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_OP_OP_H
+#define FGI_OP_OP_H
+
+#include <fulgurite/ops.h>
+#include "trace/graph.h"
+
+/* Repeats dimensions so that both have one shape; leaves both alone when they do not go together
+ * (the operation's shape rule then says so) or an error is there already. */
+void fgi_broadcast_both(fg_tensor *a, fg_tensor *b);
+/* The common shape of two under NumPy's rules; false when there is none. */
+bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out);
+/* Same dtype and shape as `like`, one value everywhere. */
+fg_tensor fgi_full_like(fg_tensor like, double value);
+fg_tensor fgi_reshape_to(fg_tensor a, const fg_type *type);
+bool fgi_same_shape(const fg_type *a, const fg_type *b);
+/* Checks and turns negative axes to positive; all axes when count is 0. Returns the number of
+ * axes, or -1 after keeping an error. out has room for FG_MAX_RANK. */
+int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
+/* a with the reduced axes back as dimensions of 1, then repeated to `type`. */
+fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
+
+#endif

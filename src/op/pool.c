@@ -1,0 +1,185 @@
+/* pool.c - pooling over square windows, channels last.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+
+#include "ir/mlir.h"
+#include "op/op.h"
+
+/* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x stand
+ * x_dilation apart. */
+typedef struct window_attr {
+    int64_t size, stride, x_dilation;
+    int64_t low[2], high[2];
+} window_attr;
+
+static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
+
+static bool window_infer(fgi_infer *c)
+{
+    const window_attr *attr = c->attr;
+    const fg_type *x = c->in[0];
+    if (x->rank != 4)
+        return fgi_infer_fail(c, FG_ESHAPE, "wants [N,H,W,C]");
+    if (!fg_dtype_is_float(x->dtype))
+        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+    if (attr->size < 1 || attr->stride < 1)
+        return fgi_infer_fail(c, FG_EINVAL, "size and stride are at least 1");
+    int64_t dim[4] = {x->dim[0], 0, 0, x->dim[3]};
+    for (int i = 0; i < 2; i++) {
+        const int64_t room = extent(x->dim[i + 1], attr->x_dilation) + attr->low[i] +
+                             attr->high[i] - attr->size;
+        if (room < 0)
+            return fgi_infer_fail(c, FG_ESHAPE, "the window is larger than the padded image");
+        dim[i + 1] = room / attr->stride + 1;
+    }
+    return fgi_infer_ok(c, x->dtype, 4, dim);
+}
+
+static void window_emit(fgi_emit *e, const char *body, double init)
+{
+    const window_attr *attr = e->node->attr;
+    const fg_type scalar = {.dtype = e->node->type.dtype};
+    const int64_t size[4] = {1, attr->size, attr->size, 1};
+    const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
+    const int64_t dilation[4] = {1, attr->x_dilation, attr->x_dilation, 1};
+    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
+    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
+    const uint32_t first = fgi_emit_temp(e);
+    fgi_emit_splat(e, first, &scalar, init);
+    fgi_emit_region(e, "reduce_window", first, body);
+    fgi_buf_puts(e->out, " {window_dimensions = ");
+    fgi_mlir_array(e->out, 4, size);
+    fgi_buf_puts(e->out, ", window_strides = ");
+    fgi_mlir_array(e->out, 4, stride);
+    fgi_buf_puts(e->out, ", base_dilations = ");
+    fgi_mlir_array(e->out, 4, dilation);
+    fgi_buf_puts(e->out, ", padding = ");
+    fgi_mlir_pairs(e->out, 4, low, high);
+    fgi_buf_puts(e->out, "}");
+    fgi_emit_region_end(e);
+}
+
+/* ---- sums over windows ----------------------------------------------------------------------- */
+
+static void window_sum_emit(fgi_emit *e) { window_emit(e, "add", 0); }
+
+static fg_tensor window_sum(fg_tensor x, const window_attr *attr);
+
+/* Each element is in the windows that cover it: again a sum over windows, of spread-out dy. */
+static void window_sum_vjp(fgi_vjp *v)
+{
+    const window_attr *attr = v->attr;
+    const int64_t *x = fg_tensor_type(v->in[0])->dim, *y = fg_tensor_type(v->out)->dim;
+    window_attr back = {
+        .size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
+    for (int i = 0; i < 2; i++) {
+        back.low[i] = attr->size - 1 - attr->low[i];
+        back.high[i] = extent(x[i + 1], attr->x_dilation) + attr->size - 1 -
+                       extent(y[i + 1], attr->stride) - back.low[i];
+    }
+    v->din[0] = window_sum(v->dout, &back);
+}
+
+static const fgi_op window_sum_op = {.name = "avg_pool",
+                                     .arity = 1,
+                                     .infer = window_infer,
+                                     .emit = window_sum_emit,
+                                     .vjp = window_sum_vjp};
+
+static fg_tensor window_sum(fg_tensor x, const window_attr *attr)
+{
+    return fgi_apply(&window_sum_op, &x, 1, attr, sizeof *attr);
+}
+
+/* ---- maxima over windows --------------------------------------------------------------------- */
+
+static void max_pool_emit(fgi_emit *e) { window_emit(e, "maximum", (double)-INFINITY); }
+
+/* The elements of x under tap (i, j) of every window: T[N,H',W',C]. */
+static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int64_t i, int64_t j)
+{
+    const int64_t *p = fg_tensor_type(padded)->dim;
+    const int64_t start[4] = {0, i, j, 0};
+    const int64_t limit[4] = {p[0], i + extent(y[1], stride), j + extent(y[2], stride), p[3]};
+    const int64_t step[4] = {1, stride, stride, 1};
+    return fg_slice(padded, start, limit, step);
+}
+
+/* Where each window's number under tap (i, j) belongs in x; zero elsewhere. */
+static fg_tensor tap_back(fg_tensor share, const window_attr *attr, const int64_t *x, int64_t i,
+                          int64_t j)
+{
+    const int64_t *y = fg_tensor_type(share)->dim;
+    const int64_t at[2] = {i - attr->low[0], j - attr->low[1]};
+    int64_t low[4] = {0}, high[4] = {0};
+    const int64_t interior[4] = {0, attr->stride - 1, attr->stride - 1, 0};
+    for (int k = 0; k < 2; k++) {
+        low[k + 1] = at[k];
+        high[k + 1] = x[k + 1] - at[k] - extent(y[k + 1], attr->stride);
+    }
+    return fg_pad(share, 0, low, high, interior);
+}
+
+/* Tap by tap in row-major order: the first that equals the window's maximum takes dy. Slices,
+ * comparisons and pads, because XLA's CPU backend runs select_and_scatter ten times slower. */
+static void max_pool_vjp(fgi_vjp *v)
+{
+    const window_attr *attr = v->attr;
+    const int64_t *x = fg_tensor_type(v->in[0])->dim, *y = fg_tensor_type(v->out)->dim;
+    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
+    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
+    const fg_tensor padded = fg_pad(v->in[0], (double)-INFINITY, low, high, NULL);
+    const fg_tensor zero = fgi_full_like(v->dout, 0);
+    fg_tensor open = {NULL}; /* windows whose maximum was not met yet */
+    for (int64_t i = 0; i < attr->size; i++)
+        for (int64_t j = 0; j < attr->size; j++) {
+            const bool is_first = i == 0 && j == 0;
+            const fg_tensor hit = fg_eq(tap_of(padded, y, attr->stride, i, j), v->out);
+            const fg_tensor takes = is_first ? hit : fg_and(hit, open);
+            const fg_tensor share = tap_back(fg_where(takes, v->dout, zero), attr, x, i, j);
+            open = is_first ? fg_not(hit) : fg_and(open, fg_not(hit));
+            v->din[0] = is_first ? share : fg_add(v->din[0], share);
+        }
+}
+
+static const fgi_op max_pool = {.name = "max_pool",
+                                .arity = 1,
+                                .infer = window_infer,
+                                .emit = max_pool_emit,
+                                .vjp = max_pool_vjp};
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+static window_attr attr_of(const fg_pool_options *options)
+{
+    const fg_pool_options o = options != NULL ? *options : (fg_pool_options){0};
+    const int64_t size = o.size != 0 ? o.size : 2;
+    return (window_attr){.size = size,
+                         .stride = o.stride != 0 ? o.stride : size,
+                         .x_dilation = 1,
+                         .low = {o.pad, o.pad},
+                         .high = {o.pad, o.pad}};
+}
+
+fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options)
+{
+    const window_attr attr = attr_of(options);
+    return fgi_apply(&max_pool, &x, 1, &attr, sizeof attr);
+}
+
+fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
+{
+    const window_attr attr = attr_of(options);
+    return fg_scale(window_sum(x, &attr), 1.0 / (double)(attr.size * attr.size));
+}
+
+fg_tensor fg_global_avg_pool(fg_tensor x)
+{
+    if (!fgi_is_poison(x) && fg_tensor_type(x)->rank != 4)
+        return fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
+                              "global_avg_pool: wants [N,H,W,C], not rank %d",
+                              fg_tensor_type(x)->rank);
+    return fg_mean(x, 2, (const int[]){1, 2});
+}

@@ -1,0 +1,222 @@
+/* reduce.c - sums, maxima and what is made of them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "ir/mlir.h"
+#include "op/op.h"
+
+typedef struct reduce_attr {
+    int64_t count;
+    int64_t axis[FG_MAX_RANK];
+} reduce_attr;
+
+static bool reduce_infer(fgi_infer *c)
+{
+    const reduce_attr *attr = c->attr;
+    const fg_type *a = c->in[0];
+    int64_t dim[FG_MAX_RANK];
+    unsigned gone = 0;
+    int rank = 0;
+    if (a->dtype == FG_BOOL)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+    for (int i = 0; i < attr->count; i++)
+        gone |= 1u << attr->axis[i];
+    for (int i = 0; i < a->rank; i++)
+        if ((gone & 1u << i) == 0)
+            dim[rank++] = a->dim[i];
+    return fgi_infer_ok(c, a->dtype, rank, dim);
+}
+
+/* One reduce with a body of a single operation of two operands. */
+static void emit_reduce(fgi_emit *e, const char *body, double init)
+{
+    const reduce_attr *attr = e->node->attr;
+    const fg_type *in = &e->node->in[0]->type;
+    const fg_type scalar = {.dtype = in->dtype};
+    const uint32_t first = fgi_emit_temp(e);
+    fgi_emit_splat(e, first, &scalar, init);
+    fgi_emit_region(e, "reduce", first, body);
+    fgi_buf_puts(e->out, " {dimensions = ");
+    fgi_mlir_array(e->out, (int)attr->count, attr->axis);
+    fgi_buf_puts(e->out, "}");
+    fgi_emit_region_end(e);
+}
+
+static int attr_axes(const reduce_attr *attr, int *axis)
+{
+    for (int i = 0; i < attr->count; i++)
+        axis[i] = (int)attr->axis[i];
+    return (int)attr->count;
+}
+
+/* ---- sum ------------------------------------------------------------------------------------- */
+
+static void sum_emit(fgi_emit *e) { emit_reduce(e, "add", 0); }
+
+static void sum_vjp(fgi_vjp *v)
+{
+    int axis[FG_MAX_RANK];
+    const int count = attr_axes(v->attr, axis);
+    v->din[0] = fgi_expand(v->dout, count, axis, fg_tensor_type(v->in[0]));
+}
+
+static const fgi_op sum_op = {
+    .name = "sum", .arity = 1, .infer = reduce_infer, .emit = sum_emit, .vjp = sum_vjp};
+
+/* ---- max ------------------------------------------------------------------------------------- */
+
+static double lowest(fg_dtype dtype)
+{
+    switch (dtype) {
+    case FG_S8: return -128.0;
+    case FG_S16: return -32768.0;
+    case FG_S32: return -2147483648.0;
+    case FG_S64: return -9223372036854775808.0;
+    default: return fg_dtype_is_float(dtype) ? (double)-INFINITY : 0.0;
+    }
+}
+
+static void max_emit(fgi_emit *e)
+{
+    emit_reduce(e, "maximum", lowest(e->node->type.dtype));
+}
+
+static void max_vjp(fgi_vjp *v)
+{
+    int axis[FG_MAX_RANK];
+    const fg_type *type = fg_tensor_type(v->in[0]);
+    const int count = attr_axes(v->attr, axis);
+    const fg_tensor top = fgi_expand(v->out, count, axis, type);
+    const fg_tensor hit = fg_cast(fg_eq(v->in[0], top), type->dtype);
+    const fg_tensor share = fg_div(v->dout, fg_sum(hit, count, axis));
+    v->din[0] = fg_mul(hit, fgi_expand(share, count, axis, type));
+}
+
+static const fgi_op max_op = {
+    .name = "reduce_max", .arity = 1, .infer = reduce_infer, .emit = max_emit, .vjp = max_vjp};
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int *axis)
+{
+    int at[FG_MAX_RANK];
+    if (fgi_is_poison(a))
+        return a;
+    const int count = fgi_axes(a, op->name, axis_count, axis, at);
+    if (count < 0)
+        return fgi_poison(fg_tensor_trace(a));
+    if (count == 0)
+        return a;
+    reduce_attr attr = {.count = count};
+    for (int i = 0; i < count; i++)
+        attr.axis[i] = at[i];
+    return fgi_apply(op, &a, 1, &attr, sizeof attr);
+}
+
+static bool is_half(fg_tensor a)
+{
+    const fg_dtype dtype = fg_tensor_type(a)->dtype;
+    return dtype == FG_BF16 || dtype == FG_F16;
+}
+
+fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
+{
+    if (!is_half(a))
+        return reduce(&sum_op, a, axis_count, axis);
+    return fg_cast(reduce(&sum_op, fg_cast(a, FG_F32), axis_count, axis),
+                   fg_tensor_type(a)->dtype);
+}
+
+fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)
+{
+    return reduce(&max_op, a, axis_count, axis);
+}
+
+fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
+{
+    const fg_type *type = fg_tensor_type(a);
+    if (fgi_is_poison(a))
+        return a;
+    if (!fg_dtype_is_float(type->dtype))
+        return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
+                              "mean: wants a floating dtype, not %s: cast it first",
+                              fg_dtype_name(type->dtype));
+    const fg_tensor wide = is_half(a) ? fg_cast(a, FG_F32) : a;
+    const fg_tensor sum = fg_sum(wide, axis_count, axis);
+    if (fgi_is_poison(sum))
+        return sum;
+    const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));
+    return fg_cast(fg_scale(sum, 1.0 / parts), type->dtype);
+}
+
+/* ---- over the last axis ---------------------------------------------------------------------- */
+
+static const int last[] = {-1};
+
+static bool wants_axis(fg_tensor a, const char *op)
+{
+    if (fgi_is_poison(a))
+        return false;
+    if (fg_tensor_type(a)->rank > 0)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "%s: wants at least one dimension", op);
+    return false;
+}
+
+/* a minus its largest element along the last axis, which no gradient sees, and that element. */
+static fg_tensor centred(fg_tensor a, fg_tensor *out_top)
+{
+    const fg_type *type = fg_tensor_type(a);
+    const int axis = type->rank - 1;
+    *out_top = fg_stop_gradient(fg_reduce_max(a, 1, last));
+    return fg_sub(a, fgi_expand(*out_top, 1, &axis, type));
+}
+
+fg_tensor fg_logsumexp(fg_tensor a)
+{
+    fg_tensor top;
+    if (!wants_axis(a, "logsumexp"))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_tensor centre = centred(a, &top);
+    return fg_add(fg_log(fg_sum(fg_exp(centre), 1, last)), top);
+}
+
+fg_tensor fg_log_softmax(fg_tensor a)
+{
+    fg_tensor top;
+    if (!wants_axis(a, "log_softmax"))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_type *type = fg_tensor_type(a);
+    const int axis = type->rank - 1;
+    const fg_tensor centre = centred(a, &top);
+    const fg_tensor norm = fg_log(fg_sum(fg_exp(centre), 1, last));
+    return fg_sub(centre, fgi_expand(norm, 1, &axis, type));
+}
+
+fg_tensor fg_softmax(fg_tensor a)
+{
+    fg_tensor top;
+    if (!wants_axis(a, "softmax"))
+        return fgi_poison(fg_tensor_trace(a));
+    const fg_type *type = fg_tensor_type(a);
+    const int axis = type->rank - 1;
+    const fg_tensor e = fg_exp(centred(a, &top));
+    return fg_div(e, fgi_expand(fg_sum(e, 1, last), 1, &axis, type));
+}
+
+/* The smallest index whose element equals the largest. */
+fg_tensor fg_argmax(fg_tensor a)
+{
+    if (!wants_axis(a, "argmax"))
+        return fgi_poison(fg_tensor_trace(a));
+    fg_trace *trace = fg_tensor_trace(a);
+    const fg_type *type = fg_tensor_type(a);
+    const int axis = type->rank - 1;
+    const fg_tensor top = fgi_expand(fg_reduce_max(a, 1, last), 1, &axis, type);
+    const fg_tensor index = fg_iota(trace, FG_S32, axis, type->rank, type->dim);
+    const fg_tensor beyond =
+        fg_full(trace, FG_S32, -(double)type->dim[axis], type->rank, type->dim);
+    return fg_neg(fg_reduce_max(fg_where(fg_eq(a, top), fg_neg(index), beyond), 1, last));
+}

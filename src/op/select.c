@@ -1,0 +1,79 @@
+/* select.c - comparisons and the choice between two values.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "op/op.h"
+
+static bool compare_infer(fgi_infer *c)
+{
+    const fg_type *a = c->in[0], *b = c->in[1];
+    if (a->dtype != b->dtype)
+        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+    if (!fgi_same_shape(a, b))
+        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+    return fgi_infer_ok(c, FG_BOOL, a->rank, a->dim);
+}
+
+static void compare_emit(fgi_emit *e, const char *direction)
+{
+    const fg_dtype dtype = e->node->in[0]->type.dtype;
+    const bool is_unsigned = dtype == FG_BOOL || dtype == FG_U8 || dtype == FG_U16 ||
+                             dtype == FG_U32 || dtype == FG_U64;
+    const char *type = fg_dtype_is_float(dtype) ? "FLOAT" : is_unsigned ? "UNSIGNED" : "SIGNED";
+    fgi_emit_attributes(e, "compare",
+                        "comparison_direction = #stablehlo<comparison_direction %s>, "
+                        "compare_type = #stablehlo<comparison_type %s>",
+                        direction, type);
+}
+
+#define COMPARE(id, direction)                                                                     \
+    static void id##_emit(fgi_emit *e) { compare_emit(e, direction); }                             \
+    static const fgi_op id##_op = {                                                                \
+        .name = #id, .arity = 2, .infer = compare_infer, .emit = id##_emit};                       \
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
+    {                                                                                              \
+        fgi_broadcast_both(&a, &b);                                                                \
+        return FGI_APPLY2(id##_op, a, b);                                                          \
+    }
+
+COMPARE(eq, "EQ")
+COMPARE(ne, "NE")
+COMPARE(lt, "LT")
+COMPARE(le, "LE")
+COMPARE(gt, "GT")
+COMPARE(ge, "GE")
+
+static bool where_infer(fgi_infer *c)
+{
+    const fg_type *condition = c->in[0], *a = c->in[1], *b = c->in[2];
+    if (condition->dtype != FG_BOOL)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants a bool condition first");
+    if (a->dtype != b->dtype)
+        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+    if (!fgi_same_shape(a, b) || !fgi_same_shape(condition, a))
+        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+    return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
+}
+
+static void where_emit(fgi_emit *e) { fgi_emit_simple(e, "select", NULL); }
+
+static void where_vjp(fgi_vjp *v)
+{
+    const fg_tensor zero = fgi_full_like(v->dout, 0);
+    if (v->need[1])
+        v->din[1] = fg_where(v->in[0], v->dout, zero);
+    if (v->need[2])
+        v->din[2] = fg_where(v->in[0], zero, v->dout);
+}
+
+static const fgi_op where_op = {
+    .name = "where", .arity = 3, .infer = where_infer, .emit = where_emit, .vjp = where_vjp};
+
+fg_tensor fg_where(fg_tensor condition, fg_tensor a, fg_tensor b)
+{
+    fgi_broadcast_both(&a, &b);
+    fgi_broadcast_both(&condition, &a);
+    fgi_broadcast_both(&a, &b);
+    return FGI_APPLY3(where_op, condition, a, b);
+}
