@@ -34,20 +34,20 @@ extern "C" {
 /* What became of an eager call. FG_OK is 0; the other values are stable. */
 typedef enum fg_status {
     FG_OK = 0,
-    FG_EINVAL = 1,    /* an argument or a call in the wrong state: the caller's mistake       */
-    FG_ENOMEM = 2,    /* the host is out of memory                                            */
-    FG_ESHAPE = 3,    /* operands whose shapes do not go together                             */
-    FG_EDTYPE = 4,    /* operands whose number formats do not go together                     */
-    FG_EIO = 5,       /* the operating system refused a file operation                        */
-    FG_EFORMAT = 6,   /* a file's content is not what its format says                         */
-    FG_ENOTFOUND = 7, /* a file, a name, a plugin or a device does not exist                  */
-    FG_EPLUGIN = 8,   /* a PJRT plugin could not be loaded, or is too old, or lacks a call    */
-    FG_ECOMPILE = 9,  /* the plugin's compiler refused a program                              */
-    FG_EDEVICE = 10,  /* a device failed while running or moving data                         */
-    FG_EDEVMEM = 11,  /* a device is out of memory                                            */
-    FG_ESTOPPED = 12, /* stopped by a signal or a hook; the state has been saved if it could  */
+    FG_EINVAL = 1,        /* an argument or a call in the wrong state: the caller's mistake       */
+    FG_ENOMEM = 2,        /* the host is out of memory                                            */
+    FG_ESHAPE = 3,        /* operands whose shapes do not go together                             */
+    FG_EDTYPE = 4,        /* operands whose number formats do not go together                     */
+    FG_EIO = 5,           /* the operating system refused a file operation                        */
+    FG_EFORMAT = 6,       /* a file's content is not what its format says                         */
+    FG_ENOTFOUND = 7,     /* a file, a name, a plugin or a device does not exist                  */
+    FG_EPLUGIN = 8,       /* a PJRT plugin could not be loaded, or is too old, or lacks a call    */
+    FG_ECOMPILE = 9,      /* the plugin's compiler refused a program                              */
+    FG_EDEVICE = 10,      /* a device failed while running or moving data                         */
+    FG_EDEVMEM = 11,      /* a device is out of memory                                            */
+    FG_ESTOPPED = 12,     /* stopped by a signal or a hook; the state has been saved if it could  */
     FG_EUNSUPPORTED = 13, /* asked for something this device or build cannot do              */
-    FG_EINTERNAL = 14 /* a broken invariant of the library: please report it                 */
+    FG_EINTERNAL = 14     /* a broken invariant of the library: please report it                 */
 } fg_status;
 
 /* The place and text of a failure. No heap: copy it by assignment. `file` is a string that lives
@@ -74,11 +74,7 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 
-typedef enum fg_log_level {
-    FG_LOG_DEBUG = 0,
-    FG_LOG_INFO = 1,
-    FG_LOG_WARNING = 2
-} fg_log_level;
+typedef enum fg_log_level { FG_LOG_DEBUG = 0, FG_LOG_INFO = 1, FG_LOG_WARNING = 2 } fg_log_level;
 
 /* Receives one line of talk, without a newline. May be called from any thread, one at a time. */
 typedef void fg_log_fn(void *self, fg_log_level level, const char *line);

@@ -147,7 +147,8 @@ FG_API void fg_assign(fg_variable *variable, fg_tensor value);
 /* ---- numbers given at each launch ------------------------------------------------------------ */
 
 /* A number held by the host and given to programs anew at every launch: a learning rate, a step.
- * Changing it compiles nothing. The struct is the caller's; it must outlive programs that use it. */
+ * Changing it compiles nothing. The struct is the caller's; it must outlive programs that use it.
+ */
 typedef struct fg_scalar {
     fg_dtype dtype; /* FG_F32, FG_S32 or FG_U32 */
     union {

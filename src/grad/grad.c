@@ -14,8 +14,8 @@ enum { MAX_INPUTS = 64 };
 
 typedef struct sweep {
     fg_trace *trace;
-    size_t count;      /* nodes there when the sweep began */
-    bool *depends;     /* on a wanted tensor, by node id */
+    size_t count;       /* nodes there when the sweep began */
+    bool *depends;      /* on a wanted tensor, by node id */
     fg_tensor *adjoint; /* derivative of the loss by the node, or an empty tensor */
 } sweep;
 

@@ -108,8 +108,7 @@ static void constant_emit(fgi_emit *e)
     fgi_buf_fini(&text);
 }
 
-static const fgi_op constant = {
-    .name = "constant", .infer = constant_infer, .emit = constant_emit};
+static const fgi_op constant = {.name = "constant", .infer = constant_infer, .emit = constant_emit};
 
 fg_tensor fg_constant(fg_trace *trace, const fg_type *type, const void *data)
 {
@@ -122,8 +121,9 @@ fg_tensor fg_constant(fg_trace *trace, const fg_type *type, const void *data)
                               "go: make it an input or a variable",
                               size, (int)CONSTANT_LIMIT_BYTES);
     if (type->dtype == FG_BOOL)
-        return fgi_trace_fail(trace, FG_EDTYPE, "constant: bool tables are not taken: give u8 and "
-                                                "cast it");
+        return fgi_trace_fail(trace, FG_EDTYPE,
+                              "constant: bool tables are not taken: give u8 and "
+                              "cast it");
     unsigned char *attr = fgi_calloc(1, sizeof(fg_type) + size);
     if (attr == NULL)
         return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");

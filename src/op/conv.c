@@ -20,7 +20,10 @@ typedef struct conv_attr {
 } conv_attr;
 
 /* Extent of n elements that stand `dilation` apart. */
-static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
+static int64_t extent(int64_t n, int64_t dilation)
+{
+    return n > 0 ? (n - 1) * dilation + 1 : 0;
+}
 
 static bool conv_infer(fgi_infer *c)
 {
@@ -78,8 +81,7 @@ static fg_tensor conv(fg_tensor x, fg_tensor kernel, const conv_attr *attr);
 static fg_tensor turned(fg_tensor kernel, int64_t groups)
 {
     const int64_t *k = fg_tensor_type(kernel)->dim;
-    const fg_tensor split =
-        fg_reshape(kernel, FG_DIMS(k[0], k[1], k[2], groups, k[3] / groups));
+    const fg_tensor split = fg_reshape(kernel, FG_DIMS(k[0], k[1], k[2], groups, k[3] / groups));
     const fg_tensor swapped = fg_permute(split, (const int[]){0, 1, 4, 3, 2});
     const fg_tensor joined = fg_reshape(swapped, FG_DIMS(k[0], k[1], k[3] / groups, groups * k[2]));
     return fg_reverse(joined, 2, (const int[]){0, 1});

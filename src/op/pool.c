@@ -14,7 +14,10 @@ typedef struct window_attr {
     int64_t low[2], high[2];
 } window_attr;
 
-static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
+static int64_t extent(int64_t n, int64_t dilation)
+{
+    return n > 0 ? (n - 1) * dilation + 1 : 0;
+}
 
 static bool window_infer(fgi_infer *c)
 {
@@ -28,8 +31,8 @@ static bool window_infer(fgi_infer *c)
         return fgi_infer_fail(c, FG_EINVAL, "size and stride are at least 1");
     int64_t dim[4] = {x->dim[0], 0, 0, x->dim[3]};
     for (int i = 0; i < 2; i++) {
-        const int64_t room = extent(x->dim[i + 1], attr->x_dilation) + attr->low[i] +
-                             attr->high[i] - attr->size;
+        const int64_t room =
+            extent(x->dim[i + 1], attr->x_dilation) + attr->low[i] + attr->high[i] - attr->size;
         if (room < 0)
             return fgi_infer_fail(c, FG_ESHAPE, "the window is larger than the padded image");
         dim[i + 1] = room / attr->stride + 1;
@@ -63,7 +66,10 @@ static void window_emit(fgi_emit *e, const char *body, double init)
 
 /* ---- sums over windows ----------------------------------------------------------------------- */
 
-static void window_sum_emit(fgi_emit *e) { window_emit(e, "add", 0); }
+static void window_sum_emit(fgi_emit *e)
+{
+    window_emit(e, "add", 0);
+}
 
 static fg_tensor window_sum(fg_tensor x, const window_attr *attr);
 
@@ -72,8 +78,7 @@ static void window_sum_vjp(fgi_vjp *v)
 {
     const window_attr *attr = v->attr;
     const int64_t *x = fg_tensor_type(v->in[0])->dim, *y = fg_tensor_type(v->out)->dim;
-    window_attr back = {
-        .size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
+    window_attr back = {.size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
     for (int i = 0; i < 2; i++) {
         back.low[i] = attr->size - 1 - attr->low[i];
         back.high[i] = extent(x[i + 1], attr->x_dilation) + attr->size - 1 -
@@ -95,7 +100,10 @@ static fg_tensor window_sum(fg_tensor x, const window_attr *attr)
 
 /* ---- maxima over windows --------------------------------------------------------------------- */
 
-static void max_pool_emit(fgi_emit *e) { window_emit(e, "maximum", (double)-INFINITY); }
+static void max_pool_emit(fgi_emit *e)
+{
+    window_emit(e, "maximum", (double)-INFINITY);
+}
 
 /* The elements of x under tap (i, j) of every window: T[N,H',W',C]. */
 static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int64_t i, int64_t j)

@@ -1,7 +1,7 @@
 /* random.c - counted randomness as part of the program: Threefry-2x32 from integer operations.
  *
- * The key is the trace's seed folded with (step, place), place being this call's order in the
- * trace; the counter is the element's index. Nothing depends on the device that computes it.
+ * The key comes from the trace's (seed, step); the counter is the element's index and the call's
+ * order in the trace. Nothing depends on the device that computes it.
  * Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -10,7 +10,7 @@
 #include "op/op.h"
 
 /* One op makes both words of a block: T = u32[..., n] counters -> u32[..., 2n], first words then
- * second words. Inputs: seed low, seed high, step (u32[]). */
+ * second words. Inputs: the key's two words, u32[]. */
 typedef struct bits_attr {
     int64_t place;
     fg_type half; /* u32[..., n]: the counters' shape */
@@ -109,14 +109,11 @@ static uint32_t counters(pen *p)
 static void bits_emit(fgi_emit *e)
 {
     const bits_attr *attr = e->node->attr;
-    const fg_type word = {.dtype = FG_U32};
-    pen scalar, lane;
-    begin(&scalar, e, &word);
-    uint32_t key[2] = {fgi_emit_in(e, 2), number(&scalar, (uint32_t)attr->place)};
-    threefry(&scalar, fgi_emit_in(e, 0), fgi_emit_in(e, 1), key);
+    pen lane;
     begin(&lane, e, &attr->half);
-    uint32_t x[2] = {counters(&lane), number(&lane, 0)};
-    threefry(&lane, spread(e, key[0], &attr->half), spread(e, key[1], &attr->half), x);
+    uint32_t x[2] = {counters(&lane), number(&lane, (uint32_t)attr->place)};
+    threefry(&lane, spread(e, fgi_emit_in(e, 0), &attr->half),
+             spread(e, fgi_emit_in(e, 1), &attr->half), x);
     char text[48];
     (void)snprintf(text, sizeof text, "dimension = %d : i64", attr->half.rank - 1);
     fgi_emit_line(e, fgi_emit_result(e), &e->node->type, "concatenate", text, 2, x,
@@ -124,7 +121,7 @@ static void bits_emit(fgi_emit *e)
 }
 
 static const fgi_op random_bits = {
-    .name = "random_bits", .arity = 3, .infer = bits_infer, .emit = bits_emit};
+    .name = "random_bits", .arity = 2, .infer = bits_infer, .emit = bits_emit};
 
 fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
 {
@@ -140,10 +137,9 @@ fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
     int64_t start[FG_MAX_RANK] = {0};
     for (int i = 0; i < rank; i++)
         attr.half.dim[i] = i == rank - 1 ? (dim[i] + 1) / 2 : dim[i];
-    const fg_scalar *seed = fgi_trace_seed_scalars(trace);
-    const fg_tensor in[3] = {fg_scalar_value(trace, &seed[0]), fg_scalar_value(trace, &seed[1]),
-                             fg_scalar_value(trace, &seed[2])};
-    const fg_tensor pairs = fgi_apply(&random_bits, in, 3, &attr, sizeof attr);
+    const fg_scalar *key = fgi_trace_key(trace);
+    const fg_tensor in[2] = {fg_scalar_value(trace, &key[0]), fg_scalar_value(trace, &key[1])};
+    const fg_tensor pairs = fgi_apply(&random_bits, in, 2, &attr, sizeof attr);
     if (rank == 0)
         return fg_reshape(fg_slice(pairs, start, (const int64_t[]){1}, NULL), FG_SCALAR);
     return dim[rank - 1] % 2 == 0 ? pairs : fg_slice(pairs, start, dim, NULL);
@@ -167,6 +163,7 @@ fg_tensor fg_dropout(fg_tensor a, double rate)
         return a;
     const fg_type *type = fg_tensor_type(a);
     const fg_tensor bits = fg_random_bits(trace, type->rank, type->dim);
-    const fg_tensor keeps = fg_ge(bits, fgi_full_like(bits, (double)(uint32_t)(rate * 4294967296.0)));
+    const fg_tensor keeps =
+        fg_ge(bits, fgi_full_like(bits, (double)(uint32_t)(rate * 4294967296.0)));
     return fg_where(keeps, fg_scale(a, 1 / (1 - rate)), fgi_full_like(a, 0));
 }

@@ -53,7 +53,10 @@ static int attr_axes(const reduce_attr *attr, int *axis)
 
 /* ---- sum ------------------------------------------------------------------------------------- */
 
-static void sum_emit(fgi_emit *e) { emit_reduce(e, "add", 0); }
+static void sum_emit(fgi_emit *e)
+{
+    emit_reduce(e, "add", 0);
+}
 
 static void sum_vjp(fgi_vjp *v)
 {
@@ -70,11 +73,16 @@ static const fgi_op sum_op = {
 static double lowest(fg_dtype dtype)
 {
     switch (dtype) {
-    case FG_S8: return -128.0;
-    case FG_S16: return -32768.0;
-    case FG_S32: return -2147483648.0;
-    case FG_S64: return -9223372036854775808.0;
-    default: return fg_dtype_is_float(dtype) ? (double)-INFINITY : 0.0;
+    case FG_S8:
+        return -128.0;
+    case FG_S16:
+        return -32768.0;
+    case FG_S32:
+        return -2147483648.0;
+    case FG_S64:
+        return -9223372036854775808.0;
+    default:
+        return fg_dtype_is_float(dtype) ? (double)-INFINITY : 0.0;
     }
 }
 
@@ -125,8 +133,7 @@ fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
 {
     if (!is_half(a))
         return reduce(&sum_op, a, axis_count, axis);
-    return fg_cast(reduce(&sum_op, fg_cast(a, FG_F32), axis_count, axis),
-                   fg_tensor_type(a)->dtype);
+    return fg_cast(reduce(&sum_op, fg_cast(a, FG_F32), axis_count, axis), fg_tensor_type(a)->dtype);
 }
 
 fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)

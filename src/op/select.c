@@ -18,8 +18,8 @@ static bool compare_infer(fgi_infer *c)
 static void compare_emit(fgi_emit *e, const char *direction)
 {
     const fg_dtype dtype = e->node->in[0]->type.dtype;
-    const bool is_unsigned = dtype == FG_BOOL || dtype == FG_U8 || dtype == FG_U16 ||
-                             dtype == FG_U32 || dtype == FG_U64;
+    const bool is_unsigned =
+        dtype == FG_BOOL || dtype == FG_U8 || dtype == FG_U16 || dtype == FG_U32 || dtype == FG_U64;
     const char *type = fg_dtype_is_float(dtype) ? "FLOAT" : is_unsigned ? "UNSIGNED" : "SIGNED";
     fgi_emit_attributes(e, "compare",
                         "comparison_direction = #stablehlo<comparison_direction %s>, "
@@ -28,7 +28,10 @@ static void compare_emit(fgi_emit *e, const char *direction)
 }
 
 #define COMPARE(id, direction)                                                                     \
-    static void id##_emit(fgi_emit *e) { compare_emit(e, direction); }                             \
+    static void id##_emit(fgi_emit *e)                                                             \
+    {                                                                                              \
+        compare_emit(e, direction);                                                                \
+    }                                                                                              \
     static const fgi_op id##_op = {                                                                \
         .name = #id, .arity = 2, .infer = compare_infer, .emit = id##_emit};                       \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
@@ -56,7 +59,10 @@ static bool where_infer(fgi_infer *c)
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 
-static void where_emit(fgi_emit *e) { fgi_emit_simple(e, "select", NULL); }
+static void where_emit(fgi_emit *e)
+{
+    fgi_emit_simple(e, "select", NULL);
+}
 
 static void where_vjp(fgi_vjp *v)
 {

@@ -47,12 +47,15 @@ static bool reshape_infer(fgi_infer *c)
     if (!fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim))
         return false;
     if (fg_type_count(&c->out) != fg_type_count(a))
-        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " elements do not make %s",
-                              fg_type_count(a), fg_type_format(&c->out, text, sizeof text));
+        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " elements do not make %s", fg_type_count(a),
+                              fg_type_format(&c->out, text, sizeof text));
     return true;
 }
 
-static void reshape_emit(fgi_emit *e) { fgi_emit_simple(e, "reshape", NULL); }
+static void reshape_emit(fgi_emit *e)
+{
+    fgi_emit_simple(e, "reshape", NULL);
+}
 
 static void reshape_vjp(fgi_vjp *v)
 {

@@ -70,8 +70,8 @@ fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity)
 fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
 {
     if (trace->node_count == trace->node_capacity) {
-        fgi_node **grown = fgi_grow(trace->nodes, trace->node_count, &trace->node_capacity,
-                                    sizeof *trace->nodes);
+        fgi_node **grown =
+            fgi_grow(trace->nodes, trace->node_count, &trace->node_capacity, sizeof *trace->nodes);
         if (grown == NULL)
             return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         trace->nodes = grown;

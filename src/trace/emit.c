@@ -14,11 +14,20 @@
 
 enum { ATTRIBUTE_LIMIT = 1024 };
 
-uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->id]; }
+uint32_t fgi_emit_in(const fgi_emit *e, int i)
+{
+    return e->value[e->node->in[i]->id];
+}
 
-uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
+uint32_t fgi_emit_result(const fgi_emit *e)
+{
+    return e->value[e->node->id];
+}
 
-uint32_t fgi_emit_temp(fgi_emit *e) { return (*e->next_value)++; }
+uint32_t fgi_emit_temp(fgi_emit *e)
+{
+    return (*e->next_value)++;
+}
 
 static void put_value(fgi_buf *out, uint32_t value)
 {
@@ -109,7 +118,8 @@ void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, con
 {
     const char *element = fgi_mlir_element(e->node->type.dtype);
     const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
-    fgi_buf_printf(e->out, "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n",
+    fgi_buf_printf(e->out,
+                   "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n",
                    fgi_emit_result(e), stablehlo_name, fgi_emit_in(e, 0), init);
     fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
                    element, b, element);

@@ -50,10 +50,10 @@ typedef struct fgi_emit {
     fgi_buf *out;
     const fgi_node *node;
     bool with_locations;
-    const uint32_t *value; /* SSA number of each node id */
-    uint32_t *next_value;  /* for temporaries */
-    uint32_t scalars;              /* SSA number of the packed scalars */
-    const uint32_t *scalar_word;   /* of each leaf: its word there */
+    const uint32_t *value;       /* SSA number of each node id */
+    uint32_t *next_value;        /* for temporaries */
+    uint32_t scalars;            /* SSA number of the packed scalars */
+    const uint32_t *scalar_word; /* of each leaf: its word there */
     size_t scalar_count;
 } fgi_emit;
 
@@ -104,7 +104,7 @@ struct fgi_op {
     bool is_commutative;
     bool (*infer)(fgi_infer *c);
     void (*emit)(fgi_emit *e); /* NULL: prints nothing, the value is the first input's */
-    void (*vjp)(fgi_vjp *v); /* NULL: no gradient flows through (comparisons, integers) */
+    void (*vjp)(fgi_vjp *v);   /* NULL: no gradient flows through (comparisons, integers) */
 };
 
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be
@@ -126,8 +126,8 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
     FG_PRINTF(3, 4);
 /* A number for the next random operation of this trace, by which its bits differ from others'. */
 uint32_t fgi_trace_next_place(fg_trace *trace);
-/* The trace's key for randomness as words: u32[3] seed low, seed high, step (device inputs). */
-const fg_scalar *fgi_trace_seed_scalars(fg_trace *trace);
+/* The two words of the key that (seed, step) make, as inputs of the program. */
+const fg_scalar *fgi_trace_key(const fg_trace *trace);
 
 /* While > 0 the operations made inherit the place of `node` (gradients do). */
 void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node);

@@ -1,6 +1,8 @@
 /* leaf.c - values that come into a trace from outside: variables, arrays, fed batches, scalars.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/error.h"
 #include "trace/trace.h"

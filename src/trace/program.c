@@ -106,8 +106,8 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     }
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
     FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));
-    FGI_DONE(fgi_compile(trace->client, text.data, text.size, key.data, key.size, &options, out,
-                         err));
+    FGI_DONE(
+        fgi_compile(trace->client, text.data, text.size, key.data, key.size, &options, out, err));
 done:
     fgi_free(types);
     fgi_buf_fini(&text);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/rng.h"
 #include "trace/program.h"
 
 static _Thread_local struct {
@@ -36,8 +37,9 @@ fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
         return fgi_no_memory(err);
     trace->client = client;
     trace->poison.trace = trace;
-    for (int i = 0; i < FGI_SEED_WORDS; i++)
-        trace->seed[i].dtype = FG_U32;
+    for (int i = 0; i < FGI_KEY_WORDS; i++)
+        trace->key[i].dtype = FG_U32;
+    fg_trace_set_seed(trace, 0, 0);
     *out = trace;
     return FG_OK;
 }
@@ -86,22 +88,37 @@ fg_status fg_trace_error(const fg_trace *trace, fg_error *err)
     return trace->error.status;
 }
 
-fg_client *fg_trace_client(const fg_trace *trace) { return trace->client; }
+fg_client *fg_trace_client(const fg_trace *trace)
+{
+    return trace->client;
+}
 
-void fg_trace_set_training(fg_trace *trace, bool training) { trace->is_training = training; }
+void fg_trace_set_training(fg_trace *trace, bool training)
+{
+    trace->is_training = training;
+}
 
-bool fg_trace_training(const fg_trace *trace) { return trace->is_training; }
+bool fg_trace_training(const fg_trace *trace)
+{
+    return trace->is_training;
+}
 
 void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step)
 {
-    trace->seed[0].value.u32 = (uint32_t)seed;
-    trace->seed[1].value.u32 = (uint32_t)(seed >> 32) ^ (uint32_t)(step >> 32);
-    trace->seed[2].value.u32 = (uint32_t)step;
+    const fgi_key key = fgi_key_fold(fgi_key_from_seed(seed), step);
+    for (int i = 0; i < FGI_KEY_WORDS; i++)
+        trace->key[i].value.u32 = key.word[i];
 }
 
-const fg_scalar *fgi_trace_seed_scalars(fg_trace *trace) { return trace->seed; }
+const fg_scalar *fgi_trace_key(const fg_trace *trace)
+{
+    return trace->key;
+}
 
-uint32_t fgi_trace_next_place(fg_trace *trace) { return trace->random_places++; }
+uint32_t fgi_trace_next_place(fg_trace *trace)
+{
+    return trace->random_places++;
+}
 
 void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
 {
@@ -147,9 +164,15 @@ void fg_scope_pop(fg_trace *trace)
         trace->scope_depth--;
 }
 
-const fg_type *fg_tensor_type(fg_tensor tensor) { return &tensor.node->type; }
+const fg_type *fg_tensor_type(fg_tensor tensor)
+{
+    return &tensor.node->type;
+}
 
-fg_trace *fg_tensor_trace(fg_tensor tensor) { return tensor.node->trace; }
+fg_trace *fg_tensor_trace(fg_tensor tensor)
+{
+    return tensor.node->trace;
+}
 
 int64_t fg_tensor_dim(fg_tensor tensor, int axis)
 {
@@ -166,7 +189,10 @@ fg_tensor fgi_poison(fg_trace *trace)
     return (fg_tensor){&trace->poison};
 }
 
-bool fgi_is_poison(fg_tensor tensor) { return tensor.node->op == NULL; }
+bool fgi_is_poison(fg_tensor tensor)
+{
+    return tensor.node->op == NULL;
+}
 
 fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
 {
@@ -183,4 +209,7 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
     return (fg_tensor){&trace->poison};
 }
 
-void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }
+void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node)
+{
+    trace->place = node;
+}

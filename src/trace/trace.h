@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "trace/graph.h"
 
-enum { FGI_SCOPE_DEPTH = 32, FGI_SEED_WORDS = 3 };
+enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
 
 typedef enum fgi_leaf_kind {
     FGI_LEAF_VARIABLE,
@@ -47,8 +47,8 @@ struct fg_trace {
     fg_error error;
     const char *scope[FGI_SCOPE_DEPTH];
     int scope_depth, scope_overflow;
-    const fgi_node *place; /* whose place new nodes inherit, or NULL */
-    fg_scalar seed[FGI_SEED_WORDS];
+    const fgi_node *place;        /* whose place new nodes inherit, or NULL */
+    fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
     uint32_t random_places;
     fg_tensor mask;
     bool has_mask, is_training;
