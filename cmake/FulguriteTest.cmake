@@ -1,5 +1,8 @@
-# fg_test(NAME LABEL source...): a cmocka program registered with ctest under one label
-# (unit, cts, golden, fault, fuzz, e2e). It sees the library's internal headers and symbols.
+# fg_test(NAME LABELS source...): a cmocka program registered with ctest under its labels: one of
+# unit, cts, golden, fault, e2e; and tsan where ThreadSanitizer shall see it too ("unit;tsan"). It
+# sees the library's internal headers and symbols.
+set(FG_TEST_ENVIRONMENT
+    "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
 function(fg_test name label)
     add_executable(${name} ${ARGN})
     target_include_directories(${name} PRIVATE
@@ -10,5 +13,6 @@ function(fg_test name label)
         ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::PROTOBUF_C PkgConfig::XXHASH ${CMAKE_DL_LIBS})
     fg_warnings(${name})
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77)
+    set_tests_properties(${name} PROPERTIES
+        LABELS "${label}" SKIP_RETURN_CODE 77 ENVIRONMENT "${FG_TEST_ENVIRONMENT}")
 endfunction()

@@ -5,3 +5,9 @@ function(fg_warnings target)
         -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wdouble-promotion
         -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter>)
 endfunction()
+
+# Refuses the functions that src/base/banned.h lists.
+function(fg_banned target)
+    target_compile_options(${target} PRIVATE
+        $<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>)
+endfunction()

@@ -2,6 +2,7 @@
  * codes, printing, the version. An fg_error belongs to its caller and holds no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#define FGI_DEFINES_FAIL
 #include "base/error.h"
 
 #include <signal.h>

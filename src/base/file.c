@@ -68,7 +68,7 @@ fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
 void fgi_file_unmap(fgi_mapping *mapping)
 {
     if (mapping->data != NULL)
-        (void)munmap((void *)(uintptr_t)mapping->data, mapping->size);
+        (void)munmap((void *)mapping->data, mapping->size);
     *mapping = (fgi_mapping){0};
 }
 

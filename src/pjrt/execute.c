@@ -31,7 +31,7 @@ static fgi_scratch *scratch_create(const fgi_executable *e, size_t arg_count)
     s->out_lists = (PJRT_Buffer ***)(next += devices);
     s->events = (PJRT_Event **)(next += devices);
     s->args = (PJRT_Buffer **)(next += devices);
-    s->outs = (PJRT_Buffer **)(next += devices * arg_count);
+    s->outs = (PJRT_Buffer **)(next + devices * arg_count);
     for (size_t d = 0; d < devices; d++) {
         s->arg_lists[d] = s->args + d * arg_count;
         s->out_lists[d] = s->outs + d * e->out_count;

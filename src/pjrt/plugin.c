@@ -15,6 +15,7 @@ enum { PLUGINS_MAX = 16 };
 /* What plugins read from the environment while they are loaded. */
 static void set_environment(const char *accelerator, bool show_log)
 {
+    /* NOLINTBEGIN(concurrency-mt-unsafe): plugins take these from the environment only */
     if (!show_log) {
         setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_MIN_LOG_LEVEL", "3", 0);
@@ -23,6 +24,7 @@ static void set_environment(const char *accelerator, bool show_log)
     /* Off Google's cloud libtpu asks a metadata server for minutes before it gives up. */
     if (accelerator && strcmp(accelerator, "tpu") == 0 && !fgi_machine_has("", "tpu"))
         setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 }
 
 static fg_status check_version(const fgi_plugin *p, fg_error *err)

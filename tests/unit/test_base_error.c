@@ -207,6 +207,20 @@ static void types_are_counted_and_written(void **state)
     assert_string_equal(fg_type_format(&type, text, sizeof(text)), "s64[]");
 }
 
+static int rank_of(int rank, const int64_t *dim, int64_t *last)
+{
+    *last = rank == 0 ? 0 : dim[rank - 1];
+    return rank;
+}
+
+static void shapes_are_written_as_arguments(void **state)
+{
+    int64_t last;
+    assert_int_equal(rank_of(FG_DIMS(3, 4, 5), &last), 3);
+    assert_int_equal(last, 5);
+    assert_int_equal(rank_of(FG_SCALAR, &last), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_status_has_its_name),
     cmocka_unit_test(version_is_the_headers),
@@ -218,5 +232,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lines_reach_the_log_function),
     cmocka_unit_test(dtypes_have_names_and_sizes),
     cmocka_unit_test(types_are_counted_and_written),
+    cmocka_unit_test(shapes_are_written_as_arguments),
 };
 FGT_MAIN(tests)

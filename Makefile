@@ -1,0 +1,53 @@
+# A front for CMake and Ninja: what a person types. Everything else is in CMakeLists.txt and tools/.
+# SPDX-License-Identifier: Apache-2.0
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+DESTDIR ?=
+
+.PHONY: all demo check test install asan tsan fuzz coverage format clean help
+all:  ## build the library and the program, build/fulgurite
+	@tools/install-deps build
+	@test -f build/build.ninja || cmake --preset dev
+	@cmake --build build -j $(JOBS)
+
+demo: all  ## train a small convolutional net on handwritten digits and show how it went
+	@build/fulgurite setup cpu
+	@build/fulgurite fit examples/digits.yaml
+
+check:  ## all tests and checks; installs what they need
+	@JOBS=$(JOBS) tools/check-all
+
+test: all  ## the tests only
+	@ctest --test-dir build -j $(JOBS) --output-on-failure
+
+install: all  ## install under PREFIX [/usr/local]
+	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+
+asan:  ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/install-deps build && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0 \
+	    ctest --test-dir build-asan -j $(JOBS) --output-on-failure
+
+tsan:  ## the tests of our own threads with ThreadSanitizer
+	@tools/install-deps build && cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
+	@ctest --test-dir build-tsan -L tsan --output-on-failure
+
+fuzz:  ## each fuzz target for SECONDS [60]
+	@tools/install-deps build check
+	@cmake --preset fuzz -DFG_FUZZ_SECONDS=$(or $(SECONDS),60) >/dev/null
+	@cmake --build build-fuzz -j $(JOBS) && ctest --test-dir build-fuzz -L fuzz --output-on-failure
+
+coverage:  ## lines of src that the tests reach: build-coverage/coverage.html
+	@tools/install-deps build coverage && cmake --preset coverage >/dev/null
+	@cmake --build build-coverage -j $(JOBS) && ctest --test-dir build-coverage -j $(JOBS) -Q || true
+	@gcovr --root . --filter src/ --object-directory build-coverage \
+	    --html-details build-coverage/coverage.html --print-summary
+
+format:  ## lay out all C files as .clang-format says
+	@tools/check.d/files '*.c' '*.h' | xargs clang-format -i
+
+clean:  ## remove all build folders
+	@rm -rf build build-*
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## */  make \1\t/p' Makefile | expand -t 18
