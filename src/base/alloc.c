@@ -35,15 +35,9 @@ void fgi_alloc_fail_after(long n)
     atomic_store(&fault_countdown, n < 0 ? -1 : n);
 }
 
-bool fgi_alloc_has_failed(void)
-{
-    return atomic_load(&fault_happened);
-}
+bool fgi_alloc_has_failed(void) { return atomic_load(&fault_happened); }
 
-long fgi_alloc_live(void)
-{
-    return atomic_load(&live_blocks);
-}
+long fgi_alloc_live(void) { return atomic_load(&live_blocks); }
 
 static void *counted(void *block)
 {
@@ -53,10 +47,7 @@ static void *counted(void *block)
 }
 
 /* malloc(0) may give NULL, which here means out of memory. */
-static size_t at_least_one(size_t size)
-{
-    return size == 0 ? 1 : size;
-}
+static size_t at_least_one(size_t size) { return size == 0 ? 1 : size; }
 
 void *fgi_alloc(size_t size)
 {
@@ -101,10 +92,7 @@ void *fgi_alloc_aligned(size_t size)
     return counted(aligned_alloc(ALIGNMENT, rounded));
 }
 
-void fgi_free_aligned(void *block)
-{
-    fgi_free(block);
-}
+void fgi_free_aligned(void *block) { fgi_free(block); }
 
 void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size)
 {

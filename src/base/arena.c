@@ -16,10 +16,7 @@ struct fgi_arena_block {
     _Alignas(ALIGNMENT) char data[];
 };
 
-void fgi_arena_init(fgi_arena *arena)
-{
-    *arena = (fgi_arena){0};
-}
+void fgi_arena_init(fgi_arena *arena) { *arena = (fgi_arena){0}; }
 
 static void free_blocks(fgi_arena_block *block)
 {

@@ -57,15 +57,9 @@ void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size)
     buf->data[buf->size] = '\0';
 }
 
-void fgi_buf_puts(fgi_buf *buf, const char *text)
-{
-    fgi_buf_add(buf, text, strlen(text));
-}
+void fgi_buf_puts(fgi_buf *buf, const char *text) { fgi_buf_add(buf, text, strlen(text)); }
 
-void fgi_buf_putc(fgi_buf *buf, char c)
-{
-    fgi_buf_add(buf, &c, 1);
-}
+void fgi_buf_putc(fgi_buf *buf, char c) { fgi_buf_add(buf, &c, 1); }
 
 void fgi_buf_printf(fgi_buf *buf, const char *format, ...)
 {

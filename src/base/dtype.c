@@ -27,20 +27,11 @@ static const format *format_of(fg_dtype dtype)
     return &formats[index < sizeof(formats) / sizeof(formats[0]) ? index : FG_DTYPE_NONE];
 }
 
-const char *fg_dtype_name(fg_dtype dtype)
-{
-    return format_of(dtype)->name;
-}
+const char *fg_dtype_name(fg_dtype dtype) { return format_of(dtype)->name; }
 
-size_t fg_dtype_size(fg_dtype dtype)
-{
-    return format_of(dtype)->size;
-}
+size_t fg_dtype_size(fg_dtype dtype) { return format_of(dtype)->size; }
 
-bool fg_dtype_is_float(fg_dtype dtype)
-{
-    return format_of(dtype)->is_float;
-}
+bool fg_dtype_is_float(fg_dtype dtype) { return format_of(dtype)->is_float; }
 
 int64_t fg_type_count(const fg_type *type)
 {

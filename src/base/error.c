@@ -33,10 +33,7 @@ const char *fg_status_name(fg_status status)
     return index < sizeof(names) / sizeof(names[0]) ? names[index] : "unknown status";
 }
 
-const char *fg_version(void)
-{
-    return FG_VERSION_STRING;
-}
+const char *fg_version(void) { return FG_VERSION_STRING; }
 
 int fg_error_fprint(FILE *out, const fg_error *err, const char *program)
 {
@@ -116,7 +113,4 @@ fg_status fgi_context(fg_error *err, fg_status status, const char *format, ...)
     return status;
 }
 
-fg_status fgi_no_memory(fg_error *err)
-{
-    return fgi_fail(err, FG_ENOMEM, "out of memory");
-}
+fg_status fgi_no_memory(fg_error *err) { return fgi_fail(err, FG_ENOMEM, "out of memory"); }

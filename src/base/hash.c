@@ -18,10 +18,7 @@ static fgi_hash of_xxh(XXH128_hash_t hash)
     return (fgi_hash){.lo = hash.low64, .hi = hash.high64};
 }
 
-fgi_hash fgi_hash_bytes(const void *data, size_t size)
-{
-    return of_xxh(XXH3_128bits(data, size));
-}
+fgi_hash fgi_hash_bytes(const void *data, size_t size) { return of_xxh(XXH3_128bits(data, size)); }
 
 fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size)
 {
@@ -39,10 +36,7 @@ fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size)
     return of_xxh(XXH3_128bits_digest(&state));
 }
 
-uint64_t fgi_checksum64(const void *data, size_t size)
-{
-    return XXH3_64bits(data, size);
-}
+uint64_t fgi_checksum64(const void *data, size_t size) { return XXH3_64bits(data, size); }
 
 struct fgi_checksum {
     XXH3_state_t state; /* wants 64-byte alignment */
@@ -66,10 +60,7 @@ uint64_t fgi_checksum_value(const fgi_checksum *checksum)
     return XXH3_64bits_digest(&checksum->state);
 }
 
-void fgi_checksum_destroy(fgi_checksum *checksum)
-{
-    fgi_free_aligned(checksum);
-}
+void fgi_checksum_destroy(fgi_checksum *checksum) { fgi_free_aligned(checksum); }
 
 void fgi_hash_format(fgi_hash hash, char out[33])
 {

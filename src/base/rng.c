@@ -7,10 +7,7 @@
 #include <string.h>
 #include "base/hash.h"
 
-static uint32_t rotate_left(uint32_t x, int bits)
-{
-    return (x << bits) | (x >> (32 - bits));
-}
+static uint32_t rotate_left(uint32_t x, int bits) { return (x << bits) | (x >> (32 - bits)); }
 
 void fgi_threefry2x32(fgi_key key, uint32_t x0, uint32_t x1, uint32_t out[2])
 {
@@ -59,10 +56,7 @@ uint64_t fgi_rng_u64(fgi_key key, uint64_t i)
 }
 
 /* The upper 24 bits, as many as an f32 holds. */
-static double fraction(uint32_t word)
-{
-    return (double)(word >> 8) * 0x1p-24;
-}
+static double fraction(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
 
 float fgi_rng_uniform(fgi_key key, uint64_t i)
 {

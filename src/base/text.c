@@ -11,10 +11,7 @@
 
 enum { LONGEST_NUMBER = 512, LONGEST_WORD = 255 };
 
-fgi_str fgi_str_of(const char *text)
-{
-    return (fgi_str){.data = text, .size = strlen(text)};
-}
+fgi_str fgi_str_of(const char *text) { return (fgi_str){.data = text, .size = strlen(text)}; }
 
 bool fgi_str_equal(fgi_str a, const char *b)
 {
@@ -22,10 +19,7 @@ bool fgi_str_equal(fgi_str a, const char *b)
     return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 fgi_str fgi_str_trim(fgi_str text)
 {
@@ -38,10 +32,7 @@ fgi_str fgi_str_trim(fgi_str text)
     return text;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Takes an optional sign off the front; true when it was a minus. */
 static bool take_sign(fgi_str *text)
@@ -173,10 +164,7 @@ bool fgi_parse_f64(fgi_str text, double *out)
     return true;
 }
 
-static size_t smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Row by row through the matrix of distances of prefixes; two rows back for swapped neighbours. */
 static size_t distance(fgi_str a, fgi_str b)

@@ -34,10 +34,7 @@ fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self,
     return failure == 0 ? FG_OK : fail_number(err, "thread", failure);
 }
 
-void fgi_thread_join(fgi_thread thread)
-{
-    (void)pthread_join(thread, NULL);
-}
+void fgi_thread_join(fgi_thread thread) { (void)pthread_join(thread, NULL); }
 
 fg_status fgi_mutex_init(pthread_mutex_t *mutex, fg_error *err)
 {

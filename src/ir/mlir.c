@@ -10,34 +10,20 @@
 const char *fgi_mlir_element(fg_dtype dtype)
 {
     switch (dtype) {
-    case FG_BOOL:
-        return "i1";
-    case FG_U8:
-        return "ui8";
-    case FG_S8:
-        return "i8";
-    case FG_U16:
-        return "ui16";
-    case FG_S16:
-        return "i16";
-    case FG_U32:
-        return "ui32";
-    case FG_S32:
-        return "i32";
-    case FG_U64:
-        return "ui64";
-    case FG_S64:
-        return "i64";
-    case FG_BF16:
-        return "bf16";
-    case FG_F16:
-        return "f16";
-    case FG_F32:
-        return "f32";
-    case FG_F64:
-        return "f64";
-    case FG_DTYPE_NONE:
-        break;
+    case FG_BOOL: return "i1";
+    case FG_U8: return "ui8";
+    case FG_S8: return "i8";
+    case FG_U16: return "ui16";
+    case FG_S16: return "i16";
+    case FG_U32: return "ui32";
+    case FG_S32: return "i32";
+    case FG_U64: return "ui64";
+    case FG_S64: return "i64";
+    case FG_BF16: return "bf16";
+    case FG_F16: return "f16";
+    case FG_F32: return "f32";
+    case FG_F64: return "f64";
+    case FG_DTYPE_NONE: break;
     }
     return "none";
 }

@@ -20,10 +20,7 @@ typedef struct conv_attr {
 } conv_attr;
 
 /* Extent of n elements that stand `dilation` apart. */
-static int64_t extent(int64_t n, int64_t dilation)
-{
-    return n > 0 ? (n - 1) * dilation + 1 : 0;
-}
+static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
 
 static bool conv_infer(fgi_infer *c)
 {

@@ -28,10 +28,7 @@ static bool same_number(fgi_infer *c)
 /* Defines the row `id`: emission under a StableHLO name, derivative din = expression of x (input),
  * y (output) and d (derivative by y). */
 #define UNARY(id, stablehlo, rule, derivative)                                                     \
-    static void id##_emit(fgi_emit *e)                                                             \
-    {                                                                                              \
-        fgi_emit_simple(e, stablehlo, NULL);                                                       \
-    }                                                                                              \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static void id##_vjp(fgi_vjp *v)                                                               \
     {                                                                                              \
         const fg_tensor x = v->in[0], y = v->out, d = v->dout;                                     \
@@ -40,22 +37,13 @@ static bool same_number(fgi_infer *c)
     }                                                                                              \
     static const fgi_op id##_op = {                                                                \
         .name = #id, .arity = 1, .infer = (rule), .emit = id##_emit, .vjp = id##_vjp};             \
-    fg_tensor fg_##id(fg_tensor a)                                                                 \
-    {                                                                                              \
-        return FGI_APPLY1(id##_op, a);                                                             \
-    }
+    fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
 
 /* The same without a gradient. */
 #define UNARY_FLAT(id, stablehlo, rule)                                                            \
-    static void id##_emit(fgi_emit *e)                                                             \
-    {                                                                                              \
-        fgi_emit_simple(e, stablehlo, NULL);                                                       \
-    }                                                                                              \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static const fgi_op id##_op = {.name = #id, .arity = 1, .infer = (rule), .emit = id##_emit};   \
-    fg_tensor fg_##id(fg_tensor a)                                                                 \
-    {                                                                                              \
-        return FGI_APPLY1(id##_op, a);                                                             \
-    }
+    fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
 
 UNARY_FLAT(sign, "sign", same_number)
 UNARY_FLAT(floor, "floor", same_float)
@@ -86,15 +74,9 @@ static bool stop_infer(fgi_infer *c)
 
 static const fgi_op stop_op = {.name = "stop_gradient", .arity = 1, .infer = stop_infer};
 
-fg_tensor fg_stop_gradient(fg_tensor a)
-{
-    return FGI_APPLY1(stop_op, a);
-}
+fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
 
-fg_tensor fg_square(fg_tensor a)
-{
-    return fg_mul(a, a);
-}
+fg_tensor fg_square(fg_tensor a) { return fg_mul(a, a); }
 
 /* relu keeps d where y > 0: where max was tied at 0 the gradient is 0. */
 static void relu_emit(fgi_emit *e)
@@ -116,10 +98,7 @@ static void relu_vjp(fgi_vjp *v)
 static const fgi_op relu = {
     .name = "relu", .arity = 1, .infer = same_number, .emit = relu_emit, .vjp = relu_vjp};
 
-fg_tensor fg_relu(fg_tensor a)
-{
-    return FGI_APPLY1(relu, a);
-}
+fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(relu, a); }
 
 /* ---- cast ------------------------------------------------------------------------------------ */
 
@@ -135,10 +114,7 @@ static bool cast_infer(fgi_infer *c)
     return fgi_infer_ok(c, (fg_dtype)attr->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
-static void cast_emit(fgi_emit *e)
-{
-    fgi_emit_simple(e, "convert", NULL);
-}
+static void cast_emit(fgi_emit *e) { fgi_emit_simple(e, "convert", NULL); }
 
 static void cast_vjp(fgi_vjp *v)
 {
@@ -198,10 +174,7 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
 
 /* A row of two operands a and b; da and db are expressions of a, b, y and d. */
 #define BINARY(id, stablehlo, commutes, rule, da, db)                                              \
-    static void id##_emit(fgi_emit *e)                                                             \
-    {                                                                                              \
-        fgi_emit_simple(e, stablehlo, NULL);                                                       \
-    }                                                                                              \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static void id##_vjp(fgi_vjp *v)                                                               \
     {                                                                                              \
         const fg_tensor a = v->in[0], b = v->in[1], y = v->out, d = v->dout;                       \
@@ -217,22 +190,13 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .infer = (rule),                                                \
                                    .emit = id##_emit,                                              \
                                    .vjp = id##_vjp};                                               \
-    fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
-    {                                                                                              \
-        return binary(&id##_op, a, b);                                                             \
-    }
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
 #define BINARY_FLAT(id, stablehlo, rule)                                                           \
-    static void id##_emit(fgi_emit *e)                                                             \
-    {                                                                                              \
-        fgi_emit_simple(e, stablehlo, NULL);                                                       \
-    }                                                                                              \
+    static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static const fgi_op id##_op = {                                                                \
         .name = #id, .arity = 2, .is_commutative = true, .infer = (rule), .emit = id##_emit};      \
-    fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
-    {                                                                                              \
-        return binary(&id##_op, a, b);                                                             \
-    }
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
 /* The share of d for the operand `mine` of max or min: all where it won, half where both tie. */
 static fg_tensor winners_share(fg_tensor d, fg_tensor mine, fg_tensor other, fg_tensor y)
@@ -271,12 +235,6 @@ static bool not_infer(fgi_infer *c)
 
 UNARY_FLAT(not, "not", not_infer)
 
-fg_tensor fg_scale(fg_tensor a, double factor)
-{
-    return fg_mul(a, fgi_full_like(a, factor));
-}
+fg_tensor fg_scale(fg_tensor a, double factor) { return fg_mul(a, fgi_full_like(a, factor)); }
 
-fg_tensor fg_shift(fg_tensor a, double term)
-{
-    return fg_add(a, fgi_full_like(a, term));
-}
+fg_tensor fg_shift(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }

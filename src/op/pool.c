@@ -14,10 +14,7 @@ typedef struct window_attr {
     int64_t low[2], high[2];
 } window_attr;
 
-static int64_t extent(int64_t n, int64_t dilation)
-{
-    return n > 0 ? (n - 1) * dilation + 1 : 0;
-}
+static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
 
 static bool window_infer(fgi_infer *c)
 {
@@ -66,10 +63,7 @@ static void window_emit(fgi_emit *e, const char *body, double init)
 
 /* ---- sums over windows ----------------------------------------------------------------------- */
 
-static void window_sum_emit(fgi_emit *e)
-{
-    window_emit(e, "add", 0);
-}
+static void window_sum_emit(fgi_emit *e) { window_emit(e, "add", 0); }
 
 static fg_tensor window_sum(fg_tensor x, const window_attr *attr);
 
@@ -100,10 +94,7 @@ static fg_tensor window_sum(fg_tensor x, const window_attr *attr)
 
 /* ---- maxima over windows --------------------------------------------------------------------- */
 
-static void max_pool_emit(fgi_emit *e)
-{
-    window_emit(e, "maximum", (double)-INFINITY);
-}
+static void max_pool_emit(fgi_emit *e) { window_emit(e, "maximum", (double)-INFINITY); }
 
 /* The elements of x under tap (i, j) of every window: T[N,H',W',C]. */
 static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int64_t i, int64_t j)

@@ -53,10 +53,7 @@ static int attr_axes(const reduce_attr *attr, int *axis)
 
 /* ---- sum ------------------------------------------------------------------------------------- */
 
-static void sum_emit(fgi_emit *e)
-{
-    emit_reduce(e, "add", 0);
-}
+static void sum_emit(fgi_emit *e) { emit_reduce(e, "add", 0); }
 
 static void sum_vjp(fgi_vjp *v)
 {
@@ -73,23 +70,15 @@ static const fgi_op sum_op = {
 static double lowest(fg_dtype dtype)
 {
     switch (dtype) {
-    case FG_S8:
-        return -128.0;
-    case FG_S16:
-        return -32768.0;
-    case FG_S32:
-        return -2147483648.0;
-    case FG_S64:
-        return -9223372036854775808.0;
-    default:
-        return fg_dtype_is_float(dtype) ? (double)-INFINITY : 0.0;
+    case FG_S8: return -128.0;
+    case FG_S16: return -32768.0;
+    case FG_S32: return -2147483648.0;
+    case FG_S64: return -9223372036854775808.0;
+    default: return fg_dtype_is_float(dtype) ? (double)-INFINITY : 0.0;
     }
 }
 
-static void max_emit(fgi_emit *e)
-{
-    emit_reduce(e, "maximum", lowest(e->node->type.dtype));
-}
+static void max_emit(fgi_emit *e) { emit_reduce(e, "maximum", lowest(e->node->type.dtype)); }
 
 static void max_vjp(fgi_vjp *v)
 {

@@ -28,10 +28,7 @@ static void compare_emit(fgi_emit *e, const char *direction)
 }
 
 #define COMPARE(id, direction)                                                                     \
-    static void id##_emit(fgi_emit *e)                                                             \
-    {                                                                                              \
-        compare_emit(e, direction);                                                                \
-    }                                                                                              \
+    static void id##_emit(fgi_emit *e) { compare_emit(e, direction); }                             \
     static const fgi_op id##_op = {                                                                \
         .name = #id, .arity = 2, .infer = compare_infer, .emit = id##_emit};                       \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
@@ -59,10 +56,7 @@ static bool where_infer(fgi_infer *c)
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 
-static void where_emit(fgi_emit *e)
-{
-    fgi_emit_simple(e, "select", NULL);
-}
+static void where_emit(fgi_emit *e) { fgi_emit_simple(e, "select", NULL); }
 
 static void where_vjp(fgi_vjp *v)
 {

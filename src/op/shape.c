@@ -52,10 +52,7 @@ static bool reshape_infer(fgi_infer *c)
     return true;
 }
 
-static void reshape_emit(fgi_emit *e)
-{
-    fgi_emit_simple(e, "reshape", NULL);
-}
+static void reshape_emit(fgi_emit *e) { fgi_emit_simple(e, "reshape", NULL); }
 
 static void reshape_vjp(fgi_vjp *v)
 {

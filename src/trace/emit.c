@@ -14,20 +14,11 @@
 
 enum { ATTRIBUTE_LIMIT = 1024 };
 
-uint32_t fgi_emit_in(const fgi_emit *e, int i)
-{
-    return e->value[e->node->in[i]->id];
-}
+uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->id]; }
 
-uint32_t fgi_emit_result(const fgi_emit *e)
-{
-    return e->value[e->node->id];
-}
+uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
 
-uint32_t fgi_emit_temp(fgi_emit *e)
-{
-    return (*e->next_value)++;
-}
+uint32_t fgi_emit_temp(fgi_emit *e) { return (*e->next_value)++; }
 
 static void put_value(fgi_buf *out, uint32_t value)
 {

@@ -65,10 +65,7 @@ fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count,
     return status;
 }
 
-void fg_text_free(char *text)
-{
-    fgi_free(text);
-}
+void fg_text_free(char *text) { fgi_free(text); }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 

@@ -88,20 +88,11 @@ fg_status fg_trace_error(const fg_trace *trace, fg_error *err)
     return trace->error.status;
 }
 
-fg_client *fg_trace_client(const fg_trace *trace)
-{
-    return trace->client;
-}
+fg_client *fg_trace_client(const fg_trace *trace) { return trace->client; }
 
-void fg_trace_set_training(fg_trace *trace, bool training)
-{
-    trace->is_training = training;
-}
+void fg_trace_set_training(fg_trace *trace, bool training) { trace->is_training = training; }
 
-bool fg_trace_training(const fg_trace *trace)
-{
-    return trace->is_training;
-}
+bool fg_trace_training(const fg_trace *trace) { return trace->is_training; }
 
 void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step)
 {
@@ -110,15 +101,9 @@ void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step)
         trace->key[i].value.u32 = key.word[i];
 }
 
-const fg_scalar *fgi_trace_key(const fg_trace *trace)
-{
-    return trace->key;
-}
+const fg_scalar *fgi_trace_key(const fg_trace *trace) { return trace->key; }
 
-uint32_t fgi_trace_next_place(fg_trace *trace)
-{
-    return trace->random_places++;
-}
+uint32_t fgi_trace_next_place(fg_trace *trace) { return trace->random_places++; }
 
 void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
 {
@@ -164,15 +149,9 @@ void fg_scope_pop(fg_trace *trace)
         trace->scope_depth--;
 }
 
-const fg_type *fg_tensor_type(fg_tensor tensor)
-{
-    return &tensor.node->type;
-}
+const fg_type *fg_tensor_type(fg_tensor tensor) { return &tensor.node->type; }
 
-fg_trace *fg_tensor_trace(fg_tensor tensor)
-{
-    return tensor.node->trace;
-}
+fg_trace *fg_tensor_trace(fg_tensor tensor) { return tensor.node->trace; }
 
 int64_t fg_tensor_dim(fg_tensor tensor, int axis)
 {
@@ -189,10 +168,7 @@ fg_tensor fgi_poison(fg_trace *trace)
     return (fg_tensor){&trace->poison};
 }
 
-bool fgi_is_poison(fg_tensor tensor)
-{
-    return tensor.node->op == NULL;
-}
+bool fgi_is_poison(fg_tensor tensor) { return tensor.node->op == NULL; }
 
 fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
 {
@@ -209,7 +185,4 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
     return (fg_tensor){&trace->poison};
 }
 
-void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node)
-{
-    trace->place = node;
-}
+void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }

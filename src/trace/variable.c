@@ -71,15 +71,9 @@ void fg_variable_destroy(fg_variable *variable)
     fgi_free(variable);
 }
 
-const char *fg_variable_name(const fg_variable *variable)
-{
-    return variable->name;
-}
+const char *fg_variable_name(const fg_variable *variable) { return variable->name; }
 
-const fg_type *fg_variable_type(const fg_variable *variable)
-{
-    return &variable->type;
-}
+const fg_type *fg_variable_type(const fg_variable *variable) { return &variable->type; }
 
 fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
 {
@@ -104,33 +98,16 @@ static uint16_t bf16_of(float value)
 static void store(void *data, fg_dtype dtype, int64_t i, double value)
 {
     switch (dtype) {
-    case FG_F32:
-        ((float *)data)[i] = (float)value;
-        break;
-    case FG_F64:
-        ((double *)data)[i] = value;
-        break;
-    case FG_BF16:
-        ((uint16_t *)data)[i] = bf16_of((float)value);
-        break;
-    case FG_S32:
-        ((int32_t *)data)[i] = (int32_t)value;
-        break;
-    case FG_U32:
-        ((uint32_t *)data)[i] = (uint32_t)value;
-        break;
-    case FG_S64:
-        ((int64_t *)data)[i] = (int64_t)value;
-        break;
-    case FG_U64:
-        ((uint64_t *)data)[i] = (uint64_t)value;
-        break;
+    case FG_F32: ((float *)data)[i] = (float)value; break;
+    case FG_F64: ((double *)data)[i] = value; break;
+    case FG_BF16: ((uint16_t *)data)[i] = bf16_of((float)value); break;
+    case FG_S32: ((int32_t *)data)[i] = (int32_t)value; break;
+    case FG_U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
+    case FG_S64: ((int64_t *)data)[i] = (int64_t)value; break;
+    case FG_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
     case FG_BOOL:
-    case FG_U8:
-        ((uint8_t *)data)[i] = (uint8_t)value;
-        break;
-    default:
-        break;
+    case FG_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
+    default: break;
     }
 }
 
