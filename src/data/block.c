@@ -1,0 +1,162 @@
+/* block.c - file contents, plain or gzip. Plain files are mapped, gzip files inflated into memory
+ * that grows with what really comes out, never with what a header claims.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "data/block.h"
+
+#include <limits.h>
+#include <string.h>
+#include <zlib.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Deflate cannot do better than 1,032 to 1. */
+enum { LARGEST_RATIO = 1032, SMALLEST_GUESS = 4096 };
+
+fg_status fgi_block_alloc(size_t size, fgi_block *out, fg_error *err)
+{
+    *out = (fgi_block){0};
+    if ((out->owned = fgi_alloc_aligned(size)) == NULL)
+        return fgi_no_memory(err);
+    out->data = out->owned;
+    out->size = size;
+    return FG_OK;
+}
+
+void fgi_block_fini(fgi_block *block)
+{
+    fgi_free_aligned(block->owned);
+    fgi_file_unmap(&block->mapping);
+    *block = (fgi_block){0};
+}
+
+static void *zlib_alloc(void *self, unsigned count, unsigned size)
+{
+    return fgi_calloc(count, size);
+}
+
+static void zlib_free(void *self, void *block)
+{
+    fgi_free(block);
+}
+
+/* A gzip file being inflated into one growing block. */
+typedef struct inflater {
+    z_stream stream;
+    const char *name;
+    const unsigned char *data;
+    size_t size, taken; /* input */
+    unsigned char *out;
+    size_t made, capacity, limit;
+} inflater;
+
+static fg_status fail_at(const inflater *in, const char *what, fg_error *err)
+{
+    return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: %s", in->name, in->taken, what);
+}
+
+/* The last four bytes claim the size: a guess to begin with where deflate can reach it. */
+static size_t guess_size(const unsigned char *data, size_t size, size_t limit)
+{
+    size_t guess = SMALLEST_GUESS;
+    if (size >= 18) {
+        const unsigned char *tail = data + size - 4;
+        const size_t claim =
+            tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+        if (claim >= size / 2 && claim / LARGEST_RATIO <= size)
+            guess = claim + 1;
+    }
+    return guess < limit ? guess : limit;
+}
+
+static fg_status make_room(inflater *in, fg_error *err)
+{
+    if (in->made < in->capacity)
+        return FG_OK;
+    if (in->capacity >= in->limit)
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: inflates to more than %zu bytes", in->name,
+                        in->taken, in->limit);
+    size_t wanted = in->capacity * 2;
+    if (in->capacity == 0)
+        wanted = guess_size(in->data, in->size, in->limit);
+    if (wanted > in->limit)
+        wanted = in->limit;
+    unsigned char *larger = fgi_alloc_aligned(wanted);
+    if (larger == NULL)
+        return fgi_no_memory(err);
+    if (in->made > 0)
+        memcpy(larger, in->out, in->made);
+    fgi_free_aligned(in->out);
+    in->out = larger;
+    in->capacity = wanted;
+    return FG_OK;
+}
+
+/* One call of inflate with as much as its 32-bit counters take. */
+static int inflate_some(inflater *in)
+{
+    const size_t input = in->size - in->taken, room = in->capacity - in->made;
+    z_stream *z = &in->stream;
+    z->next_in = (unsigned char *)(uintptr_t)(in->data + in->taken); /* zlib only reads it */
+    z->avail_in = input > UINT_MAX ? UINT_MAX : (unsigned)input;
+    z->next_out = in->out + in->made;
+    z->avail_out = room > UINT_MAX ? UINT_MAX : (unsigned)room;
+    const int result = inflate(z, Z_NO_FLUSH);
+    in->taken = (size_t)(z->next_in - in->data);
+    in->made = (size_t)(z->next_out - in->out);
+    return result;
+}
+
+static fg_status inflate_all(inflater *in, fg_error *err)
+{
+    for (;;) {
+        FGI_TRY(make_room(in, err));
+        const int result = inflate_some(in);
+        if (result == Z_STREAM_END) {
+            if (in->taken == in->size)
+                return FG_OK;
+            if (inflateReset(&in->stream) != Z_OK) /* another member follows */
+                return fgi_fail(err, FG_EINTERNAL, "%s: inflateReset failed", in->name);
+        } else if (result == Z_MEM_ERROR) {
+            return fgi_no_memory(err);
+        } else if (result != Z_OK && result != Z_BUF_ERROR) {
+            return fail_at(in, in->stream.msg != NULL ? in->stream.msg : "damaged gzip data", err);
+        } else if (in->taken == in->size && in->made < in->capacity) {
+            return fail_at(in, "the gzip file is truncated", err);
+        }
+    }
+}
+
+fg_status fgi_block_inflate(const char *name, const unsigned char *data, size_t size,
+                            size_t limit_bytes, fgi_block *out, fg_error *err)
+{
+    *out = (fgi_block){0};
+    inflater in = {.name = name, .data = data, .size = size, .limit = limit_bytes};
+    in.stream.zalloc = zlib_alloc;
+    in.stream.zfree = zlib_free;
+    if (inflateInit2(&in.stream, 16 + MAX_WBITS) != Z_OK) /* 16: gzip, not zlib */
+        return fgi_no_memory(err);
+    const fg_status status = inflate_all(&in, err);
+    (void)inflateEnd(&in.stream);
+    if (status != FG_OK) {
+        fgi_free_aligned(in.out);
+        return status;
+    }
+    *out = (fgi_block){.data = in.out, .size = in.made, .owned = in.out};
+    return FG_OK;
+}
+
+fg_status fgi_block_open(const char *path, size_t limit_bytes, fgi_block *out, fg_error *err)
+{
+    *out = (fgi_block){0};
+    fgi_mapping mapping;
+    FGI_TRY(fgi_file_map(path, &mapping, err));
+    if (mapping.size < 2 || mapping.data[0] != 0x1f || mapping.data[1] != 0x8b) {
+        *out = (fgi_block){.data = mapping.data, .size = mapping.size, .mapping = mapping};
+        return FG_OK;
+    }
+    const fg_status status =
+        fgi_block_inflate(path, mapping.data, mapping.size, limit_bytes, out, err);
+    fgi_file_unmap(&mapping);
+    return status;
+}

@@ -1,0 +1,215 @@
+/* dataset.c - datasets as such: what they promise, counting of their users, reading. Where the
+ * samples come from is behind fg_dataset_ops: memory.c, subset.c or the user's own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "data/dataset.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+
+/* Larger samples are taken for a mistake; the limit keeps products of sizes within 64 bits. */
+#define LARGEST_SAMPLE_BYTES ((size_t)1 << 40)
+
+static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out_bytes,
+                             fg_error *err)
+{
+    const fg_field *field = &spec->fields[index];
+    if (field->name == NULL || field->name[0] == '\0')
+        return fgi_fail(err, FG_EINVAL, "field %d of the dataset has no name", index);
+    for (int i = 0; i < index; i++)
+        if (strcmp(spec->fields[i].name, field->name) == 0)
+            return fgi_fail(err, FG_EINVAL, "two fields of the dataset are called '%s'",
+                            field->name);
+    size_t bytes = fg_dtype_size(field->type.dtype);
+    if (bytes == 0)
+        return fgi_fail(err, FG_EINVAL, "field '%s' has no dtype", field->name);
+    if (field->type.rank < 0 || field->type.rank > FG_MAX_RANK - 1)
+        return fgi_fail(err, FG_EINVAL, "field '%s' has rank %d, wanted 0 to %d", field->name,
+                        field->type.rank, FG_MAX_RANK - 1);
+    for (int i = 0; i < field->type.rank; i++) {
+        const int64_t dim = field->type.dim[i];
+        if (dim < 1)
+            return fgi_fail(err, FG_EINVAL, "field '%s' has a dimension of %" PRId64, field->name,
+                            dim);
+        if (__builtin_mul_overflow(bytes, (size_t)dim, &bytes) || bytes > LARGEST_SAMPLE_BYTES)
+            return fgi_fail(err, FG_EINVAL, "a sample of field '%s' is over %zu bytes", field->name,
+                            LARGEST_SAMPLE_BYTES);
+    }
+    *out_bytes = bytes;
+    return FG_OK;
+}
+
+static fg_status check_spec(const fg_dataset_ops *ops, const fg_dataset_spec *spec,
+                            size_t row_bytes[FG_MAX_FIELDS], fg_error *err)
+{
+    if (ops->read == NULL && ops->gather == NULL)
+        return fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather");
+    if (spec->count < 0)
+        return fgi_fail(err, FG_EINVAL, "the dataset has a count of %" PRId64, spec->count);
+    if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
+        return fgi_fail(err, FG_EINVAL, "the dataset has %d fields, wanted 1 to %d",
+                        spec->field_count, FG_MAX_FIELDS);
+    if (spec->class_count < 0)
+        return fgi_fail(err, FG_EINVAL, "the dataset has %" PRId64 " classes", spec->class_count);
+    for (int i = 0; i < spec->field_count; i++)
+        FGI_TRY(check_field(spec, i, &row_bytes[i], err));
+    return FG_OK;
+}
+
+static bool copy_names(fg_dataset *dataset, const fg_dataset_spec *spec)
+{
+    for (int i = 0; i < spec->field_count; i++) {
+        dataset->fields[i] = spec->fields[i];
+        dataset->fields[i].name = fgi_arena_strdup(&dataset->arena, spec->fields[i].name);
+        if (dataset->fields[i].name == NULL)
+            return false;
+    }
+    if (spec->class_names == NULL || spec->class_count == 0)
+        return true;
+    const size_t count = (size_t)spec->class_count;
+    const char **names = count > SIZE_MAX / sizeof(*names)
+                             ? NULL
+                             : fgi_arena_alloc(&dataset->arena, count * sizeof(*names));
+    if (names == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if ((names[i] = fgi_arena_strdup(&dataset->arena, spec->class_names[i])) == NULL)
+            return false;
+    dataset->class_names = names;
+    return true;
+}
+
+fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg_dataset_spec *spec,
+                            fg_dataset **out, fg_error *err)
+{
+    *out = NULL;
+    size_t row_bytes[FG_MAX_FIELDS];
+    fg_status status = check_spec(ops, spec, row_bytes, err);
+    fg_dataset *dataset = NULL;
+    if (status == FG_OK && (dataset = fgi_calloc(1, sizeof(*dataset))) == NULL)
+        status = fgi_no_memory(err);
+    if (status == FG_OK && !copy_names(dataset, spec))
+        status = fgi_no_memory(err);
+    if (status != FG_OK) {
+        if (dataset != NULL)
+            fgi_arena_fini(&dataset->arena);
+        fgi_free(dataset);
+        if (ops->destroy != NULL)
+            ops->destroy(take_self);
+        return status;
+    }
+    atomic_init(&dataset->references, 1);
+    dataset->ops = *ops;
+    dataset->self = take_self;
+    dataset->count = spec->count;
+    dataset->field_count = spec->field_count;
+    dataset->class_count = spec->class_count;
+    memcpy(dataset->row_bytes, row_bytes, sizeof(row_bytes[0]) * (size_t)spec->field_count);
+    *out = dataset;
+    return FG_OK;
+}
+
+fg_dataset *fgi_dataset_retain(fg_dataset *dataset)
+{
+    atomic_fetch_add_explicit(&dataset->references, 1, memory_order_relaxed);
+    return dataset;
+}
+
+void fg_dataset_destroy(fg_dataset *dataset)
+{
+    if (dataset == NULL ||
+        atomic_fetch_sub_explicit(&dataset->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (dataset->ops.destroy != NULL)
+        dataset->ops.destroy(dataset->self);
+    fgi_arena_fini(&dataset->arena);
+    fgi_free(dataset);
+}
+
+int64_t fg_dataset_count(const fg_dataset *dataset)
+{
+    return dataset->count;
+}
+
+int fg_dataset_field_count(const fg_dataset *dataset)
+{
+    return dataset->field_count;
+}
+
+const fg_field *fg_dataset_field(const fg_dataset *dataset, int index)
+{
+    return index < 0 || index >= dataset->field_count ? NULL : &dataset->fields[index];
+}
+
+int fg_dataset_find_field(const fg_dataset *dataset, const char *name)
+{
+    for (int i = 0; i < dataset->field_count; i++)
+        if (strcmp(dataset->fields[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+int64_t fg_dataset_class_count(const fg_dataset *dataset)
+{
+    return dataset->class_count;
+}
+
+const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index)
+{
+    if (dataset->class_names == NULL || index < 0 || index >= dataset->class_count)
+        return NULL;
+    return dataset->class_names[index];
+}
+
+/* A reader of the user's may fail without a word; the error then says at least which sample. */
+static fg_status complete_error(fg_status status, int64_t index, fg_error *err)
+{
+    if (status == FG_OK)
+        return FG_OK;
+    if (err->message[0] == '\0')
+        return fgi_fail(err, status, "sample %" PRId64 ": the dataset's reader gave %s", index,
+                        fg_status_name(status));
+    err->status = status;
+    return status;
+}
+
+static fg_status gather_one_by_one(const fg_dataset *dataset, const int64_t *indices, size_t n,
+                                   void *const *out_fields, fg_error *err)
+{
+    void *row[FG_MAX_FIELDS];
+    for (size_t i = 0; i < n; i++) {
+        for (int f = 0; f < dataset->field_count; f++)
+            row[f] = (char *)out_fields[f] + i * dataset->row_bytes[f];
+        const fg_status status = dataset->ops.read(dataset->self, indices[i], row, err);
+        if (status != FG_OK)
+            return complete_error(status, indices[i], err);
+    }
+    return FG_OK;
+}
+
+fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, size_t n,
+                             void *const *out_fields, fg_error *err)
+{
+    fg_error local;
+    if (err == NULL)
+        err = &local;
+    *err = (fg_error){0};
+    for (size_t i = 0; i < n; i++)
+        if (indices[i] < 0 || indices[i] >= dataset->count)
+            return fgi_fail(err, FG_EINVAL, "sample %" PRId64 " of a dataset of %" PRId64,
+                            indices[i], dataset->count);
+    if (n == 0)
+        return FG_OK;
+    if (dataset->ops.gather == NULL)
+        return gather_one_by_one(dataset, indices, n, out_fields, err);
+    return complete_error(dataset->ops.gather(dataset->self, indices, n, out_fields, err),
+                          indices[0], err);
+}
+
+fg_status fg_dataset_read(const fg_dataset *dataset, int64_t index, void *const *out_fields,
+                          fg_error *err)
+{
+    return fgi_dataset_gather(dataset, &index, 1, out_fields, err);
+}

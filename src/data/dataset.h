@@ -1,0 +1,36 @@
+/* dataset.h - the inside of a dataset, for the readers and the loader.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_DATASET_H
+#define FGI_DATA_DATASET_H
+
+#include <stdatomic.h>
+#include <fulgurite/data.h>
+#include "base/arena.h"
+
+struct fg_dataset {
+    atomic_long references; /* handles, subsets and loaders */
+    fg_dataset_ops ops;     /* gather or read is there */
+    void *self;
+    int64_t count;
+    int field_count;
+    fg_field fields[FG_MAX_FIELDS];
+    size_t row_bytes[FG_MAX_FIELDS]; /* of one sample */
+    int64_t class_count;
+    const char *const *class_names; /* in the arena, or NULL */
+    fgi_arena arena;
+};
+
+/* One more user, who will call fg_dataset_destroy. */
+fg_dataset *fgi_dataset_retain(fg_dataset *dataset);
+
+/* Reads the samples indices[0..n) into rows of out_fields, by gather or one by one. */
+fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, size_t n,
+                             void *const *out_fields, fg_error *err);
+
+/* The sorted positions of both parts of a random split of 0..count-1, as fg_dataset_split describes
+ * it. One block holds both: *out_rows (fgi_free), the *out_val_count of validation first. */
+fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
+                         size_t *out_val_count, fg_error *err);
+
+#endif

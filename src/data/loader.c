@@ -1,0 +1,549 @@
+/* loader.c - batches prepared by threads. A ring of slots holds fixed-shape batches; a worker takes
+ * some rows of the slot that is being filled, or opens the next free slot, and reads without the
+ * lock. Batches are numbered in the order of the epoch and handed out in that order, so neither the
+ * number of threads nor their luck shows. The loader owns slots and threads and holds the dataset.
+ *
+ * One lock guards all of `fg_loader` below it; each slot's rows and error belong to the workers
+ * that claimed rows until the last of them reports.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+
+enum {
+    DEFAULT_BATCH = 32,
+    DEFAULT_SLOTS = 4,
+    MOST_SLOTS = 1024,
+    MOST_WORKERS = 1024,
+    CHUNK_BYTES = 256 * 1024, /* of rows in memory that are worth a thread of their own */
+    CHUNKS_A_WORKER = 2       /* of rows that are read one by one, which may take any time */
+};
+
+typedef enum slot_state { SLOT_FREE, SLOT_FILLING, SLOT_READY, SLOT_HELD } slot_state;
+
+typedef struct slot {
+    fg_host_batch batch; /* first: a batch's address is its slot's */
+    slot_state state;
+    bool is_stale;         /* a jump came while rows were being read: drop it when they are */
+    uint64_t number;       /* in the order of delivery */
+    int64_t claimed, done; /* rows */
+    int64_t error_row;     /* the first row that failed, of those known; -1: none */
+    fg_error error;
+    fg_type types[FG_MAX_FIELDS];
+    void *data[FG_MAX_FIELDS];
+    int64_t *indices;
+} slot;
+
+/* Rows that one worker reads. */
+typedef struct chunk {
+    slot *slot;
+    int64_t first, count;
+} chunk;
+
+struct fg_loader {
+    fg_dataset *dataset; /* held */
+    fgi_sampler sampler;
+    int64_t rows, chunk_rows; /* of this rank's batch; of one claim */
+    bool run_ahead, is_synchronous;
+    int64_t slot_bytes;
+
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* rows to claim, or stopping */
+    pthread_cond_t ready; /* the batch that the consumer waits for */
+    bool has_lock, has_work, has_ready;
+
+    slot *slots;
+    int slot_count;
+    slot **by_number; /* [slot_count], slots filling or ready, at number % slot_count */
+    slot *opening;    /* the slot with rows to claim, or NULL */
+    fgi_place claims; /* the next batch to be opened */
+    fgi_place deliveries;
+    uint64_t claim_number, delivery_number;
+    int free_count, ready_count;
+    bool is_stopping, is_awaited;
+    int idle_workers;
+
+    fgi_thread *threads;
+    int thread_count;
+
+    fg_loader_stats stats;
+    int64_t ready_sum, next_calls, wait_ns, work_ns;
+};
+
+/* ---- slots, under the lock ------------------------------------------------------------------- */
+
+static bool has_claim(const fg_loader *loader)
+{
+    return loader->opening != NULL ||
+           (loader->free_count > 0 &&
+            fgi_sampler_has_batch(&loader->sampler, loader->claims.position));
+}
+
+static void wake_worker(fg_loader *loader)
+{
+    if (loader->idle_workers > 0 && has_claim(loader))
+        (void)pthread_cond_signal(&loader->work);
+}
+
+static void free_slot(fg_loader *loader, slot *s)
+{
+    if (s->state == SLOT_READY)
+        loader->ready_count--;
+    s->state = SLOT_FREE;
+    s->is_stale = false;
+    loader->free_count++;
+    wake_worker(loader);
+}
+
+/* At an epoch's end the claims go on in the next epoch, unless that would be empty. */
+static void set_claims(fg_loader *loader, fgi_place place)
+{
+    fgi_place *at = &loader->claims;
+    *at = place;
+    if (loader->run_ahead && !fgi_sampler_has_batch(&loader->sampler, at->position) &&
+        fgi_sampler_has_batch(&loader->sampler, 0))
+        *at = (fgi_place){.epoch = at->epoch + 1};
+}
+
+static slot *open_slot(fg_loader *loader)
+{
+    slot *s = loader->slots;
+    while (s->state != SLOT_FREE)
+        s++;
+    const fgi_place at = loader->claims;
+    s->state = SLOT_FILLING;
+    s->number = loader->claim_number++;
+    s->claimed = s->done = 0;
+    s->error_row = -1;
+    s->batch.epoch = at.epoch;
+    s->batch.position = at.position;
+    s->batch.next_position = fgi_sampler_after(&loader->sampler, at.position);
+    s->batch.index = at.position / loader->sampler.batch;
+    s->batch.valid = fgi_sampler_valid(&loader->sampler, at.position);
+    loader->free_count--;
+    loader->by_number[s->number % (uint64_t)loader->slot_count] = s;
+    set_claims(loader, (fgi_place){.epoch = at.epoch, .position = s->batch.next_position});
+    return s;
+}
+
+static chunk claim_chunk(fg_loader *loader)
+{
+    if (loader->opening == NULL)
+        loader->opening = open_slot(loader);
+    slot *s = loader->opening;
+    const int64_t left = loader->rows - s->claimed;
+    const chunk c = {.slot = s,
+                     .first = s->claimed,
+                     .count = left < loader->chunk_rows ? left : loader->chunk_rows};
+    s->claimed += c.count;
+    if (s->claimed == loader->rows)
+        loader->opening = NULL;
+    return c;
+}
+
+static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *failure)
+{
+    slot *s = c->slot;
+    s->done += c->count;
+    if (failure->status != FG_OK && (s->error_row < 0 || c->first < s->error_row)) {
+        s->error = *failure;
+        s->error_row = c->first;
+    }
+    if (s->is_stale) {
+        if (s->done == s->claimed)
+            free_slot(loader, s);
+    } else if (s->done == loader->rows) {
+        s->state = SLOT_READY;
+        loader->ready_count++;
+        if (loader->is_awaited && s->number == loader->delivery_number)
+            (void)pthread_cond_signal(&loader->ready);
+    }
+}
+
+/* ---- workers --------------------------------------------------------------------------------- */
+
+/* Without the lock: the rows of a claimed chunk are this thread's alone. */
+static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure)
+{
+    slot *s = c->slot;
+    const fgi_place place = {.epoch = s->batch.epoch, .position = s->batch.position};
+    int64_t *indices = s->indices + c->first;
+    fgi_sampler_rows(&loader->sampler, place, c->first, (size_t)c->count, indices);
+    void *rows[FG_MAX_FIELDS];
+    for (int f = 0; f < loader->dataset->field_count; f++)
+        rows[f] = (char *)s->data[f] + (size_t)c->first * loader->dataset->row_bytes[f];
+    *out_failure = (fg_error){0};
+    const fg_status status =
+        fgi_dataset_gather(loader->dataset, indices, (size_t)c->count, rows, out_failure);
+    out_failure->status = status;
+}
+
+static void *work(void *self)
+{
+    fg_loader *loader = self;
+    fg_error failure;
+    (void)pthread_mutex_lock(&loader->lock);
+    while (!loader->is_stopping) {
+        if (!has_claim(loader)) {
+            loader->idle_workers++;
+            (void)pthread_cond_wait(&loader->work, &loader->lock);
+            loader->idle_workers--;
+            continue;
+        }
+        const chunk c = claim_chunk(loader);
+        wake_worker(loader); /* there may be more to do than one can */
+        (void)pthread_mutex_unlock(&loader->lock);
+        const int64_t begin = fgi_now_ns();
+        read_chunk(loader, &c, &failure);
+        const int64_t spent = fgi_now_ns() - begin;
+        (void)pthread_mutex_lock(&loader->lock);
+        loader->work_ns += spent;
+        finish_chunk(loader, &c, &failure);
+    }
+    (void)pthread_mutex_unlock(&loader->lock);
+    return NULL;
+}
+
+/* ---- the consumer ---------------------------------------------------------------------------- */
+
+/* The batch that is next, filled by this thread. NULL when the caller holds every slot. */
+static slot *fill_next(fg_loader *loader)
+{
+    if (loader->free_count == 0)
+        return NULL;
+    fg_error failure;
+    loader->opening = open_slot(loader);
+    slot *s = loader->opening;
+    const chunk c = {.slot = s, .count = loader->rows};
+    s->claimed = loader->rows;
+    loader->opening = NULL;
+    const int64_t begin = fgi_now_ns();
+    read_chunk(loader, &c, &failure);
+    loader->wait_ns += fgi_now_ns() - begin;
+    finish_chunk(loader, &c, &failure);
+    return s;
+}
+
+static slot *await_next(fg_loader *loader)
+{
+    slot **place = &loader->by_number[loader->delivery_number % (uint64_t)loader->slot_count];
+    int64_t begin = 0;
+    for (;;) {
+        slot *s = *place;
+        if (s != NULL && s->state == SLOT_READY && s->number == loader->delivery_number) {
+            if (begin != 0)
+                loader->wait_ns += fgi_now_ns() - begin;
+            return s;
+        }
+        if (begin == 0) {
+            begin = fgi_now_ns();
+            loader->stats.waits++;
+        }
+        loader->is_awaited = true;
+        (void)pthread_cond_wait(&loader->ready, &loader->lock);
+        loader->is_awaited = false;
+    }
+}
+
+/* Takes the batch out of the queue: held by the caller, or free at once when it failed. */
+static fg_status deliver(fg_loader *loader, slot *s, const fg_host_batch **out, fg_error *err)
+{
+    loader->delivery_number++;
+    loader->deliveries.position = s->batch.next_position;
+    if (s->error_row >= 0) {
+        if (err != NULL)
+            *err = s->error;
+        const fg_status status = s->error.status;
+        free_slot(loader, s);
+        return status;
+    }
+    loader->ready_count--;
+    s->state = SLOT_HELD;
+    loader->stats.batches++;
+    *out = &s->batch;
+    return FG_OK;
+}
+
+static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_error *err)
+{
+    fgi_place *at = &loader->deliveries;
+    if (!fgi_sampler_has_batch(&loader->sampler, at->position)) {
+        if (loader->run_ahead)
+            *at = (fgi_place){.epoch = at->epoch + 1};
+        return FG_OK;
+    }
+    loader->next_calls++;
+    loader->ready_sum += loader->ready_count;
+    slot *s = loader->is_synchronous ? fill_next(loader) : await_next(loader);
+    if (s == NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "all %d batches of the synchronous loader are held: release one first",
+                        loader->slot_count);
+    return deliver(loader, s, out, err);
+}
+
+fg_status fg_loader_next(fg_loader *loader, const fg_host_batch **out, fg_error *err)
+{
+    *out = NULL;
+    (void)pthread_mutex_lock(&loader->lock);
+    const fg_status status = next_locked(loader, out, err);
+    (void)pthread_mutex_unlock(&loader->lock);
+    return status;
+}
+
+void fg_loader_release(fg_loader *loader, const fg_host_batch *batch)
+{
+    if (batch == NULL)
+        return;
+    slot *s = &loader->slots[(const slot *)(const void *)batch - loader->slots];
+    (void)pthread_mutex_lock(&loader->lock);
+    if (s->state == SLOT_HELD)
+        free_slot(loader, s);
+    (void)pthread_mutex_unlock(&loader->lock);
+}
+
+/* Forgets what is prepared; rows in the middle of being read are waited for by nobody. */
+static void drop_prepared(fg_loader *loader)
+{
+    loader->opening = NULL;
+    for (int i = 0; i < loader->slot_count; i++) {
+        slot *s = &loader->slots[i];
+        loader->by_number[i] = NULL;
+        if (s->state == SLOT_READY || (s->state == SLOT_FILLING && s->done == s->claimed))
+            free_slot(loader, s);
+        else if (s->state == SLOT_FILLING)
+            s->is_stale = true;
+    }
+}
+
+static void go_to(fg_loader *loader, fgi_place place)
+{
+    fgi_place *at = &loader->deliveries;
+    const bool is_at_end = !fgi_sampler_has_batch(&loader->sampler, at->position);
+    if (loader->run_ahead && is_at_end && place.epoch == at->epoch + 1 && place.position == 0)
+        *at = place;
+    if (at->epoch == place.epoch && at->position == place.position)
+        return;
+    loader->claim_number = loader->delivery_number;
+    loader->deliveries = place;
+    set_claims(loader, place);
+    drop_prepared(loader);
+    wake_worker(loader);
+}
+
+fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t position, fg_error *err)
+{
+    if (epoch < 0 || position < 0)
+        return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, epoch, position);
+    (void)pthread_mutex_lock(&loader->lock);
+    go_to(loader, (fgi_place){.epoch = epoch, .position = position});
+    (void)pthread_mutex_unlock(&loader->lock);
+    return FG_OK;
+}
+
+int64_t fg_loader_batch_count(const fg_loader *loader)
+{
+    return fgi_sampler_batches(&loader->sampler);
+}
+
+fg_loader_stats fg_loader_get_stats(fg_loader *loader)
+{
+    (void)pthread_mutex_lock(&loader->lock);
+    fg_loader_stats stats = loader->stats;
+    stats.wait_s = (double)loader->wait_ns * 1e-9;
+    stats.work_s = (double)loader->work_ns * 1e-9;
+    stats.ready = loader->ready_count;
+    if (loader->next_calls > 0)
+        stats.ready_mean = (double)loader->ready_sum / (double)loader->next_calls;
+    stats.memory_bytes = loader->slot_bytes * loader->slot_count;
+    (void)pthread_mutex_unlock(&loader->lock);
+    return stats;
+}
+
+/* ---- making and ending ----------------------------------------------------------------------- */
+
+static fg_status check_options(const fg_loader_options *o, fg_error *err)
+{
+    if (o->batch_size < 0 || o->batch_size > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "batch_size is %" PRId64, o->batch_size);
+    if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
+        return fgi_fail(err, FG_EINVAL, "prefetch is %d, wanted 1 to %d", o->prefetch, MOST_SLOTS);
+    if (o->workers < 0 || o->workers > MOST_WORKERS)
+        return fgi_fail(err, FG_EINVAL, "workers is %d, wanted 1 to %d", o->workers, MOST_WORKERS);
+    const int world = o->world == 0 ? 1 : o->world;
+    const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
+    if (world < 1 || o->rank < 0 || o->rank >= world)
+        return fgi_fail(err, FG_EINVAL, "rank %d of a world of %d", o->rank, o->world);
+    if (batch % world != 0)
+        return fgi_fail(err, FG_EINVAL, "batch_size %" PRId64 " is no multiple of world %d", batch,
+                        world);
+    if (o->epoch < 0 || o->position < 0)
+        return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, o->epoch,
+                        o->position);
+    return FG_OK;
+}
+
+static void take_options(fg_loader *loader, const fg_loader_options *o)
+{
+    loader->sampler = (fgi_sampler){.count = loader->dataset->count,
+                                    .batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size,
+                                    .shuffle = o->shuffle,
+                                    .drop_last = o->drop_last,
+                                    .seed = o->seed,
+                                    .rank = o->rank,
+                                    .world = o->world == 0 ? 1 : o->world};
+    loader->rows = loader->sampler.batch / loader->sampler.world;
+    loader->run_ahead = o->run_ahead;
+    loader->is_synchronous = o->synchronous;
+    loader->slot_count = o->prefetch == 0 ? DEFAULT_SLOTS : o->prefetch;
+    loader->deliveries = (fgi_place){.epoch = o->epoch, .position = o->position};
+    set_claims(loader, loader->deliveries);
+}
+
+/* How many rows a worker takes at a time: all where they are only copied and few, so that small
+ * batches cost one claim; else enough pieces to keep every worker busy. */
+static int64_t choose_chunk(const fg_loader *loader, int workers)
+{
+    int64_t pieces = (int64_t)workers * CHUNKS_A_WORKER;
+    if (loader->dataset->ops.gather != NULL) {
+        const int64_t worth = loader->slot_bytes / CHUNK_BYTES;
+        pieces = worth < workers ? worth : workers;
+    }
+    if (pieces < 1 || workers <= 1)
+        pieces = 1;
+    return (loader->rows + pieces - 1) / pieces;
+}
+
+static fg_status make_slot(fg_loader *loader, slot *s, fg_error *err)
+{
+    const fg_dataset *dataset = loader->dataset;
+    s->batch = (fg_host_batch){.field_count = dataset->field_count,
+                               .fields = dataset->fields,
+                               .types = s->types,
+                               .data = (const void *const *)s->data,
+                               .size = loader->rows};
+    s->batch.indices = s->indices = fgi_calloc((size_t)loader->rows, sizeof(*s->indices));
+    if (s->indices == NULL)
+        return fgi_no_memory(err);
+    loader->slot_bytes = 0;
+    for (int f = 0; f < dataset->field_count; f++) {
+        const fg_type *sample = &dataset->fields[f].type;
+        s->types[f] = (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1};
+        s->types[f].dim[0] = loader->rows;
+        memcpy(&s->types[f].dim[1], sample->dim, (size_t)sample->rank * sizeof(sample->dim[0]));
+        size_t bytes;
+        if (__builtin_mul_overflow(dataset->row_bytes[f], (size_t)loader->rows, &bytes) ||
+            bytes > INT64_MAX / MOST_SLOTS / FG_MAX_FIELDS ||
+            (s->data[f] = fgi_alloc_aligned(bytes)) == NULL)
+            return fgi_no_memory(err);
+        loader->slot_bytes += (int64_t)bytes;
+    }
+    return FG_OK;
+}
+
+static fg_status make_slots(fg_loader *loader, fg_error *err)
+{
+    const size_t count = (size_t)loader->slot_count;
+    loader->slots = fgi_calloc(count, sizeof(*loader->slots));
+    loader->by_number = fgi_calloc(count, sizeof(slot *));
+    if (loader->slots == NULL || loader->by_number == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(make_slot(loader, &loader->slots[i], err));
+    loader->free_count = loader->slot_count;
+    return FG_OK;
+}
+
+static fg_status make_lock(fg_loader *loader, fg_error *err)
+{
+    FGI_TRY(fgi_mutex_init(&loader->lock, err));
+    loader->has_lock = true;
+    FGI_TRY(fgi_cond_init(&loader->work, err));
+    loader->has_work = true;
+    FGI_TRY(fgi_cond_init(&loader->ready, err));
+    loader->has_ready = true;
+    return FG_OK;
+}
+
+static fg_status start_workers(fg_loader *loader, int wanted, fg_error *err)
+{
+    int workers = wanted;
+    if (workers == 0) {
+        workers = fgi_cpu_count();
+        workers = workers < loader->slot_count ? workers : loader->slot_count;
+    }
+    loader->chunk_rows = choose_chunk(loader, workers);
+    if (loader->is_synchronous || !fgi_sampler_has_batch(&loader->sampler, 0))
+        return FG_OK; /* nothing to do for a thread, now or later */
+    loader->threads = fgi_calloc((size_t)workers, sizeof(*loader->threads));
+    if (loader->threads == NULL)
+        return fgi_no_memory(err);
+    for (; loader->thread_count < workers; loader->thread_count++)
+        FGI_TRY(fgi_thread_start(&loader->threads[loader->thread_count], work, loader, err));
+    return FG_OK;
+}
+
+fg_status fg_loader_create(fg_dataset *dataset, const fg_loader_options *options, fg_loader **out,
+                           fg_error *err)
+{
+    *out = NULL;
+    const fg_loader_options defaults = {0};
+    const fg_loader_options *o = options == NULL ? &defaults : options;
+    FGI_TRY(check_options(o, err));
+    fg_loader *loader = fgi_calloc(1, sizeof(*loader));
+    if (loader == NULL)
+        return fgi_no_memory(err);
+    loader->dataset = fgi_dataset_retain(dataset);
+    take_options(loader, o);
+    fg_status status = make_lock(loader, err);
+    if (status == FG_OK)
+        status = make_slots(loader, err);
+    if (status == FG_OK)
+        status = start_workers(loader, o->workers, err);
+    if (status != FG_OK) {
+        fg_loader_destroy(loader);
+        return status;
+    }
+    *out = loader;
+    return FG_OK;
+}
+
+static void join_workers(fg_loader *loader)
+{
+    if (loader->thread_count == 0)
+        return;
+    (void)pthread_mutex_lock(&loader->lock);
+    loader->is_stopping = true;
+    (void)pthread_cond_broadcast(&loader->work);
+    (void)pthread_mutex_unlock(&loader->lock);
+    for (int i = 0; i < loader->thread_count; i++)
+        fgi_thread_join(loader->threads[i]);
+}
+
+void fg_loader_destroy(fg_loader *loader)
+{
+    if (loader == NULL)
+        return;
+    join_workers(loader);
+    for (int i = 0; loader->slots != NULL && i < loader->slot_count; i++) {
+        for (int f = 0; f < loader->dataset->field_count; f++)
+            fgi_free_aligned(loader->slots[i].data[f]);
+        fgi_free(loader->slots[i].indices);
+    }
+    if (loader->has_ready)
+        (void)pthread_cond_destroy(&loader->ready);
+    if (loader->has_work)
+        (void)pthread_cond_destroy(&loader->work);
+    if (loader->has_lock)
+        (void)pthread_mutex_destroy(&loader->lock);
+    fg_dataset_destroy(loader->dataset);
+    fgi_free(loader->threads);
+    fgi_free((void *)loader->by_number);
+    fgi_free(loader->slots);
+    fgi_free(loader);
+}

@@ -1,0 +1,137 @@
+/* subset.c - some samples of another dataset, by a list of indices; random splits. A subset owns
+ * its list and holds on to the dataset below; subsets of subsets go straight to the bottom.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/rng.h"
+#include "data/dataset.h"
+
+typedef struct subset {
+    fg_dataset *parent; /* held */
+    int64_t *indices;
+} subset;
+
+static fg_status subset_gather(void *self, const int64_t *indices, size_t n,
+                               void *const *out_fields, fg_error *err)
+{
+    const subset *s = self;
+    int64_t places[256];
+    void *rows[FG_MAX_FIELDS];
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < 256 ? n - done : 256;
+        for (size_t i = 0; i < part; i++)
+            places[i] = s->indices[indices[done + i]];
+        for (int f = 0; f < s->parent->field_count; f++)
+            rows[f] = (char *)out_fields[f] + done * s->parent->row_bytes[f];
+        FGI_TRY(fgi_dataset_gather(s->parent, places, part, rows, err));
+        done += part;
+    }
+    return FG_OK;
+}
+
+static void subset_destroy(void *self)
+{
+    subset *s = self;
+    if (s == NULL)
+        return;
+    fg_dataset_destroy(s->parent);
+    fgi_free(s->indices);
+    fgi_free(s);
+}
+
+static const fg_dataset_ops subset_ops = {.gather = subset_gather, .destroy = subset_destroy};
+
+/* The parent's indices, or what they stand for below it where it is a subset itself. */
+static fg_status resolve(const fg_dataset *parent, const int64_t *indices, size_t count,
+                         int64_t *out, fg_error *err)
+{
+    const subset *below = parent->ops.gather == subset_gather ? parent->self : NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (indices[i] < 0 || indices[i] >= parent->count)
+            return fgi_fail(err, FG_EINVAL,
+                            "index %zu of the subset is %" PRId64 ", the dataset has %" PRId64
+                            " samples",
+                            i, indices[i], parent->count);
+        out[i] = below == NULL ? indices[i] : below->indices[indices[i]];
+    }
+    return FG_OK;
+}
+
+fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t count,
+                            fg_dataset **out, fg_error *err)
+{
+    *out = NULL;
+    subset *s = fgi_calloc(1, sizeof(*s));
+    if (s == NULL || (s->indices = fgi_calloc(count, sizeof(*s->indices))) == NULL) {
+        fgi_free(s);
+        return fgi_no_memory(err);
+    }
+    const fg_status status = resolve(parent, indices, count, s->indices, err);
+    if (status != FG_OK) {
+        subset_destroy(s);
+        return status;
+    }
+    const subset *below = parent->ops.gather == subset_gather ? parent->self : NULL;
+    s->parent = fgi_dataset_retain(below == NULL ? parent : below->parent);
+    const fg_dataset_spec spec = {.count = (int64_t)count,
+                                  .fields = parent->fields,
+                                  .field_count = parent->field_count,
+                                  .class_count = parent->class_count,
+                                  .class_names = parent->class_names};
+    return fg_dataset_create(&subset_ops, s, &spec, out, err);
+}
+
+static int compare_int64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
+                         size_t *out_val_count, fg_error *err)
+{
+    *out_rows = NULL;
+    if (!(val_fraction > 0 && val_fraction < 1))
+        return fgi_fail(err, FG_EINVAL, "val_fraction is %g, wanted a number between 0 and 1",
+                        val_fraction);
+    if (count < 2)
+        return fgi_fail(err, FG_EINVAL, "cannot split a dataset of %" PRId64 " samples", count);
+    int64_t val = (int64_t)round(val_fraction * (double)count);
+    val = val < 1 ? 1 : val > count - 1 ? count - 1 : val;
+    int64_t *rows = fgi_calloc((size_t)count, sizeof(*rows));
+    if (rows == NULL)
+        return fgi_no_memory(err);
+    const fgi_key key = fgi_key_fold_text(fgi_key_from_seed(seed), "data.split");
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = (int64_t)fgi_permute(key, (uint64_t)count, (uint64_t)i);
+    qsort(rows, (size_t)val, sizeof(*rows), compare_int64);
+    qsort(rows + val, (size_t)(count - val), sizeof(*rows), compare_int64);
+    *out_rows = rows;
+    *out_val_count = (size_t)val;
+    return FG_OK;
+}
+
+fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t seed,
+                           fg_dataset **out_train, fg_dataset **out_val, fg_error *err)
+{
+    *out_train = NULL;
+    *out_val = NULL;
+    int64_t *rows;
+    size_t val_count;
+    FGI_TRY(fgi_split_rows(parent->count, val_fraction, seed, &rows, &val_count, err));
+    fg_status status = fg_dataset_subset(parent, rows, val_count, out_val, err);
+    if (status == FG_OK)
+        status = fg_dataset_subset(parent, rows + val_count, (size_t)parent->count - val_count,
+                                   out_train, err);
+    if (status != FG_OK) {
+        fg_dataset_destroy(*out_val);
+        *out_val = NULL;
+    }
+    fgi_free(rows);
+    return status;
+}

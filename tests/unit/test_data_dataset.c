@@ -1,0 +1,318 @@
+/* Datasets: what a spec must be, reading, ownership, subsets and splits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/data.h>
+#include "base/alloc.h"
+#include "data/dataset.h"
+
+static fg_error err;
+
+static const fg_field pair_fields[] = {{"x", {FG_F32, 1, {3}}}, {"y", {FG_S32, 0, {0}}}};
+static const char *const pair_classes[] = {"cat", "dog"};
+
+static fg_dataset_spec pair_spec(int64_t count)
+{
+    return (fg_dataset_spec){.count = count,
+                             .fields = pair_fields,
+                             .field_count = 2,
+                             .class_count = 2,
+                             .class_names = pair_classes};
+}
+
+/* Sample i is x = {3i, 3i+1, 3i+2}, y = i. */
+static float pair_x[60][3];
+static int32_t pair_y[60];
+
+static fg_dataset *pair_dataset(fg_storage storage)
+{
+    for (int i = 0; i < 60; i++) {
+        pair_y[i] = i;
+        for (int k = 0; k < 3; k++)
+            pair_x[i][k] = (float)(3 * i + k);
+    }
+    const fg_dataset_spec spec = pair_spec(60);
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, storage, &dataset,
+                                  &err));
+    return dataset;
+}
+
+static void check_sample(const fg_dataset *dataset, int64_t index, int32_t expected)
+{
+    float x[3];
+    int32_t y;
+    fgt_ok(fg_dataset_read(dataset, index, (void *const[]){x, &y}, &err));
+    assert_int_equal(y, expected);
+    for (int k = 0; k < 3; k++)
+        assert_true(x[k] == (float)(3 * expected + k));
+}
+
+static void arrays_become_samples(void **state)
+{
+    fg_dataset *dataset = pair_dataset(FG_BORROW);
+    assert_int_equal(fg_dataset_count(dataset), 60);
+    assert_int_equal(fg_dataset_field_count(dataset), 2);
+    assert_string_equal(fg_dataset_field(dataset, 0)->name, "x");
+    assert_int_equal(fg_dataset_field(dataset, 0)->type.dim[0], 3);
+    assert_null(fg_dataset_field(dataset, 2));
+    assert_null(fg_dataset_field(dataset, -1));
+    assert_int_equal(fg_dataset_find_field(dataset, "y"), 1);
+    assert_int_equal(fg_dataset_find_field(dataset, "z"), -1);
+    assert_int_equal(fg_dataset_class_count(dataset), 2);
+    assert_string_equal(fg_dataset_class_name(dataset, 1), "dog");
+    assert_null(fg_dataset_class_name(dataset, 2));
+    check_sample(dataset, 0, 0);
+    check_sample(dataset, 59, 59);
+    fg_dataset_destroy(dataset);
+}
+
+static void a_copy_does_not_follow_the_array(void **state)
+{
+    fg_dataset *copied = pair_dataset(FG_COPY), *borrowed = pair_dataset(FG_BORROW);
+    pair_y[7] = 1000;
+    int32_t y;
+    float x[3];
+    fgt_ok(fg_dataset_read(copied, 7, (void *const[]){x, &y}, &err));
+    assert_int_equal(y, 7);
+    fgt_ok(fg_dataset_read(borrowed, 7, (void *const[]){x, &y}, &err));
+    assert_int_equal(y, 1000);
+    fg_dataset_destroy(copied);
+    fg_dataset_destroy(borrowed);
+}
+
+static void reading_outside_is_refused(void **state)
+{
+    fg_dataset *dataset = pair_dataset(FG_BORROW);
+    float x[3];
+    int32_t y;
+    assert_int_equal(fg_dataset_read(dataset, 60, (void *const[]){x, &y}, &err), FG_EINVAL);
+    assert_string_equal(err.message, "sample 60 of a dataset of 60");
+    assert_int_equal(fg_dataset_read(dataset, -1, (void *const[]){x, &y}, NULL), FG_EINVAL);
+    fg_dataset_destroy(dataset);
+}
+
+static int destroyed;
+static void count_destroy(void *self)
+{
+    destroyed += *(int *)self;
+}
+
+static fg_status read_nothing(void *self, int64_t index, void *const *out_fields, fg_error *e)
+{
+    return FG_OK;
+}
+
+static const fg_dataset_ops nothing_ops = {.read = read_nothing, .destroy = count_destroy};
+
+static void expect_refused(const fg_dataset_spec *spec, const char *message)
+{
+    int one = 1;
+    fg_dataset *dataset = (fg_dataset *)&one;
+    const int before = destroyed;
+    assert_int_equal(fg_dataset_create(&nothing_ops, &one, spec, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message, message);
+    assert_null(dataset);
+    assert_int_equal(destroyed, before + 1); /* consumed all the same */
+}
+
+static void a_wrong_spec_is_named(void **state)
+{
+    fg_field fields[2] = {{"x", {FG_F32, 1, {3}}}, {"y", {FG_S32, 0, {0}}}};
+    fg_dataset_spec spec = {.count = 1, .fields = fields, .field_count = 2};
+    spec.field_count = 0;
+    expect_refused(&spec, "the dataset has 0 fields, wanted 1 to 8");
+    spec.field_count = 9;
+    expect_refused(&spec, "the dataset has 9 fields, wanted 1 to 8");
+    spec.field_count = 2;
+    spec.count = -1;
+    expect_refused(&spec, "the dataset has a count of -1");
+    spec.count = 1;
+    fields[1].name = "x";
+    expect_refused(&spec, "two fields of the dataset are called 'x'");
+    fields[1].name = "";
+    expect_refused(&spec, "field 1 of the dataset has no name");
+    fields[1].name = "y";
+    fields[0].type.dim[0] = 0;
+    expect_refused(&spec, "field 'x' has a dimension of 0");
+    fields[0].type = (fg_type){FG_F32, 2, {INT64_MAX, INT64_MAX}};
+    expect_refused(&spec, "a sample of field 'x' is over 1099511627776 bytes");
+    fields[0].type = (fg_type){FG_F32, FG_MAX_RANK, {1, 1, 1, 1, 1, 1, 1, 1}};
+    expect_refused(&spec, "field 'x' has rank 8, wanted 0 to 7");
+    fields[0].type = (fg_type){FG_DTYPE_NONE, 0, {0}};
+    expect_refused(&spec, "field 'x' has no dtype");
+}
+
+/* A reader that fails on sample 3 with a text and on sample 4 without one. */
+static fg_status read_failing(void *self, int64_t index, void *const *out_fields, fg_error *e)
+{
+    if (index == 3)
+        (void)snprintf(e->message, sizeof(e->message), "tape broke");
+    *(int32_t *)out_fields[0] = (int32_t)index;
+    return index == 3 ? FG_EIO : index == 4 ? FG_EFORMAT : FG_OK;
+}
+
+static void a_users_reader_may_fail(void **state)
+{
+    const fg_field field = {"n", {FG_S32, 0, {0}}};
+    const fg_dataset_spec spec = {.count = 10, .fields = &field, .field_count = 1};
+    const fg_dataset_ops ops = {.read = read_failing};
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
+    int32_t n;
+    fgt_ok(fg_dataset_read(dataset, 9, (void *const[]){&n}, &err));
+    assert_int_equal(n, 9);
+    assert_int_equal(fg_dataset_read(dataset, 3, (void *const[]){&n}, &err), FG_EIO);
+    assert_string_equal(err.message, "tape broke");
+    assert_int_equal(err.status, FG_EIO);
+    assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){&n}, &err), FG_EFORMAT);
+    assert_string_equal(err.message, "sample 4: the dataset's reader gave FG_EFORMAT");
+    fg_dataset_destroy(dataset);
+}
+
+static void a_subset_outlives_its_parent(void **state)
+{
+    const long before = fgi_alloc_live();
+    fg_dataset *dataset = pair_dataset(FG_COPY), *subset, *second;
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){5, 50, 5, 9}, 4, &subset, &err));
+    fgt_ok(fg_dataset_subset(subset, (const int64_t[]){3, 1}, 2, &second, &err));
+    fg_dataset_destroy(dataset);
+    assert_int_equal(fg_dataset_count(subset), 4);
+    check_sample(subset, 1, 50);
+    check_sample(subset, 2, 5);
+    fg_dataset_destroy(subset);
+    check_sample(second, 0, 9);
+    check_sample(second, 1, 50);
+    assert_string_equal(fg_dataset_class_name(second, 0), "cat");
+    fg_dataset_destroy(second);
+    assert_int_equal(fgi_alloc_live(), before);
+}
+
+static void a_subset_names_a_wrong_index(void **state)
+{
+    fg_dataset *dataset = pair_dataset(FG_BORROW), *subset;
+    assert_int_equal(fg_dataset_subset(dataset, (const int64_t[]){0, 60}, 2, &subset, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "index 1 of the subset is 60, the dataset has 60 samples");
+    assert_null(subset);
+    fg_dataset_destroy(dataset);
+}
+
+static void gathering_many_rows_of_a_subset(void **state)
+{
+    enum { ROWS = 700 }; /* more than a subset translates at once */
+    fg_dataset *dataset = pair_dataset(FG_BORROW), *subset;
+    int64_t indices[ROWS];
+    static float x[ROWS][3];
+    static int32_t y[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        indices[i] = (i * 7) % 60;
+    fgt_ok(fg_dataset_subset(dataset, indices, ROWS, &subset, &err));
+    for (int i = 0; i < ROWS; i++)
+        indices[i] = ROWS - 1 - i;
+    fgt_ok(fgi_dataset_gather(subset, indices, ROWS, (void *const[]){x, y}, &err));
+    for (int i = 0; i < ROWS; i++) {
+        assert_int_equal(y[i], ((ROWS - 1 - i) * 7) % 60);
+        assert_true(x[i][2] == (float)(3 * y[i] + 2));
+    }
+    fg_dataset_destroy(subset);
+    fg_dataset_destroy(dataset);
+}
+
+static void a_split_is_complete_and_repeatable(void **state)
+{
+    fg_dataset *dataset = pair_dataset(FG_BORROW), *train, *val, *train2, *val2;
+    fgt_ok(fg_dataset_split(dataset, 0.2, 11, &train, &val, &err));
+    fgt_ok(fg_dataset_split(dataset, 0.2, 11, &train2, &val2, &err));
+    assert_int_equal(fg_dataset_count(train), 48);
+    assert_int_equal(fg_dataset_count(val), 12);
+    int seen[60] = {0};
+    for (int part = 0; part < 2; part++) {
+        fg_dataset *now = part == 0 ? train : val, *again = part == 0 ? train2 : val2;
+        int32_t last = -1;
+        for (int64_t i = 0; i < fg_dataset_count(now); i++) {
+            float x[3];
+            int32_t y, y2;
+            fgt_ok(fg_dataset_read(now, i, (void *const[]){x, &y}, &err));
+            fgt_ok(fg_dataset_read(again, i, (void *const[]){x, &y2}, &err));
+            assert_int_equal(y, y2);
+            assert_true(y > last);
+            last = y;
+            assert_int_equal(seen[y]++, 0);
+        }
+    }
+    fg_dataset_destroy(train2);
+    fg_dataset_destroy(val2);
+    fgt_ok(fg_dataset_split(dataset, 0.2, 12, &train2, &val2, &err));
+    int same = 0;
+    for (int64_t i = 0; i < 12; i++) {
+        float x[3];
+        int32_t y, y2;
+        fgt_ok(fg_dataset_read(val, i, (void *const[]){x, &y}, &err));
+        fgt_ok(fg_dataset_read(val2, i, (void *const[]){x, &y2}, &err));
+        same += y == y2;
+    }
+    assert_true(same < 12);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    fg_dataset_destroy(train2);
+    fg_dataset_destroy(val2);
+    fg_dataset_destroy(dataset);
+}
+
+static void a_split_refuses_what_it_cannot_do(void **state)
+{
+    fg_dataset *dataset = pair_dataset(FG_BORROW), *one, *train, *val;
+    assert_int_equal(fg_dataset_split(dataset, 0, 1, &train, &val, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_split(dataset, 1, 1, &train, &val, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_split(dataset, -0.5, 1, &train, &val, &err), FG_EINVAL);
+    assert_null(train);
+    assert_null(val);
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){0}, 1, &one, &err));
+    assert_int_equal(fg_dataset_split(one, 0.5, 1, &train, &val, &err), FG_EINVAL);
+    fgt_ok(fg_dataset_split(dataset, 1e-9, 1, &train, &val, &err));
+    assert_int_equal(fg_dataset_count(val), 1);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    fgt_ok(fg_dataset_split(dataset, 0.9999, 1, &train, &val, &err));
+    assert_int_equal(fg_dataset_count(train), 1);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    fg_dataset_destroy(one);
+    fg_dataset_destroy(dataset);
+}
+
+static fg_status make_and_split(void *self, fg_error *e)
+{
+    const fg_dataset_spec spec = pair_spec(60);
+    fg_dataset *dataset = NULL, *train = NULL, *val = NULL;
+    fg_status status =
+        fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, FG_COPY, &dataset, e);
+    if (status == FG_OK)
+        status = fg_dataset_split(dataset, 0.25, 3, &train, &val, e);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(train);
+    fg_dataset_destroy(val);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    fgt_fault_loop(make_and_split, NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(arrays_become_samples),
+    cmocka_unit_test(a_copy_does_not_follow_the_array),
+    cmocka_unit_test(reading_outside_is_refused),
+    cmocka_unit_test(a_wrong_spec_is_named),
+    cmocka_unit_test(a_users_reader_may_fail),
+    cmocka_unit_test(a_subset_outlives_its_parent),
+    cmocka_unit_test(a_subset_names_a_wrong_index),
+    cmocka_unit_test(gathering_many_rows_of_a_subset),
+    cmocka_unit_test(a_split_is_complete_and_repeatable),
+    cmocka_unit_test(a_split_refuses_what_it_cannot_do),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)
