@@ -44,7 +44,7 @@ coverage:  ## lines of src that the tests reach: build-coverage/coverage.html
 	    --html-details build-coverage/coverage.html --print-summary
 
 format:  ## lay out all C files as .clang-format says
-	@tools/check.d/files '*.c' '*.h' | xargs clang-format -i
+	@tools/check.d/written | xargs clang-format -i
 
 clean:  ## remove all build folders
 	@rm -rf build build-*

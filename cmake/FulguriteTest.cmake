@@ -2,6 +2,7 @@
 # unit, cts, golden, fault, e2e; and tsan where ThreadSanitizer shall see it too ("unit;tsan"). It
 # sees the library's internal headers and symbols.
 set(FG_TEST_ENVIRONMENT
+    "ASAN_OPTIONS=allocator_may_return_null=1"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
 function(fg_test name label)
     add_executable(${name} ${ARGN})

@@ -3,7 +3,8 @@ function(fg_warnings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
         -Werror -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
         -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wdouble-promotion
-        -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter>)
+        -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter
+        ${FG_SANITIZE_WARNINGS}>)
 endfunction()
 
 # Refuses the functions that src/base/banned.h lists.
