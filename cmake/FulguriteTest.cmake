@@ -3,6 +3,7 @@
 # sees the library's internal headers and symbols.
 set(FG_TEST_ENVIRONMENT
     "ASAN_OPTIONS=allocator_may_return_null=1"
+    "TSAN_OPTIONS=allocator_may_return_null=1"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
 function(fg_test name label)
     add_executable(${name} ${ARGN})
