@@ -11,8 +11,7 @@ function(fg_test name label)
         ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests/support)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE
         FGT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FGT_BINARY_DIR="${CMAKE_BINARY_DIR}")
-    target_link_libraries(${name} PRIVATE fgt fulgurite_static cmocka m Threads::Threads
-        ZLIB::ZLIB PkgConfig::JANSSON PkgConfig::PROTOBUF_C PkgConfig::XXHASH ${CMAKE_DL_LIBS})
+    target_link_libraries(${name} PRIVATE fgt fulgurite_static cmocka ${FG_LIBRARIES})
     fg_warnings(${name})
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES
