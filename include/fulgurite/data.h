@@ -163,7 +163,7 @@ FG_API FG_MUST_USE fg_status fg_cifar10_open(const char *folder, fg_split split,
                                              fg_error *err);
 
 typedef struct fg_npy_options {
-    bool keep_dtypes; /* leave every element type as stored                              [false] */
+    bool keep_dtypes; /* leave every element type as stored, and class_count 0            [false] */
     uint64_t reserved[2];
 } fg_npy_options;
 
@@ -178,7 +178,7 @@ typedef struct fg_npy_options {
  * dataset lives. options may be NULL.
  * Errors: FG_ENOTFOUND, FG_EFORMAT (with the byte offset; also a number that does not fit an s32),
  * FG_EUNSUPPORTED (Fortran order, big-endian, complex, structured), FG_ESHAPE (x and y of unequal
- * length, or no dimension to count samples by), FG_EIO, FG_ENOMEM.
+ * length, no dimension to count samples by, rows of no numbers), FG_EIO, FG_ENOMEM.
  * Source: NumPy, "NEP 1, a simple file format for NumPy arrays", numpy.lib.format. */
 FG_API FG_MUST_USE fg_status fg_npy_open(const char *x_path, const char *y_path,
                                          const fg_npy_options *options, fg_dataset **out,

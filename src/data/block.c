@@ -35,10 +35,7 @@ static void *zlib_alloc(void *self, unsigned count, unsigned size)
     return fgi_calloc(count, size);
 }
 
-static void zlib_free(void *self, void *block)
-{
-    fgi_free(block);
-}
+static void zlib_free(void *self, void *block) { fgi_free(block); }
 
 /* A gzip file being inflated into one growing block. */
 typedef struct inflater {

@@ -6,6 +6,9 @@
 
 #include "base/file.h"
 
+/* No gzip file may inflate to more. */
+#define FGI_LARGEST_INFLATED_BYTES ((size_t)16 << 30)
+
 /* `data` may point behind the beginning of what is owned, and is just borrowed where nothing is.
  * Zero-initialised it is empty. Copying it by assignment moves it. */
 typedef struct fgi_block {

@@ -128,15 +128,9 @@ void fg_dataset_destroy(fg_dataset *dataset)
     fgi_free(dataset);
 }
 
-int64_t fg_dataset_count(const fg_dataset *dataset)
-{
-    return dataset->count;
-}
+int64_t fg_dataset_count(const fg_dataset *dataset) { return dataset->count; }
 
-int fg_dataset_field_count(const fg_dataset *dataset)
-{
-    return dataset->field_count;
-}
+int fg_dataset_field_count(const fg_dataset *dataset) { return dataset->field_count; }
 
 const fg_field *fg_dataset_field(const fg_dataset *dataset, int index)
 {
@@ -151,10 +145,7 @@ int fg_dataset_find_field(const fg_dataset *dataset, const char *name)
     return -1;
 }
 
-int64_t fg_dataset_class_count(const fg_dataset *dataset)
-{
-    return dataset->class_count;
-}
+int64_t fg_dataset_class_count(const fg_dataset *dataset) { return dataset->class_count; }
 
 const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index)
 {

@@ -94,10 +94,7 @@ static void reading_outside_is_refused(void **state)
 }
 
 static int destroyed;
-static void count_destroy(void *self)
-{
-    destroyed += *(int *)self;
-}
+static void count_destroy(void *self) { destroyed += *(int *)self; }
 
 static fg_status read_nothing(void *self, int64_t index, void *const *out_fields, fg_error *e)
 {
@@ -297,10 +294,7 @@ static fg_status make_and_split(void *self, fg_error *e)
     return status;
 }
 
-static void every_allocation_may_fail(void **state)
-{
-    fgt_fault_loop(make_and_split, NULL);
-}
+static void every_allocation_may_fail(void **state) { fgt_fault_loop(make_and_split, NULL); }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_become_samples),

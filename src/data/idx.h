@@ -1,0 +1,24 @@
+/* idx.h - the IDX format, below fg_idx_open.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_IDX_H
+#define FGI_DATA_IDX_H
+
+#include <fulgurite/data.h>
+#include "data/block.h"
+
+/* What an IDX file's header says; the numbers, big-endian, follow at `offset` to the file's end. */
+typedef struct fgi_idx {
+    fg_type type;
+    size_t offset;
+} fgi_idx;
+
+/* Checks the header against the size of the content. `name` is for messages. */
+fg_status fgi_idx_parse(const char *name, const unsigned char *data, size_t size, fgi_idx *out,
+                        fg_error *err);
+
+/* A dataset of the contents of an images file and (or NULL) a labels file; takes both over. */
+fg_status fgi_idx_dataset(const char *const names[2], fgi_block *take_images,
+                          fgi_block *take_labels, fg_dataset **out, fg_error *err);
+
+#endif

@@ -1,0 +1,21 @@
+/* npy.h - NumPy's array files, below fg_npy_open and fg_npy_write.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_NPY_H
+#define FGI_DATA_NPY_H
+
+#include <fulgurite/data.h>
+#include "data/block.h"
+
+/* What a .npy file's header says; the numbers, little-endian and row-major, follow at `offset` to
+ * the file's end. */
+typedef struct fgi_npy {
+    fg_type type;
+    size_t offset;
+} fgi_npy;
+
+/* Checks the header against the size of the content. `name` is for messages. */
+fg_status fgi_npy_parse(const char *name, const unsigned char *data, size_t size, fgi_npy *out,
+                        fg_error *err);
+
+#endif
