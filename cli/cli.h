@@ -1,0 +1,119 @@
+/* cli.h - the program's frame: commands, their option tables, and what is made from these tables:
+ * parsing, --help, man pages and shell completion. A command is one file cmd_NAME.c with one
+ * cli_command in it; main.c lists them.
+ *
+ * Results go to standard output, talk to standard error. Exit status: CLI_DONE, CLI_FAILED,
+ * CLI_USAGE, CLI_STOPPED.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CLI_H
+#define CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <fulgurite/base.h>
+
+enum {
+    CLI_DONE = 0,     /* what was asked for is done */
+    CLI_FAILED = 1,   /* it could not be done; standard error says why */
+    CLI_USAGE = 2,    /* the command line or the configuration is wrong */
+    CLI_STOPPED = 143 /* stopped by a signal, the state is saved */
+};
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+typedef enum cli_kind {
+    CLI_KIND_END,
+    CLI_KIND_FLAG,    /* --name            sets a bool */
+    CLI_KIND_TEXT,    /* --name=TEXT       sets a const char * */
+    CLI_KIND_OPTIONAL /* --name[=TEXT]     sets a const char *, "" where no text is given */
+} cli_kind;
+
+/* One row of a command's table. */
+typedef struct cli_option {
+    cli_kind kind;
+    char letter;          /* 0: none */
+    const char *name;     /* without the dashes */
+    void *value;          /* bool * or const char ** */
+    const char *argument; /* what stands for the text in the help: "FILE", or "a|b|c": only these */
+    const char *help;
+} cli_option;
+
+/* clang-format off */
+#define CLI_FLAG(letter, name, value, help)           {CLI_KIND_FLAG, letter, name, value, NULL, help}
+#define CLI_TEXT(letter, name, value, argument, help) {CLI_KIND_TEXT, letter, name, value, argument, help}
+#define CLI_OPTIONAL(letter, name, value, argument, help) \
+    {CLI_KIND_OPTIONAL, letter, name, value, argument, help}
+#define CLI_END                                       {CLI_KIND_END, 0, NULL, NULL, NULL, NULL}
+/* clang-format on */
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+enum { CLI_MAX_OVERRIDES = 256 };
+
+/* A parsed command line: what is not an option. All borrowed from argv. */
+typedef struct cli_call {
+    const char *const *args;
+    int count;
+    const char *overrides[CLI_MAX_OVERRIDES]; /* "a.b=value", where the command takes_config */
+    int override_count;
+} cli_call;
+
+typedef struct cli_command {
+    const char *name;
+    const char *arguments; /* "CKPT"; shown in the usage line */
+    const char *summary;   /* one line, no full stop */
+    const char *details;   /* paragraphs of the man page, separated by empty lines; may be NULL */
+    const cli_option *options; /* ends with CLI_END; NULL: none */
+    int min_args, max_args;
+    bool takes_config; /* --KEY=VALUE for each key of the configuration */
+    int (*run)(const cli_call *call);
+} cli_command;
+
+/* The program's commands, in the order of the help; NULL-terminated. */
+extern const cli_command *const cli_commands[];
+
+/* The command of that name, or NULL. */
+const cli_command *cli_find_command(const char *name);
+
+/* Reads argv[1..argc) by the command's table into its variables and *out; argv is reordered, so
+ * that the arguments stand together. Options and arguments may be mixed; "--" ends the options.
+ * True when the command is to be run; else *out_status is the exit status, and the help or what is
+ * wrong has been printed. */
+bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call *out,
+               int *out_status);
+
+/* ---- what is made from the tables ------------------------------------------------------------ */
+
+/* The command's --help; NULL: the program's. */
+void cli_print_help(FILE *out, const cli_command *command);
+/* Its man page in roff; NULL: fulgurite(1). */
+void cli_print_man(FILE *out, const cli_command *command);
+/* A completion script; false for an unknown shell ("bash" and "zsh" are known). */
+bool cli_print_completion(FILE *out, const char *shell);
+
+/* "name=TEXT", "name[=TEXT]" or "name" as the help shows it; valid until the next call. */
+const char *cli_option_form(const cli_option *option);
+
+/* ---- small things ---------------------------------------------------------------------------- */
+
+/* Fills err and returns false, which suits functions that answer with bool. */
+bool cli_fail(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
+
+/* Prints "fulgurite NAME: text" on standard error and returns the status. */
+int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
+
+/* Memory or the end of the program: this is not the library. */
+void *cli_alloc(size_t count, size_t size); /* cleared */
+void *cli_realloc(void *block, size_t count, size_t size);
+char *cli_strdup(const char *text);
+char *cli_strndup(const char *text, size_t size);
+
+/* The candidate that a mistyped word was meant to be, or NULL when none is near. */
+const char *cli_nearest(const char *word, const char *const *candidates, size_t count);
+
+/* "12", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
+const char *cli_bytes(double bytes);
+
+#endif

@@ -1,0 +1,106 @@
+/* fulgurite show CKPT: list the tensors of a checkpoint.
+ *
+ * One line a tensor on standard output, name and type apart by a tab; totals on standard error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <fulgurite/ckpt.h>
+
+#include "commands.h"
+
+static bool names_only, as_json;
+static const cli_option options[] = {
+    CLI_FLAG('n', "names", &names_only, "print the names only"),
+    CLI_FLAG('j', "json", &as_json, "print one JSON object, with state.json in it"),
+    CLI_END,
+};
+
+/* A name from a file may hold what would steer the terminal. */
+static void print_name(const char *name)
+{
+    for (; *name != '\0'; name++)
+        (void)fputc(iscntrl((unsigned char)*name) ? '?' : *name, stdout);
+}
+
+static const char *part_name(fg_ckpt_part part)
+{
+    return part == FG_CKPT_MODEL ? "model" : "state";
+}
+
+static void print_lines(const fg_ckpt *ckpt)
+{
+    double bytes = 0;
+    int64_t parameters = 0;
+    const bool is_folder = fg_ckpt_state_json(ckpt) != NULL;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        char type[128];
+        const fg_tensor_info *t = fg_ckpt_info(ckpt, i);
+        bytes += (double)t->size_bytes;
+        parameters += t->part == FG_CKPT_MODEL ? fg_type_count(&t->type) : 0;
+        print_name(t->name);
+        if (!names_only)
+            (void)printf("\t%s", fg_type_format(&t->type, type, sizeof(type)));
+        if (!names_only && is_folder)
+            (void)printf("\t%s", part_name(t->part));
+        (void)putchar('\n');
+    }
+    (void)fprintf(stderr, "%zu tensors, %s; %" PRId64 " numbers in the model\n",
+                  fg_ckpt_count(ckpt), cli_bytes(bytes), parameters);
+}
+
+static json_t *tensor_object(const fg_tensor_info *t)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < t->type.rank; i++)
+        json_array_append_new(shape, json_integer(t->type.dim[i]));
+    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I}", "name", t->name, "dtype",
+                     fg_dtype_name(t->type.dtype), "shape", shape, "part", part_name(t->part),
+                     "offset_bytes", (json_int_t)t->offset_bytes, "size_bytes",
+                     (json_int_t)t->size_bytes);
+}
+
+static int print_json(const fg_ckpt *ckpt)
+{
+    const char *state = fg_ckpt_state_json(ckpt);
+    json_t *tensors = json_array();
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        json_array_append_new(tensors, tensor_object(fg_ckpt_info(ckpt, i)));
+    json_t *root = json_pack("{s:o, s:o}", "tensors", tensors, "state",
+                             state != NULL ? json_loads(state, 0, NULL) : json_null());
+    if (root == NULL)
+        return cli_complain(CLI_FAILED, "show", "out of memory");
+    (void)json_dumpf(root, stdout, JSON_INDENT(2));
+    (void)putchar('\n');
+    json_decref(root);
+    return CLI_DONE;
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
+    int status = CLI_DONE;
+    if (fg_ckpt_open(call->args[0], &ckpt, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite show");
+    if (as_json)
+        status = print_json(ckpt);
+    else
+        print_lines(ckpt);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+const cli_command cli_show = {
+    .name = "show",
+    .arguments = "CKPT",
+    .summary = "list the tensors of a checkpoint",
+    .details = "CKPT is the folder of a checkpoint or a .safetensors file. Its files are checked\n"
+               "against their checksums; damage is an error that names the file.",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,19 @@
+/* commands.c - the program's commands, in the order of the help. To add one: write cmd_NAME.c and
+ * name it here and in CMakeLists.txt.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+
+#include <string.h>
+
+const cli_command *const cli_commands[] = {
+    &cli_devices, &cli_show, &cli_completion, &cli_help, NULL,
+};
+
+const cli_command *cli_find_command(const char *name)
+{
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}

@@ -1,0 +1,14 @@
+/* commands.h - one command a file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef COMMANDS_H
+#define COMMANDS_H
+
+#include "cli.h"
+
+extern const cli_command cli_devices;    /* cmd_devices.c */
+extern const cli_command cli_show;       /* cmd_show.c */
+extern const cli_command cli_completion; /* cmd_completion.c */
+extern const cli_command cli_help;       /* cmd_help.c */
+
+#endif

@@ -1,0 +1,94 @@
+/* config.h - the configuration of a run: one table of keys, values out of YAML and of the command
+ * line, and the way back to YAML.
+ *
+ * Every key stands in config_keys.c, with its kind, default, range and help; reading,
+ * --print-config, docs/config.md and shell completion come out of that table.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef CONFIG_H
+#define CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <fulgurite/base.h>
+
+typedef enum config_kind {
+    CONFIG_INT,    /* a whole number */
+    CONFIG_FLOAT,  /* a number */
+    CONFIG_BOOL,   /* true or false */
+    CONFIG_TEXT,   /* any text */
+    CONFIG_CHOICE, /* one of `choices` */
+    CONFIG_AMOUNT, /* 1.0: a share (with a point, 0 to 1); 100: a count */
+    CONFIG_INTS,   /* lists */
+    CONFIG_FLOATS,
+    CONFIG_TEXTS
+} config_kind;
+
+/* One row of the table. */
+typedef struct config_key {
+    const char *path; /* "trainer.batch_size" */
+    config_kind kind;
+    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
+    const char *choices;  /* "sgd|adam|adamw" */
+    const char *later;    /* choices that this version has not */
+    double min, max;      /* of each number; both 0: any */
+    bool is_below_max;    /* max itself is too much */
+    bool has_auto;        /* "auto" is allowed too */
+    const char *help;     /* one or more sentences */
+} config_key;
+
+enum { CONFIG_MAX_KEYS = 128 };
+
+size_t config_key_count(void);
+const config_key *config_key_at(size_t index);
+/* The key of that path, or NULL. */
+const config_key *config_find(const char *path);
+/* The path that a wrong one was meant to be, or NULL. */
+const char *config_suggest(const char *path);
+/* What a section is about ("trainer"), or NULL when there is none of that name. */
+const char *config_section_help(const char *name);
+/* "a whole number, 1 or more, or auto" in a static buffer; valid until the next call. */
+const char *config_describe(const config_key *key);
+
+/* The values of all keys. */
+typedef struct config config;
+
+/* All defaults. Ends the program when out of memory, as everything here. */
+config *config_create(void);
+void config_destroy(config *c);
+
+/* Reads YAML over the present values; a key that stands there twice, an unknown one or a wrong
+ * value is an error "name:line:column: ...". */
+bool config_read(config *c, const char *name, const char *text, size_t size, fg_error *err);
+bool config_read_file(config *c, const char *path, fg_error *err);
+/* Sets one key from "a.b=value", as it stands on the command line behind the dashes. */
+bool config_override(config *c, const char *assignment, fg_error *err);
+
+/* Values; the key must be one of the table and of that kind. */
+bool config_is_given(const config *c, const char *path); /* by the file or the command line */
+bool config_is_auto(const config *c, const char *path);
+int64_t config_int(const config *c, const char *path);
+double config_float(const config *c, const char *path);
+bool config_bool(const config *c, const char *path);
+/* Texts and choices; NULL when the key is empty. */
+const char *config_text(const config *c, const char *path);
+/* Number of a list's elements, and one of them. */
+size_t config_count(const config *c, const char *path);
+int64_t config_int_at(const config *c, const char *path, size_t index);
+double config_float_at(const config *c, const char *path, size_t index);
+const char *config_text_at(const config *c, const char *path, size_t index);
+/* An amount out of `whole`: all of it, a part (at least 1), or a count. */
+int64_t config_amount(const config *c, const char *path, int64_t whole);
+/* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
+const char *config_place(const config *c, const char *path);
+
+/* The value as YAML in a static buffer (cut at 4 kB); valid until the next call. */
+const char *config_format(const config *c, const config_key *key);
+
+/* The whole configuration as YAML; with_comments explains each key. */
+void config_print(const config *c, FILE *out, bool with_comments);
+/* The reference of all keys in Markdown: docs/config.md. */
+void config_print_markdown(FILE *out);
+
+#endif

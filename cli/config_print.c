@@ -1,0 +1,227 @@
+/* config_print.c - a configuration back to YAML, with the table's help as comments, and the
+ * reference of all keys. What is printed reads back to the same values: the run's folder keeps it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "cli.h"
+#include "config_value.h"
+
+enum { COMMENT_WIDTH = 98 };
+
+typedef struct text {
+    char data[4096];
+    size_t size;
+} text;
+
+static void put(text *out, const char *format, ...) FG_PRINTF(2, 3);
+static void put(text *out, const char *format, ...)
+{
+    va_list args;
+    const size_t room = sizeof(out->data) - out->size;
+    va_start(args, format);
+    const int size = vsnprintf(out->data + out->size, room, format, args);
+    va_end(args);
+    if (size > 0)
+        out->size += (size_t)size < room ? (size_t)size : room - 1;
+}
+
+/* ---- values ---------------------------------------------------------------------------------- */
+
+/* The shortest decimal that reads back to the same number. */
+static void put_number(text *out, double value)
+{
+    char digits[40];
+    for (int precision = 1; precision <= 17; precision++) {
+        (void)snprintf(digits, sizeof(digits), "%.*g", precision, value);
+        if (strtod(digits, NULL) == value)
+            break;
+    }
+    put(out, "%s", digits);
+}
+
+/* True when YAML and our own reading take the bare text for that text and nothing else. */
+static bool is_plain(const char *value)
+{
+    static const char *const words[] = {"auto", "null", "true", "false", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(value, words[i]) == 0)
+            return false;
+    if (!isalpha((unsigned char)value[0]) && value[0] != '/' && value[0] != '_')
+        return false;
+    for (const char *c = value; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("/_-.+", *c) == NULL)
+            return false;
+    return true;
+}
+
+static void put_text(text *out, const char *value)
+{
+    if (is_plain(value)) {
+        put(out, "%s", value);
+        return;
+    }
+    put(out, "\"");
+    for (const char *c = value; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            put(out, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            put(out, "\\x%02x", (unsigned char)*c);
+        else
+            put(out, "%c", *c);
+    }
+    put(out, "\"");
+}
+
+static void put_item(text *out, const config_key *key, const config_item *item)
+{
+    switch (key->kind) {
+    case CONFIG_INT:
+    case CONFIG_INTS:
+        put(out, "%" PRId64, item->whole);
+        return;
+    case CONFIG_FLOAT:
+    case CONFIG_FLOATS:
+        put_number(out, item->number);
+        return;
+    case CONFIG_BOOL:
+        put(out, item->whole ? "true" : "false");
+        return;
+    case CONFIG_AMOUNT: {
+        if (!item->is_share) {
+            put(out, "%" PRId64, item->whole);
+            return;
+        }
+        const size_t before = out->size;
+        put_number(out, item->number);
+        if (strpbrk(out->data + before, ".e") == NULL)
+            put(out, ".0"); /* the point tells a share from a count */
+        return;
+    }
+    case CONFIG_CHOICE: /* 32-true and true are choices alike: they need no quotes */
+        put(out, "%s", item->text);
+        return;
+    case CONFIG_TEXT:
+    case CONFIG_TEXTS:
+        put_text(out, item->text);
+        return;
+    }
+}
+
+const char *config_format(const config *c, const config_key *key)
+{
+    static text out;
+    const config_value *v = config_value_of(c, key);
+    const bool is_list = config_is_list(key);
+    out.size = 0;
+    out.data[0] = '\0';
+    if (v->is_auto || (v->count == 0 && !is_list)) {
+        put(&out, v->is_auto ? "auto" : "null");
+        return out.data;
+    }
+    put(&out, is_list ? "[" : "");
+    for (size_t i = 0; i < v->count; i++) {
+        put(&out, i > 0 ? ", " : "");
+        put_item(&out, key, &v->items[i]);
+    }
+    put(&out, is_list ? "]" : "");
+    return out.data;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* Prints words in lines that begin with `start`. */
+static void print_wrapped(FILE *out, const char *start, const char *words)
+{
+    const size_t width = COMMENT_WIDTH - strlen(start);
+    while (*words != '\0') {
+        size_t size = strlen(words);
+        if (size > width)
+            for (size = width; size > 1 && words[size] != ' ';)
+                size--;
+        (void)fprintf(out, "%s%.*s\n", start, (int)size, words);
+        words += size;
+        words += strspn(words, " ");
+    }
+}
+
+/* "trainer" of "trainer.seed" into `out`, "" for a key at the top; returns the rest. */
+static const char *split_path(const char *path, char *out, size_t size)
+{
+    const char *dot = strchr(path, '.');
+    (void)snprintf(out, size, "%.*s", dot != NULL ? (int)(dot - path) : 0, path);
+    return dot != NULL ? dot + 1 : path;
+}
+
+static void print_comment(FILE *out, const config_key *key, const char *indent)
+{
+    char start[16], words[1024];
+    (void)snprintf(start, sizeof(start), "%s# ", indent);
+    (void)snprintf(words, sizeof(words), "%s [%s]", key->help, config_describe(key));
+    print_wrapped(out, start, words);
+}
+
+void config_print(const config *c, FILE *out, bool with_comments)
+{
+    char now[32] = "", section[32];
+    for (size_t i = 0; i < config_key_count(); i++) {
+        const config_key *key = config_key_at(i);
+        const char *name = split_path(key->path, section, sizeof(section));
+        const char *indent = *section != '\0' ? "  " : "";
+        if (strcmp(section, now) != 0) {
+            (void)snprintf(now, sizeof(now), "%s", section);
+            if (with_comments)
+                (void)fprintf(out, "\n# %s\n", config_section_help(section));
+            (void)fprintf(out, "%s:\n", section);
+        }
+        if (with_comments)
+            print_comment(out, key, indent);
+        (void)fprintf(out, "%s%s: %s\n", indent, name, config_format(c, key));
+    }
+}
+
+/* A vertical bar would end the table's cell. */
+static void print_cell(FILE *out, const char *words)
+{
+    for (; *words != '\0'; words++) {
+        if (*words == '|')
+            (void)fputc('\\', out);
+        (void)fputc(*words, out);
+    }
+}
+
+void config_print_markdown(FILE *out)
+{
+    config *c = config_create();
+    char now[32] = "-", section[32];
+    (void)fputs(
+        "# Configuration\n\n"
+        "Every key that a run's YAML file may have. On the command line each is\n"
+        "`--section.key=value`; `--print-config` prints them all with their present values.\n"
+        "An unknown key is an error. This page is made by\n"
+        "`fulgurite help --config-reference`; a test compares the two.\n",
+        out);
+    for (size_t i = 0; i < config_key_count(); i++) {
+        const config_key *key = config_key_at(i);
+        (void)split_path(key->path, section, sizeof(section));
+        if (strcmp(section, now) != 0) {
+            const char *help = config_section_help(section);
+            (void)snprintf(now, sizeof(now), "%s", section);
+            (void)fprintf(out,
+                          "\n## %s%s%s\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
+                          help != NULL ? section : "top level", help != NULL ? ": " : "",
+                          help != NULL ? help : "");
+        }
+        (void)fprintf(out, "| `%s` | ", key->path);
+        print_cell(out, config_describe(key));
+        (void)fprintf(out, " | `%s` | ", config_format(c, key));
+        print_cell(out, key->help);
+        (void)fputs(" |\n", out);
+    }
+    config_destroy(c);
+}

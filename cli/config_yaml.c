@@ -1,0 +1,275 @@
+/* config_yaml.c - reads a configuration file with libfyaml, which knows the line and column of
+ * every value; each error names them. Aliases and merge keys are refused, so that what stands in
+ * the file is what is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <libfyaml.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "config_value.h"
+
+enum { MAX_FILE_BYTES = 1 << 20 };
+
+typedef struct reader {
+    config *c;
+    const char *name;
+    fg_error *err;
+} reader;
+
+/* "name:line:column" of a node; line and column of a collection are those of its first scalar. */
+static void place_of(const reader *r, struct fy_node *node, char *out, size_t size)
+{
+    struct fy_token *token = fy_node_get_scalar_token(node);
+    const struct fy_mark *mark = token != NULL ? fy_token_start_mark(token) : NULL;
+    if (mark != NULL)
+        (void)snprintf(out, size, "%s:%d:%d", r->name, mark->line + 1, mark->column + 1);
+    else
+        (void)snprintf(out, size, "%s", r->name);
+}
+
+/* Puts the place before what err holds. Always false. */
+static bool blame(reader *r, struct fy_node *node, const char *message)
+{
+    char place[512];
+    place_of(r, node, place, sizeof(place));
+    return cli_fail(r->err, "%s: %s", place, message);
+}
+
+/* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar. */
+static char *text_of(struct fy_node *node, bool *out_is_quoted)
+{
+    size_t size;
+    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node))
+        return NULL;
+    const char *text = fy_node_get_scalar(node, &size);
+    if (text == NULL || memchr(text, '\0', size) != NULL)
+        return NULL;
+    if (out_is_quoted != NULL)
+        *out_is_quoted = fy_node_get_style(node) != FYNS_PLAIN;
+    return cli_strndup(text, size);
+}
+
+static bool is_null(struct fy_node *node)
+{
+    bool is_quoted = false;
+    if (node == NULL || fy_node_is_null(node))
+        return true;
+    char *text = text_of(node, &is_quoted);
+    const bool answer = text != NULL && !is_quoted &&
+                        (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
+    free(text);
+    return answer;
+}
+
+static const char *kind_of(struct fy_node *node)
+{
+    if (fy_node_is_alias(node))
+        return "an alias, which this file may not have";
+    return fy_node_is_mapping(node)    ? "a mapping"
+           : fy_node_is_sequence(node) ? "a list"
+                                       : "a scalar";
+}
+
+/* ---- one key --------------------------------------------------------------------------------- */
+
+static bool wrong_kind(reader *r, const config_key *key, struct fy_node *at, struct fy_node *node)
+{
+    char message[640];
+    (void)snprintf(message, sizeof(message), "%s: expected %s, found %s", key->path,
+                   config_describe(key), kind_of(node));
+    return blame(r, at, message);
+}
+
+static void free_tokens(config_token *tokens, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free((char *)(uintptr_t)tokens[i].text);
+}
+
+/* Gives the tokens to the table's checks; names the place of `at`. */
+static bool set_tokens(reader *r, const config_key *key, struct fy_node *at,
+                       const config_token *tokens, size_t count)
+{
+    char place[512];
+    fg_error inner = {0};
+    place_of(r, at, place, sizeof(place));
+    if (config_set(r->c, key, tokens, count, place, &inner))
+        return true;
+    return blame(r, at, inner.message);
+}
+
+static bool read_list(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node)
+{
+    config_token tokens[CONFIG_MAX_ITEMS];
+    size_t count = 0;
+    void *place = NULL;
+    struct fy_node *item;
+    bool is_good = true;
+    while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        if (count == CONFIG_MAX_ITEMS)
+            is_good = blame(r, item, "a list of more than 256 elements");
+        else if ((tokens[count].text = text_of(item, &tokens[count].is_quoted)) == NULL)
+            is_good = wrong_kind(r, key, name, item);
+        else
+            count++;
+    }
+    is_good = is_good && set_tokens(r, key, name, tokens, count);
+    free_tokens(tokens, count);
+    return is_good;
+}
+
+static bool read_key(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node)
+{
+    if (is_null(node)) {
+        config_reset(r->c, key);
+        return true;
+    }
+    if (fy_node_is_sequence(node) && config_is_list(key))
+        return read_list(r, key, name, node);
+    config_token token = {0};
+    token.text = text_of(node, &token.is_quoted);
+    if (token.text == NULL)
+        return wrong_kind(r, key, name, node);
+    const bool is_good = set_tokens(r, key, node, &token, 1);
+    free_tokens(&token, 1);
+    return is_good;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static bool unknown(reader *r, struct fy_node *name, const char *path)
+{
+    char message[400];
+    const char *nearest = config_suggest(path);
+    if (config_find(path) != NULL) /* a whole path as one name */
+        (void)snprintf(message, sizeof(message), "unknown key '%.100s': write '%s' under '%.*s'",
+                       path, strchr(path, '.') + 1, (int)(strchr(path, '.') - path), path);
+    else if (nearest != NULL)
+        (void)snprintf(message, sizeof(message), "unknown key '%.100s': did you mean '%s'?", path,
+                       nearest);
+    else
+        (void)snprintf(message, sizeof(message),
+                       "unknown key '%.100s' (--print-config shows all that there are)", path);
+    return blame(r, name, message);
+}
+
+/* Reads a mapping whose keys stand in `section` (NULL: at the top). */
+static bool read_mapping(reader *r, const char *section, struct fy_node *mapping);
+
+static bool read_section(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+{
+    char message[256];
+    if (is_null(node))
+        return true;
+    if (fy_node_is_mapping(node))
+        return read_mapping(r, section, node);
+    (void)snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), found %s",
+                   section, section, kind_of(node));
+    return blame(r, name, message);
+}
+
+static bool read_pair(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+{
+    char path[256];
+    char *text = text_of(name, NULL);
+    if (text == NULL)
+        return blame(r, name, "expected the name of a key");
+    (void)snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
+                   section != NULL ? "." : "", text);
+    const bool is_section = section == NULL && config_section_help(text) != NULL;
+    const config_key *key = config_find(path);
+    bool is_good;
+    if (is_section)
+        is_good = read_section(r, text, name, node);
+    else if (key == NULL || (section == NULL && strchr(path, '.') != NULL))
+        is_good = unknown(r, name, path);
+    else
+        is_good = read_key(r, key, name, node);
+    free(text);
+    return is_good;
+}
+
+static bool read_mapping(reader *r, const char *section, struct fy_node *mapping)
+{
+    void *place = NULL;
+    struct fy_node_pair *pair;
+    while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL)
+        if (!read_pair(r, section, fy_node_pair_key(pair), fy_node_pair_value(pair)))
+            return false;
+    return true;
+}
+
+/* The parser's first complaint; always false. */
+static bool syntax_error(reader *r, struct fy_diag *diag)
+{
+    void *place = NULL;
+    const struct fy_diag_error *first = fy_diag_errors_iterate(diag, &place);
+    if (first == NULL)
+        return cli_fail(r->err, "%s: not YAML", r->name);
+    return cli_fail(r->err, "%s:%d:%d: not YAML: %s", r->name, first->line, first->column,
+                    first->msg);
+}
+
+static bool read_root(reader *r, struct fy_document *document)
+{
+    struct fy_node *root = fy_document_root(document);
+    if (is_null(root))
+        return true; /* all defaults */
+    if (!fy_node_is_mapping(root))
+        return blame(r, root, "expected a mapping of keys to values");
+    return read_mapping(r, NULL, root);
+}
+
+/* Blanks and comments only: libfyaml makes no document of these. */
+static bool is_empty(const char *text, size_t size)
+{
+    bool in_comment = false;
+    for (size_t i = 0; i < size; i++) {
+        in_comment = text[i] == '#' || (in_comment && text[i] != '\n');
+        if (!in_comment && strchr(" \r\n", text[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool config_read(config *c, const char *name, const char *text, size_t size, fg_error *err)
+{
+    reader r = {.c = c, .name = name, .err = err};
+    if (memchr(text, '\0', size) != NULL)
+        return cli_fail(err, "%s: not YAML: it holds a NUL byte", name);
+    if (is_empty(text, size))
+        return true;
+    const struct fy_diag_cfg quiet = {.level = FYET_ERROR, .module_mask = ~0U};
+    struct fy_diag *diag = fy_diag_create(&quiet);
+    if (diag == NULL)
+        return cli_fail(err, "%s: the YAML parser cannot start", name);
+    fy_diag_set_collect_errors(diag, true);
+    const struct fy_parse_cfg options = {.diag = diag, .flags = FYPCF_QUIET};
+    struct fy_document *document = fy_document_build_from_string(&options, text, size);
+    const bool is_good = document != NULL ? read_root(&r, document) : syntax_error(&r, diag);
+    fy_document_destroy(document);
+    fy_diag_destroy(diag);
+    return is_good;
+}
+
+bool config_read_file(config *c, const char *path, fg_error *err)
+{
+    bool is_good = false;
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return cli_fail(err, "cannot open '%s': %s", path, strerror(errno));
+    char *text = cli_alloc(MAX_FILE_BYTES + 1, 1);
+    const size_t size = fread(text, 1, MAX_FILE_BYTES + 1, file);
+    if (ferror(file))
+        (void)cli_fail(err, "cannot read '%s': %s", path, strerror(errno));
+    else if (size > MAX_FILE_BYTES)
+        (void)cli_fail(err, "'%s' is longer than 1 MiB: this is no configuration", path);
+    else
+        is_good = config_read(c, path, text, size, err);
+    free(text);
+    (void)fclose(file);
+    return is_good;
+}

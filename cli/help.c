@@ -1,0 +1,170 @@
+/* help.c - the help and the man pages, out of the tables of commands, options and keys.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "config.h"
+
+static const char summary[] = "train neural networks through PJRT plugins";
+static const char exit_help[] = "0 done; 1 failed; 2 wrong command line or configuration; 143 "
+                                "stopped by a signal with the state "
+                                "saved.";
+
+const char *cli_option_form(const cli_option *option)
+{
+    static char form[128];
+    const char *argument = option->argument != NULL ? option->argument : "TEXT";
+    if (option->kind == CLI_KIND_FLAG)
+        (void)snprintf(form, sizeof(form), "%s", option->name);
+    else
+        (void)snprintf(form, sizeof(form), option->kind == CLI_KIND_OPTIONAL ? "%s[=%s]" : "%s=%s",
+                       option->name, argument);
+    return form;
+}
+
+static void print_usage(FILE *out, const cli_command *command)
+{
+    (void)fprintf(out, "fulgurite %s%s%s%s%s", command->name,
+                  command->options != NULL ? " [OPTION]..." : "", *command->arguments ? " " : "",
+                  command->arguments, command->takes_config ? " [--KEY=VALUE]..." : "");
+}
+
+/* ---- --help ---------------------------------------------------------------------------------- */
+
+static void print_option(FILE *out, char letter, const char *form, const char *help)
+{
+    char left[160];
+    (void)snprintf(left, sizeof(left), "  %c%c%s --%s", letter != 0 ? '-' : ' ',
+                   letter != 0 ? letter : ' ', letter != 0 ? "," : " ", form);
+    (void)fprintf(out, strlen(left) > 30 ? "%s\n%30s  %s\n" : "%-30s%s  %s\n", left, "", help);
+}
+
+static void print_program_help(FILE *out)
+{
+    (void)fprintf(out, "fulgurite: %s\n\nusage: fulgurite COMMAND [ARGUMENT]...\n\n", summary);
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        (void)fprintf(out, "  %-12s %-26s %s\n", (*c)->name, (*c)->arguments, (*c)->summary);
+    (void)fprintf(out,
+                  "\n  fulgurite COMMAND --help     tells more of one\n"
+                  "  fulgurite --version\n\nexit status: %s\n",
+                  exit_help);
+}
+
+void cli_print_help(FILE *out, const cli_command *command)
+{
+    if (command == NULL) {
+        print_program_help(out);
+        return;
+    }
+    (void)fputs("usage: ", out);
+    print_usage(out, command);
+    (void)fprintf(out, "\n\n%s\n\n", command->summary);
+    if (command->details != NULL)
+        (void)fprintf(out, "%s\n\n", command->details);
+    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+        print_option(out, o->letter, cli_option_form(o), o->help);
+    if (command->takes_config)
+        print_option(out, 0, "KEY=VALUE",
+                     "set a key of the configuration, such as --trainer.seed=1");
+    print_option(out, 'h', "help", "show this help");
+}
+
+/* ---- man pages ------------------------------------------------------------------------------- */
+
+/* Text in roff: backslashes, hyphens, and the dots and quotes at a line's start that would be
+ * requests. */
+static void print_roff(FILE *out, const char *text)
+{
+    bool is_start = true;
+    for (; *text != '\0'; text++) {
+        if (is_start && (*text == '.' || *text == '\''))
+            (void)fputs("\\&", out);
+        is_start = *text == '\n';
+        if (*text == '\\')
+            (void)fputs("\\e", out);
+        else if (*text == '-')
+            (void)fputs("\\-", out);
+        else if (*text == '\n' && text[1] == '\n')
+            (void)fputs("\n.PP", out); /* an empty line divides paragraphs */
+        else
+            (void)fputc(*text, out);
+    }
+}
+
+static void print_entry(FILE *out, const char *term, const char *text)
+{
+    (void)fputs(".TP\n.B ", out);
+    print_roff(out, term);
+    (void)fputc('\n', out);
+    print_roff(out, text);
+    (void)fputc('\n', out);
+}
+
+static void print_man_head(FILE *out, const char *name, const char *what)
+{
+    (void)fprintf(out, ".TH \"%s\" 1 \"\" \"fulgurite %s\" \"fulgurite\"\n.SH NAME\n", name,
+                  FG_VERSION_STRING);
+    print_roff(out, name);
+    (void)fputs(" \\- ", out);
+    print_roff(out, what);
+    (void)fputs("\n.SH SYNOPSIS\n", out);
+}
+
+static void print_program_man(FILE *out)
+{
+    print_man_head(out, "fulgurite", summary);
+    (void)fputs(".B fulgurite\nCOMMAND [ARGUMENT]...\n.SH COMMANDS\n", out);
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
+        char term[128];
+        (void)snprintf(term, sizeof(term), "%s %s", (*c)->name, (*c)->arguments);
+        print_entry(out, term, (*c)->summary);
+    }
+    (void)fputs(".SH EXIT STATUS\n", out);
+    print_roff(out, exit_help);
+    (void)fputs("\n.SH SEE ALSO\n", out);
+    for (const cli_command *const *c = cli_commands; *c != NULL; c++)
+        (void)fprintf(out, ".BR fulgurite\\-%s (1)%s\n", (*c)->name, c[1] != NULL ? "," : "");
+}
+
+static void print_keys(FILE *out)
+{
+    (void)fputs(".SH CONFIGURATION\n", out);
+    for (size_t i = 0; i < config_key_count(); i++) {
+        char term[160], text[1024];
+        const config_key *key = config_key_at(i);
+        (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s)", key->help, config_describe(key),
+                       key->fallback != NULL ? "; default " : "",
+                       key->fallback != NULL ? key->fallback : "");
+        print_entry(out, term, text);
+    }
+}
+
+void cli_print_man(FILE *out, const cli_command *command)
+{
+    char name[64], term[160];
+    if (command == NULL) {
+        print_program_man(out);
+        return;
+    }
+    (void)snprintf(name, sizeof(name), "fulgurite-%s", command->name);
+    print_man_head(out, name, command->summary);
+    print_usage(out, command);
+    (void)fputs("\n.SH DESCRIPTION\n", out);
+    print_roff(out, command->details != NULL ? command->details : command->summary);
+    (void)fputs("\n.SH OPTIONS\n", out);
+    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++) {
+        const char letter[] = {'-', o->letter, ',', ' ', '\0'};
+        (void)snprintf(term, sizeof(term), "%s--%s", o->letter != 0 ? letter : "",
+                       cli_option_form(o));
+        print_entry(out, term, o->help);
+    }
+    print_entry(out, "-h, --help", "show the help");
+    if (command->takes_config)
+        print_keys(out);
+    (void)fputs(".SH EXIT STATUS\n", out);
+    print_roff(out, exit_help);
+    (void)fputs("\n.SH SEE ALSO\n.BR fulgurite (1)\n", out);
+}

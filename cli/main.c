@@ -1,0 +1,52 @@
+/* main.c - finds the command, reads its options, runs it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cli.h"
+
+static int unknown_command(const char *name)
+{
+    const char *names[32], *nearest;
+    size_t count = 0;
+    while (count < 32 && cli_commands[count] != NULL) {
+        names[count] = cli_commands[count]->name;
+        count++;
+    }
+    nearest = cli_nearest(name, names, count);
+    return cli_complain(CLI_USAGE, NULL, "unknown command '%s'%s%s%s (see fulgurite --help)", name,
+                        nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
+                        nearest != NULL ? "'?" : "");
+}
+
+/* Results that could not be written are no results. */
+static int finish(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return cli_complain(CLI_FAILED, NULL, "cannot write to standard output");
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    cli_call call;
+    int status;
+    if (argc < 2) {
+        cli_print_help(stderr, NULL);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        cli_print_help(stdout, NULL);
+        return finish(CLI_DONE);
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        (void)printf("fulgurite %s\n", fg_version());
+        return finish(CLI_DONE);
+    }
+    const cli_command *command = cli_find_command(argv[1]);
+    if (command == NULL)
+        return unknown_command(argv[1]);
+    if (!cli_parse(command, argc - 1, (const char **)argv + 1, &call, &status))
+        return finish(status);
+    return finish(command->run(&call));
+}

@@ -1,0 +1,196 @@
+/* options.c - reads a command line by a command's table.
+ *
+ * Long options are --name, --name=TEXT or --name TEXT; letters may be joined (-nq) and take their
+ * text joined or apart. Where a command takes the configuration, each of its keys is an option too
+ * and is passed on as an override, unread.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "cli.h"
+
+#include <string.h>
+#include "config.h"
+
+typedef struct parser {
+    const cli_command *command;
+    const char **argv;
+    int argc, next; /* argv[next] is looked at next */
+    cli_call *out;
+    int status; /* of the program, once `is_over` */
+    bool is_over;
+} parser;
+
+static const cli_option help_option = CLI_FLAG('h', "help", NULL, "show this help");
+
+/* What is wrong, and where to read more; always false. */
+static bool usage(parser *p, const char *what, const char *word, const char *hint)
+{
+    p->is_over = true;
+    p->status = cli_complain(CLI_USAGE, p->command->name, "%s '%s'%s%s%s (see fulgurite %s --help)",
+                             what, word, hint != NULL ? ": did you mean '" : "",
+                             hint != NULL ? hint : "", hint != NULL ? "'?" : "", p->command->name);
+    return false;
+}
+
+static const cli_option *find_long(const cli_command *command, const char *name, size_t size)
+{
+    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+        if (strncmp(o->name, name, size) == 0 && o->name[size] == '\0')
+            return o;
+    return strncmp("help", name, size) == 0 && size == 4 ? &help_option : NULL;
+}
+
+static const cli_option *find_letter(const cli_command *command, char letter)
+{
+    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+        if (o->letter == letter)
+            return o;
+    return letter == 'h' ? &help_option : NULL;
+}
+
+/* Among the options, and the keys where they are allowed. */
+static const char *nearest_option(const cli_command *command, const char *name)
+{
+    static const char *names[64 + CONFIG_MAX_KEYS];
+    size_t count = 0;
+    names[count++] = "help";
+    for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
+        if (count < 64)
+            names[count++] = o->name;
+    if (command->takes_config)
+        for (size_t i = 0; i < config_key_count(); i++)
+            names[count++] = config_key_at(i)->path;
+    const char *nearest = cli_nearest(name, names, count);
+    return nearest == NULL && command->takes_config ? config_suggest(name) : nearest;
+}
+
+/* True when `text` is one of "a|b|c". */
+static bool is_choice(const char *choices, const char *text)
+{
+    const size_t size = strlen(text);
+    for (const char *at = choices; at != NULL; at = strchr(at, '|'), at = at ? at + 1 : NULL)
+        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0') && size > 0)
+            return true;
+    return false;
+}
+
+static bool set_text(parser *p, const cli_option *o, const char *text)
+{
+    if (strchr(o->argument, '|') != NULL && *text != '\0' && !is_choice(o->argument, text)) {
+        p->is_over = true;
+        p->status = cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s", o->name,
+                                 text, o->argument);
+        return false;
+    }
+    *(const char **)o->value = text;
+    return true;
+}
+
+static bool show_help(parser *p)
+{
+    cli_print_help(stdout, p->command);
+    p->is_over = true;
+    p->status = CLI_DONE;
+    return false;
+}
+
+/* Applies an option whose text, if any stands with it, is `text`; takes the next word else. */
+static bool apply(parser *p, const cli_option *o, const char *text)
+{
+    if (o == &help_option)
+        return show_help(p);
+    if (o->kind == CLI_KIND_FLAG && text != NULL)
+        return usage(p, "there is nothing to be given to option", o->name, NULL);
+    if (o->kind == CLI_KIND_FLAG) {
+        *(bool *)o->value = true;
+        return true;
+    }
+    if (text == NULL && o->kind == CLI_KIND_OPTIONAL)
+        text = "";
+    if (text == NULL && p->next == p->argc)
+        return usage(p, "something is to be given to option", o->name, NULL);
+    return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
+}
+
+/* --a.b=value, or --a.b value, which is then joined. */
+static bool take_override(parser *p, const char *word, const char *equals)
+{
+    static char joined[CLI_MAX_OVERRIDES][512];
+    if (p->out->override_count == CLI_MAX_OVERRIDES)
+        return usage(p, "too many keys before", word, NULL);
+    const char **slot = &p->out->overrides[p->out->override_count];
+    *slot = word;
+    if (equals == NULL) {
+        char *text = joined[p->out->override_count];
+        if (p->next == p->argc)
+            return usage(p, "a value is to be given to key", word, NULL);
+        const char *value = p->argv[p->next++];
+        if (snprintf(text, sizeof(joined[0]), "%s=%s", word, value) >= (int)sizeof(joined[0]))
+            return usage(p, "write key=value: too long is the value of", word, NULL);
+        *slot = text;
+    }
+    p->out->override_count++;
+    return true;
+}
+
+static bool parse_long(parser *p, const char *word)
+{
+    char name[128];
+    const char *equals = strchr(word, '=');
+    const size_t size = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
+    const cli_option *o = find_long(p->command, word, size);
+    if (o != NULL)
+        return apply(p, o, equals != NULL ? equals + 1 : NULL);
+    if (p->command->takes_config && config_find(name) != NULL)
+        return take_override(p, word, equals);
+    return usage(p, "unknown option", name, nearest_option(p->command, name));
+}
+
+static bool parse_letters(parser *p, const char *word)
+{
+    for (const char *at = word; *at != '\0'; at++) {
+        const cli_option *o = find_letter(p->command, *at);
+        if (o == NULL)
+            return usage(p, "unknown option", (const char[]){*at, '\0'}, NULL);
+        if (o->kind == CLI_KIND_TEXT)
+            return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
+        if (!apply(p, o, NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool check_count(parser *p)
+{
+    const cli_command *c = p->command;
+    if (p->out->count >= c->min_args && p->out->count <= c->max_args)
+        return true;
+    p->is_over = true;
+    if (p->out->count > c->max_args)
+        return usage(p, "one argument too many:", p->out->args[c->max_args], NULL);
+    p->status = cli_complain(CLI_USAGE, c->name, "expected %s (see fulgurite %s --help)",
+                             c->arguments, c->name);
+    return false;
+}
+
+bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call *out,
+               int *out_status)
+{
+    parser p = {.command = command, .argv = argv, .argc = argc, .next = 1, .out = out};
+    bool is_good = true, has_ended = false;
+    *out = (cli_call){.args = argv + 1};
+    while (is_good && p.next < argc) {
+        const char *word = argv[p.next++];
+        if (!has_ended && strcmp(word, "--") == 0)
+            has_ended = true;
+        else if (!has_ended && strncmp(word, "--", 2) == 0)
+            is_good = parse_long(&p, word + 2);
+        else if (!has_ended && word[0] == '-' && word[1] != '\0')
+            is_good = parse_letters(&p, word + 1);
+        else
+            argv[1 + out->count++] = word; /* behind what is read already */
+    }
+    is_good = is_good && check_count(&p);
+    *out_status = p.status;
+    return is_good;
+}

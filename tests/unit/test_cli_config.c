@@ -1,0 +1,348 @@
+/* test_cli_config.c - configurations: defaults, YAML and overrides into values; each way to be
+ * wrong and what is said about it; the way back to YAML.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "config.h"
+
+/* What a text adds to the defaults; fails the test when it is refused. */
+static config *read_ok(const char *yaml)
+{
+    fg_error err = {0};
+    config *c = config_create();
+    if (!config_read(c, "run.yaml", yaml, strlen(yaml), &err))
+        fail_msg("%s", err.message);
+    return c;
+}
+
+static void refused(const char *yaml, const char *message)
+{
+    fg_error err = {0};
+    config *c = config_create();
+    assert_false(config_read(c, "run.yaml", yaml, strlen(yaml), &err));
+    assert_string_equal(err.message, message);
+    config_destroy(c);
+}
+
+static char *printed(const config *c, bool with_comments)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    config_print(c, out, with_comments);
+    assert_int_equal(fclose(out), 0);
+    return text;
+}
+
+static void defaults(void **state)
+{
+    config *c = config_create();
+    assert_string_equal(config_text(c, "task"), "classification");
+    assert_string_equal(config_text(c, "model.name"), "mlp");
+    assert_int_equal(config_count(c, "model.hidden"), 2);
+    assert_int_equal(config_int_at(c, "model.hidden", 1), 512);
+    assert_null(config_text(c, "data.format"));
+    assert_string_equal(config_text(c, "data.delimiter"), ",");
+    assert_int_equal(config_count(c, "data.ignore"), 0);
+    assert_true(config_bool(c, "data.normalize"));
+    assert_true(config_is_auto(c, "optimizer.lr"));
+    assert_true(config_float_at(c, "optimizer.betas", 1) == 0.999);
+    assert_true(config_float(c, "optimizer.eps") == 1e-8);
+    assert_int_equal(config_int(c, "trainer.max_steps"), -1);
+    assert_false(config_is_given(c, "trainer.max_steps"));
+    assert_string_equal(config_place(c, "trainer.max_steps"), "default");
+    config_destroy(c);
+    config_destroy(NULL);
+}
+
+/* The example of the design, but for what later versions bring. */
+static void a_whole_file(void **state)
+{
+    config *c = read_ok("task: classification\n"
+                        "model: {name: mlp, hidden: [64, 32], activation: tanh, dropout: 0}\n"
+                        "data: {format: csv, path: my file.csv, target: \"8\", val_fraction: 0.2,\n"
+                        "       split_seed: 3, ignore: [id, \"a b\"], categorical: zip}\n"
+                        "optimizer: {name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 5e-4}\n"
+                        "schedule: {name: onecycle, pct_start: 0.25}\n"
+                        "trainer:\n"
+                        "  accelerator: cpu # a comment\n"
+                        "  devices: auto\n"
+                        "  precision: 32-true\n"
+                        "  batch_size: 128\n"
+                        "  max_epochs: 30\n"
+                        "  limit_train_batches: 0.5\n"
+                        "  limit_val_batches: 7\n"
+                        "  run_dir: \"auto\"\n"
+                        "  seed: ~\n");
+    assert_int_equal(config_count(c, "model.hidden"), 2);
+    assert_int_equal(config_int_at(c, "model.hidden", 0), 64);
+    assert_string_equal(config_text(c, "data.path"), "my file.csv");
+    assert_string_equal(config_text(c, "data.target"), "8");
+    assert_string_equal(config_text_at(c, "data.ignore", 1), "a b");
+    assert_null(config_text_at(c, "data.ignore", 2));
+    assert_string_equal(config_text_at(c, "data.categorical", 0), "zip"); /* a list of one */
+    assert_true(config_float(c, "data.val_fraction") == 0.2);
+    assert_true(config_float(c, "optimizer.weight_decay") == 5e-4);
+    assert_false(config_is_auto(c, "optimizer.lr"));
+    assert_true(config_is_auto(c, "trainer.devices"));
+    assert_int_equal(config_int(c, "trainer.batch_size"), 128);
+    assert_string_equal(config_place(c, "trainer.batch_size"), "run.yaml:11:15");
+    assert_int_equal(config_amount(c, "trainer.limit_train_batches", 21), 10);
+    assert_int_equal(config_amount(c, "trainer.limit_train_batches", 1), 1);
+    assert_int_equal(config_amount(c, "trainer.limit_val_batches", 21), 7);
+    assert_int_equal(config_amount(c, "trainer.limit_val_batches", 3), 3);
+    assert_false(config_is_auto(c, "trainer.run_dir")); /* quoted, it is a name */
+    assert_string_equal(config_text(c, "trainer.run_dir"), "auto");
+    assert_false(config_is_given(c, "trainer.seed"));
+    config_destroy(c);
+}
+
+static void nothing_is_all_defaults(void **state)
+{
+    static const char *const nothing[] = {"",   "\n", "# only this\n", "---\n", "model:\n",
+                                          "{}", "~"};
+    config *plain = config_create();
+    char *expected = printed(plain, false);
+    config_destroy(plain);
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
+        config *c = read_ok(nothing[i]);
+        char *text = printed(c, false);
+        assert_string_equal(text, expected);
+        free(text);
+        config_destroy(c);
+    }
+    free(expected);
+}
+
+static void unknown_keys(void **state)
+{
+    refused("trainer:\n  max_epoch: 3\n",
+            "run.yaml:2:3: unknown key 'trainer.max_epoch': did you mean 'trainer.max_epochs'?");
+    refused("max_epochs: 3\n",
+            "run.yaml:1:1: unknown key 'max_epochs': did you mean 'trainer.max_epochs'?");
+    refused("trainer: {log_every_n_steps: 3}\n",
+            "run.yaml:1:11: unknown key 'trainer.log_every_n_steps': did you mean "
+            "'trainer.log_every'?");
+    refused("optimizer: {learning_rate: 3}\n",
+            "run.yaml:1:13: unknown key 'optimizer.learning_rate': did you mean 'optimizer.lr'?");
+    refused("trainer.seed: 3\n",
+            "run.yaml:1:1: unknown key 'trainer.seed': write 'seed' under 'trainer'");
+    refused("tasks: regression\n", "run.yaml:1:1: unknown key 'tasks': did you mean 'task'?");
+    refused("qqqqqqqq: 1\n",
+            "run.yaml:1:1: unknown key 'qqqqqqqq' (--print-config shows all that there are)");
+    refused("trainr: {seed: 1}\n",
+            "run.yaml:1:1: unknown key 'trainr' (--print-config shows all that there are)");
+}
+
+static void wrong_values(void **state)
+{
+    refused(
+        "trainer:\n  batch_size: 12.5\n",
+        "run.yaml:2:15: trainer.batch_size: expected a whole number, 1 to 16777216, found '12.5'");
+    refused("trainer: {batch_size: 0}\n",
+            "run.yaml:1:23: trainer.batch_size: expected a whole number, 1 to 16777216, found '0'");
+    refused(
+        "trainer: {batch_size: \"32\"}\n",
+        "run.yaml:1:24: trainer.batch_size: expected a whole number, 1 to 16777216, found the text "
+        "'32'");
+    refused(
+        "trainer: {batch_size: [32]}\n",
+        "run.yaml:1:11: trainer.batch_size: expected a whole number, 1 to 16777216, found a list");
+    refused("trainer: {seed: 99999999999999999999}\n",
+            "run.yaml:1:17: trainer.seed: expected a whole number, 0 or more, found "
+            "'99999999999999999999'");
+    refused("optimizer: {lr: fast}\n",
+            "run.yaml:1:17: optimizer.lr: expected a number, 0 to 1000000, or auto, found 'fast'");
+    refused("optimizer: {lr: .nan}\n",
+            "run.yaml:1:17: optimizer.lr: expected a number, 0 to 1000000, or auto, found '.nan'");
+    refused("model: {dropout: 1}\n",
+            "run.yaml:1:18: model.dropout: expected a number, from 0 to below 1, found '1'");
+    refused("data: {no_header: yes}\n",
+            "run.yaml:1:19: data.no_header: expected true or false, found 'yes'");
+    refused(
+        "model: {hidden: [12, x]}\n",
+        "run.yaml:1:9: model.hidden: expected a list of whole numbers, 1 to 1048576, found 'x'");
+    refused(
+        "model: {hidden: [12, [1]]}\n",
+        "run.yaml:1:9: model.hidden: expected a list of whole numbers, 1 to 1048576, found a list");
+    refused("model: {name: {a: 1}}\n",
+            "run.yaml:1:9: model.name: expected one of mlp|linear|lenet, found a mapping");
+    refused("model: {name: transformer}\n",
+            "run.yaml:1:15: model.name: expected one of mlp|linear|lenet, found 'transformer'");
+    refused("optimizer: {name: adamq}\n",
+            "run.yaml:1:19: optimizer.name: expected one of sgd|adam|adamw, "
+            "found 'adamq': did you mean 'adam'?");
+    refused(
+        "trainer: {precision: bf16-mixed}\n",
+        "run.yaml:1:22: trainer.precision: 'bf16-mixed' is not in this version: expected one of "
+        "32-true");
+    refused(
+        "trainer: {limit_val_batches: 1.5}\n",
+        "run.yaml:1:30: trainer.limit_val_batches: expected a share (0.0 to 1.0) or a count, found "
+        "'1.5'");
+    refused("model: mlp\n",
+            "run.yaml:1:1: model: expected its keys (model: {key: value}), found a scalar");
+    refused("- model\n", "run.yaml: expected a mapping of keys to values");
+    refused("data: {path: &x f.csv}\nmodel: {weights: *x}\n",
+            "run.yaml:2:9: model.weights: expected a text, found an alias, which this file may not "
+            "have");
+}
+
+static void broken_yaml(void **state)
+{
+    static const char *const broken[] = {
+        "model: {name: mlp\n",
+        "model: [\n",
+        "a: b: c\n",
+        "\tmodel: x\n",
+        "model: {name: mlp}\nmodel: {}\n",
+        "task: \"regression\n",
+        "task: *nowhere\n",
+    };
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+        fg_error err = {0};
+        config *c = config_create();
+        assert_false(config_read(c, "run.yaml", broken[i], strlen(broken[i]), &err));
+        if (strncmp(err.message, "run.yaml:", 9) != 0)
+            fail_msg("%s: %s", broken[i], err.message);
+        config_destroy(c);
+    }
+    fg_error err = {0};
+    config *c = config_create();
+    assert_false(config_read(c, "run.yaml", "task\0", 5, &err));
+    assert_string_equal(err.message, "run.yaml: not YAML: it holds a NUL byte");
+    assert_false(config_read_file(c, "/nowhere/run.yaml", &err));
+    assert_string_equal(err.message, "cannot open '/nowhere/run.yaml': No such file or directory");
+    config_destroy(c);
+}
+
+static void overrides(void **state)
+{
+    fg_error err = {0};
+    config *c = read_ok("trainer: {batch_size: 8, seed: 3}\n");
+    assert_true(config_override(c, "trainer.batch_size=64", &err));
+    assert_true(config_override(c, "model.hidden=[10,20, 30]", &err));
+    assert_true(config_override(c, "optimizer.betas=0.5,0.6", &err));
+    assert_true(config_override(c, "data.path=a=b, c.csv", &err));
+    assert_true(config_override(c, "data.delimiter=;", &err));
+    assert_true(config_override(c, "task=regression", &err));
+    assert_int_equal(config_int(c, "trainer.batch_size"), 64);
+    assert_string_equal(config_place(c, "trainer.batch_size"), "--trainer.batch_size");
+    assert_int_equal(config_int(c, "trainer.seed"), 3);
+    assert_int_equal(config_count(c, "model.hidden"), 3);
+    assert_int_equal(config_int_at(c, "model.hidden", 2), 30);
+    assert_true(config_float_at(c, "optimizer.betas", 1) == 0.6);
+    assert_string_equal(config_text(c, "data.path"), "a=b, c.csv");
+    assert_string_equal(config_text(c, "data.delimiter"), ";");
+    assert_true(config_override(c, "model.hidden=[]", &err));
+    assert_int_equal(config_count(c, "model.hidden"), 0);
+    assert_false(config_override(c, "trainer.batch_size=many", &err));
+    assert_string_equal(err.message,
+                        "--trainer.batch_size: expected a whole number, 1 to 16777216, "
+                        "found 'many'");
+    assert_int_equal(config_int(c, "trainer.batch_size"), 64); /* a refused value changes nothing */
+    assert_false(config_override(c, "trainer.batchsize=1", &err));
+    assert_string_equal(err.message,
+                        "--trainer.batchsize: unknown key: did you mean 'trainer.batch_size'?");
+    assert_false(config_override(c, "trainer.seed", &err));
+    assert_string_equal(err.message, "--trainer.seed: expected --trainer.seed=VALUE");
+    config_destroy(c);
+}
+
+/* Values that YAML would take for something else when written bare. */
+static void what_is_printed_reads_back(void **state)
+{
+    static const char *const texts[] = {
+        "",      "auto",  "null",      "~",     "true",      "3",
+        "1e5",   " lead", "a: b",      "#x",    "say \"x\"", "back\\slash",
+        "tab\t", "\x01",  "[a, b]",    "naïve", "-",         "plain/path-1.csv",
+        "*x",    "a,b",   "line\nend", "'q'",   "@x",        "%x"};
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        char assignment[64];
+        config *c = config_create();
+        (void)snprintf(assignment, sizeof(assignment), "data.path=%s", texts[i]);
+        assert_true(config_override(c, assignment, &err));
+        (void)snprintf(assignment, sizeof(assignment), "optimizer.lr=%.17g", 0.1 + (double)i / 7);
+        assert_true(config_override(c, assignment, &err));
+        assert_true(config_override(
+            c, i % 2 ? "trainer.limit_val_batches=1.0" : "trainer.limit_val_batches=1", &err));
+        char *plain = printed(c, false), *explained = printed(c, true);
+        config *again = read_ok(plain), *third = read_ok(explained);
+        char *twice = printed(again, false), *thrice = printed(third, false);
+        assert_string_equal(config_text(again, "data.path"), texts[i]);
+        assert_true(config_float(again, "optimizer.lr") == config_float(c, "optimizer.lr"));
+        assert_string_equal(twice, plain);
+        assert_string_equal(thrice, plain);
+        free(plain);
+        free(explained);
+        free(twice);
+        free(thrice);
+        config_destroy(c);
+        config_destroy(again);
+        config_destroy(third);
+    }
+}
+
+static void comments_stay_within_the_line(void **state)
+{
+    config *c = config_create();
+    char *text = printed(c, true);
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        assert_true(strlen(line) <= 100);
+    free(text);
+    config_destroy(c);
+}
+
+static void the_reference_is_up_to_date(void **state)
+{
+    char *made = NULL, kept[65536];
+    size_t size;
+    FILE *out = open_memstream(&made, &size), *file = fopen(FGT_SOURCE_DIR "/docs/config.md", "rb");
+    assert_non_null(out);
+    assert_non_null(file);
+    config_print_markdown(out);
+    assert_int_equal(fclose(out), 0);
+    kept[fread(kept, 1, sizeof(kept) - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_string_equal(kept, made); /* build/fulgurite help --config-reference > docs/config.md */
+    free(made);
+}
+
+/* Each row of the table: explained, in a known section, named once. */
+static void the_table_is_sound(void **state)
+{
+    for (size_t i = 0; i < config_key_count(); i++) {
+        const config_key *key = config_key_at(i);
+        char section[64];
+        const char *dot = strchr(key->path, '.');
+        assert_true(strlen(key->help) > 10 && key->help[strlen(key->help) - 1] == '.');
+        assert_ptr_equal(config_find(key->path), key);
+        assert_int_equal(key->kind == CONFIG_CHOICE, key->choices != NULL);
+        if (dot == NULL)
+            continue;
+        (void)snprintf(section, sizeof(section), "%.*s", (int)(dot - key->path), key->path);
+        assert_non_null(config_section_help(section));
+    }
+    assert_null(config_find("trainer"));
+    assert_null(config_section_help("trainers"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(defaults),
+    cmocka_unit_test(a_whole_file),
+    cmocka_unit_test(nothing_is_all_defaults),
+    cmocka_unit_test(unknown_keys),
+    cmocka_unit_test(wrong_values),
+    cmocka_unit_test(broken_yaml),
+    cmocka_unit_test(overrides),
+    cmocka_unit_test(what_is_printed_reads_back),
+    cmocka_unit_test(comments_stay_within_the_line),
+    cmocka_unit_test(the_reference_is_up_to_date),
+    cmocka_unit_test(the_table_is_sound),
+};
+FGT_MAIN(tests)
