@@ -26,10 +26,7 @@ fgi_checksum *fgi_checksum_create(void);
 void fgi_checksum_add(fgi_checksum *checksum, const void *data, size_t size);
 uint64_t fgi_checksum_value(const fgi_checksum *checksum);
 void fgi_checksum_destroy(fgi_checksum *checksum);
-static inline bool fgi_hash_equal(fgi_hash a, fgi_hash b)
-{
-    return a.lo == b.lo && a.hi == b.hi;
-}
+static inline bool fgi_hash_equal(fgi_hash a, fgi_hash b) { return a.lo == b.lo && a.hi == b.hi; }
 /* 32 hexadecimal digits and a NUL. */
 void fgi_hash_format(fgi_hash hash, char out[33]);
 

@@ -139,10 +139,7 @@ bool fg_ckpt_find(const fg_ckpt *ckpt, fg_ckpt_part part, const char *name, size
     return true;
 }
 
-const char *fg_ckpt_state_json(const fg_ckpt *ckpt)
-{
-    return ckpt->state_json;
-}
+const char *fg_ckpt_state_json(const fg_ckpt *ckpt) { return ckpt->state_json; }
 
 const char *fg_ckpt_metadata(const fg_ckpt *ckpt, const char *key)
 {

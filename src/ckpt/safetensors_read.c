@@ -65,10 +65,7 @@ int fgi_safetensors_dtype_rank(fg_dtype dtype)
     return 0;
 }
 
-static fgi_hash text_hash(const char *text)
-{
-    return fgi_hash_bytes(text, strlen(text));
-}
+static fgi_hash text_hash(const char *text) { return fgi_hash_bytes(text, strlen(text)); }
 
 /* Where a key stands in the header, for messages; the header's first byte when it is written with
  * escapes and so not found. */

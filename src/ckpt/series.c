@@ -62,10 +62,7 @@ static bool is_abandoned(pid_t pid)
     return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
 }
 
-static bool is_plain_name(const char *name)
-{
-    return *name && *name != '.' && !strchr(name, '/');
-}
+static bool is_plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/'); }
 
 void fgi_ckpt_discard(const char *path)
 {

@@ -146,7 +146,7 @@ static void permute_emit(fgi_emit *e)
 static void permute_vjp(fgi_vjp *v)
 {
     const shape_attr *attr = v->attr;
-    int inverse[FG_MAX_RANK];
+    int inverse[FG_MAX_RANK] = {0};
     for (int i = 0; i < attr->rank; i++)
         inverse[attr->dim[i]] = i;
     v->din[0] = fg_permute(v->dout, inverse);
@@ -402,7 +402,7 @@ static void pad_vjp(fgi_vjp *v)
 {
     const pad_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]);
-    int64_t low[FG_MAX_RANK], high[FG_MAX_RANK];
+    int64_t low[FG_MAX_RANK] = {0}, high[FG_MAX_RANK] = {0};
     int64_t start[FG_MAX_RANK] = {0}, limit[FG_MAX_RANK], stride[FG_MAX_RANK];
     for (int i = 0; i < in->rank; i++) {
         low[i] = -attr->low[i];

@@ -77,20 +77,11 @@ void fg_array_release(fg_array *array)
     fgi_free(array);
 }
 
-const fg_type *fg_array_type(const fg_array *array)
-{
-    return &array->type;
-}
+const fg_type *fg_array_type(const fg_array *array) { return &array->type; }
 
-fg_client *fg_array_client(const fg_array *array)
-{
-    return array->client;
-}
+fg_client *fg_array_client(const fg_array *array) { return array->client; }
 
-bool fgi_array_is_donated(const fg_array *array)
-{
-    return atomic_load(&array->is_donated);
-}
+bool fgi_array_is_donated(const fg_array *array) { return atomic_load(&array->is_donated); }
 
 /* The lowest device that has the array; -1 after a breach of contract. */
 static int first_device(const fg_array *array)

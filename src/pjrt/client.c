@@ -325,15 +325,9 @@ void fg_client_close(fg_client *client)
 /* ---- questions --------------------------------------------------------------------------------
  */
 
-const fg_client_info *fg_client_get_info(const fg_client *client)
-{
-    return &client->info;
-}
+const fg_client_info *fg_client_get_info(const fg_client *client) { return &client->info; }
 
-fgi_platform fgi_client_platform(const fg_client *client)
-{
-    return client->platform;
-}
+fgi_platform fgi_client_platform(const fg_client *client) { return client->platform; }
 
 fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)
 {

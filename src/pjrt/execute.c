@@ -13,10 +13,7 @@ struct fgi_scratch {
     void *slot[];                           /* all of the above */
 };
 
-void fgi_scratch_free(fgi_scratch *scratch)
-{
-    fgi_free(scratch);
-}
+void fgi_scratch_free(fgi_scratch *scratch) { fgi_free(scratch); }
 
 static fgi_scratch *scratch_create(const fgi_executable *e, size_t arg_count)
 {

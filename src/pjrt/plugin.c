@@ -137,12 +137,9 @@ static const char *code_name(PJRT_Error_Code code)
 static fg_status status_of(PJRT_Error_Code code, fg_status otherwise)
 {
     switch (code) {
-    case PJRT_Error_Code_RESOURCE_EXHAUSTED:
-        return FG_EDEVMEM;
-    case PJRT_Error_Code_UNIMPLEMENTED:
-        return FG_EUNSUPPORTED;
-    default:
-        return otherwise;
+    case PJRT_Error_Code_RESOURCE_EXHAUSTED: return FG_EDEVMEM;
+    case PJRT_Error_Code_UNIMPLEMENTED: return FG_EUNSUPPORTED;
+    default: return otherwise;
     }
 }
 

@@ -29,21 +29,13 @@
 static const char *machine_name(unsigned machine, char *scratch, size_t size)
 {
     switch (machine) {
-    case EM_X86_64:
-        return "x86-64";
-    case EM_AARCH64:
-        return "aarch64";
-    case EM_386:
-        return "i386";
-    case EM_ARM:
-        return "arm";
-    case EM_RISCV:
-        return "riscv";
-    case EM_PPC64:
-        return "ppc64";
-    default:
-        snprintf(scratch, size, "machine %u", machine);
-        return scratch;
+    case EM_X86_64: return "x86-64";
+    case EM_AARCH64: return "aarch64";
+    case EM_386: return "i386";
+    case EM_ARM: return "arm";
+    case EM_RISCV: return "riscv";
+    case EM_PPC64: return "ppc64";
+    default: snprintf(scratch, size, "machine %u", machine); return scratch;
     }
 }
 

@@ -87,10 +87,7 @@ static void add_setup(finder *f)
     }
 }
 
-static int newest_first(const void *a, const void *b)
-{
-    return strverscmp(b, a);
-}
+static int newest_first(const void *a, const void *b) { return strverscmp(b, a); }
 
 /* The names of prefix/lib/python3*, newest first; returns how many. */
 static int list_pythons(const char *lib, char names[PYTHONS][32])

@@ -375,7 +375,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unwritable_cache_is_no_error),
 };
 
-int main(void)
-{
-    return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1;
-}
+int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -38,9 +38,6 @@ void fgt_close(const char *what, double a, double b, double absolute, double rel
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self);
 
 #define FGT_MAIN(tests)                                                                            \
-    int main(void)                                                                                 \
-    {                                                                                              \
-        return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;                             \
-    }
+    int main(void) { return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1; }
 
 #endif

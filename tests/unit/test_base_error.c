@@ -97,10 +97,7 @@ static void macros_pass_failures_on(void **state)
 }
 
 static volatile sig_atomic_t traps;
-static void on_trap(int number)
-{
-    traps = traps + 1;
-}
+static void on_trap(int number) { traps = traps + 1; }
 
 static void trap_is_raised_when_asked_for(void **state)
 {

@@ -289,10 +289,7 @@ static fg_status use_all(void *self, fg_error *err)
     return status;
 }
 
-static void each_allocation_may_fail(void **state)
-{
-    fgt_fault_loop(use_all, &(int){0});
-}
+static void each_allocation_may_fail(void **state) { fgt_fault_loop(use_all, &(int){0}); }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(blocks_are_counted),

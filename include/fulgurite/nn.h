@@ -1,0 +1,197 @@
+/* nn.h - modules: trees of named variables, the layers made of them, and ready models.
+ *
+ * A module is a place in a tree; its variables are named by the path to it,
+ * "layer1.0.conv1.weight", as PyTorch names them in files. The root owns the whole tree: modules,
+ * layers, variables and the optimizer; fg_module_destroy(root) frees all.
+ *
+ * Building never fails visibly: the first error is kept in the root, what is built afterwards is
+ * NULL, and fg_module_error returns it once, at the end. Builders take a NULL parent (the result is
+ * NULL), so that calls nest and follow each other unchecked; applying a NULL layer is an error that
+ * its trace keeps.
+ *
+ * Applying a layer writes operations into the trace of its argument, under the layer's name as
+ * scope. Parameters are cast to the argument's dtype: in bf16, the layer computes in bf16.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_NN_H
+#define FULGURITE_NN_H
+
+#include <fulgurite/ops.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- modules --------------------------------------------------------------------------------- */
+
+/* A node of the tree. Borrowed everywhere but for the root. One thread at a time for a tree. */
+typedef struct fg_module fg_module;
+
+/* Makes a root. name goes before all names below ("encoder" gives "encoder.fc1.weight"); NULL, the
+ * usual case, adds nothing. Random first values are keyed by (seed, full name of the variable):
+ * they depend on nothing else, in particular not on the order of creation. Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_module_create(const char *name, uint64_t seed, fg_module **out,
+                                              fg_error *err);
+/* Frees the whole tree; wants its root. Traces and programs that use its variables must not run any
+ * more. NULL is allowed. */
+FG_API void fg_module_destroy(fg_module *root);
+
+/* FG_OK, or the first error met while the tree was built; module is any of it (NULL: FG_EINVAL).
+ * err may be NULL. */
+FG_API fg_status fg_module_error(const fg_module *module, fg_error *err);
+/* Keeps an error in the root unless it has one: how layers of one's own report theirs. */
+FG_API void fg_module_fail(fg_module *module, const fg_error *err);
+
+/* Another seed for the variables made from now on. */
+FG_API void fg_module_set_seed(fg_module *module, uint64_t seed);
+FG_API uint64_t fg_module_seed(const fg_module *module);
+
+/* A new module below parent; name may hold dots ("layers.0"). NULL after an error: a name that is
+ * empty or taken (FG_EINVAL), FG_ENOMEM. */
+FG_API fg_module *fg_module_child(fg_module *parent, const char *name);
+/* A new variable "path.name", owned by the tree. options->seed is not looked at: the tree's is
+ * used. NULL after an error: a name that is empty or taken, FG_ENOMEM, and those of
+ * fg_variable_create. */
+FG_API fg_variable *fg_module_variable(fg_module *module, const char *name, const fg_type *type,
+                                       const fg_variable_options *options);
+/* The tree takes over an object and frees it by destroy(object) when it is destroyed, before the
+ * module's variables; the newest first. Returns the object, or NULL when that failed; the object is
+ * then freed already. For layers of one's own. */
+FG_API void *fg_module_attach(fg_module *module, void *take_object, void (*destroy)(void *object));
+
+/* "layer1.0.conv1"; "" for a root without a name. Borrowed. */
+FG_API const char *fg_module_name(const fg_module *module);
+FG_API fg_module *fg_module_root(fg_module *module);
+
+/* The variables of the module and all below it: a module's own in the order of creation, then those
+ * of its children. at: NULL past the end. */
+FG_API size_t fg_module_variable_count(const fg_module *module);
+FG_API fg_variable *fg_module_variable_at(const fg_module *module, size_t index);
+/* By full name, "fc1.weight"; NULL when there is none below module. */
+FG_API fg_variable *fg_module_find(const fg_module *module, const char *name);
+/* Elements of all variables of kind FG_PARAMETER below module. */
+FG_API int64_t fg_module_parameter_count(const fg_module *module);
+
+/* ---- summary: what a table of the model shows -------------------------------------------------
+ */
+
+/* One module of the tree. Strings and the module are borrowed. */
+typedef struct fg_module_info {
+    fg_module *module;
+    const char *name;        /* its full name                                                    */
+    const char *kind;        /* "linear", "conv", "batch_norm", ...; "" for one that only groups  */
+    const char *detail;      /* "784 -> 512", "3x3, pad 1"; may be ""                             */
+    int depth;               /* 0 for the module asked                                            */
+    size_t variable_count;   /* its own, not its children's                                       */
+    int64_t parameter_count; /* elements of its own parameters                                    */
+    fg_type output;          /* of its last application; dtype FG_DTYPE_NONE before the first     */
+} fg_module_info;
+
+/* The module and all below it, depth first; *out of number `index` (0 is the module itself). False
+ * past the end. Its own variables are the first variable_count of fg_module_variable_at. */
+FG_API bool fg_module_info_at(fg_module *module, size_t index, fg_module_info *out);
+/* What the table shows for a layer of one's own; the texts are copied, detail may be NULL. */
+FG_API void fg_module_describe(fg_module *module, const char *kind, const char *detail);
+/* Remembers the type of an application's result for the table. Layers below do it themselves. */
+FG_API void fg_module_note_output(fg_module *module, fg_tensor output);
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+/* y = x W' + b over the last dimension:  T[..., in] -> T[..., out].
+ * Variables: weight f32[out, in], bias f32[out], uniform in +-1/sqrt(in), as PyTorch's Linear. */
+typedef struct fg_linear fg_linear;
+typedef struct fg_linear_options {
+    int64_t in, out; /* must be given               */
+    bool no_bias;    /* leave the bias away [false] */
+    uint64_t reserved[2];
+} fg_linear_options;
+FG_API fg_linear *fg_linear_create(fg_module *parent, const char *name,
+                                   const fg_linear_options *options);
+FG_API fg_tensor fg_linear_apply(const fg_linear *layer, fg_tensor x);
+
+/* 2-D convolution, channels last (fg_conv2d), with a bias:  T[N, H, W, in] -> T[N, H', W', out].
+ * Variables: weight f32[kernel, kernel, in/groups, out], which files hold as PyTorch's
+ * [out, in/groups, kernel, kernel], and bias f32[out]; uniform in +-1/sqrt(kernel^2 in/groups), as
+ * PyTorch's Conv2d. */
+typedef struct fg_conv fg_conv;
+typedef struct fg_conv_options {
+    int64_t in, out;  /* channels; must be given        */
+    int64_t kernel;   /* pixels, each side          [3] */
+    int64_t stride;   /* pixels                     [1] */
+    int64_t pad;      /* pixels, each side          [0] */
+    int64_t dilation; /* pixels between taps        [1] */
+    int64_t groups;   /* divides in and out         [1] */
+    bool no_bias;     /* leave the bias away    [false] */
+    uint64_t reserved[2];
+} fg_conv_options;
+FG_API fg_conv *fg_conv_create(fg_module *parent, const char *name, const fg_conv_options *options);
+FG_API fg_tensor fg_conv_apply(const fg_conv *layer, fg_tensor x);
+
+/* Batch normalisation over all dimensions but the last:  T[N, ..., C] -> T[N, ..., C].
+ *   y = (x - mean) / sqrt(var + eps) * weight + bias, computed in f32
+ * In training (fg_trace_training) mean and (biased) var are the batch's: the global batch's on
+ * several devices, and the real samples' alone under the trace's mask; the running ones move by
+ *   running = (1 - momentum) running + momentum batch's
+ * with the unbiased variance. Otherwise mean and var are the running ones.
+ * Variables: weight (1), bias (0): f32[C]; buffers running_mean (0), running_var (1): f32[C],
+ * num_batches_tracked: s64[]. Source: Ioffe and Szegedy 2015, "Batch normalization"; PyTorch's
+ * BatchNorm. */
+typedef struct fg_batch_norm fg_batch_norm;
+typedef struct fg_batch_norm_options {
+    int64_t channels; /* must be given */
+    double momentum;  /* [0.1]         */
+    double eps;       /* [1e-5]        */
+    uint64_t reserved[2];
+} fg_batch_norm_options;
+FG_API fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
+                                           const fg_batch_norm_options *options);
+FG_API fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x);
+
+/* Dropout, pooling and activations have no variables: they are operations (ops.h). */
+
+/* T[N, H, W, C] -> T[N, C H W] in PyTorch's order, so that a linear layer after it has the weights
+ * of a PyTorch model, whose images are [N, C, H, W]. Other ranks are flattened as they are. */
+FG_API fg_tensor fg_flatten_images(fg_tensor x);
+
+/* ---- ready models ---------------------------------------------------------------------------- */
+
+/* The models that the program knows by name:
+ *
+ *   linear   one layer: fc
+ *   mlp      hidden layers with an activation (and dropout) after each: fc1, fc2, ..., the last of
+ *            which makes the outputs
+ *   lenet    LeNet-5: conv1 (6 channels), pool, conv2 (16), pool, fc1 (120), fc2 (84), fc3, with
+ *            activations; for images only. Kernels are 5x5, conv1 padded by 2, conv2 not. Images
+ *            with a side below 16 pixels take 3x3 kernels padded by 1 in both; sides below 4 are an
+ *            error. Source: LeCun et al. 1998, "Gradient-based learning applied to document
+ *            recognition"; rectifiers and max pooling instead of its tanh and subsampling.
+ *
+ * Names and shapes in files are those of a PyTorch module with attributes of these names that gets
+ * its images as [N, C, H, W] and flattens them (fg_flatten_images). */
+typedef struct fg_model fg_model;
+typedef struct fg_model_options {
+    const char *name; /* must be given: one of fg_model_names                               */
+    fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; given */
+    int64_t outputs;  /* classes, or 1 for a regression; must be given                      */
+    const int64_t *hidden;  /* mlp: sizes of the hidden layers                         [512, 512] */
+    int hidden_count;       /* at most 16                                                         */
+    const char *activation; /* mlp, lenet: "relu", "tanh" or "sigmoid"                   ["relu"] */
+    double dropout;         /* mlp: rate after each hidden layer                              [0] */
+    double scale;           /* integer inputs are multiplied by it; floating ones are not [1/255] */
+    int64_t image[3];       /* lenet: height, width, channels of a flat input [square, 1 channel] */
+    uint64_t reserved[4];
+} fg_model_options;
+
+/* Builds a model's layers into root itself. NULL after an error (FG_EINVAL, FG_ENOMEM), which root
+ * keeps; an unknown name gets the nearest one suggested. */
+FG_API fg_model *fg_model_create(fg_module *root, const fg_model_options *options);
+/* A batch of inputs, of the options' type with a dimension in front, to T[N, outputs]: logits, no
+ * softmax. Integer inputs become f32 and are scaled. */
+FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
+/* The names, ended by NULL. */
+FG_API const char *const *fg_model_names(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

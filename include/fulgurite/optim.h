@@ -1,0 +1,156 @@
+/* optim.h - optimizers and learning rate schedules.
+ *
+ * An optimizer turns gradients into assignments to the parameters, inside the program: its moments
+ * and its step counter are variables on the device. Learning rate, momentum and weight decay are
+ * numbers given at each launch, so a schedule compiles nothing, and a program traced once can be
+ * launched for every step.
+ *
+ * An own loop calls fg_optimizer_minimize once each iteration and nothing else: that call also
+ * counts the steps of the schedule. A program that is traced once and launched many times (the
+ * Trainer's) calls fg_optimizer_begin_step before each launch.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_OPTIM_H
+#define FULGURITE_OPTIM_H
+
+#include <fulgurite/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+/* Owned by the root module it was created with, and destroyed with it; programs traced with it must
+ * not be launched after that. Owner thread of the traces only. */
+typedef struct fg_optimizer fg_optimizer;
+
+/* Creation takes all FG_PARAMETER variables that root has by then, so it comes after the layers. As
+ * in building modules, an error (FG_EINVAL: a number outside its range; FG_ENOMEM) is kept in root
+ * and NULL returned. options may be NULL. Variables are named "optimizer.KIND.PARAMETER",
+ * "optimizer.exp_avg.fc1.weight", and "optimizer.step" (s32[], the number of updates made). */
+
+/* Stochastic gradient descent (p: parameter, g: gradient, v: momentum_buffer):
+ *   g = g + weight_decay p
+ *   v = momentum v + (1 - dampening) g      (v = g at the first step)
+ *   p = p - lr v,   with nesterov: p - lr (g + momentum v);   without momentum: p - lr g
+ * Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep
+ * learning", in the form of PyTorch's SGD. */
+typedef struct fg_sgd_options {
+    double lr;           /* [1e-3]                                  */
+    double momentum;     /* [0]                                     */
+    double dampening;    /* [0]                                     */
+    double weight_decay; /* [0]                                     */
+    bool nesterov;       /* wants momentum and no dampening [false] */
+    uint64_t reserved[6];
+} fg_sgd_options;
+FG_API fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *options);
+
+/* Adam (m: exp_avg, s: exp_avg_sq, t: number of this update, from 1):
+ *   g = g + weight_decay p
+ *   m = beta1 m + (1 - beta1) g        s = beta2 s + (1 - beta2) g^2
+ *   p = p - lr (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps)
+ * Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; PyTorch's Adam. */
+typedef struct fg_adam_options {
+    double lr;           /* [1e-3]  */
+    double beta1;        /* [0.9]   */
+    double beta2;        /* [0.999] */
+    double eps;          /* [1e-8]  */
+    double weight_decay; /* [0]     */
+    uint64_t reserved[6];
+} fg_adam_options;
+FG_API fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options);
+
+/* Adam with decoupled weight decay: instead of adding to g, first p = (1 - lr weight_decay) p.
+ * Source: Loshchilov and Hutter 2019, "Decoupled weight decay regularization"; PyTorch's AdamW. */
+typedef struct fg_adamw_options {
+    double lr;            /* [1e-3]                                          */
+    double beta1;         /* [0.9]                                           */
+    double beta2;         /* [0.999]                                         */
+    double eps;           /* [1e-8]                                          */
+    double weight_decay;  /* [0.01]                                          */
+    bool no_weight_decay; /* for a weight decay of 0, as 0 means the default */
+    uint64_t reserved[6];
+} fg_adamw_options;
+FG_API fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options);
+
+/* "sgd", "adam" or "adamw". */
+FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
+
+/* Writes the update into the loss's trace: gradients of all parameters, then their new values
+ * (fg_assign). Stands for one step: takes the schedule's next learning rate unless
+ * fg_optimizer_begin_step was called since the last time. A NULL optimizer is an error that the
+ * trace keeps. */
+FG_API void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss);
+/* The same with gradients of one's own, in the order of fg_optimizer_parameter_at. Errors, kept in
+ * the trace: FG_EINVAL when count is another, FG_ESHAPE and FG_EDTYPE of a gradient whose type is
+ * not its parameter's. */
+FG_API void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count);
+
+/* What is trained, in the order of the module. at: NULL past the end. */
+FG_API size_t fg_optimizer_parameter_count(const fg_optimizer *optimizer);
+FG_API fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t index);
+/* The optimizer's own variables, of kind FG_STATE: what a checkpoint holds beside the model. */
+FG_API size_t fg_optimizer_variable_count(const fg_optimizer *optimizer);
+FG_API fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index);
+
+/* The learning rate from the next launch on, and what schedules are relative to: the peak of
+ * onecycle. get_lr: the one now in force. */
+FG_API void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr);
+FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
+/* SGD's momentum or Adam's beta1, likewise, while no schedule sets it. An SGD created without
+ * momentum gets its buffers now: then call it before tracing. Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum,
+                                                       fg_error *err);
+FG_API double fg_optimizer_get_momentum(const fg_optimizer *optimizer);
+
+/* ---- schedules ------------------------------------------------------------------------------- */
+
+/* How learning rate and momentum go over a training of so many optimizer steps.
+ *
+ *   constant  the optimizer's own all the time
+ *   onecycle  from lr/div_factor up to lr at pct_start of the steps, then down to
+ *             lr/div_factor/final_div_factor, which the last step has exactly; momentum goes the
+ *             other way, from max_momentum to base_momentum and back. three_phase: down to
+ *             lr/div_factor first, symmetric to the way up, and only then to the end. An SGD
+ *             without momentum gets one, as in PyTorch.
+ *             Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR.
+ */
+typedef struct fg_schedule {
+    const char *name;        /* ["constant"]                             */
+    double pct_start;        /* share of the steps that go up      [0.3] */
+    const char *anneal;      /* "cos" or "linear"                ["cos"] */
+    double div_factor;       /* [25]                                     */
+    double final_div_factor; /* [1e4]                                    */
+    double base_momentum;    /* [0.85]                                   */
+    double max_momentum;     /* [0.95]                                   */
+    bool no_cycle_momentum;  /* leave the momentum alone         [false] */
+    bool three_phase;        /* [false]                                  */
+    uint64_t reserved[4];
+} fg_schedule;
+
+/* Whether the names are known and the numbers in range. Errors: FG_EINVAL. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err);
+/* The learning rate at a step, which counts from 0, of total_steps, for a peak of lr; steps past
+ * the last get the last's. schedule may be NULL (constant) and has passed the check. Thread-safe.
+ */
+FG_API double fg_schedule_lr(const fg_schedule *schedule, double lr, int64_t step,
+                             int64_t total_steps);
+/* The momentum at a step; `momentum` itself where the schedule leaves it alone. Thread-safe. */
+FG_API double fg_schedule_momentum(const fg_schedule *schedule, double momentum, int64_t step,
+                                   int64_t total_steps);
+
+/* From the next step on the optimizer follows the schedule (copied; NULL: constant) over
+ * total_steps. Call it before tracing. Errors: those of fg_schedule_check, FG_EINVAL when
+ * total_steps < 1 and the schedule needs it, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer,
+                                                       const fg_schedule *schedule,
+                                                       int64_t total_steps, fg_error *err);
+/* The launch that follows is step number `step`, from 0: sets its learning rate and momentum. A
+ * loop of one's own needs it only to begin elsewhere than at 0, after a resume. */
+FG_API void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

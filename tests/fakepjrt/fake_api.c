@@ -1,0 +1,232 @@
+/* fake_api.c - the fake plugin's client and devices, and the table that the library asks for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- errors -----------------------------------------------------------------------------------
+ */
+
+static void error_destroy(PJRT_Error_Destroy_Args *args)
+{
+    if (args->error)
+        fake_count("errors", -1);
+    free(args->error);
+}
+
+static void error_message(PJRT_Error_Message_Args *args)
+{
+    args->message = args->error->message;
+    args->message_size = strlen(args->error->message);
+}
+
+static PJRT_Error *error_code(PJRT_Error_GetCode_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Error_GetCode_Args);
+    args->code = args->error->code;
+    return NULL;
+}
+
+/* ---- plugin and client ------------------------------------------------------------------------
+ */
+
+static PJRT_Error *initialize(PJRT_Plugin_Initialize_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Plugin_Initialize_Args);
+    const int code = (int)fake_get("initialize_error");
+    return code ? fake_error(code, "the lock file is held") : NULL;
+}
+
+static PJRT_Error *read_client_options(const PJRT_Client_Create_Args *args, long *devices)
+{
+    for (size_t i = 0; i < args->num_options; i++) {
+        const PJRT_NamedValue *o = &args->create_options[i];
+        FAKE_CHECK(o, PJRT_NamedValue);
+        if (strcmp(o->name, "cpu_device_count") == 0 && o->type == PJRT_NamedValue_kInt64)
+            *devices = o->int64_value;
+        else if (fake_get("unknown_options"))
+            return fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
+                              "Unexpected option name passed to PJRT_Client_Create: %s", o->name);
+    }
+    return NULL;
+}
+
+static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
+{
+    static const char *const platforms[] = {"cpu", "cuda", "tpu", "abacus"};
+    FAKE_CHECK(args, PJRT_Client_Create_Args);
+    const int code = (int)fake_get("client_error");
+    if (code)
+        return fake_error(code, "No devices found.");
+    long devices = 1;
+    PJRT_Error *error = read_client_options(args, &devices);
+    if (error)
+        return error;
+    if (fake_get("devices") != 0)
+        devices = fake_get("devices");
+    PJRT_Client *c = calloc(1, sizeof *c);
+    if (!c || pthread_mutex_init(&c->mutex, NULL) != 0 || pthread_cond_init(&c->cond, NULL) != 0)
+        abort();
+    snprintf(c->platform, sizeof c->platform, "%s", platforms[fake_get("platform") & 3]);
+    snprintf(c->version, sizeof c->version, "fake 1");
+    c->device_count = devices < 0 ? 0 : devices > DEVICES_MAX ? DEVICES_MAX : (int)devices;
+    for (int i = 0; i < c->device_count; i++) {
+        c->device[i].description.id = i;
+        snprintf(c->device[i].description.text, sizeof c->device[i].description.text,
+                 "FakeDevice(id=%d)", i);
+        c->device_list[i] = &c->device[i];
+    }
+    fake_set("client_options", (long)args->num_options);
+    fake_count("clients", 1);
+    args->client = c;
+    return NULL;
+}
+
+static PJRT_Error *client_destroy(PJRT_Client_Destroy_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Client_Destroy_Args);
+    PJRT_Client *c = args->client;
+    client_finish(c);
+    pthread_mutex_destroy(&c->mutex);
+    pthread_cond_destroy(&c->cond);
+    free(c);
+    fake_count("clients", -1);
+    return NULL;
+}
+
+static PJRT_Error *platform_name(PJRT_Client_PlatformName_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Client_PlatformName_Args);
+    args->platform_name = args->client->platform;
+    args->platform_name_size = strlen(args->client->platform);
+    return NULL;
+}
+
+static PJRT_Error *platform_version(PJRT_Client_PlatformVersion_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Client_PlatformVersion_Args);
+    args->platform_version = args->client->version;
+    args->platform_version_size = strlen(args->client->version);
+    return NULL;
+}
+
+static PJRT_Error *process_index(PJRT_Client_ProcessIndex_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Client_ProcessIndex_Args);
+    args->process_index = 0;
+    return NULL;
+}
+
+/* ---- devices: listed backwards, since no order is promised -------------------------------------
+ */
+
+static PJRT_Error *addressable_devices(PJRT_Client_AddressableDevices_Args *args)
+{
+    static __thread PJRT_Device *backwards[DEVICES_MAX];
+    FAKE_CHECK(args, PJRT_Client_AddressableDevices_Args);
+    const int count = args->client->device_count;
+    for (int i = 0; i < count; i++)
+        backwards[i] = args->client->device_list[count - 1 - i];
+    args->addressable_devices = backwards;
+    args->num_addressable_devices = (size_t)count;
+    return NULL;
+}
+
+static PJRT_Error *get_description(PJRT_Device_GetDescription_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Device_GetDescription_Args);
+    args->device_description = &args->device->description;
+    return NULL;
+}
+
+static PJRT_Error *device_id(PJRT_DeviceDescription_Id_Args *args)
+{
+    FAKE_CHECK(args, PJRT_DeviceDescription_Id_Args);
+    args->id = args->device_description->id;
+    return NULL;
+}
+
+static PJRT_Error *device_kind(PJRT_DeviceDescription_Kind_Args *args)
+{
+    FAKE_CHECK(args, PJRT_DeviceDescription_Kind_Args);
+    args->device_kind = "fake device";
+    args->device_kind_size = strlen(args->device_kind);
+    return NULL;
+}
+
+static PJRT_Error *device_text(PJRT_DeviceDescription_ToString_Args *args)
+{
+    FAKE_CHECK(args, PJRT_DeviceDescription_ToString_Args);
+    args->to_string = args->device_description->text;
+    args->to_string_size = strlen(args->to_string);
+    return NULL;
+}
+
+static PJRT_Error *memory_stats(PJRT_Device_MemoryStats_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Device_MemoryStats_Args);
+    if (fake_get("memory_limit_bytes") == 0)
+        return fake_error(PJRT_Error_Code_UNIMPLEMENTED, "no statistics");
+    args->bytes_in_use = fake_get("bytes");
+    args->bytes_limit = fake_get("memory_limit_bytes");
+    args->bytes_limit_is_set = true;
+    return NULL;
+}
+
+/* ---- the table --------------------------------------------------------------------------------
+ */
+
+static PJRT_Api table = {
+    .struct_size = PJRT_Api_STRUCT_SIZE,
+    .PJRT_Error_Destroy = error_destroy,
+    .PJRT_Error_Message = error_message,
+    .PJRT_Error_GetCode = error_code,
+    .PJRT_Plugin_Initialize = initialize,
+    .PJRT_Event_Destroy = fake_event_destroy,
+    .PJRT_Event_IsReady = fake_event_is_ready,
+    .PJRT_Event_Error = fake_event_error,
+    .PJRT_Event_Await = fake_event_await,
+    .PJRT_Event_OnReady = fake_event_on_ready,
+    .PJRT_Client_Create = client_create,
+    .PJRT_Client_Destroy = client_destroy,
+    .PJRT_Client_PlatformName = platform_name,
+    .PJRT_Client_ProcessIndex = process_index,
+    .PJRT_Client_PlatformVersion = platform_version,
+    .PJRT_Client_AddressableDevices = addressable_devices,
+    .PJRT_Client_Compile = fake_compile,
+    .PJRT_Client_BufferFromHostBuffer = fake_buffer_from_host,
+    .PJRT_DeviceDescription_Id = device_id,
+    .PJRT_DeviceDescription_Kind = device_kind,
+    .PJRT_DeviceDescription_ToString = device_text,
+    .PJRT_Device_GetDescription = get_description,
+    .PJRT_Device_MemoryStats = memory_stats,
+    .PJRT_Executable_Destroy = fake_executable_destroy,
+    .PJRT_Executable_NumOutputs = fake_output_count,
+    .PJRT_Executable_GetCostAnalysis = fake_cost,
+    .PJRT_Executable_Serialize = fake_serialize,
+    .PJRT_LoadedExecutable_Destroy = fake_loaded_destroy,
+    .PJRT_LoadedExecutable_GetExecutable = fake_get_executable,
+    .PJRT_LoadedExecutable_AddressableDevices = fake_program_devices,
+    .PJRT_LoadedExecutable_Execute = fake_execute,
+    .PJRT_Executable_DeserializeAndLoad = fake_deserialize,
+    .PJRT_Buffer_Destroy = fake_buffer_destroy,
+    .PJRT_Buffer_IsDeleted = fake_buffer_is_deleted,
+    .PJRT_Buffer_ToHostBuffer = fake_buffer_to_host,
+    .PJRT_Buffer_ReadyEvent = fake_buffer_ready_event,
+    .PJRT_Executable_OutputElementTypes = fake_output_types,
+    .PJRT_Executable_OutputDimensions = fake_output_dims,
+    .PJRT_Executable_GetCompiledMemoryStats = fake_memory_of_program,
+};
+
+__attribute__((visibility("default"))) const PJRT_Api *GetPjrtApi(void);
+
+const PJRT_Api *GetPjrtApi(void)
+{
+    table.pjrt_api_version = (PJRT_Api_Version){.struct_size = PJRT_Api_Version_STRUCT_SIZE,
+                                                .major_version = (int)fake_get("api_major"),
+                                                .minor_version = (int)fake_get("api_minor")};
+    return fake_get("api_is_null") ? NULL : &table;
+}
