@@ -1,0 +1,31 @@
+/* layer.h - what the layers of this folder share; all of it goes through the public modules.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_NN_LAYER_H
+#define FGI_NN_LAYER_H
+
+#include <fulgurite/nn.h>
+
+/* Keeps an error in the root of module, which is not NULL; returns NULL, to be passed on. */
+void *fgi_module_fail(fg_module *module, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
+/* A layer's struct, cleared and owned by the module; NULL after an error. */
+void *fgi_layer_create(fg_module *module, size_t size);
+/* A variable of rank 1, f32. */
+fg_variable *fgi_layer_vector(fg_module *module, const char *name, int64_t size,
+                              const fg_variable_options *options);
+/* Parameters drawn uniformly from +-1/sqrt(fan_in): PyTorch's kaiming_uniform with a = sqrt(5).
+ * Source: He et al. 2015, "Delving deep into rectifiers", with the gain of a leaky rectifier. */
+fg_variable_options fgi_init_fan_in(int64_t fan_in);
+
+/* The start of each application: false when there is nothing to do, *out then being the result
+ * (x is poison, or the layer was never built). */
+bool fgi_layer_enter(const void *layer, const char *kind, fg_tensor x, fg_tensor *out);
+/* "kind 'name' on f32[3,4]: text" as the trace's error; returns poison. */
+fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *format, ...)
+    FG_PRINTF(3, 4);
+/* The variable's value in the dtype given. */
+fg_tensor fgi_layer_value(fg_tensor x, fg_variable *variable, fg_dtype dtype);
+/* The end of each application: leaves the layer's scope, notes the type and returns y. */
+fg_tensor fgi_layer_leave(fg_module *module, fg_tensor y);
+
+#endif

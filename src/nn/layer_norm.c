@@ -1,0 +1,153 @@
+/* layer_norm.c - batch normalisation.
+ *
+ * Statistics are taken in f32 over all dimensions but the last, in two passes (the mean, then the
+ * mean square distance from it). Under the trace's mask each sample weighs 0 or 1, so that those
+ * which fill up a tail batch leave no mark; the count is then a value of the program.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "nn/layer.h"
+
+struct fg_batch_norm {
+    fg_module *module;
+    fg_variable *weight, *bias, *running_mean, *running_var, *batches;
+    int64_t channels;
+    double momentum, eps;
+};
+
+/* Mean, biased variance and unbiased variance of a batch: f32[C]. */
+typedef struct statistics {
+    fg_tensor mean, var, unbiased;
+} statistics;
+
+fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
+                                    const fg_batch_norm_options *options)
+{
+    const fg_batch_norm_options o = options != NULL ? *options : (fg_batch_norm_options){0};
+    fg_module *module = fg_module_child(parent, name);
+    if (module == NULL)
+        return NULL;
+    if (o.channels < 1 || !(o.momentum >= 0 && o.momentum <= 1) || !(o.eps >= 0))
+        return fgi_module_fail(module, FG_EINVAL,
+                               "batch_norm '%s': channels %" PRId64 ", momentum %g, eps %g; "
+                               "channels must be given, momentum is 0 to 1",
+                               fg_module_name(module), o.channels, o.momentum, o.eps);
+    char detail[32];
+    (void)snprintf(detail, sizeof detail, "%" PRId64, o.channels);
+    fg_module_describe(module, "batch_norm", detail);
+    fg_batch_norm *layer = fgi_layer_create(module, sizeof *layer);
+    if (layer == NULL)
+        return NULL;
+    const fg_variable_options ones = {.init = {FG_INIT_CONSTANT, 1}};
+    const fg_variable_options mean = {.kind = FG_BUFFER};
+    const fg_variable_options var = {.kind = FG_BUFFER, .init = {FG_INIT_CONSTANT, 1}};
+    const fg_type count = {.dtype = FG_S64};
+    layer->module = module;
+    layer->channels = o.channels;
+    layer->momentum = o.momentum != 0 ? o.momentum : 0.1;
+    layer->eps = o.eps != 0 ? o.eps : 1e-5;
+    layer->weight = fgi_layer_vector(module, "weight", o.channels, &ones);
+    layer->bias = fgi_layer_vector(module, "bias", o.channels, NULL);
+    layer->running_mean = fgi_layer_vector(module, "running_mean", o.channels, &mean);
+    layer->running_var = fgi_layer_vector(module, "running_var", o.channels, &var);
+    layer->batches = fg_module_variable(module, "num_batches_tracked", &count, &mean);
+    return fg_module_error(module, NULL) == FG_OK ? layer : NULL;
+}
+
+/* n/(n - 1), and 1 for a single value. */
+static fg_tensor bessel(fg_tensor n)
+{
+    const fg_tensor one = fg_ones(fg_tensor_trace(n), FG_F32, FG_SCALAR);
+    return fg_div(n, fg_max(fg_shift(n, -1), one));
+}
+
+/* x f32[N, ..., C]; weight f32[N, 1, ..., 1] is the samples' or, where all weigh 1, not given. */
+static statistics measure(fg_tensor x, const fg_tensor *weight)
+{
+    const fg_type *type = fg_tensor_type(x);
+    const int axes = type->rank - 1, axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    double each = 1; /* values of a channel in one sample */
+    for (int i = 1; i < axes; i++)
+        each *= (double)type->dim[i];
+    fg_trace *trace = fg_tensor_trace(x);
+    const fg_tensor n = weight != NULL
+                            ? fg_scale(fg_sum(*weight, 0, NULL), each)
+                            : fg_full(trace, FG_F32, (double)type->dim[0] * each, FG_SCALAR);
+    statistics s;
+    s.mean = fg_div(fg_sum(weight != NULL ? fg_mul(x, *weight) : x, axes, axis), n);
+    const fg_tensor square = fg_square(fg_sub(x, s.mean));
+    s.var = fg_div(fg_sum(weight != NULL ? fg_mul(square, *weight) : square, axes, axis), n);
+    s.unbiased = fg_mul(s.var, bessel(n));
+    return s;
+}
+
+static void move(fg_variable *running, fg_tensor batch, double momentum)
+{
+    const fg_tensor old = fg_variable_value(fg_tensor_trace(batch), running);
+    fg_assign(running, fg_add(fg_scale(old, 1 - momentum), fg_scale(batch, momentum)));
+}
+
+/* The batch's statistics, by which the running ones move. */
+static statistics train(const fg_batch_norm *layer, fg_tensor x)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    fg_tensor mask;
+    statistics s;
+    if (fg_trace_mask(trace, &mask)) {
+        fg_type column = {.dtype = FG_F32, .rank = fg_tensor_type(x)->rank};
+        for (int i = 0; i < column.rank; i++)
+            column.dim[i] = i == 0 ? fg_tensor_dim(mask, 0) : 1;
+        const fg_tensor weight = fg_reshape(mask, column.rank, column.dim);
+        s = measure(x, &weight);
+    } else {
+        s = measure(x, NULL);
+    }
+    move(layer->running_mean, s.mean, layer->momentum);
+    move(layer->running_var, s.unbiased, layer->momentum);
+    fg_assign(layer->batches,
+              fg_add(fg_variable_value(trace, layer->batches), fg_ones(trace, FG_S64, FG_SCALAR)));
+    return s;
+}
+
+static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    const fg_type *type = fg_tensor_type(x);
+    fg_tensor mask;
+    if (type->rank < 2 || fg_tensor_dim(x, -1) != layer->channels ||
+        !fg_dtype_is_float(type->dtype)) {
+        *out = fgi_layer_fail(layer->module, x, "wants floating numbers [N, ..., %" PRId64 "]",
+                              layer->channels);
+        return false;
+    }
+    if (fg_trace_training(trace) && fg_trace_mask(trace, &mask) &&
+        fg_tensor_dim(mask, 0) != type->dim[0]) {
+        *out = fgi_layer_fail(layer->module, x, "the mask has %" PRId64 " samples",
+                              fg_tensor_dim(mask, 0));
+        return false;
+    }
+    return true;
+}
+
+fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
+{
+    fg_tensor y;
+    if (!fgi_layer_enter(layer, "batch_norm", x, &y) || !check(layer, x, &y))
+        return y;
+    fg_trace *trace = fg_tensor_trace(x);
+    fg_scope_push(trace, fg_module_name(layer->module));
+    const fg_tensor wide = fg_cast(x, FG_F32);
+    statistics s;
+    if (fg_trace_training(trace)) {
+        s = train(layer, wide);
+    } else {
+        s.mean = fg_variable_value(trace, layer->running_mean);
+        s.var = fg_variable_value(trace, layer->running_var);
+    }
+    const fg_tensor factor =
+        fg_mul(fg_rsqrt(fg_shift(s.var, layer->eps)), fg_variable_value(trace, layer->weight));
+    y = fg_add(fg_mul(fg_sub(wide, s.mean), factor), fg_variable_value(trace, layer->bias));
+    return fgi_layer_leave(layer->module, fg_cast(y, fg_tensor_type(x)->dtype));
+}

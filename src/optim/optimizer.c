@@ -1,0 +1,368 @@
+/* optimizer.c - what all optimizers share: their variables, the numbers of each launch, the step.
+ *
+ * An update is written into the trace once; what changes from launch to launch comes in as scalars
+ * (learning rate, momentum, weight decay, set from the schedule on the host in double precision) or
+ * is state on the device (moments, the count of updates). So the same program serves every step.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "optim/optimizer.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "trace/graph.h"
+
+/* ---- numbers of a launch --------------------------------------------------------------------- */
+
+static void set_scalar(fg_scalar *scalar, double value)
+{
+    scalar->dtype = FG_F32;
+    scalar->value.f32 = (float)value;
+}
+
+/* The numbers in force at step_now. */
+static void refresh(fg_optimizer *o)
+{
+    const fgi_hyper *h = &o->hyper;
+    fgi_launch_scalars *s = &o->scalars;
+    o->lr_now = fg_schedule_lr(&o->schedule, h->lr, o->step_now, o->total_steps);
+    o->momentum_now = fg_schedule_momentum(&o->schedule, h->momentum, o->step_now, o->total_steps);
+    set_scalar(&s->lr, o->lr_now);
+    set_scalar(&s->momentum, o->momentum_now);
+    set_scalar(&s->rest, 1 - o->momentum_now);
+    set_scalar(&s->weight_decay, h->weight_decay);
+    set_scalar(&s->keep, 1 - o->lr_now * h->weight_decay);
+    set_scalar(&s->decay_rate[0], -log(o->momentum_now) / 2);
+    set_scalar(&s->decay_rate[1], -log(h->beta2) / 2);
+}
+
+void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
+{
+    if (optimizer == NULL)
+        return;
+    optimizer->step_now = step;
+    optimizer->has_begun = true;
+    optimizer->has_run = true;
+    refresh(optimizer);
+}
+
+/* An own loop's iteration: the step that was begun, or the one after the last. */
+static void count_step(fg_optimizer *o)
+{
+    if (!o->has_begun)
+        fg_optimizer_begin_step(o, o->has_run ? o->step_now + 1 : 0);
+    o->has_begun = false;
+}
+
+void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
+{
+    optimizer->hyper.lr = lr;
+    refresh(optimizer);
+}
+
+double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
+
+double fg_optimizer_get_momentum(const fg_optimizer *optimizer) { return optimizer->momentum_now; }
+
+/* ---- variables ------------------------------------------------------------------------------- */
+
+static void destroy(void *object)
+{
+    fg_optimizer *o = object;
+    for (int m = 0; m < FGI_MOMENTS; m++) {
+        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
+            fg_variable_destroy(o->moment[m][i]);
+        fgi_free(o->moment[m]);
+    }
+    fg_variable_destroy(o->step);
+    fgi_free(o->parameters);
+    fgi_free(o);
+}
+
+static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
+                               fg_variable **out, fg_error *err)
+{
+    const fg_variable_options options = {.kind = FG_STATE};
+    const fg_variable *parameter = o->parameters[index];
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
+    fg_status status = fgi_buf_status(&name, err);
+    if (status == FG_OK)
+        status = fg_variable_create(name.data, fg_variable_type(parameter), &options, out, err);
+    fgi_buf_fini(&name);
+    return status;
+}
+
+/* Makes one moment of every parameter unless it is there. */
+static fg_status add_moment(fg_optimizer *o, int m, fg_error *err)
+{
+    if (o->moment[m] != NULL)
+        return FG_OK;
+    fg_variable **moment = fgi_calloc(o->parameter_count + 1, sizeof(fg_variable *));
+    if (moment == NULL)
+        return fgi_no_memory(err);
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < o->parameter_count && status == FG_OK; i++)
+        status = create_moment(o, o->rule->moment[m], i, &moment[i], err);
+    if (status == FG_OK) {
+        o->moment[m] = moment;
+        return FG_OK;
+    }
+    for (size_t i = 0; i < o->parameter_count; i++)
+        fg_variable_destroy(moment[i]);
+    fgi_free(moment);
+    return status;
+}
+
+/* What the optimizer trains: all parameters that root has now. */
+static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_error *err)
+{
+    const size_t count = fg_module_variable_count(root);
+    o->parameters = fgi_calloc(count + 1, sizeof(fg_variable *));
+    if (o->parameters == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        fg_variable *variable = fg_module_variable_at(root, i);
+        if (fg_variable_get_kind(variable) != FG_PARAMETER)
+            continue;
+        if (!fg_dtype_is_float(fg_variable_type(variable)->dtype))
+            return fgi_fail(err, FG_EDTYPE, "parameter '%s' is %s: only floating ones are trained",
+                            fg_variable_name(variable),
+                            fg_dtype_name(fg_variable_type(variable)->dtype));
+        o->parameters[o->parameter_count++] = variable;
+    }
+    if (o->parameter_count == 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "the module has no parameters to train: create the optimizer after the "
+                        "layers");
+    return FG_OK;
+}
+
+static fg_status check(const fgi_hyper *h, fg_error *err)
+{
+    if (!(h->lr >= 0) || !(h->weight_decay >= 0))
+        return fgi_fail(err, FG_EINVAL, "lr %g, weight_decay %g: neither may be negative", h->lr,
+                        h->weight_decay);
+    if (!(h->momentum >= 0 && h->momentum < 1) || !(h->beta2 >= 0 && h->beta2 < 1))
+        return fgi_fail(err, FG_EINVAL,
+                        "momentum (beta1) %g, beta2 %g: at least 0 and below 1 wanted", h->momentum,
+                        h->beta2);
+    if (!(h->eps >= 0))
+        return fgi_fail(err, FG_EINVAL, "eps %g: may not be negative", h->eps);
+    if (h->nesterov && (h->momentum <= 0 || h->dampening != 0))
+        return fgi_fail(err, FG_EINVAL, "nesterov wants a momentum and no dampening");
+    return FG_OK;
+}
+
+static fg_status init(fg_optimizer *o, const fg_module *root, int moments, fg_error *err)
+{
+    const fg_variable_options options = {.kind = FG_STATE};
+    const fg_type count = {.dtype = FG_S32};
+    FGI_TRY(check(&o->hyper, err));
+    FGI_TRY(take_parameters(o, root, err));
+    FGI_TRY(fg_variable_create("optimizer.step", &count, &options, &o->step, err));
+    for (int m = 0; m < moments; m++)
+        FGI_TRY(add_moment(o, m, err));
+    o->schedule = fgi_schedule_settled(NULL);
+    refresh(o);
+    return FG_OK;
+}
+
+fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
+                                   int moments)
+{
+    fg_error error = {0};
+    if (root == NULL || fg_module_error(root, NULL) != FG_OK)
+        return NULL;
+    fg_optimizer *o = fgi_calloc(1, sizeof *o);
+    if (o == NULL) {
+        (void)fgi_no_memory(&error);
+        fg_module_fail(root, &error);
+        return NULL;
+    }
+    o->rule = rule;
+    o->hyper = *hyper;
+    if (init(o, root, moments, &error) != FG_OK) {
+        (void)fgi_context(&error, error.status, "%s", rule->name);
+        fg_module_fail(root, &error);
+        destroy(o);
+        return NULL;
+    }
+    return fg_module_attach(root, o, destroy);
+}
+
+const char *fg_optimizer_name(const fg_optimizer *optimizer) { return optimizer->rule->name; }
+
+size_t fg_optimizer_parameter_count(const fg_optimizer *optimizer)
+{
+    return optimizer->parameter_count;
+}
+
+fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t index)
+{
+    return index < optimizer->parameter_count ? optimizer->parameters[index] : NULL;
+}
+
+size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
+{
+    size_t count = 1;
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        count += optimizer->moment[m] != NULL ? optimizer->parameter_count : 0;
+    return count;
+}
+
+fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index)
+{
+    if (index == 0)
+        return optimizer->step;
+    index--;
+    for (int m = 0; m < FGI_MOMENTS; m++) {
+        if (optimizer->moment[m] == NULL)
+            continue;
+        if (index < optimizer->parameter_count)
+            return optimizer->moment[m][index];
+        index -= optimizer->parameter_count;
+    }
+    return NULL;
+}
+
+/* ---- momentum and schedule ------------------------------------------------------------------- */
+
+fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg_error *err)
+{
+    fgi_hyper hyper = optimizer->hyper;
+    hyper.momentum = momentum;
+    FGI_TRY(check(&hyper, err));
+    if (momentum != 0)
+        FGI_TRY(add_moment(optimizer, 0, err));
+    optimizer->hyper = hyper;
+    refresh(optimizer);
+    return FG_OK;
+}
+
+fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *schedule,
+                                    int64_t total_steps, fg_error *err)
+{
+    FGI_TRY(fg_schedule_check(schedule, err));
+    const fg_schedule settled = fgi_schedule_settled(schedule);
+    const fg_schedule constant = fgi_schedule_settled(NULL);
+    if (settled.name != constant.name) {
+        if (total_steps < 1)
+            return fgi_fail(err, FG_EINVAL, "schedule '%s' over %lld steps: it wants their number",
+                            settled.name, (long long)total_steps);
+        if (!settled.no_cycle_momentum)
+            FGI_TRY(add_moment(optimizer, 0, err));
+    }
+    optimizer->schedule = settled;
+    optimizer->total_steps = total_steps;
+    refresh(optimizer);
+    return FG_OK;
+}
+
+/* ---- updates --------------------------------------------------------------------------------- */
+
+fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index)
+{
+    return fg_variable_value(u->trace, u->optimizer->moment[moment][index]);
+}
+
+void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value)
+{
+    fg_assign(u->optimizer->moment[moment][index], value);
+}
+
+fg_tensor fgi_times(fg_tensor a, fg_tensor factor)
+{
+    return fg_mul(a, fg_cast(factor, fg_tensor_type(a)->dtype));
+}
+
+static fgi_update begin_update(fg_optimizer *o, fg_trace *trace)
+{
+    const fgi_launch_scalars *s = &o->scalars;
+    return (fgi_update){.optimizer = o,
+                        .trace = trace,
+                        .lr = fg_scalar_value(trace, &s->lr),
+                        .momentum = fg_scalar_value(trace, &s->momentum),
+                        .rest = fg_scalar_value(trace, &s->rest),
+                        .weight_decay = fg_scalar_value(trace, &s->weight_decay),
+                        .keep = fg_scalar_value(trace, &s->keep),
+                        .step = fg_variable_value(trace, o->step)};
+}
+
+static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
+{
+    const fg_type *have = fg_variable_type(parameter), *given = fg_tensor_type(gradient);
+    bool same_shape = have->rank == given->rank;
+    for (int i = 0; same_shape && i < have->rank; i++)
+        same_shape = have->dim[i] == given->dim[i];
+    if (same_shape && have->dtype == given->dtype)
+        return true;
+    char a[96], b[96];
+    (void)fgi_trace_fail(fg_tensor_trace(gradient), same_shape ? FG_EDTYPE : FG_ESHAPE,
+                         "optimizer: parameter '%s' is %s, its gradient %s",
+                         fg_variable_name(parameter), fg_type_format(have, a, sizeof a),
+                         fg_type_format(given, b, sizeof b));
+    return false;
+}
+
+/* Writes the update of every parameter; nothing when a gradient is poison. */
+static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
+{
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (fgi_is_poison(gradients[i]) || !gradient_goes(o->parameters[i], gradients[i]))
+            return;
+    fg_scope_push(trace, "optimizer");
+    fgi_update u = begin_update(o, trace);
+    const fg_tensor one = fg_ones(trace, FG_S32, FG_SCALAR);
+    if (o->rule->prepare != NULL)
+        o->rule->prepare(&u);
+    for (size_t i = 0; i < o->parameter_count; i++) {
+        const fg_tensor p = fg_variable_value(trace, o->parameters[i]);
+        fg_assign(o->parameters[i], o->rule->update(&u, i, p, gradients[i]));
+    }
+    fg_assign(o->step, fg_add(u.step, one));
+    fg_scope_pop(trace);
+}
+
+static bool is_there(const fg_optimizer *o, fg_trace *trace)
+{
+    if (o == NULL)
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "the optimizer is NULL: it could not be created\n"
+                             "fg_module_error of its root says why");
+    return o != NULL;
+}
+
+void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count)
+{
+    if (count == 0)
+        return;
+    fg_trace *trace = fg_tensor_trace(gradients[0]);
+    if (!is_there(optimizer, trace))
+        return;
+    count_step(optimizer);
+    if (count == optimizer->parameter_count)
+        write_update(optimizer, trace, gradients);
+    else
+        (void)fgi_trace_fail(trace, FG_EINVAL, "optimizer: %zu gradients for %zu parameters", count,
+                             optimizer->parameter_count);
+}
+
+void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
+{
+    fg_trace *trace = fg_tensor_trace(loss);
+    if (!is_there(optimizer, trace))
+        return;
+    count_step(optimizer);
+    const size_t count = optimizer->parameter_count;
+    fg_tensor *gradients = fgi_calloc(count, sizeof *gradients);
+    if (gradients == NULL) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return;
+    }
+    fg_grad_variables(loss, optimizer->parameters, count, gradients);
+    write_update(optimizer, trace, gradients);
+    fgi_free(gradients);
+}

@@ -1,0 +1,73 @@
+/* optimizer.h - what an optimizer holds, and the rule that each kind gives.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_OPTIM_OPTIMIZER_H
+#define FGI_OPTIM_OPTIMIZER_H
+
+#include <fulgurite/optim.h>
+
+enum { FGI_MOMENTS = 2 };
+
+/* The numbers that the user gave. momentum is Adam's beta1. */
+typedef struct fgi_hyper {
+    double lr, momentum, dampening, beta2, eps, weight_decay;
+    bool nesterov;
+} fgi_hyper;
+
+/* The same as scalars of the trace that an update is written into, f32[]. */
+typedef struct fgi_update {
+    fg_optimizer *optimizer;
+    fg_trace *trace;
+    fg_tensor lr, momentum, rest; /* rest: 1 - momentum */
+    fg_tensor weight_decay;
+    fg_tensor keep; /* 1 - lr weight_decay */
+    fg_tensor step; /* updates made before this one, s32[] */
+    /* Adam's bias corrections folded in: lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t). */
+    fg_tensor rate, widen;
+} fgi_update;
+
+/* A kind of optimizer: moments, and the new value of a parameter. */
+typedef struct fgi_rule {
+    const char *name;
+    const char *moment[FGI_MOMENTS]; /* what its moments are called; NULL: fewer */
+    /* Fills in what the rule's parameters share; may be NULL. */
+    void (*prepare)(fgi_update *u);
+    /* p and g have one type; moments are read and assigned by the rule itself. */
+    fg_tensor (*update)(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g);
+} fgi_rule;
+
+/* What programs read at each launch, derived in double precision from the numbers in force. */
+typedef struct fgi_launch_scalars {
+    fg_scalar lr, momentum, rest, weight_decay, keep;
+    fg_scalar decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
+} fgi_launch_scalars;
+
+struct fg_optimizer {
+    const fgi_rule *rule;
+    fgi_hyper hyper;
+    double lr_now, momentum_now;
+    fg_schedule schedule; /* its texts are constants of the library */
+    int64_t total_steps, step_now;
+    bool has_begun; /* begin_step was called since the last minimize */
+    bool has_run;   /* minimize or begin_step was called before */
+    fgi_launch_scalars scalars;
+    fg_variable **parameters;
+    size_t parameter_count;
+    fg_variable *step;                 /* s32[] */
+    fg_variable **moment[FGI_MOMENTS]; /* by parameter; NULL while there is none */
+};
+
+/* A new optimizer that root owns, with `moments` moments; NULL after an error. */
+fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
+                                   int moments);
+/* The moment's value before the update, and its new one. */
+fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index);
+void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value);
+/* a * factor, the scalar f32[] being cast to a's dtype. */
+fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
+
+/* Texts replaced by the library's own and defaults filled in; wants a schedule that passed the
+ * check. */
+fg_schedule fgi_schedule_settled(const fg_schedule *schedule);
+
+#endif

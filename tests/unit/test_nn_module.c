@@ -1,0 +1,456 @@
+/* test_nn_module.c - the tree of modules: names, order, errors, ownership, summary; models.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/nn.h>
+#include "base/error.h"
+
+static fg_module *root_of(uint64_t seed)
+{
+    fg_module *root = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, seed, &root, &err));
+    return root;
+}
+
+static const char *error_of(const fg_module *module, fg_status want)
+{
+    static fg_error err;
+    err = (fg_error){0};
+    assert_int_equal(fg_module_error(module, &err), want);
+    return err.message;
+}
+
+static void names_are_paths_and_order_is_pytorchs(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_module *a = fg_module_child(root, "a"), *b = fg_module_child(root, "b.0");
+    const fg_type type = {FG_F32, 1, {3}};
+    fg_variable *deep = fg_module_variable(fg_module_child(b, "c"), "weight", &type, NULL);
+    fg_variable *second = fg_module_variable(a, "weight", &type, NULL);
+    fg_variable *own =
+        fg_module_variable(root, "scale", &type, &(fg_variable_options){.kind = FG_BUFFER});
+    assert_int_equal(fg_module_error(root, NULL), FG_OK);
+    assert_string_equal(fg_variable_name(deep), "b.0.c.weight");
+    assert_string_equal(fg_module_name(b), "b.0");
+    assert_ptr_equal(fg_module_root(b), root);
+    /* A module's own come first, then its children's as they were made. */
+    assert_int_equal(fg_module_variable_count(root), 3);
+    assert_ptr_equal(fg_module_variable_at(root, 0), own);
+    assert_ptr_equal(fg_module_variable_at(root, 1), second);
+    assert_ptr_equal(fg_module_variable_at(root, 2), deep);
+    assert_null(fg_module_variable_at(root, 3));
+    assert_int_equal(fg_module_variable_count(b), 1);
+    assert_ptr_equal(fg_module_variable_at(b, 0), deep);
+    assert_ptr_equal(fg_module_find(root, "b.0.c.weight"), deep);
+    assert_ptr_equal(fg_module_find(b, "b.0.c.weight"), deep);
+    assert_null(fg_module_find(a, "b.0.c.weight"));
+    assert_null(fg_module_find(root, "b.0.c"));
+    assert_int_equal(fg_module_parameter_count(root), 6); /* the buffer is not trained */
+    fg_module_destroy(root);
+}
+
+static void root_name_goes_before_all(void **state)
+{
+    fg_module *root = NULL;
+    fg_error err;
+    fgt_ok(fg_module_create("encoder", 1, &root, &err));
+    assert_non_null(fg_linear_create(root, "fc1", &(fg_linear_options){.in = 2, .out = 3}));
+    assert_non_null(fg_module_find(root, "encoder.fc1.weight"));
+    assert_null(fg_module_find(root, "fc1.weight"));
+    fg_module_destroy(root);
+}
+
+static void first_error_is_kept_and_stops_building(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_module *a = fg_module_child(root, "a");
+    assert_null(fg_module_child(root, "a"));
+    assert_string_equal(error_of(a, FG_EINVAL), "there is a module 'a' already");
+    assert_null(fg_module_child(root, "b")); /* nothing is built any more */
+    assert_null(fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1}));
+    assert_null(fg_model_create(root, &(fg_model_options){.name = "linear"}));
+    assert_string_equal(error_of(root, FG_EINVAL), "there is a module 'a' already");
+    fg_module_destroy(root);
+
+    root = root_of(0);
+    const fg_type type = {FG_F32, 1, {3}};
+    a = fg_module_child(root, "a");
+    (void)fg_module_variable(fg_module_child(a, "b"), "w", &type, NULL);
+    assert_null(fg_module_variable(a, "b.w", &type, NULL)); /* the same path another way */
+    assert_string_equal(error_of(root, FG_EINVAL), "there is a variable 'a.b.w' already");
+    assert_int_equal(fg_module_variable_count(root), 1);
+    fg_module_destroy(root);
+
+    root = root_of(0);
+    assert_null(fg_module_child(root, ""));
+    assert_string_equal(error_of(root, FG_EINVAL), "a module of module '' needs a name");
+    fg_module_destroy(root);
+    assert_null(fg_module_child(NULL, "a"));
+    assert_int_equal(fg_module_error(NULL, NULL), FG_EINVAL);
+}
+
+static void layers_refuse_bad_options(void **state)
+{
+    fg_module *root = root_of(0);
+    assert_null(fg_linear_create(root, "fc1", &(fg_linear_options){.in = 5}));
+    assert_string_equal(error_of(root, FG_EINVAL), "linear 'fc1': in 5, out 0; both must be given");
+    fg_module_destroy(root);
+    root = root_of(0);
+    assert_null(fg_conv_create(root, "c", &(fg_conv_options){.in = 4, .out = 6, .groups = 4}));
+    assert_string_equal(error_of(root, FG_EINVAL),
+                        "conv 'c': groups 4 do not divide in 4 and out 6");
+    fg_module_destroy(root);
+    root = root_of(0);
+    assert_null(fg_batch_norm_create(root, "bn", NULL));
+    assert_string_equal(error_of(root, FG_EINVAL),
+                        "batch_norm 'bn': channels 0, momentum 0, eps 0; channels must be given, "
+                        "momentum is 0 to 1");
+    fg_module_destroy(root);
+}
+
+static int order[4], destroyed;
+static void note_destroyed(void *object) { order[destroyed++] = *(int *)object; }
+
+static void attached_objects_go_newest_first(void **state)
+{
+    static int object[] = {1, 2, 3};
+    fg_module *root = root_of(0);
+    destroyed = 0;
+    assert_ptr_equal(fg_module_attach(root, &object[0], note_destroyed), &object[0]);
+    assert_ptr_equal(fg_module_attach(root, &object[1], note_destroyed), &object[1]);
+    const fg_error mine = {.status = FG_EFORMAT, .message = "a layer of my own"};
+    fg_module_fail(root, &mine);
+    assert_string_equal(error_of(root, FG_EFORMAT), "a layer of my own");
+    assert_null(fg_module_attach(root, &object[2], note_destroyed)); /* freed at once */
+    assert_int_equal(destroyed, 1);
+    fg_module_destroy(root);
+    assert_int_equal(destroyed, 3);
+    assert_int_equal(order[0], 3);
+    assert_int_equal(order[1], 2);
+    assert_int_equal(order[2], 1);
+}
+
+static void conv_files_are_oihw(void **state)
+{
+    fg_module *root = root_of(0);
+    (void)fg_conv_create(root, "c",
+                         &(fg_conv_options){.in = 4, .out = 6, .kernel = 5, .groups = 2});
+    fg_variable *weight = fg_module_find(root, "c.weight");
+    const fg_type *type = fg_variable_type(weight);
+    const int *axis = fg_variable_file_axis(weight);
+    const int64_t want[] = {6, 2, 5, 5}; /* out, in/groups, kh, kw */
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(type->dim[axis[i]], want[i]);
+    assert_int_not_equal(axis[2], axis[3]);
+    assert_true(axis[2] < axis[3]); /* rows before columns */
+    assert_null(fg_variable_file_axis(fg_module_find(root, "c.bias")));
+    fg_module_destroy(root);
+}
+
+static void summary_walks_depth_first(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_module *block = fg_module_child(root, "block");
+    (void)fg_conv_create(block, "conv",
+                         &(fg_conv_options){.in = 3, .out = 8, .stride = 2, .pad = 1});
+    (void)fg_batch_norm_create(block, "bn", &(fg_batch_norm_options){.channels = 8});
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 8, .out = 2});
+    static const struct {
+        const char *name, *kind, *detail;
+        int depth, variables, parameters;
+    } want[] = {{"", "", "", 0, 0, 0},
+                {"block", "", "", 1, 0, 0},
+                {"block.conv", "conv", "3 -> 8, 3x3, stride 2, pad 1", 2, 2, 224},
+                {"block.bn", "batch_norm", "8", 2, 5, 16},
+                {"fc", "linear", "8 -> 2", 1, 2, 18}};
+    fg_module_info info;
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        assert_true(fg_module_info_at(root, i, &info));
+        assert_string_equal(info.name, want[i].name);
+        assert_string_equal(info.kind, want[i].kind);
+        assert_string_equal(info.detail, want[i].detail);
+        assert_int_equal(info.depth, want[i].depth);
+        assert_int_equal(info.variable_count, want[i].variables);
+        assert_int_equal(info.parameter_count, want[i].parameters);
+        assert_int_equal(info.output.dtype, FG_DTYPE_NONE);
+    }
+    assert_false(fg_module_info_at(root, sizeof want / sizeof want[0], &info));
+    assert_true(fg_module_info_at(block, 1, &info));
+    assert_string_equal(info.name, "block.conv");
+    fg_module_destroy(root);
+}
+
+/* ---- applying without a device: types and errors ----------------------------------------------
+ */
+
+static fg_trace *trace_of(void)
+{
+    fg_trace *trace = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    return trace;
+}
+
+static void applied(const char *name, fg_type input, fg_dtype dtype, const char *output)
+{
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    fg_error err = {0};
+    char text[96];
+    fg_model *model = fg_model_create(
+        root, &(fg_model_options){.name = name, .input = input, .outputs = 10, .dropout = 0.5});
+    if (fg_module_error(root, &err) != FG_OK)
+        fail_msg("%s", err.message);
+    fg_type batch = {dtype, input.rank + 1, {7}};
+    for (int i = 0; i < input.rank; i++)
+        batch.dim[i + 1] = input.dim[i];
+    fg_trace_set_training(trace, true);
+    const fg_tensor y = fg_model_apply(model, fg_zeros(trace, dtype, batch.rank, batch.dim));
+    if (fg_trace_error(trace, &err) != FG_OK)
+        fail_msg("%s", err.message);
+    assert_string_equal(fg_type_format(fg_tensor_type(y), text, sizeof text), output);
+    fg_module_info info;
+    for (size_t i = 0; fg_module_info_at(root, i, &info); i++)
+        assert_int_equal(info.output.dim[0], 7);
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static void models_take_their_inputs(void **state)
+{
+    const fg_type flat = {FG_F32, 1, {64}}, digits = {FG_U8, 2, {8, 8}},
+                  mnist = {FG_U8, 2, {28, 28}}, cifar = {FG_U8, 3, {32, 32, 3}},
+                  wide = {FG_U8, 3, {9, 40, 2}};
+    const char *const *names = fg_model_names();
+    for (int i = 0; names[i] != NULL; i++) {
+        applied(names[i], flat, FG_F32, "f32[7,10]");
+        applied(names[i], flat, FG_BF16, "bf16[7,10]");
+        applied(names[i], digits, FG_U8, "f32[7,10]");
+        applied(names[i], mnist, FG_U8, "f32[7,10]");
+        applied(names[i], cifar, FG_U8, "f32[7,10]");
+        applied(names[i], wide, FG_S32, "f32[7,10]");
+    }
+}
+
+static int64_t parameters_of(const fg_model_options *options)
+{
+    fg_module *root = root_of(0);
+    assert_non_null(fg_model_create(root, options));
+    const int64_t count = fg_module_parameter_count(root);
+    fg_module_destroy(root);
+    return count;
+}
+
+static void models_have_the_papers_sizes(void **state)
+{
+    const fg_type mnist = {FG_U8, 2, {28, 28}}, flat = {FG_F32, 1, {784}};
+    const int64_t hidden[] = {300};
+    assert_int_equal(
+        parameters_of(&(fg_model_options){.name = "linear", .input = mnist, .outputs = 10}), 7850);
+    assert_int_equal(
+        parameters_of(&(fg_model_options){.name = "mlp", .input = flat, .outputs = 10}), 669706);
+    assert_int_equal(
+        parameters_of(&(fg_model_options){
+            .name = "mlp", .input = flat, .outputs = 10, .hidden = hidden, .hidden_count = 1}),
+        238510);
+    assert_int_equal(
+        parameters_of(&(fg_model_options){.name = "lenet", .input = mnist, .outputs = 10}), 61706);
+    assert_int_equal(
+        parameters_of(&(fg_model_options){.name = "lenet", .input = flat, .outputs = 10}), 61706);
+}
+
+static const char *refused(const fg_model_options *options)
+{
+    static char message[512];
+    fg_module *root = root_of(0);
+    assert_null(fg_model_create(root, options));
+    (void)snprintf(message, sizeof message, "%s", error_of(root, FG_EINVAL));
+    fg_module_destroy(root);
+    return message;
+}
+
+static void models_refuse_what_does_not_go(void **state)
+{
+    const fg_type flat = {FG_F32, 1, {64}}, odd = {FG_F32, 1, {63}}, tiny = {FG_U8, 2, {3, 9}};
+    assert_string_equal(refused(NULL), "a model needs a name");
+    assert_string_equal(refused(&(fg_model_options){.name = "lenett", .input = flat, .outputs = 2}),
+                        "unknown model 'lenett': did you mean 'lenet'?");
+    assert_string_equal(refused(&(fg_model_options){
+                            .name = "mlp", .input = flat, .outputs = 2, .activation = "zzzzzzzz"}),
+                        "unknown activation 'zzzzzzzz'");
+    assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
+                        "model 'mlp': outputs 0; must be given");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "mlp", .input = flat, .outputs = 2, .dropout = 1}),
+        "model 'mlp': dropout 1; 0 <= dropout < 1 is wanted");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "mlp", .input = {.dtype = FG_F32}, .outputs = 2}),
+        "model 'mlp': no input of type f32[] goes");
+    assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = odd, .outputs = 2}),
+                        "lenet on f32[63]: wants images [H,W] or [H,W,C], or flat ones with their "
+                        "height, width and channels given");
+    assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
+                        "lenet: images of 3x9 pixels; 4 are the least");
+    assert_int_equal(parameters_of(&(fg_model_options){
+                         .name = "lenet", .input = odd, .outputs = 2, .image = {7, 9, 1}}) > 0,
+                     1);
+}
+
+static void applying_wrongly_is_kept_in_the_trace(void **state)
+{
+    fg_module *root = root_of(0);
+    fg_trace *trace = trace_of();
+    fg_error err;
+    fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 4, .out = 2});
+    fg_batch_norm *bn = fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 4});
+    fg_tensor y = fg_linear_apply(fc, fg_zeros(trace, FG_F32, FG_DIMS(2, 3)));
+    assert_int_equal(fg_tensor_type(y)->dtype, FG_DTYPE_NONE);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message, "linear 'fc' on f32[2,3]: wants floating numbers whose last "
+                                     "dimension is 4");
+    fg_trace_reset(trace);
+    y = fg_relu(fg_linear_apply(NULL, fg_zeros(trace, FG_F32, FG_DIMS(2, 4))));
+    assert_int_equal(fg_tensor_type(y)->dtype, FG_DTYPE_NONE);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "linear: the layer is NULL"));
+    fg_trace_reset(trace);
+    fg_trace_set_training(trace, true);
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(3)));
+    (void)fg_batch_norm_apply(bn, fg_zeros(trace, FG_F32, FG_DIMS(2, 4)));
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message, "batch_norm 'bn' on f32[2,4]: the mask has 3 samples");
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* ---- first values ---------------------------------------------------------------------------- */
+
+static void read_all(const fg_variable *variable, float *out, size_t count)
+{
+    fg_error err = {0};
+    fgt_ok(fg_variable_read(variable, out, count * sizeof *out, &err));
+}
+
+static void first_values_are_pytorchs_distributions(void **state)
+{
+    enum { IN = 400, OUT = 300, COUNT = IN * OUT };
+    static float weight[COUNT], bias[OUT], kernel[5 * 5 * 16 * 64];
+    fg_module *root = root_of(12);
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = IN, .out = OUT});
+    (void)fg_conv_create(root, "c",
+                         &(fg_conv_options){.in = 32, .out = 64, .kernel = 5, .groups = 2});
+    read_all(fg_module_find(root, "fc.weight"), weight, COUNT);
+    read_all(fg_module_find(root, "fc.bias"), bias, OUT);
+    read_all(fg_module_find(root, "c.weight"), kernel, sizeof kernel / sizeof kernel[0]);
+    fg_module_destroy(root);
+    /* Uniform in +-a: mean 0 within 5 a/sqrt(3 n), mean square a^2/3, nothing outside, near ends.
+     */
+    const struct {
+        const float *value;
+        int count;
+        double a;
+    } drawn[] = {{weight, COUNT, 1 / 20.0}, {bias, OUT, 1 / 20.0}, {kernel, 25600, 1 / 20.0}};
+    for (int k = 0; k < 3; k++) {
+        double sum = 0, square = 0, least = 0, most = 0;
+        int below[4] = {0};
+        const double a = drawn[k].a, n = drawn[k].count;
+        for (int i = 0; i < drawn[k].count; i++) {
+            const double v = (double)drawn[k].value[i];
+            sum += v;
+            square += v * v;
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+            for (int q = 0; q < 4; q++)
+                below[q] += v < a * (q - 1) / 2 - a * 0.25;
+        }
+        fgt_close("mean", sum / n, 0, 5 * a / __builtin_sqrt(3 * n), 0);
+        fgt_close("mean square", square / n, a * a / 3, 0, 5 * 0.9 / __builtin_sqrt(n));
+        assert_true(least >= -a && most < a);
+        assert_true(least < -a * (1 - 20 / n) && most > a * (1 - 20 / n));
+        for (int q = 0; q < 4; q++) /* the distribution function at four places */
+            fgt_close("share below", below[q] / n, (0.25 + 0.5 * q) / 2, 2.5 / __builtin_sqrt(n),
+                      0);
+    }
+}
+
+static void first_values_depend_on_seed_and_name_only(void **state)
+{
+    float one[12], two[12];
+    const fg_linear_options options = {.in = 4, .out = 3};
+    fg_module *root = root_of(7);
+    (void)fg_linear_create(root, "first", &options);
+    (void)fg_linear_create(root, "fc", &options);
+    read_all(fg_module_find(root, "fc.weight"), one, 12);
+    read_all(fg_module_find(root, "first.weight"), two, 12);
+    assert_memory_not_equal(one, two, sizeof one);
+    fg_module_destroy(root);
+    root = root_of(3);
+    fg_module_set_seed(root, 7);
+    assert_int_equal(fg_module_seed(root), 7);
+    (void)fg_linear_create(root, "fc", &options);
+    read_all(fg_module_find(root, "fc.weight"), two, 12);
+    assert_memory_equal(one, two, sizeof one);
+    fg_module_destroy(root);
+    root = root_of(8);
+    (void)fg_linear_create(root, "fc", &options);
+    read_all(fg_module_find(root, "fc.weight"), two, 12);
+    assert_memory_not_equal(one, two, sizeof one);
+    fg_module_destroy(root);
+}
+
+/* ---- allocations that fail ------------------------------------------------------------------- */
+
+static fg_status build_and_trace(void *self, fg_error *err)
+{
+    const char *const *name = self;
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    const fg_type input = {FG_U8, 3, {12, 12, 2}};
+    fg_status status = fg_module_create(NULL, 1, &root, err);
+    if (status == FG_OK)
+        status = fg_trace_create(NULL, &trace, err);
+    if (status == FG_OK) {
+        fg_model *model =
+            fg_model_create(root, &(fg_model_options){.name = *name, .input = input, .outputs = 3});
+        fg_batch_norm *bn = fg_batch_norm_create(fg_module_child(root, "head"), "bn",
+                                                 &(fg_batch_norm_options){.channels = 3});
+        status = fg_module_error(root, err);
+        if (status == FG_OK) {
+            fg_trace_set_training(trace, true);
+            fg_tensor x = fg_zeros(trace, FG_U8, FG_DIMS(2, 12, 12, 2));
+            fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(2)));
+            (void)fg_batch_norm_apply(bn, fg_model_apply(model, x));
+            status = fg_trace_error(trace, err);
+        }
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+    return status;
+}
+
+static void building_survives_failing_allocations(void **state)
+{
+    static const char *names[] = {"linear", "lenet"};
+    for (int i = 0; i < 2; i++)
+        fgt_fault_loop(build_and_trace, &names[i]);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_are_paths_and_order_is_pytorchs),
+    cmocka_unit_test(root_name_goes_before_all),
+    cmocka_unit_test(first_error_is_kept_and_stops_building),
+    cmocka_unit_test(layers_refuse_bad_options),
+    cmocka_unit_test(attached_objects_go_newest_first),
+    cmocka_unit_test(conv_files_are_oihw),
+    cmocka_unit_test(summary_walks_depth_first),
+    cmocka_unit_test(models_take_their_inputs),
+    cmocka_unit_test(models_have_the_papers_sizes),
+    cmocka_unit_test(models_refuse_what_does_not_go),
+    cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
+    cmocka_unit_test(first_values_are_pytorchs_distributions),
+    cmocka_unit_test(first_values_depend_on_seed_and_name_only),
+    cmocka_unit_test(building_survives_failing_allocations),
+};
+FGT_MAIN(tests)
