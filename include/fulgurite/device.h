@@ -116,6 +116,39 @@ FG_API fg_client *fg_array_client(const fg_array *array);
 FG_API fg_array *fg_array_retain(fg_array *array);
 FG_API void fg_array_release(fg_array *array);
 
+/* ---- programs written by hand -----------------------------------------------------------------
+ */
+
+/* A compiled StableHLO program, for those who write the text themselves instead of tracing
+ * (trace.h). It runs on the client's first device. Thread-safe. */
+typedef struct fg_program fg_program;
+
+/* Compiles StableHLO text: a module with a public function `main`. An argument with the attribute
+ * tf.aliasing_output = K gives its memory to output K: its array is consumed by each run.
+ * Errors: FG_ECOMPILE with the compiler's words, FG_EUNSUPPORTED (an output's number format),
+ * FG_EDEVMEM, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_program_compile(fg_client *client, const char *stablehlo,
+                                                fg_program **out, fg_error *err);
+
+/* The program's outputs: how many, and the type of each (borrowed; NULL past the last). */
+FG_API size_t fg_program_output_count(const fg_program *program);
+FG_API const fg_type *fg_program_output_type(const fg_program *program, size_t index);
+
+/* Starts the program on one array an argument and returns without waiting for its end. outs has
+ * room for out_count arrays, which must be the number of outputs; each gets one reference, or NULL
+ * on failure. Arguments are the caller's to match: the plugin checks sizes, but not number formats.
+ * Errors: FG_EINVAL (a donated or foreign array, a wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM;
+ * a failure on the way shows when an output is read. */
+FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, fg_array *const *args,
+                                            size_t arg_count, fg_array **outs, size_t out_count,
+                                            fg_error *err);
+
+/* Frees the program; what it computes goes on. NULL is allowed. */
+FG_API void fg_program_destroy(fg_program *program);
+
+/* ---- counters ---------------------------------------------------------------------------------
+ */
+
 /* Counters since the client was opened. */
 typedef struct fg_client_stats {
     int64_t compiles;           /* programs the plugin compiled */

@@ -7,7 +7,10 @@
 #include <fulgurite/base.h>
 #include <fulgurite/device.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/nn.h>
 #include <fulgurite/ops.h>
+#include <fulgurite/optim.h>
+#include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 
 #include <fulgurite/here.h>

@@ -31,6 +31,9 @@
 
 /* The folder of the user's data: $FULGURITE_HOME and so on. False when there is none. */
 bool fgi_home_folder(char out[FGI_PATH_MAX]);
+/* Where a plugin that `fulgurite setup NAME` installs lies inside its folder, plugins/NAME; NULL
+ * for an unknown name. */
+const char *fgi_setup_file(const char *name);
 /* "cpu", "cuda" or "tpu" as the file's name tells, or NULL. */
 const char *fgi_accelerator_of_file(const char *path);
 /* Whether this machine seems to hold a TPU or an NVIDIA GPU; true for "cpu". Looks under `root`

@@ -194,6 +194,15 @@ static void add_python(finder *f)
     }
 }
 
+const char *fgi_setup_file(const char *name)
+{
+    for (int i = 0; i < LAYOUTS; i++) {
+        if (strcmp(layouts[i].setup, name) == 0)
+            return layouts[i].file;
+    }
+    return NULL;
+}
+
 const char *fgi_accelerator_of_file(const char *path)
 {
     const char *slash = strrchr(path, '/');

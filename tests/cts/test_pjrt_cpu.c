@@ -231,6 +231,34 @@ static void cost_is_told(void **state)
     assert_int_equal(cost.alias_bytes, 16);
 }
 
+static void program_by_hand(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    fg_program *p;
+    fgt_ok(fg_program_compile(f->client, donate_text, &p, &err));
+    assert_int_equal(fg_program_output_count(p), 2);
+    assert_int_equal(fg_program_output_type(p, 1)->dim[0], 4);
+    assert_null(fg_program_output_type(p, 2));
+    fg_array *args[2] = {upload(f->client, &vec4, (float[]){1, 2, 3, 4}),
+                         upload(f->client, &vec4, (float[]){1, 1, 1, 1})};
+    fg_array *outs[2] = {args[0], args[0]};
+    assert_int_equal(fg_program_run(p, args, 2, outs, 1, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the program has 2 outputs, room was given for 1");
+    assert_null(outs[0]);
+    fgt_ok(fg_program_run(p, args, 2, outs, 2, &err));
+    fg_program_destroy(p);
+    float got[4];
+    fgt_ok(fg_array_read(outs[0], got, sizeof got, &err));
+    assert_memory_equal(got, ((float[]){2, 3, 4, 5}), sizeof got);
+    for (int i = 0; i < 2; i++) {
+        fg_array_release(args[i]);
+        fg_array_release(outs[i]);
+    }
+    assert_int_equal(fg_program_compile(f->client, "nonsense", &p, &err), FG_ECOMPILE);
+    assert_null(p);
+}
+
 static void flags_reach_the_compiler(void **state)
 {
     const struct fixture *f = *state;
@@ -368,6 +396,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compiler_refusal_is_told),
     cmocka_unit_test(serialized_program_runs),
     cmocka_unit_test(cost_is_told),
+    cmocka_unit_test(program_by_hand),
     cmocka_unit_test(flags_reach_the_compiler),
     cmocka_unit_test(second_device_alone),
     cmocka_unit_test(second_start_does_not_compile),
