@@ -5,6 +5,8 @@
 #define FULGURITE_FULGURITE_H
 
 #include <fulgurite/base.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/data.h>
 #include <fulgurite/device.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/nn.h>
@@ -12,6 +14,7 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
+#include <fulgurite/train.h>
 
 #include <fulgurite/here.h>
 

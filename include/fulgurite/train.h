@@ -1,0 +1,233 @@
+/* train.h - the Trainer: a task, a loop, checkpoints, metrics.
+ *
+ * A task says how to build the model and what one step computes; the Trainer does the rest. Each
+ * step function is called once for each shape of batch, to be traced; after that its program is
+ * launched again and again. It must be free of side effects: what it wants seen it logs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_TRAIN_H
+#define FULGURITE_TRAIN_H
+
+#include <fulgurite/data.h>
+#include <fulgurite/device.h>
+#include <fulgurite/nn.h>
+#include <fulgurite/optim.h>
+#include <fulgurite/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+/* A step while it is traced, and its batch. Both live for the call of the step function only. */
+typedef struct fg_step fg_step;
+typedef struct fg_batch fg_batch;
+
+/* A field of the batch by name, T[B, ...]; poison, and an error in the trace that lists the names,
+ * when there is none. */
+FG_API fg_tensor fg_batch_get(const fg_batch *batch, const char *name);
+/* The same by number: in every reader 0 is the input and 1 the target. */
+FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
+FG_API int fg_batch_field_count(const fg_batch *batch);
+
+/* Logs a number of this step under "train_NAME", "val_NAME" or "test_NAME". value is a floating or
+ * integer scalar, a mean over the batch, or T[B], one number a sample. The Trainer keeps (sum,
+ * count) on the device, weighs by the samples that count, and reads every log_every steps without
+ * waiting. The loss that a step returns is logged as "loss" by itself. At most FG_MAX_METRICS
+ * names. */
+#define FG_MAX_METRICS 16
+FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
+/* The trace that the step is written into. */
+FG_API fg_trace *fg_step_trace(const fg_step *step);
+
+typedef struct fg_task_ops {
+    /* Makes the layers, in root. Called once. Errors stay in the module. */
+    void (*build)(void *self, fg_module *root);
+    /* The loss, f32[], of a training batch. */
+    fg_tensor (*train_step)(void *self, fg_step *step, const fg_batch *batch);
+    /* The loss of a validation batch; the trace is not in training mode. NULL: no validation. */
+    fg_tensor (*val_step)(void *self, fg_step *step, const fg_batch *batch);
+    /* The loss of a test batch. NULL: val_step. */
+    fg_tensor (*test_step)(void *self, fg_step *step, const fg_batch *batch);
+    /* What is to be predicted, T[B, ...]. NULL: no prediction. */
+    fg_tensor (*predict_step)(void *self, fg_step *step, const fg_batch *batch);
+    /* Makes the optimizer of root's parameters. Called once, before fit. */
+    fg_optimizer *(*optimizer)(void *self, fg_module *root);
+} fg_task_ops;
+
+typedef struct fg_task {
+    const char *name;
+    void *self;
+    const fg_task_ops *ops;
+} fg_task;
+
+/* ---- callbacks ------------------------------------------------------------------------------- */
+
+/* One logged number. */
+typedef struct fg_metric {
+    char name[64]; /* "train_loss" */
+    double value;  /* mean over the samples since the last line; NaN when none counted */
+} fg_metric;
+
+/* What a callback is told. Plain numbers: no callback can read a device by accident. */
+typedef struct fg_progress {
+    int64_t step;             /* optimizer steps done */
+    int64_t epoch;            /* from 0 */
+    int64_t batch, batches;   /* of this epoch or evaluation: done, and all */
+    int64_t total_steps;      /* that this fit will run, -1 if not known */
+    double lr;                /* of the last step */
+    double samples_per_s;     /* over the last window, 0 when not known yet */
+    const fg_metric *metrics; /* what this event brings; NULL when nothing */
+    size_t metric_count;
+    const char *path; /* a checkpoint's folder, for `saved` */
+} fg_progress;
+
+/* Called by the Trainer on its own thread, in this order; any may be NULL. A status other than
+ * FG_OK ends the run: FG_ESTOPPED after the state is saved and without being an error, any other
+ * as the run's error, for which err may be filled in.
+ *
+ *   fit_start
+ *     epoch_start
+ *       batch_end ...      after each launch, whose results are not known yet
+ *       log ...            when the metrics of a window have arrived
+ *       val_start  val_end every validation
+ *       saved              every checkpoint
+ *     epoch_end            metrics of the whole epoch
+ *   fit_end                also after a failure
+ * Validation, test and prediction outside of fit: eval_start, batch_end ..., eval_end. */
+typedef struct fg_callback_ops {
+    fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*batch_end)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*log)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*val_start)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*val_end)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*saved)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*epoch_end)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*fit_end)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*eval_start)(void *self, const fg_progress *at, fg_error *err);
+    fg_status (*eval_end)(void *self, const fg_progress *at, fg_error *err);
+    void (*destroy)(void *self); /* when the Trainer is destroyed */
+} fg_callback_ops;
+
+/* ---- the Trainer ----------------------------------------------------------------------------- */
+
+/* Owner thread only; one task for its life. */
+typedef struct fg_trainer fg_trainer;
+
+typedef struct fg_trainer_options {
+    const char *accelerator; /* "auto", "cpu"                                            ["auto"] */
+    fg_client *client;       /* an open client to use instead, borrowed                    [NULL] */
+    const char *cache_dir;   /* of compiled programs, as in fg_client_options          [NULL: on] */
+    int64_t max_epochs;      /* [1 when max_steps is 0 too, else no limit]                        */
+    int64_t max_steps;       /* optimizer steps                                        [no limit] */
+    int64_t limit_train_batches; /* of each epoch                                      [no limit] */
+    int64_t limit_val_batches;   /* of each validation                                 [no limit] */
+    int64_t val_every_epochs;    /*                                                           [1] */
+    int64_t val_every_steps;     /* also within an epoch                                     [no] */
+    int64_t log_every;           /* steps from one line of metrics to the next               [50] */
+    const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
+                                                                                       [constant] */
+    uint64_t seed;               /* of weights, order and dropout                             [0] */
+    const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files      */
+    int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
+    int64_t save_every_steps;    /* also within an epoch                                     [no] */
+    int keep_checkpoints;        /* newest that stay, beside last and best; -1: all           [1] */
+    const char *monitor;         /* metric that "best" goes by            ["val_loss" if it is]   */
+    bool monitor_max;            /* more is better                                        [false] */
+    const char *weights;         /* .safetensors or checkpoint with starting weights       [NULL] */
+    const char *resume;          /* "last", "best", a path: go on from there; "auto": from last
+                                    where there is one                                     [NULL] */
+    bool handle_signals;         /* SIGINT and SIGTERM save and stop                      [false] */
+    FILE *progress;              /* a bar on a terminal, else plain lines                  [NULL] */
+    uint64_t reserved[8];
+} fg_trainer_options;
+
+/* Checks and copies the options; opens nothing yet. options may be NULL. Errors: FG_EINVAL,
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
+                                               fg_error *err);
+/* NULL is allowed. Destroys its callbacks. */
+FG_API void fg_trainer_destroy(fg_trainer *trainer);
+
+/* Adds a callback; ops must outlive the Trainer, take_self is consumed, also on failure. Errors:
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
+                                                     const fg_callback_ops *ops, void *take_self,
+                                                     fg_error *err);
+
+/* Data of fit, validate, test and predict. Datasets are borrowed. */
+typedef struct fg_fit_data {
+    fg_dataset *train;
+    fg_dataset *val;    /* may be NULL */
+    int64_t batch_size; /* samples of the global batch                                   [32] */
+    int workers;        /* loader threads          [as fg_loader_options; -1: none, in line] */
+    bool no_shuffle;    /* keep the dataset's order in training                        [false] */
+    bool drop_last;     /* leave out the incomplete batch at an epoch's end            [false] */
+    uint64_t reserved[4];
+} fg_fit_data;
+
+/* Trains. Again after an earlier fit it goes on from where that one ended, up to the limits.
+ * FG_ESTOPPED when a signal or a callback ended it; the state is then saved (with a run_dir) and
+ * the result is whole. Errors: those of client, data, compiler and device. */
+FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
+                                            const fg_fit_data *data, fg_error *err);
+
+/* One pass over data->val (validate) or data->val (test) with the present weights: those of the
+ * last fit, or of options.resume or .weights. Metrics are in the result. */
+FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task,
+                                                 const fg_fit_data *data, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task,
+                                             const fg_fit_data *data, fg_error *err);
+
+/* Receives rows of predictions in the dataset's order: type is T[count, ...], data row-major and
+ * borrowed for the call, first is the dataset's number of row 0. */
+typedef fg_status fg_predict_fn(void *self, const fg_type *type, const void *data, int64_t first,
+                                fg_error *err);
+FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task,
+                                                const fg_fit_data *data, fg_predict_fn *write,
+                                                void *self, fg_error *err);
+
+/* The module that the task built, borrowed; NULL before the first fit or evaluation. */
+FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
+FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
+
+/* Where the time of the device went, in seconds over the steps of the last fit; idle parts sum to
+ * idle. */
+typedef struct fg_idle {
+    double busy_s, idle_s;
+    double input_s;  /* waiting for the loader */
+    double upload_s; /* for its batch to arrive */
+    double compile_s;
+    double read_s; /* the host waited for a value */
+    double checkpoint_s;
+    double other_s; /* launches, callbacks, validation */
+} fg_idle;
+
+#define FG_MAX_RESULTS (3 * FG_MAX_METRICS)
+
+/* What happened in the last fit, validate, test or predict. A figure that is not known is NaN, or
+ * -1 where it is an integer. */
+typedef struct fg_result {
+    fg_status status;
+    int64_t epochs, steps; /* done, those before a resume included */
+    size_t metric_count;
+    fg_metric metrics[FG_MAX_RESULTS]; /* the last of each name, over a whole epoch or evaluation */
+    double time_to_first_step_s;       /* from the call to the first finished step */
+    double step_median_s, step_p95_s;  /* from one finished step to the next */
+    double samples_per_s;
+    double host_overhead_s; /* the Trainer's own work for a step, waiting not counted */
+    int64_t compiles, compile_cache_hits;
+    double compile_s;
+    int64_t host_reads; /* blocking ones */
+    fg_idle idle;
+    int64_t device_peak_bytes; /* memory of the train program, as the compiler says */
+    char checkpoint[512];      /* folder of the last one saved, "" when none */
+} fg_result;
+FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

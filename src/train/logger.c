@@ -1,0 +1,266 @@
+/* logger.c - metrics.csv and metrics.jsonl in the run's folder.
+ *
+ * A line of .jsonl is one event: {"step": 50, "epoch": 0, "lr": ..., "train_loss": ...} every
+ * log_every steps, {"step": ..., "epoch": 0, "val_loss": ...} after a validation. The CSV has the
+ * same rows under one header, which grows when a new metric comes. Both hold no times, so that a
+ * resumed run writes what the uninterrupted one would have written.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "train/trainer.h"
+
+enum { MAX_COLUMNS = FG_MAX_RESULTS, FIXED_COLUMNS = 3, FILE_LIMIT = 1 << 30 };
+
+struct fgi_logger {
+    char *jsonl_path, *csv_path;
+    int jsonl, csv; /* open for appending, or -1 */
+    size_t column_count;
+    char column[MAX_COLUMNS][64];
+};
+
+static void put_number(fgi_buf *out, double value, const char *missing)
+{
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.9g", value);
+    else
+        fgi_buf_puts(out, missing);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The column's number, added when new; MAX_COLUMNS when there is no room. */
+static size_t column_of(fgi_logger *logger, const char *name)
+{
+    size_t i = 0;
+    while (i < logger->column_count && strcmp(logger->column[i], name) != 0)
+        i++;
+    if (i == logger->column_count && i < MAX_COLUMNS) {
+        (void)snprintf(logger->column[i], sizeof logger->column[i], "%s", name);
+        logger->column_count++;
+    }
+    return i;
+}
+
+static void put_header(const fgi_logger *logger, fgi_buf *out)
+{
+    fgi_buf_puts(out, "step,epoch,lr");
+    for (size_t i = 0; i < logger->column_count; i++)
+        fgi_buf_printf(out, ",%s", logger->column[i]);
+    fgi_buf_putc(out, '\n');
+}
+
+/* One line of .jsonl as a row of the CSV. */
+static void put_row(fgi_logger *logger, const json_t *line, fgi_buf *out)
+{
+    const json_t *lr = json_object_get(line, "lr");
+    fgi_buf_printf(out, "%" JSON_INTEGER_FORMAT ",%" JSON_INTEGER_FORMAT ",",
+                   json_integer_value(json_object_get(line, "step")),
+                   json_integer_value(json_object_get(line, "epoch")));
+    if (lr != NULL)
+        put_number(out, json_number_value(lr), "");
+    for (size_t i = 0; i < logger->column_count; i++) {
+        const json_t *value = json_object_get(line, logger->column[i]);
+        fgi_buf_putc(out, ',');
+        if (json_is_number(value))
+            put_number(out, json_number_value(value), "");
+    }
+    fgi_buf_putc(out, '\n');
+}
+
+static void learn_columns(fgi_logger *logger, json_t *line)
+{
+    const char *key = NULL;
+    json_t *value = NULL;
+    json_object_foreach(line, key, value)
+    {
+        if (strcmp(key, "step") != 0 && strcmp(key, "epoch") != 0 && strcmp(key, "lr") != 0)
+            (void)column_of(logger, key);
+    }
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static fg_status append(int fd, const char *path, const fgi_buf *text, fg_error *err)
+{
+    FGI_TRY(fgi_buf_status(text, err));
+    return fgi_write_all(fd, path, text->data, text->size, err);
+}
+
+static fg_status reopen(int *fd, const char *path, fg_error *err)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        return fgi_fail_errno(err, "open", path);
+    return FG_OK;
+}
+
+/* Calls `each` for the lines of the .jsonl text up to the last that is whole and not after
+ * from_step; returns how many bytes they are. */
+static size_t each_line(fgi_logger *logger, const char *text, size_t size, int64_t from_step,
+                        void (*each)(fgi_logger *logger, json_t *line, fgi_buf *out), fgi_buf *out)
+{
+    size_t at = 0;
+    while (at < size) {
+        const char *end = memchr(text + at, '\n', size - at);
+        if (end == NULL)
+            break;
+        json_t *line = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
+        const json_t *step = json_object_get(line, "step");
+        const bool keeps = json_is_integer(step) && json_integer_value(step) <= from_step;
+        if (keeps)
+            each(logger, line, out);
+        json_decref(line);
+        if (!keeps)
+            break;
+        at = (size_t)(end - text) + 1;
+    }
+    return at;
+}
+
+static void learn(fgi_logger *logger, json_t *line, fgi_buf *out)
+{
+    (void)out;
+    learn_columns(logger, line);
+}
+
+static void row(fgi_logger *logger, json_t *line, fgi_buf *out) { put_row(logger, line, out); }
+
+/* Writes the CSV anew from the .jsonl lines that count. */
+static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, int64_t from_step,
+                           fg_error *err)
+{
+    fgi_buf csv = {0};
+    put_header(logger, &csv);
+    (void)each_line(logger, text, size, from_step, row, &csv);
+    fg_status status = fgi_buf_status(&csv, err);
+    if (status == FG_OK)
+        status = fgi_file_write_atomic(logger->csv_path, csv.data, csv.size, err);
+    fgi_buf_fini(&csv);
+    return status != FG_OK ? status : reopen(&logger->csv, logger->csv_path, err);
+}
+
+/* Takes up the files of a run, without what came after from_step. */
+static fg_status take_up(fgi_logger *logger, int64_t from_step, fg_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    fg_status status = FG_OK;
+    if (from_step > 0 && fgi_file_exists(logger->jsonl_path))
+        FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
+    size = each_line(logger, text, size, from_step, learn, NULL);
+    FGI_DONE(fgi_file_write_atomic(logger->jsonl_path, text != NULL ? text : "", size, err));
+    FGI_DONE(reopen(&logger->jsonl, logger->jsonl_path, err));
+    FGI_DONE(write_csv(logger, text, size, from_step, err));
+done:
+    fgi_free(text);
+    return status;
+}
+
+static void destroy(void *self)
+{
+    fgi_logger *logger = self;
+    if (logger->jsonl >= 0)
+        (void)close(logger->jsonl);
+    if (logger->csv >= 0)
+        (void)close(logger->csv);
+    fgi_free(logger->jsonl_path);
+    fgi_free(logger->csv_path);
+    fgi_free(logger);
+}
+
+fg_status fgi_logger_create(const char *run_dir, int64_t from_step, fgi_logger **out, fg_error *err)
+{
+    *out = NULL;
+    fgi_logger *logger = fgi_calloc(1, sizeof *logger);
+    if (logger == NULL)
+        return fgi_no_memory(err);
+    logger->jsonl = logger->csv = -1;
+    logger->jsonl_path = fgi_path_join(run_dir, "metrics.jsonl");
+    logger->csv_path = fgi_path_join(run_dir, "metrics.csv");
+    const fg_status status = logger->jsonl_path == NULL || logger->csv_path == NULL
+                                 ? fgi_no_memory(err)
+                                 : take_up(logger, from_step, err);
+    if (status != FG_OK) {
+        destroy(logger);
+        return status;
+    }
+    *out = logger;
+    return FG_OK;
+}
+
+/* ---- the callback ---------------------------------------------------------------------------- */
+
+static void put_line(const fg_progress *at, bool with_lr, fgi_buf *out)
+{
+    fgi_buf_printf(out, "{\"step\": %" PRId64 ", \"epoch\": %" PRId64, at->step, at->epoch);
+    if (with_lr) {
+        fgi_buf_puts(out, ", \"lr\": ");
+        put_number(out, at->lr, "null");
+    }
+    for (size_t i = 0; i < at->metric_count; i++) {
+        fgi_buf_printf(out, ", \"%s\": ", at->metrics[i].name);
+        put_number(out, at->metrics[i].value, "null");
+    }
+    fgi_buf_puts(out, "}\n");
+}
+
+/* A row of the CSV, or the whole of it when a column is new. */
+static fg_status log_csv(fgi_logger *logger, const fgi_buf *line, fg_error *err)
+{
+    const size_t before = logger->column_count;
+    fg_status status = FG_OK;
+    char *text = NULL;
+    size_t size = 0;
+    fgi_buf csv = {0};
+    json_t *object = json_loadb(line->data, line->size, 0, NULL);
+    if (object == NULL)
+        return fgi_no_memory(err);
+    learn_columns(logger, object);
+    if (logger->column_count > before) {
+        FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
+        FGI_DONE(write_csv(logger, text, size, INT64_MAX, err));
+    } else {
+        put_row(logger, object, &csv);
+        FGI_DONE(append(logger->csv, logger->csv_path, &csv, err));
+    }
+done:
+    json_decref(object);
+    fgi_free(text);
+    fgi_buf_fini(&csv);
+    return status;
+}
+
+static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool with_lr, fg_error *err)
+{
+    fgi_buf line = {0};
+    put_line(at, with_lr, &line);
+    fg_status status = append(logger->jsonl, logger->jsonl_path, &line, err);
+    if (status == FG_OK)
+        status = log_csv(logger, &line, err);
+    fgi_buf_fini(&line);
+    return status;
+}
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    return log_event(self, at, true, err);
+}
+
+static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
+{
+    return log_event(self, at, false, err);
+}
+
+const fg_callback_ops fgi_logger_ops = {.log = on_log, .val_end = on_val_end, .destroy = destroy};

@@ -1,0 +1,184 @@
+/* progress.c - what a person sees of a run: the model's table, then a bar on a terminal, or plain
+ * lines where the output is a file or a pipe. Writes to the stream it was given and nowhere else.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "train/trainer.h"
+
+enum { BAR_WIDTH = 24 };
+static const int64_t BAR_NS = 100000000;      /* at least 0.1 s from one drawing to the next */
+static const int64_t LINE_NS = 10000000000ll; /* 10 s from one plain line to the next */
+
+typedef struct progress {
+    FILE *out;
+    const fg_trainer *trainer;
+    bool is_terminal, has_bar;
+    int64_t last_ns;
+    char metrics[256]; /* the latest training metrics */
+    double samples_per_s;
+} progress;
+
+fg_status fgi_progress_create(FILE *out, const fg_trainer *trainer, void **out_self, fg_error *err)
+{
+    progress *p = fgi_calloc(1, sizeof *p);
+    *out_self = p;
+    if (p == NULL)
+        return fgi_no_memory(err);
+    p->out = out;
+    p->trainer = trainer;
+    p->is_terminal = isatty(fileno(out)) == 1;
+    return FG_OK;
+}
+
+static void put_metrics(const fg_progress *at, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < at->metric_count && used < size; i++) {
+        const int n = snprintf(out + used, size - used, "  %s %.4g", at->metrics[i].name,
+                               at->metrics[i].value);
+        used += n > 0 ? (size_t)n : 0;
+    }
+}
+
+/* Removes the bar, for a line that stays. */
+static void clear_bar(progress *p)
+{
+    if (p->has_bar)
+        (void)fputs("\r\033[K", p->out);
+    p->has_bar = false;
+}
+
+/* ---- the model's table ----------------------------------------------------------------------- */
+
+static void put_shape(const fg_type *type, char *out, size_t size)
+{
+    out[0] = '\0';
+    if (type->dtype != FG_DTYPE_NONE)
+        (void)fg_type_format(type, out, size);
+}
+
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    progress *p = self;
+    fg_module *root = fg_trainer_module(p->trainer);
+    fg_module_info info;
+    char shape[96];
+    (void)at, (void)err;
+    (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12s\n", "module", "kind", "detail", "output",
+                  "parameters");
+    for (size_t i = 0; fg_module_info_at(root, i, &info); i++) {
+        if (info.kind[0] == '\0' && info.variable_count == 0)
+            continue;
+        put_shape(&info.output, shape, sizeof shape);
+        (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12" PRId64 "\n", info.name, info.kind,
+                      info.detail, shape, info.parameter_count);
+    }
+    (void)fprintf(p->out, "%" PRId64 " parameters in all; on %s\n", fg_module_parameter_count(root),
+                  fg_client_get_info(fg_trainer_client(p->trainer))->platform);
+    (void)fflush(p->out);
+    return FG_OK;
+}
+
+/* ---- while it runs --------------------------------------------------------------------------- */
+
+static void draw_bar(progress *p, const fg_progress *at)
+{
+    const int64_t done = at->batches > 0 ? at->batch * BAR_WIDTH / at->batches : 0;
+    char bar[BAR_WIDTH + 1], rate[48] = "";
+    for (int i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < done ? '#' : '.';
+    bar[BAR_WIDTH] = '\0';
+    if (p->samples_per_s > 0)
+        (void)snprintf(rate, sizeof rate, "  %.0f samples/s", p->samples_per_s);
+    (void)fprintf(p->out, "\r\033[Kepoch %" PRId64 "  [%s] %" PRId64 "/%" PRId64 "%s%s", at->epoch,
+                  bar, at->batch, at->batches, p->metrics, rate);
+    (void)fflush(p->out);
+    p->has_bar = true;
+}
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    progress *p = self;
+    const int64_t now = fgi_now_ns();
+    (void)err;
+    if (now - p->last_ns < (p->is_terminal ? BAR_NS : LINE_NS))
+        return FG_OK;
+    const bool is_first = p->last_ns == 0;
+    p->last_ns = now;
+    if (p->is_terminal) {
+        draw_bar(p, at);
+    } else if (!is_first) {
+        (void)fprintf(p->out, "epoch %" PRId64 "  %" PRId64 "/%" PRId64 "%s\n", at->epoch,
+                      at->batch, at->batches, p->metrics);
+        (void)fflush(p->out);
+    }
+    return FG_OK;
+}
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    progress *p = self;
+    (void)err;
+    put_metrics(at, p->metrics, sizeof p->metrics);
+    p->samples_per_s = at->samples_per_s;
+    return FG_OK;
+}
+
+static void put_line(progress *p, const fg_progress *at, const char *what)
+{
+    char metrics[256];
+    put_metrics(at, metrics, sizeof metrics);
+    clear_bar(p);
+    (void)fprintf(p->out, "epoch %" PRId64 "  step %" PRId64 "  %s%s\n", at->epoch, at->step, what,
+                  metrics);
+    (void)fflush(p->out);
+}
+
+static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    put_line(self, at, "validated");
+    return FG_OK;
+}
+
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    put_line(self, at, "trained  ");
+    return FG_OK;
+}
+
+static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+{
+    progress *p = self;
+    (void)at, (void)err;
+    clear_bar(p);
+    (void)fflush(p->out);
+    return FG_OK;
+}
+
+static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
+{
+    progress *p = self;
+    (void)at, (void)err;
+    clear_bar(p);
+    return FG_OK;
+}
+
+const fg_callback_ops fgi_progress_ops = {.fit_start = on_fit_start,
+                                          .batch_end = on_batch_end,
+                                          .log = on_log,
+                                          .val_end = on_val_end,
+                                          .epoch_end = on_epoch_end,
+                                          .fit_end = on_fit_end,
+                                          .eval_end = on_eval_end,
+                                          .destroy = fgi_free};

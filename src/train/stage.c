@@ -1,0 +1,337 @@
+/* stage.c - a step function traced into a program.
+ *
+ * The program's feeds are the batch's fields and, but for predict, the metrics' sums; its result is
+ * the new sums, or the prediction. Rows that fill up a tail batch are masked by a scalar that says
+ * how many count, so that every batch of a stage is one program.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <string.h>
+
+#include <fulgurite/ops.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/thread.h"
+#include "train/trainer.h"
+
+struct fg_step {
+    fg_trace *trace;
+    fgi_stage *stage;
+    fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: sum and count */
+    fg_tensor count;                /* f32[]: samples of the batch that count */
+};
+
+struct fg_batch {
+    fg_trace *trace;
+    fg_dataset *dataset;
+    int field_count;
+    fg_tensor field[FG_MAX_FIELDS];
+};
+
+const char *fgi_stage_prefix(fgi_stage_kind kind)
+{
+    static const char *const prefix[] = {"train_", "val_", "test_", ""};
+    return prefix[kind];
+}
+
+void fgi_stage_fini(fgi_stage *stage)
+{
+    fg_loader_destroy(stage->loader);
+    fg_array_release(stage->sums);
+    fgi_step_program_destroy(stage->program);
+    fg_trace_destroy(stage->trace);
+}
+
+/* ---- what step functions call ---------------------------------------------------------------- */
+
+int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
+
+fg_tensor fg_batch_at(const fg_batch *batch, int index)
+{
+    if (index >= 0 && index < batch->field_count)
+        return batch->field[index];
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field %d; there are %d", index,
+                          batch->field_count);
+}
+
+fg_tensor fg_batch_get(const fg_batch *batch, const char *name)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < batch->field_count; i++) {
+        const char *have = fg_dataset_field(batch->dataset, i)->name;
+        if (strcmp(have, name) == 0)
+            return batch->field[i];
+        const int n =
+            snprintf(names + used, sizeof names - used, "%s'%s'", i == 0 ? "" : ", ", have);
+        used = n > 0 && (size_t)n < sizeof names - used ? used + (size_t)n : sizeof names - 1;
+    }
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field '%s'; there are %s", name,
+                          names);
+}
+
+fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
+
+static bool is_metric_name(const char *name)
+{
+    const size_t size = strlen(name);
+    if (size == 0 || size >= 48)
+        return false;
+    for (const char *c = name; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("_./-", *c) == NULL)
+            return false;
+    return true;
+}
+
+/* (sum, count) of a logged value. */
+static fg_tensor pair_of(const fg_step *step, fg_tensor value)
+{
+    fg_tensor mask, sum = fg_cast(value, FG_F32);
+    if (fg_tensor_type(value)->rank == 0)
+        sum = fg_mul(sum, step->count);
+    else if (fg_trace_mask(step->trace, &mask))
+        sum = fg_sum(fg_mul(sum, mask), 0, NULL);
+    else
+        sum = fg_sum(sum, 0, NULL);
+    const fg_tensor parts[] = {fg_reshape(sum, FG_DIMS(1)), fg_reshape(step->count, FG_DIMS(1))};
+    return fg_concat(parts, 2, 0);
+}
+
+void fg_step_log(fg_step *step, const char *name, fg_tensor value)
+{
+    fgi_stage *stage = step->stage;
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    if (fgi_is_poison(value) || stage->kind == FGI_PREDICT)
+        return;
+    if (!is_metric_name(name))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
+                             name);
+    else if (stage->metric_count == FG_MAX_METRICS)
+        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
+                             FG_MAX_METRICS);
+    else if (type->rank > 1 || (type->rank == 1 && type->dim[0] != stage->batch_size))
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log '%s': is %s; a scalar or one number a sample is wanted", name,
+                             fg_type_format(type, text, sizeof text));
+    if (fg_trace_error(step->trace, NULL) != FG_OK)
+        return;
+    for (size_t i = 0; i < stage->metric_count; i++)
+        if (strcmp(stage->metric[i], name) == 0) {
+            (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step",
+                                 name);
+            return;
+        }
+    step->pair[stage->metric_count] = pair_of(step, value);
+    (void)snprintf(stage->metric[stage->metric_count++], sizeof stage->metric[0], "%s", name);
+}
+
+/* ---- tracing --------------------------------------------------------------------------------- */
+
+/* The mask of a stage whose last batch is not full, and the number of samples that count. */
+static void set_mask(fg_step *step, bool has_tail)
+{
+    const int64_t rows = step->stage->batch_size;
+    step->count = fg_full(step->trace, FG_F32, (double)rows, FG_SCALAR);
+    if (!has_tail)
+        return;
+    const fg_tensor valid = fg_scalar_value(step->trace, &step->stage->valid);
+    const fg_tensor row = fg_iota(step->trace, FG_S32, 0, FG_DIMS(rows));
+    fg_trace_set_mask(step->trace, fg_cast(fg_lt(row, valid), FG_F32));
+    step->count = fg_cast(valid, FG_F32);
+}
+
+static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
+{
+    const fg_task_ops *ops = trainer->task.ops;
+    void *self = trainer->task.self;
+    switch (step->stage->kind) {
+    case FGI_TRAIN: return ops->train_step(self, step, batch);
+    case FGI_VAL: return ops->val_step(self, step, batch);
+    case FGI_TEST:
+        return (ops->test_step != NULL ? ops->test_step : ops->val_step)(self, step, batch);
+    case FGI_PREDICT: break;
+    }
+    return ops->predict_step(self, step, batch);
+}
+
+/* All metrics' pairs as f32[2 n], added to the sums unless these begin anew. */
+static fg_tensor new_sums(fg_step *step)
+{
+    fgi_stage *stage = step->stage;
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
+    const fg_tensor now = fg_concat(step->pair, (int)stage->metric_count, 0);
+    const fg_tensor before = fgi_trace_feed(step->trace, stage->field_count, &type);
+    const fg_tensor fresh = fg_ne(fg_scalar_value(step->trace, &stage->fresh),
+                                  fg_zeros(step->trace, FG_U32, FG_SCALAR));
+    const fg_tensor zero = fg_zeros(step->trace, FG_F32, type.rank, type.dim);
+    return fg_add(now, fg_where(fresh, zero, before));
+}
+
+static bool logs(const fgi_stage *stage, const char *name)
+{
+    for (size_t i = 0; i < stage->metric_count; i++)
+        if (strcmp(stage->metric[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Writes the whole step into the trace and returns what its program gives back. */
+static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
+{
+    fgi_stage *stage = step->stage;
+    const fg_tensor value = call_step(trainer, step, batch);
+    if (stage->kind == FGI_PREDICT || fgi_is_poison(value))
+        return value;
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    if (type->rank != 0 || !fg_dtype_is_float(type->dtype))
+        return fgi_trace_fail(step->trace, FG_ESHAPE,
+                              "the %sstep returned %s; its loss, a floating scalar, is wanted",
+                              fgi_stage_prefix(stage->kind),
+                              fg_type_format(type, text, sizeof text));
+    if (!logs(stage, "loss"))
+        fg_step_log(step, "loss", value);
+    if (stage->kind == FGI_TRAIN)
+        fg_optimizer_minimize(trainer->optimizer, value);
+    if (fg_trace_error(step->trace, NULL) != FG_OK)
+        return fgi_poison(step->trace);
+    return new_sums(step);
+}
+
+static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_error *err)
+{
+    char text[96];
+    const fg_type *type = fg_tensor_type(value);
+    if (stage->kind != FGI_PREDICT || fgi_is_poison(value))
+        return FG_OK;
+    if (type->rank < 1 || type->dim[0] != stage->batch_size)
+        return fgi_fail(err, FG_ESHAPE, "the predict step returned %s; one row a sample is wanted",
+                        fg_type_format(type, text, sizeof text));
+    return FG_OK;
+}
+
+static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, bool has_tail, fg_error *err)
+{
+    FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
+    fg_trace *trace = stage->trace;
+    fg_step step = {.trace = trace, .stage = stage};
+    fg_batch batch = {.trace = trace, .dataset = stage->dataset, .field_count = stage->field_count};
+    trace->is_step = true;
+    stage->valid.dtype = FG_S32;
+    stage->fresh.dtype = FG_U32;
+    stage->metric_count = 0;
+    fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
+    for (int i = 0; i < stage->field_count; i++)
+        batch.field[i] = fgi_trace_feed(trace, i, &stage->field_type[i]);
+    set_mask(&step, has_tail);
+    const fg_tensor result = trace_step(trainer, &step, &batch);
+    FGI_TRY(fg_trace_error(trace, err));
+    FGI_TRY(check_prediction(stage, result, err));
+    FGI_TRY(fgi_step_program_create(trace, &result, 1, &stage->program, err));
+    fg_trace_reset(trace);
+    return FG_OK;
+}
+
+static fg_status empty_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    static const float zeros[2 * FG_MAX_METRICS];
+    if (stage->kind == FGI_PREDICT)
+        return FG_OK;
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
+    stage->fresh.value.u32 = 1;
+    return fgi_array_upload(trainer->client, &type, zeros, FGI_UPLOAD_COPY, &stage->sums, NULL,
+                            err);
+}
+
+/* ---- loader ---------------------------------------------------------------------------------- */
+
+static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, const fg_fit_data *data,
+                             fg_error *err)
+{
+    const bool is_train = stage->kind == FGI_TRAIN;
+    const fg_loader_options options = {
+        .batch_size = stage->batch_size,
+        .shuffle = is_train && !data->no_shuffle,
+        .seed = trainer->options.seed,
+        .drop_last = is_train && data->drop_last,
+        .run_ahead = is_train,
+        .synchronous = data->workers<0, .workers = data->workers> 0 ? data->workers : 0,
+        .prefetch = FGI_IN_FLIGHT + 3,
+        .epoch = is_train ? trainer->epoch : 0,
+        .position = is_train ? trainer->position : 0};
+    return fg_loader_create(stage->dataset, &options, &stage->loader, err);
+}
+
+static fg_status check_step_functions(const fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
+{
+    const fg_task_ops *ops = trainer->task.ops;
+    const bool there = kind == FGI_TRAIN  ? ops->train_step != NULL
+                       : kind == FGI_VAL  ? ops->val_step != NULL
+                       : kind == FGI_TEST ? ops->test_step != NULL || ops->val_step != NULL
+                                          : ops->predict_step != NULL;
+    static const char *const name[] = {"train", "val", "test", "predict"};
+    if (!there)
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step",
+                        trainer->task.name != NULL ? trainer->task.name : "", name[kind]);
+    return FG_OK;
+}
+
+/* Whether the stage's loader and program are for these data. */
+static bool fits(const fgi_stage *stage, const fg_dataset *dataset, int64_t batch_size)
+{
+    return stage->loader != NULL && stage->dataset == dataset && stage->batch_size == batch_size;
+}
+
+/* Everything a stage needs, in an empty one. */
+static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, const fg_fit_data *data,
+                            fg_error *err)
+{
+    stage->field_count = fg_dataset_field_count(stage->dataset);
+    for (int i = 0; i < stage->field_count; i++) {
+        const fg_type *sample = &fg_dataset_field(stage->dataset, i)->type;
+        fg_type *type = &stage->field_type[i];
+        *type =
+            (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {stage->batch_size}};
+        memcpy(type->dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
+    }
+    FGI_TRY(open_loader(trainer, stage, data, err)); /* it reads while the program compiles */
+    const int64_t begin = fgi_now_ns();
+    const bool is_filled_up = fg_dataset_count(stage->dataset) % stage->batch_size != 0 &&
+                              !(stage->kind == FGI_TRAIN && data->drop_last);
+    FGI_TRY(build_program(trainer, stage, is_filled_up, err));
+    FGI_TRY(empty_sums(trainer, stage, err));
+    fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
+    return FG_OK;
+}
+
+fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err)
+{
+    static const char *const name[] = {"training", "validation", "test", "prediction"};
+    fgi_stage *stage = &trainer->stage[kind];
+    fg_dataset *dataset = kind == FGI_TRAIN ? data->train : data->val;
+    const int64_t batch_size = data->batch_size != 0 ? data->batch_size : 32;
+    FGI_TRY(check_step_functions(trainer, kind, err));
+    if (dataset == NULL)
+        return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
+    if (batch_size < 1)
+        return fgi_fail(err, FG_EINVAL, "batch_size is %lld; at least 1 is wanted",
+                        (long long)batch_size);
+    if (fits(stage, dataset, batch_size))
+        return FG_OK;
+    const int64_t count = fg_dataset_count(dataset);
+    if (count == 0 || (kind == FGI_TRAIN && data->drop_last && count < batch_size))
+        return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
+                        name[kind], (long long)count, (long long)batch_size);
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    fgi_stage_fini(stage);
+    *stage = (fgi_stage){.kind = kind, .dataset = dataset, .batch_size = batch_size};
+    const fg_status status = open_stage(trainer, stage, data, err);
+    if (status != FG_OK) {
+        fgi_stage_fini(stage);
+        *stage = (fgi_stage){.kind = kind};
+    }
+    return status;
+}

@@ -1,0 +1,217 @@
+/* trainer.c - life of a Trainer: options, the model, the client.
+ *
+ * A Trainer owns the module that its task built, the programs of its stages, its callbacks, and the
+ * client unless one was given.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/trainer.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+static fg_status check_options(const fg_trainer_options *o, fg_error *err)
+{
+    const struct {
+        const char *name;
+        int64_t value, least;
+    } rows[] = {
+        {"max_epochs", o->max_epochs, 0},
+        {"max_steps", o->max_steps, 0},
+        {"limit_train_batches", o->limit_train_batches, 0},
+        {"limit_val_batches", o->limit_val_batches, 0},
+        {"val_every_epochs", o->val_every_epochs, 0},
+        {"val_every_steps", o->val_every_steps, 0},
+        {"log_every", o->log_every, 0},
+        {"save_every_epochs", o->save_every_epochs, -1},
+        {"save_every_steps", o->save_every_steps, 0},
+        {"keep_checkpoints", o->keep_checkpoints, -1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].value < rows[i].least)
+            return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld; at least %lld is wanted",
+                            rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
+    if (o->resume != NULL && o->run_dir == NULL &&
+        (strcmp(o->resume, "last") == 0 || strcmp(o->resume, "best") == 0 ||
+         strcmp(o->resume, "auto") == 0))
+        return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
+                        o->resume);
+    return FG_OK;
+}
+
+/* Copies a string option into the Trainer's own memory. */
+static bool keep(fg_trainer *trainer, const char **text)
+{
+    if (*text != NULL)
+        *text = fgi_arena_strdup(&trainer->strings, *text);
+    return *text != NULL;
+}
+
+static bool keep_strings(fg_trainer *trainer)
+{
+    fg_trainer_options *o = &trainer->options;
+    const char **text[] = {&o->accelerator, &o->cache_dir, &o->run_dir,
+                           &o->monitor,     &o->weights,   &o->resume};
+    bool ok = true;
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
+        if (*text[i] != NULL)
+            ok &= keep(trainer, text[i]);
+    return ok;
+}
+
+static void set_defaults(fg_trainer_options *o)
+{
+    if (o->max_epochs == 0 && o->max_steps == 0)
+        o->max_epochs = 1;
+    if (o->val_every_epochs == 0)
+        o->val_every_epochs = 1;
+    if (o->log_every == 0)
+        o->log_every = 50;
+    if (o->save_every_epochs == 0)
+        o->save_every_epochs = 1;
+    if (o->keep_checkpoints == 0)
+        o->keep_checkpoints = 1;
+    if (o->monitor == NULL)
+        o->monitor = "val_loss";
+}
+
+fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
+{
+    *out = NULL;
+    const fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
+    FGI_TRY(check_options(&o, err));
+    fg_trainer *trainer = fgi_calloc(1, sizeof *trainer);
+    if (trainer == NULL)
+        return fgi_no_memory(err);
+    fg_status status = FG_OK;
+    trainer->options = o;
+    for (int i = 0; i < 4; i++)
+        trainer->stage[i].kind = (fgi_stage_kind)i;
+    trainer->saved_step = -1;
+    trainer->validated_step = -1;
+    set_defaults(&trainer->options);
+    if (!keep_strings(trainer)) {
+        status = fgi_no_memory(err);
+        goto done;
+    }
+    FGI_DONE(fgi_feed_init(&trainer->feed, err));
+    if (o.progress != NULL) {
+        void *self = NULL;
+        FGI_DONE(fgi_progress_create(o.progress, trainer, &self, err));
+        FGI_DONE(fg_trainer_add_callback(trainer, &fgi_progress_ops, self, err));
+    }
+    *out = trainer;
+    trainer = NULL;
+done:
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+void fg_trainer_destroy(fg_trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    for (size_t i = 0; i < trainer->callback_count; i++)
+        if (trainer->callbacks[i].ops->destroy != NULL)
+            trainer->callbacks[i].ops->destroy(trainer->callbacks[i].self);
+    fgi_free(trainer->callbacks);
+    for (int i = 0; i < 4; i++)
+        fgi_stage_fini(&trainer->stage[i]);
+    fgi_feed_fini(&trainer->feed);
+    fg_module_destroy(trainer->root);
+    if (trainer->owns_client)
+        fg_client_close(trainer->client);
+    fgi_arena_fini(&trainer->strings);
+    fgi_free(trainer);
+}
+
+fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
+                                  fg_error *err)
+{
+    if (trainer->callback_count == trainer->callback_capacity) {
+        fgi_callback *grown = fgi_grow(trainer->callbacks, trainer->callback_count,
+                                       &trainer->callback_capacity, sizeof *grown);
+        if (grown == NULL) {
+            if (ops->destroy != NULL)
+                ops->destroy(take_self);
+            return fgi_no_memory(err);
+        }
+        trainer->callbacks = grown;
+    }
+    trainer->callbacks[trainer->callback_count++] = (fgi_callback){ops, take_self};
+    return FG_OK;
+}
+
+fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->root; }
+
+fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client; }
+
+const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->result; }
+
+static fg_status open_client(fg_trainer *trainer, fg_error *err)
+{
+    if (trainer->client != NULL)
+        return FG_OK;
+    trainer->client = trainer->options.client;
+    if (trainer->client != NULL)
+        return FG_OK;
+    const fg_client_options options = {.accelerator = trainer->options.accelerator,
+                                       .cache_dir = trainer->options.cache_dir};
+    FGI_TRY(fg_client_open(&options, &trainer->client, err));
+    trainer->owns_client = true;
+    return FG_OK;
+}
+
+static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
+{
+    if (trainer->root != NULL)
+        return FG_OK;
+    if (task->ops == NULL || task->ops->build == NULL)
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no build function",
+                        task->name != NULL ? task->name : "");
+    fg_module *root = NULL;
+    FGI_TRY(fg_module_create(NULL, trainer->options.seed, &root, err));
+    task->ops->build(task->self, root);
+    const fg_status status = fg_module_error(root, err);
+    if (status != FG_OK) {
+        fg_module_destroy(root);
+        return status;
+    }
+    trainer->root = root;
+    trainer->task = *task;
+    return FG_OK;
+}
+
+static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
+{
+    if (trainer->optimizer != NULL)
+        return FG_OK;
+    const fg_task *task = &trainer->task;
+    if (task->ops->optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no optimizer function",
+                        task->name != NULL ? task->name : "");
+    trainer->optimizer = task->ops->optimizer(task->self, trainer->root);
+    FGI_TRY(fg_module_error(trainer->root, err));
+    if (trainer->optimizer == NULL)
+        return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
+                        task->name != NULL ? task->name : "");
+    return FG_OK;
+}
+
+fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
+                              fg_error *err)
+{
+    if (trainer->root != NULL &&
+        (task->ops != trainer->task.ops || task->self != trainer->task.self))
+        return fgi_fail(err, FG_EINVAL,
+                        "the Trainer has task '%s' already: create another one for '%s'",
+                        trainer->task.name != NULL ? trainer->task.name : "",
+                        task->name != NULL ? task->name : "");
+    FGI_TRY(open_client(trainer, err));
+    FGI_TRY(build_module(trainer, task, err));
+    if (with_optimizer)
+        FGI_TRY(build_optimizer(trainer, err));
+    return fgi_state_restore(trainer, err);
+}

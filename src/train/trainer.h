@@ -1,0 +1,251 @@
+/* trainer.h (internal) - what the files of the Trainer share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_TRAINER_H
+#define FGI_TRAIN_TRAINER_H
+
+#include <pthread.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/train.h>
+#include "base/arena.h"
+#include "pjrt/pjrt.h"
+#include "trace/program.h"
+
+enum {
+    FGI_IN_FLIGHT = 3,    /* steps launched and not finished; the host waits beyond that */
+    FGI_STEP_TIMES = 4096 /* finished steps whose times are kept for the median */
+};
+
+/* ---- stages: a step function as a program (stage.c) ------------------------------------------ */
+
+typedef enum fgi_stage_kind { FGI_TRAIN, FGI_VAL, FGI_TEST, FGI_PREDICT } fgi_stage_kind;
+
+typedef struct fgi_stage {
+    fgi_stage_kind kind;
+    fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
+    fgi_step_program *program;
+    fg_loader *loader;
+    fg_dataset *dataset; /* that the loader reads, borrowed */
+    int64_t batch_size;
+    int field_count;
+    fg_type field_type[FG_MAX_FIELDS];
+    fg_scalar valid; /* s32: rows of the batch that count */
+    fg_scalar fresh; /* u32: 1 when the sums begin anew at this step */
+    size_t metric_count;
+    char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
+    fg_array *sums;                  /* f32[2 * metric_count]: sum, count of each metric */
+    double compile_s;
+} fgi_stage;
+
+/* "train_", "val_", "test_", "". */
+const char *fgi_stage_prefix(fgi_stage_kind kind);
+
+/* ---- launching ahead (feed.c) ---------------------------------------------------------------- */
+
+typedef struct fgi_flight {
+    struct fgi_feed *feed;
+    bool is_done;
+    int64_t launch_ns, done_ns;
+    fg_error error;
+} fgi_flight;
+
+typedef struct fgi_feed {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool is_init;
+    int64_t launched, retired;        /* steps */
+    int64_t uploads_open;             /* batches whose host memory devices still read */
+    fgi_flight flight[FGI_IN_FLIGHT]; /* by number modulo FGI_IN_FLIGHT */
+    int64_t wait_ns;                  /* that the host waited for flights, reads and batches */
+} fgi_feed;
+
+/* ---- where time goes (ledger.c) -------------------------------------------------------------- */
+
+typedef enum fgi_activity {
+    FGI_INPUT,
+    FGI_UPLOAD,
+    FGI_COMPILE,
+    FGI_READ,
+    FGI_CHECKPOINT,
+    FGI_ACTIVITIES
+} fgi_activity;
+
+enum { FGI_SPANS = 16 };
+
+typedef struct fgi_span {
+    fgi_activity activity;
+    int64_t begin_ns, end_ns;
+} fgi_span;
+
+/* What the host did before a launch. */
+typedef struct fgi_spans {
+    int count;
+    fgi_span span[FGI_SPANS];
+} fgi_spans;
+
+typedef struct fgi_ledger {
+    int64_t start_ns, first_done_ns, last_done_ns;
+    int64_t steps, samples;
+    fgi_spans pending, of_flight[FGI_IN_FLIGHT];
+    int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
+    int64_t work_ns; /* the Trainer's own */
+    float step_s[FGI_STEP_TIMES];
+    int64_t step_count;
+} fgi_ledger;
+
+/* ---- metrics (windows.c) --------------------------------------------------------------------- */
+
+/* A window's sums on their way to the host. */
+typedef struct fgi_window {
+    float sums[2 * FG_MAX_METRICS];
+    fgi_event *arrived; /* NULL: free */
+    int64_t step, epoch, batch;
+    double lr, samples_per_s;
+} fgi_window;
+
+enum { FGI_WINDOWS = 4 };
+
+typedef struct fgi_windows {
+    fgi_window window[FGI_WINDOWS];
+    int first, count;
+    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
+    bool is_open; /* steps have run since the last window was closed */
+} fgi_windows;
+
+/* ---- the Trainer ----------------------------------------------------------------------------- */
+
+typedef struct fgi_callback {
+    const fg_callback_ops *ops;
+    void *self;
+} fgi_callback;
+
+typedef struct fgi_logger fgi_logger;
+
+struct fg_trainer {
+    fg_trainer_options options; /* strings in `strings` */
+    fgi_arena strings;
+    fg_client *client;
+    bool owns_client;
+    fg_task task;
+    fg_module *root;
+    fg_optimizer *optimizer;
+    bool is_restored; /* resume and weights have been looked at */
+    fgi_stage stage[4];
+    fgi_feed feed;
+    fgi_ledger ledger;
+    fgi_windows train_windows;
+    fgi_callback *callbacks;
+    size_t callback_count, callback_capacity;
+    fgi_logger *logger;
+    /* where training stands: what a checkpoint holds */
+    int64_t step, epoch, position; /* position: samples done of this epoch */
+    int64_t epoch_batches;         /* steps done of this epoch */
+    double best;
+    bool has_best;
+    struct {
+        bool is_open;
+        size_t metric_count;
+        float sums[2 * FG_MAX_METRICS];
+    } restored; /* the window that was open in the checkpoint resumed from */
+    /* this fit */
+    int64_t total_steps, steps_per_epoch;
+    int64_t window_start_ns, window_samples;
+    int64_t saved_step;     /* -1: none */
+    int64_t validated_step; /* -1: none */
+    bool is_stopping;       /* a callback or a signal asked for the end */
+    bool is_running;
+    fg_result result;
+};
+
+/* trainer.c */
+fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
+                              fg_error *err);
+
+/* stage.c: the stage's loader and program for these data, made on first use. */
+fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
+void fgi_stage_fini(fgi_stage *stage);
+
+/* feed.c */
+fg_status fgi_feed_init(fgi_feed *feed, fg_error *err);
+void fgi_feed_fini(fgi_feed *feed);
+/* Uploads a batch and launches the stage's program on it; waits while FGI_IN_FLIGHT steps are
+ * under way. The batch goes back to its loader by itself, also on failure. out_prediction may be
+ * NULL. */
+fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
+                          fg_array **out_prediction, fg_error *err);
+/* Waits for everything launched and for host memory to be free again. */
+fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err);
+/* The next batch of a stage's loader, with the time it took in the ledger. */
+fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch **out,
+                        fg_error *err);
+
+/* ledger.c */
+void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
+void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
+/* A step was launched: what the host did so far belongs before it. */
+void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
+/* It has finished. */
+void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, int64_t launch_ns, int64_t done_ns);
+void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out);
+
+/* windows.c */
+/* Starts reading the stage's sums, without waiting; the next step begins new ones. */
+fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                            fg_error *err);
+/* Takes what has arrived (all of it, waiting, when `wait`): adds to the epoch's sums and, in
+ * training, calls log. */
+fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                              bool wait, fg_error *err);
+/* Means over the epoch or evaluation so far, under the stage's prefix; returns their number. */
+size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, fg_metric *out);
+void fgi_windows_clear(fgi_windows *windows);
+
+/* evaluate.c: a pass over a stage's data; metrics go to the result and, when `into` is not NULL,
+ * there (FG_MAX_METRICS of room). */
+fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                       int64_t limit, fg_metric *into, size_t *out_count, fg_error *err);
+/* Sets or replaces metrics in the result. */
+void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
+
+/* state.c */
+fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
+/* Loads options.resume or .weights, once. */
+fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
+
+/* callbacks.c */
+typedef enum fgi_event_kind {
+    FGI_ON_FIT_START,
+    FGI_ON_EPOCH_START,
+    FGI_ON_BATCH_END,
+    FGI_ON_LOG,
+    FGI_ON_VAL_START,
+    FGI_ON_VAL_END,
+    FGI_ON_SAVED,
+    FGI_ON_EPOCH_END,
+    FGI_ON_FIT_END,
+    FGI_ON_EVAL_START,
+    FGI_ON_EVAL_END
+} fgi_event_kind;
+/* Calls all callbacks; FG_ESTOPPED from one sets is_stopping and is no failure. */
+fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
+                     fg_error *err);
+/* Where training stands, for a callback. */
+fg_progress fgi_progress_at(const fg_trainer *trainer);
+
+/* logger.c: metrics.csv and metrics.jsonl of a run; a callback. Rows after from_step, left by a run
+ * that went on past the checkpoint now resumed from, are dropped. */
+fg_status fgi_logger_create(const char *run_dir, int64_t from_step, fgi_logger **out,
+                            fg_error *err);
+extern const fg_callback_ops fgi_logger_ops;
+
+/* progress.c: lines or a bar for people; a callback. */
+fg_status fgi_progress_create(FILE *out, const fg_trainer *trainer, void **out_self, fg_error *err);
+extern const fg_callback_ops fgi_progress_ops;
+
+/* signals.c: SIGINT and SIGTERM while a fit runs. One fit of a process at a time has them. */
+void fgi_signals_catch(void);
+void fgi_signals_release(void);
+bool fgi_signals_caught(void);
+
+#endif
