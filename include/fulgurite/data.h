@@ -247,8 +247,8 @@ typedef struct fg_csv_parts {
  * A column is numeric when every value in the training rows is a decimal number, else categorical.
  * task "auto" is a classification when the target is not numeric, or when its values are integers,
  * at most 20 different ones, each on average in two rows or more; a regression otherwise.
- * Cells that are empty or NA, N/A, NaN, nan, null, NULL, None or ? are missing; a missing target is
- * always an error. Spaces around a value do not count.
+ * Cells that are empty or NA, N/A, NaN, nan, NAN, -nan, null, NULL, None or ? are missing; a
+ * missing target is always an error. Spaces around a value do not count.
  *
  * out: all NULL on failure. options may be NULL.
  * Errors: FG_EFORMAT (`FILE:LINE: row R, column 'C': ...`; rows of data count from 1),

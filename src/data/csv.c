@@ -1,0 +1,423 @@
+/* csv.c - CSV files as datasets: options, applying a schema to a table, and the public calls. The
+ * numbers of all rows are made once and live in memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/csv_schema.h"
+#include "data/dataset.h"
+#include "data/memory.h"
+
+enum { DEFAULT_MAX_CATEGORIES = 1000 };
+
+/* ---- schemas --------------------------------------------------------------------------------- */
+
+void fg_csv_schema_destroy(fg_csv_schema *schema)
+{
+    if (schema == NULL)
+        return;
+    for (size_t i = 0; i < schema->column_count; i++)
+        fgi_values_fini(&schema->columns[i].values);
+    fgi_values_fini(&schema->classes);
+    fgi_arena_fini(&schema->arena);
+    fgi_free(schema->columns);
+    fgi_free(schema->json);
+    fgi_free(schema);
+}
+
+const char *fg_csv_schema_json(const fg_csv_schema *schema) { return schema->json; }
+
+int64_t fg_csv_schema_feature_count(const fg_csv_schema *schema) { return schema->feature_count; }
+
+fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
+{
+    schema->feature_count = 0;
+    bool all_numeric = true;
+    for (size_t i = 0; i < schema->column_count; i++) {
+        const fgi_csv_column *c = &schema->columns[i];
+        if (c->kind == FGI_CSV_NUMERIC)
+            schema->feature_count++;
+        else if (c->kind == FGI_CSV_CATEGORICAL)
+            schema->feature_count += (int64_t)c->values.count;
+        all_numeric = all_numeric && c->kind != FGI_CSV_CATEGORICAL;
+    }
+    if (schema->feature_count == 0)
+        return fgi_fail(err, FG_EFORMAT, "no column is left as a feature");
+    if (fgi_csv_is_image(schema)) {
+        const int64_t *image = schema->image;
+        int64_t pixels;
+        if (__builtin_mul_overflow(image[0], image[1], &pixels) ||
+            __builtin_mul_overflow(pixels, image[2], &pixels) || pixels != schema->feature_count ||
+            !all_numeric)
+            return fgi_fail(err, FG_ESHAPE,
+                            "the columns have %" PRId64 " features, an image of %" PRId64
+                            " x %" PRId64 " x %" PRId64 " needs as many pixels, all numeric",
+                            schema->feature_count, image[0], image[1], image[2]);
+    }
+    return fgi_csv_schema_write(schema, err);
+}
+
+/* ---- rows to numbers ------------------------------------------------------------------------- */
+
+/* A table being converted. */
+typedef struct converter {
+    const fg_csv_schema *schema;
+    const fgi_csv *csv;
+    int64_t *sources; /* for each column of the schema: that of the file, or -1 */
+    fgi_csv_row row;
+    size_t at; /* the row */
+    fgi_block blocks[2];
+    fg_error *err;
+} converter;
+
+#define CONVERT_FAIL(c, column, ...)                                                               \
+    fgi_csv_fail((c)->csv, (c)->at, (size_t)(c)->sources[column], (c)->err, __VA_ARGS__)
+
+static bool is_u8_image(const fg_csv_schema *s)
+{
+    return fgi_csv_is_image(s) && !(s->image_scale > 0);
+}
+
+static fg_status store(const converter *c, size_t column, double value, float *out)
+{
+    *out = (float)value;
+    if (!isfinite(*out))
+        return CONVERT_FAIL(c, column, "%g does not fit a 32-bit number", value);
+    return FG_OK;
+}
+
+static fg_status convert_number(const converter *c, size_t column, fgi_str cell, double *out)
+{
+    const fgi_csv_column *rule = &c->schema->columns[column];
+    switch (fgi_cell_number(cell, out)) {
+    case FGI_CELL_NUMBER: return FG_OK;
+    case FGI_CELL_MISSING:
+        if (!c->schema->missing_is_mean || rule->kind != FGI_CSV_NUMERIC)
+            return CONVERT_FAIL(c, column, "the value is missing");
+        *out = rule->mean;
+        return FG_OK;
+    default: break;
+    }
+    return CONVERT_FAIL(c, column, "'%.*s' is not a finite number",
+                        cell.size > 64 ? 64 : (int)cell.size, cell.data);
+}
+
+static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, int64_t index)
+{
+    double value;
+    FGI_TRY(convert_number(c, column, cell, &value));
+    const int64_t place = (int64_t)c->at * c->schema->feature_count + index;
+    if (!is_u8_image(c->schema))
+        return store(c, column, value * c->schema->image_scale,
+                     (float *)c->blocks[0].owned + place);
+    if (!(value >= 0 && value <= 255) || value != trunc(value))
+        return CONVERT_FAIL(c, column, "%g is not a pixel of 0 to 255", value);
+    ((unsigned char *)c->blocks[0].owned)[place] = (unsigned char)value;
+    return FG_OK;
+}
+
+static fg_status convert_category(const converter *c, size_t column, fgi_str cell, float *out)
+{
+    const fgi_csv_column *rule = &c->schema->columns[column];
+    const bool is_missing = fgi_cell_is_missing(cell);
+    memset(out, 0, rule->values.count * sizeof(*out));
+    if (is_missing && !c->schema->missing_is_mean)
+        return CONVERT_FAIL(c, column, "the value is missing");
+    const int64_t at = is_missing ? -1 : fgi_values_find(&rule->values, cell);
+    if (at >= 0)
+        out[at] = 1;
+    else if (!is_missing && !c->schema->unknown_is_zero)
+        return CONVERT_FAIL(c, column, "'%.*s' was not seen in training",
+                            cell.size > 64 ? 64 : (int)cell.size, cell.data);
+    return FG_OK;
+}
+
+static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
+{
+    if (fgi_cell_is_missing(cell))
+        return CONVERT_FAIL(c, column, "the target is missing");
+    if (!c->schema->is_classification) {
+        double value;
+        FGI_TRY(convert_number(c, column, cell, &value));
+        return store(c, column, value, (float *)c->blocks[1].owned + c->at);
+    }
+    char scratch[32];
+    const int64_t class =
+        fgi_values_find(&c->schema->classes, fgi_class_text(c->schema, cell, scratch));
+    if (class < 0)
+        return CONVERT_FAIL(c, column, "'%.*s' is none of the classes",
+                            cell.size > 64 ? 64 : (int)cell.size, cell.data);
+    ((int32_t *)c->blocks[1].owned)[c->at] = (int32_t) class;
+    return FG_OK;
+}
+
+static fg_status convert_row(const converter *c)
+{
+    const fg_csv_schema *s = c->schema;
+    int64_t feature = 0;
+    for (size_t i = 0; i < s->column_count; i++) {
+        const fgi_csv_column *rule = &s->columns[i];
+        if (c->sources[i] < 0)
+            continue;
+        const fgi_str cell = c->row.cells[c->sources[i]];
+        float *x = (float *)c->blocks[0].owned + (int64_t)c->at * s->feature_count + feature;
+        if (rule->kind == FGI_CSV_TARGET) {
+            FGI_TRY(convert_target(c, i, cell));
+        } else if (rule->kind == FGI_CSV_CATEGORICAL) {
+            FGI_TRY(convert_category(c, i, cell, x));
+            feature += (int64_t)rule->values.count;
+        } else if (fgi_csv_is_image(s)) {
+            FGI_TRY(convert_pixel(c, i, cell, feature++));
+        } else {
+            double value;
+            FGI_TRY(convert_number(c, i, cell, &value));
+            if (s->normalize)
+                value = (value - rule->mean) / rule->deviation;
+            FGI_TRY(store(c, i, value, x));
+            feature++;
+        }
+    }
+    return FG_OK;
+}
+
+/* Where each column of the schema is in the file. Only the target may be absent. */
+static fg_status match_named(converter *c)
+{
+    const fg_csv_schema *s = c->schema;
+    fgi_map places = {0};
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < c->csv->column_count && status == FG_OK; i++) {
+        const char *name = c->csv->columns[i];
+        if (!fgi_map_put(&places, fgi_hash_bytes(name, strlen(name)), (void *)&c->csv->columns[i]))
+            status = fgi_no_memory(c->err);
+    }
+    for (size_t i = 0; i < s->column_count && status == FG_OK; i++) {
+        const fgi_csv_column *rule = &s->columns[i];
+        const char *const *place =
+            fgi_map_get(&places, fgi_hash_bytes(rule->name, strlen(rule->name)));
+        c->sources[i] =
+            place == NULL || rule->kind == FGI_CSV_IGNORED ? -1 : place - c->csv->columns;
+        if (place == NULL && rule->kind != FGI_CSV_IGNORED && rule->kind != FGI_CSV_TARGET)
+            status =
+                fgi_fail(c->err, FG_ENOTFOUND, "%s:1: no column '%s'", c->csv->name, rule->name);
+    }
+    fgi_map_fini(&places);
+    return status;
+}
+
+/* Without a header a file that lacks just the target has one column less. */
+static fg_status match_numbered(converter *c)
+{
+    const fg_csv_schema *s = c->schema;
+    const bool lacks_target = s->target >= 0 && c->csv->column_count + 1 == s->column_count;
+    if (!lacks_target && c->csv->column_count != s->column_count)
+        return fgi_fail(c->err, FG_EFORMAT,
+                        "%s:1: the file has %zu columns, the training file had "
+                        "%zu",
+                        c->csv->name, c->csv->column_count, s->column_count);
+    int64_t next = 0;
+    for (size_t i = 0; i < s->column_count; i++) {
+        const bool is_absent = lacks_target && (int64_t)i == s->target;
+        c->sources[i] = is_absent || s->columns[i].kind == FGI_CSV_IGNORED ? -1 : next;
+        next += !is_absent;
+    }
+    return FG_OK;
+}
+
+static fg_status alloc_blocks(converter *c, bool has_target)
+{
+    const size_t number = is_u8_image(c->schema) ? 1 : sizeof(float);
+    size_t bytes;
+    if (!fgi_mul_size(c->schema->feature_count, c->csv->row_count * number, &bytes))
+        return fgi_no_memory(c->err);
+    FGI_TRY(fgi_block_alloc(bytes, &c->blocks[0], c->err));
+    if (!has_target)
+        return FG_OK;
+    return fgi_block_alloc(c->csv->row_count * sizeof(int32_t), &c->blocks[1], c->err);
+}
+
+static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
+{
+    const fg_csv_schema *s = c->schema;
+    const bool is_image = fgi_csv_is_image(s);
+    fg_field fields[2] = {{is_image ? "image" : "x", {.dtype = FG_F32, .rank = 1}},
+                          {is_image ? "label" : "y", {.dtype = FG_F32}}};
+    fields[0].type.dim[0] = s->feature_count;
+    if (is_image) {
+        fields[0].type.rank = 3;
+        memcpy(fields[0].type.dim, s->image, sizeof(s->image));
+    }
+    if (is_u8_image(s))
+        fields[0].type.dtype = FG_U8;
+    if (s->is_classification)
+        fields[1].type.dtype = FG_S32;
+    const fg_dataset_spec spec = {.count = (int64_t)c->csv->row_count,
+                                  .fields = fields,
+                                  .field_count = has_target ? 2 : 1,
+                                  .class_count = (int64_t)s->classes.count,
+                                  .class_names = s->classes.texts};
+    return fgi_memory_create(&spec, c->blocks, out, c->err);
+}
+
+static fg_status convert(converter *c, fg_dataset **out)
+{
+    FGI_TRY(c->schema->has_header ? match_named(c) : match_numbered(c));
+    const bool has_target = c->schema->target >= 0 && c->sources[c->schema->target] >= 0;
+    FGI_TRY(alloc_blocks(c, has_target));
+    for (c->at = 0; c->at < c->csv->row_count; c->at++) {
+        fgi_csv_read(c->csv, c->at, &c->row);
+        FGI_TRY(convert_row(c));
+    }
+    return make_dataset(c, has_target, out);
+}
+
+fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv, fg_dataset **out,
+                          fg_error *err)
+{
+    *out = NULL;
+    converter c = {.schema = schema, .csv = csv, .err = err};
+    FGI_TRY(fgi_csv_row_init(csv, &c.row, err));
+    c.sources = fgi_calloc(schema->column_count, sizeof(*c.sources));
+    const fg_status status = c.sources == NULL ? fgi_no_memory(err) : convert(&c, out);
+    fgi_csv_row_fini(&c.row);
+    fgi_free(c.sources);
+    fgi_block_fini(&c.blocks[0]);
+    fgi_block_fini(&c.blocks[1]);
+    return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static bool is_one_of(const char *word, const char *a, const char *b, const char *c)
+{
+    return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
+}
+
+/* Fills in the defaults and checks what does not need the file. */
+static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
+{
+    *o = given == NULL ? (fg_csv_options){0} : *given;
+    o->delimiter = o->delimiter == '\0' ? ',' : o->delimiter;
+    o->task = o->task == NULL ? "auto" : o->task;
+    o->missing = o->missing == NULL ? "error" : o->missing;
+    o->unknown = o->unknown == NULL ? "error" : o->unknown;
+    o->max_categories = o->max_categories == 0 ? DEFAULT_MAX_CATEGORIES : o->max_categories;
+    if (strchr("\"\r\n", o->delimiter) != NULL || (unsigned char)o->delimiter >= 0x80)
+        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x cannot be used",
+                        (unsigned char)o->delimiter);
+    if (!is_one_of(o->task, "auto", "classification", "regression"))
+        return fgi_fail(err, FG_EINVAL,
+                        "task is '%s', wanted 'classification', 'regression' or 'auto'", o->task);
+    if (!is_one_of(o->missing, "error", "mean", "mean"))
+        return fgi_fail(err, FG_EINVAL, "missing is '%s', wanted 'error' or 'mean'", o->missing);
+    if (!is_one_of(o->unknown, "error", "zero", "zero"))
+        return fgi_fail(err, FG_EINVAL, "unknown is '%s', wanted 'error' or 'zero'", o->unknown);
+    if (o->max_categories < 1)
+        return fgi_fail(err, FG_EINVAL, "max_categories is %" PRId64, o->max_categories);
+    const int64_t *image = o->image;
+    const bool is_image = image[0] != 0 || image[1] != 0 || image[2] != 0;
+    if (is_image && (image[0] < 1 || image[1] < 1 || image[2] < 1))
+        return fgi_fail(err, FG_EINVAL, "image is %" PRId64 " x %" PRId64 " x %" PRId64, image[0],
+                        image[1], image[2]);
+    if (!(o->image_scale >= 0) || !isfinite(o->image_scale))
+        return fgi_fail(err, FG_EINVAL, "image_scale is %g", o->image_scale);
+    if (o->val_path != NULL && o->val_fraction != 0)
+        return fgi_fail(err, FG_EINVAL, "val_path and val_fraction are given, wanted one");
+    return FG_OK;
+}
+
+/* Fits and applies; *out is complete, or as it was but for what its owner will destroy. */
+static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_parts *out,
+                            fg_error *err)
+{
+    int64_t *rows = NULL;
+    size_t val_count = 0;
+    fg_dataset *all = NULL;
+    if (o->val_fraction != 0)
+        FGI_TRY(fgi_split_rows((int64_t)csv->row_count, o->val_fraction, o->split_seed, &rows,
+                               &val_count, err));
+    const int64_t *train_rows = rows == NULL ? NULL : rows + val_count;
+    const size_t train_count = csv->row_count - val_count;
+    fg_status status = fgi_csv_fit(csv, o, train_rows, train_count, &out->schema, err);
+    if (status == FG_OK)
+        status = fgi_csv_convert(out->schema, csv, &all, err);
+    if (status == FG_OK && rows == NULL) {
+        out->train = all;
+        all = NULL;
+    } else if (status == FG_OK) {
+        status = fg_dataset_subset(all, train_rows, train_count, &out->train, err);
+        if (status == FG_OK)
+            status = fg_dataset_subset(all, rows, val_count, &out->val, err);
+    }
+    fg_dataset_destroy(all);
+    fgi_free(rows);
+    return status;
+}
+
+static fg_status open_val(const fg_csv_options *o, fg_csv_parts *out, fg_error *err)
+{
+    if (o->val_path == NULL)
+        return FG_OK;
+    FGI_TRY(fg_csv_apply(out->schema, o->val_path, &out->val, err));
+    if (fg_dataset_field_count(out->val) != fg_dataset_field_count(out->train))
+        return fgi_fail(err, FG_ENOTFOUND, "%s:1: no column '%s' (target)", o->val_path,
+                        out->schema->columns[out->schema->target].name);
+    return FG_OK;
+}
+
+static void destroy_parts(fg_csv_parts *parts)
+{
+    fg_dataset_destroy(parts->train);
+    fg_dataset_destroy(parts->val);
+    fg_csv_schema_destroy(parts->schema);
+    *parts = (fg_csv_parts){0};
+}
+
+fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_csv_options *options,
+                             fg_csv_parts *out, fg_error *err)
+{
+    *out = (fg_csv_parts){0};
+    fg_csv_options o;
+    fgi_csv csv = {0};
+    fg_status status = complete_options(options, &o, err);
+    if (status == FG_OK)
+        status = fgi_csv_parse(name, take_block, o.delimiter, o.no_header, &csv, err);
+    if (status == FG_OK)
+        status = open_table(&csv, &o, out, err);
+    fgi_csv_fini(&csv);
+    fgi_block_fini(take_block);
+    if (status != FG_OK)
+        destroy_parts(out);
+    return status;
+}
+
+fg_status fg_csv_open(const char *path, const fg_csv_options *options, fg_csv_parts *out,
+                      fg_error *err)
+{
+    *out = (fg_csv_parts){0};
+    fg_csv_options o;
+    fgi_block block;
+    FGI_TRY(complete_options(options, &o, err));
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    FGI_TRY(fgi_csv_open_block(path, &block, &o, out, err));
+    const fg_status status = open_val(&o, out, err);
+    if (status != FG_OK)
+        destroy_parts(out);
+    return status;
+}
+
+fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path, fg_dataset **out,
+                       fg_error *err)
+{
+    *out = NULL;
+    fgi_block block;
+    fgi_csv csv;
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    FGI_TRY(fgi_csv_parse(path, &block, schema->delimiter, !schema->has_header, &csv, err));
+    const fg_status status = fgi_csv_convert(schema, &csv, out, err);
+    fgi_csv_fini(&csv);
+    return status;
+}

@@ -1,0 +1,255 @@
+/* csv_json.c - a schema as JSON and back, so that a model applies to new files what was fitted on
+ * its training rows. What is read is checked like any file: it may be anything.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/csv_schema.h"
+
+#define FORMAT_NAME "fulgurite csv schema"
+enum { FORMAT_VERSION = 1, MOST_COLUMNS = 1 << 24 };
+
+static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Appends or sets; the new reference is consumed, NULL from a lack of memory passed on. */
+static bool set(json_t *object, const char *key, json_t *take_value)
+{
+    return json_object_set_new(object, key, take_value) == 0;
+}
+
+static json_t *texts_to_json(const fgi_values *values)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < values->count; i++)
+        if (json_array_append_new(list, json_string(values->texts[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+static json_t *column_to_json(const fgi_csv_column *c)
+{
+    json_t *object = json_object();
+    bool ok = object != NULL && set(object, "name", json_string(c->name)) &&
+              set(object, "kind", json_string(kind_names[c->kind]));
+    if (ok && c->kind == FGI_CSV_NUMERIC)
+        ok = set(object, "mean", json_real(c->mean)) &&
+             set(object, "deviation", json_real(c->deviation));
+    if (ok && c->kind == FGI_CSV_CATEGORICAL)
+        ok = set(object, "values", texts_to_json(&c->values));
+    if (ok)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+static bool fill_root(json_t *root, const fg_csv_schema *s)
+{
+    json_t *columns = json_array();
+    if (!set(root, "columns", columns))
+        return false;
+    for (size_t i = 0; i < s->column_count; i++)
+        if (json_array_append_new(columns, column_to_json(&s->columns[i])) != 0)
+            return false;
+    const char delimiter[2] = {s->delimiter, '\0'};
+    bool ok = set(root, "format", json_string(FORMAT_NAME)) &&
+              set(root, "version", json_integer(FORMAT_VERSION)) &&
+              set(root, "header", json_boolean(s->has_header)) &&
+              set(root, "delimiter", json_string(delimiter)) &&
+              set(root, "normalize", json_boolean(s->normalize)) &&
+              set(root, "missing", json_string(s->missing_is_mean ? "mean" : "error")) &&
+              set(root, "unknown", json_string(s->unknown_is_zero ? "zero" : "error"));
+    if (ok && fgi_csv_is_image(s))
+        ok = set(root, "image",
+                 json_pack("[I, I, I]", (json_int_t)s->image[0], (json_int_t)s->image[1],
+                           (json_int_t)s->image[2])) &&
+             set(root, "image_scale", json_real(s->image_scale));
+    if (ok && s->is_classification)
+        ok = set(root, "classes", texts_to_json(&s->classes)) &&
+             set(root, "numeric_classes", json_boolean(s->has_numeric_classes));
+    return ok;
+}
+
+fg_status fgi_csv_schema_write(fg_csv_schema *schema, fg_error *err)
+{
+    json_t *root = json_object();
+    char *text = NULL;
+    if (root != NULL && fill_root(root, schema))
+        text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    json_decref(root);
+    if (text == NULL)
+        return fgi_no_memory(err);
+    fgi_free(schema->json);
+    schema->json = fgi_strdup(text);
+    free(text);
+    return schema->json == NULL ? fgi_no_memory(err) : FG_OK;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static fg_status fail(fg_error *err, const char *what)
+{
+    return fgi_fail(err, FG_EFORMAT, "csv schema: %s", what);
+}
+
+static bool get_bool(const json_t *root, const char *key, bool *out)
+{
+    const json_t *value = json_object_get(root, key);
+    *out = json_is_true(value);
+    return json_is_boolean(value);
+}
+
+/* True for the second of two words, false for the first, an error for others. */
+static bool get_word(const json_t *root, const char *key, const char *no, const char *yes,
+                     bool *out)
+{
+    const char *word = json_string_value(json_object_get(root, key));
+    *out = word != NULL && strcmp(word, yes) == 0;
+    return *out || (word != NULL && strcmp(word, no) == 0);
+}
+
+/* Different texts, in the list's order. */
+static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *values, fg_error *err)
+{
+    if (!json_is_array(list))
+        return fail(err, "wanted a list of texts");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *item = json_array_get(list, i);
+        if (!json_is_string(item))
+            return fail(err, "wanted a list of texts");
+        const fgi_str text = {json_string_value(item), json_string_length(item)};
+        if (fgi_values_add(values, &s->arena, text, SIZE_MAX) == FGI_NO_MEMORY)
+            return fgi_no_memory(err);
+        if (values->count != i + 1)
+            return fail(err, "a text comes twice in a list");
+    }
+    return fgi_values_seal(values, FGI_AS_ADDED) ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t index, fg_error *err)
+{
+    fgi_csv_column *c = &s->columns[index];
+    const char *name = json_string_value(json_object_get(object, "name"));
+    const char *kind = json_string_value(json_object_get(object, "kind"));
+    if (name == NULL || kind == NULL)
+        return fail(err, "a column without name or kind");
+    if ((c->name = fgi_arena_strdup(&s->arena, name)) == NULL)
+        return fgi_no_memory(err);
+    size_t k = 0;
+    while (k < 4 && strcmp(kind, kind_names[k]) != 0)
+        k++;
+    if (k == 4)
+        return fail(err, "a column of unknown kind");
+    c->kind = (fgi_csv_kind)k;
+    if (c->kind == FGI_CSV_CATEGORICAL)
+        return get_texts(json_object_get(object, "values"), s, &c->values, err);
+    if (c->kind == FGI_CSV_TARGET) {
+        if (s->target >= 0)
+            return fail(err, "two targets");
+        s->target = (int64_t)index;
+    }
+    if (c->kind == FGI_CSV_NUMERIC) {
+        const json_t *mean = json_object_get(object, "mean");
+        const json_t *deviation = json_object_get(object, "deviation");
+        c->mean = json_number_value(mean);
+        c->deviation = json_number_value(deviation);
+        if (!json_is_number(mean) || !json_is_number(deviation) || !(c->deviation > 0))
+            return fail(err, "a numeric column without a mean and a deviation over 0");
+    }
+    return FG_OK;
+}
+
+static fg_status read_columns(const json_t *root, fg_csv_schema *s, fg_error *err)
+{
+    const json_t *columns = json_object_get(root, "columns");
+    const size_t count = json_array_size(columns);
+    if (count == 0 || count > MOST_COLUMNS)
+        return fail(err, "no columns");
+    if ((s->columns = fgi_calloc(count, sizeof(*s->columns))) == NULL)
+        return fgi_no_memory(err);
+    s->column_count = count;
+    s->target = -1;
+    fgi_values names = {0};
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < count && status == FG_OK; i++) {
+        status = read_column(json_array_get(columns, i), s, i, err);
+        if (status == FG_OK && fgi_values_add(&names, &s->arena, fgi_str_of(s->columns[i].name),
+                                              SIZE_MAX) == FGI_NO_MEMORY)
+            status = fgi_no_memory(err);
+        if (status == FG_OK && names.count != i + 1)
+            status = fail(err, "two columns of one name");
+    }
+    fgi_values_fini(&names);
+    return status;
+}
+
+static fg_status read_image(const json_t *root, fg_csv_schema *s, fg_error *err)
+{
+    const json_t *image = json_object_get(root, "image");
+    if (image == NULL)
+        return FG_OK;
+    const json_t *scale = json_object_get(root, "image_scale");
+    for (size_t i = 0; i < 3; i++) {
+        s->image[i] = json_integer_value(json_array_get(image, i));
+        if (s->image[i] < 1)
+            return fail(err, "image is not three sizes");
+    }
+    s->image_scale = json_number_value(scale);
+    if (json_array_size(image) != 3 || !json_is_number(scale) || s->image_scale < 0)
+        return fail(err, "image is not three sizes, or has no image_scale");
+    return FG_OK;
+}
+
+static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
+{
+    bool is_ours;
+    if (!get_word(root, "format", FORMAT_NAME, FORMAT_NAME, &is_ours))
+        return fail(err, "not a csv schema");
+    if (json_integer_value(json_object_get(root, "version")) != FORMAT_VERSION)
+        return fail(err, "of another version");
+    const char *delimiter = json_string_value(json_object_get(root, "delimiter"));
+    if (delimiter == NULL || strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]) != NULL)
+        return fail(err, "delimiter is not one character");
+    s->delimiter = delimiter[0];
+    if (!get_bool(root, "header", &s->has_header) || !get_bool(root, "normalize", &s->normalize) ||
+        !get_word(root, "missing", "error", "mean", &s->missing_is_mean) ||
+        !get_word(root, "unknown", "error", "zero", &s->unknown_is_zero))
+        return fail(err, "header, normalize, missing or unknown is not there or wrong");
+    FGI_TRY(read_columns(root, s, err));
+    FGI_TRY(read_image(root, s, err));
+    const json_t *classes = json_object_get(root, "classes");
+    if (classes != NULL) {
+        s->is_classification = true;
+        FGI_TRY(get_texts(classes, s, &s->classes, err));
+        if (s->target < 0 || s->classes.count == 0 ||
+            !get_bool(root, "numeric_classes", &s->has_numeric_classes))
+            return fail(err, "classes without a target, or none of them");
+    }
+    return fgi_csv_schema_finish(s, err);
+}
+
+fg_status fg_csv_schema_parse(const char *json, size_t size, fg_csv_schema **out, fg_error *err)
+{
+    *out = NULL;
+    json_error_t where;
+    json_t *root = json_loadb(json, size, JSON_REJECT_DUPLICATES, &where);
+    if (root == NULL)
+        return fgi_fail(err, FG_EFORMAT, "csv schema: byte %d: %s", where.position, where.text);
+    fg_csv_schema *schema = fgi_calloc(1, sizeof(*schema));
+    const fg_status status = schema == NULL ? fgi_no_memory(err) : read_root(root, schema, err);
+    json_decref(root);
+    if (status != FG_OK) {
+        fg_csv_schema_destroy(schema);
+        return status;
+    }
+    *out = schema;
+    return FG_OK;
+}

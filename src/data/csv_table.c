@@ -1,0 +1,359 @@
+/* csv_table.c - RFC 4180 text to cells: quotes, doubled quotes, line ends within quotes; LF or
+ * CRLF. One pass when the file is opened finds every error of form and where rows begin. Source:
+ * RFC 4180; RFC 3629 for UTF-8.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "data/csv_table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/map.h"
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static size_t line_of(const fgi_csv *csv, size_t offset)
+{
+    size_t line = 1;
+    for (size_t i = 0; i < offset; i++)
+        line += csv->text[i] == '\n';
+    return line;
+}
+
+/* The file's byte offset, which counts a byte order mark. */
+static size_t file_offset(const fgi_csv *csv, size_t offset)
+{
+    return offset + (size_t)(csv->text - (const char *)csv->block.data);
+}
+
+static fg_status fail_at(const fgi_csv *csv, size_t offset, fg_error *err, const char *what)
+{
+    return fgi_fail(err, FG_EFORMAT, "%s:%zu: byte %zu: %s", csv->name, line_of(csv, offset),
+                    file_offset(csv, offset), what);
+}
+
+fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *err,
+                       const char *format, ...)
+{
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu, column '%.64s': %s", csv->name,
+                    line_of(csv, csv->rows[row]), row + 1, csv->columns[column], text);
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+bool fgi_cell_is_missing(fgi_str cell)
+{
+    static const char *const texts[] = {"NA",   "N/A",  "NaN",  "nan",  "NAN",
+                                        "-nan", "null", "NULL", "None", "?"};
+    if (cell.size == 0)
+        return true;
+    if (cell.size > 4)
+        return false;
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (fgi_str_equal(cell, texts[i]))
+            return true;
+    return false;
+}
+
+fgi_cell fgi_cell_number(fgi_str cell, double *out)
+{
+    if (fgi_parse_f64(cell, out) && isfinite(*out))
+        return FGI_CELL_NUMBER;
+    return fgi_cell_is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
+}
+
+/* A walk through the text. `row` receives cells, or is NULL when they are only counted. */
+typedef struct scan {
+    const fgi_csv *csv;
+    size_t at;
+    size_t cells;
+    fgi_csv_row *row;
+    size_t unquoted; /* bytes used of row->unquoted */
+    const char *fault;
+    size_t fault_at;
+} scan;
+
+static void put_cell(scan *s, fgi_str cell)
+{
+    if (s->row != NULL && s->cells < s->csv->column_count)
+        s->row->cells[s->cells] = fgi_str_trim(cell);
+    s->cells++;
+}
+
+static bool is_end(const scan *s)
+{
+    return s->at == s->csv->size || s->csv->text[s->at] == '\n' ||
+           s->csv->text[s->at] == s->csv->delimiter;
+}
+
+static void skip_blanks(scan *s)
+{
+    while (!is_end(s) && (s->csv->text[s->at] == ' ' || s->csv->text[s->at] == '\t' ||
+                          s->csv->text[s->at] == '\r'))
+        s->at++;
+}
+
+/* The text between quotes, each doubled quote in it made single. */
+static fgi_str unquote(scan *s, fgi_str text)
+{
+    char *out = s->row->unquoted + s->unquoted;
+    size_t size = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        out[size++] = text.data[i];
+        i += text.data[i] == '"';
+    }
+    s->unquoted += size;
+    return (fgi_str){out, size};
+}
+
+static void scan_quoted(scan *s)
+{
+    const char *text = s->csv->text;
+    const size_t open = s->at++, begin = s->at;
+    bool has_doubled = false;
+    for (;; s->at++) {
+        const char *quote = memchr(text + s->at, '"', s->csv->size - s->at);
+        if (quote == NULL) {
+            s->fault = "a quote that is never closed";
+            s->fault_at = open;
+            s->at = s->csv->size;
+            return;
+        }
+        s->at = (size_t)(quote - text) + 1;
+        if (s->at == s->csv->size || text[s->at] != '"')
+            break;
+        has_doubled = true;
+    }
+    const fgi_str inside = {text + begin, s->at - 1 - begin};
+    skip_blanks(s);
+    if (!is_end(s)) {
+        s->fault = "text after a closing quote";
+        s->fault_at = s->at;
+        return;
+    }
+    put_cell(s, has_doubled && s->row != NULL ? unquote(s, inside) : inside);
+}
+
+static void scan_cell(scan *s)
+{
+    const size_t begin = s->at;
+    skip_blanks(s);
+    if (s->at < s->csv->size && s->csv->text[s->at] == '"') {
+        scan_quoted(s);
+        return;
+    }
+    while (!is_end(s))
+        s->at++;
+    put_cell(s, (fgi_str){s->csv->text + begin, s->at - begin});
+}
+
+/* One row from s->at on, which then is the beginning of the next. */
+static void scan_row(scan *s)
+{
+    s->cells = 0;
+    s->unquoted = 0;
+    for (;;) {
+        scan_cell(s);
+        if (s->fault != NULL)
+            return;
+        if (s->at == s->csv->size)
+            return;
+        if (s->csv->text[s->at++] == '\n')
+            return;
+    }
+}
+
+static void skip_empty_lines(scan *s)
+{
+    const char *text = s->csv->text;
+    for (;;) {
+        const size_t left = s->csv->size - s->at;
+        if (left >= 1 && text[s->at] == '\n')
+            s->at += 1;
+        else if (left >= 2 && text[s->at] == '\r' && text[s->at + 1] == '\n')
+            s->at += 2;
+        else
+            return;
+    }
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+/* Bytes of the UTF-8 sequence at `text`, 0 where it is not one. */
+static size_t utf8_length(const unsigned char *text, size_t size)
+{
+    const unsigned char lead = text[0];
+    if (lead < 0x80)
+        return 1;
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || size < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    const bool is_bad = (lead == 0xe0 && text[1] < 0xa0) ||  /* too long for its number */
+                        (lead == 0xed && text[1] >= 0xa0) || /* surrogates */
+                        (lead == 0xf0 && text[1] < 0x90) ||
+                        (lead == 0xf4 && text[1] >= 0x90); /* past U+10FFFF */
+    return is_bad ? 0 : length;
+}
+
+static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
+{
+    const unsigned char *text = (const unsigned char *)csv->text;
+    for (size_t at = 0; at < csv->size;) {
+        const size_t length = utf8_length(text + at, csv->size - at);
+        if (length == 0)
+            return fail_at(csv, at, err,
+                           "not UTF-8 text\nconvert the file, for example with "
+                           "iconv -f latin1 -t utf-8");
+        if (text[at] == '\0')
+            return fail_at(csv, at, err, "a NUL byte");
+        at += length;
+    }
+    return FG_OK;
+}
+
+/* ---- tables ---------------------------------------------------------------------------------- */
+
+static fg_status name_columns(fgi_csv *csv, const fgi_csv_row *header, fg_error *err)
+{
+    fgi_map seen = {0};
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < csv->column_count && status == FG_OK; i++) {
+        const fgi_str cell = header == NULL ? (fgi_str){0} : header->cells[i];
+        char *name = cell.size == 0
+                         ? fgi_arena_printf(&csv->arena, "%zu", i)
+                         : fgi_arena_printf(&csv->arena, "%.*s", (int)cell.size, cell.data);
+        csv->columns[i] = name;
+        if (name == NULL)
+            status = fgi_no_memory(err);
+        else if (fgi_map_get(&seen, fgi_hash_bytes(name, strlen(name))) != NULL)
+            status =
+                fgi_fail(err, FG_EFORMAT, "%s:1: two columns are called '%.64s'", csv->name, name);
+        else if (!fgi_map_put(&seen, fgi_hash_bytes(name, strlen(name)), name))
+            status = fgi_no_memory(err);
+    }
+    fgi_map_fini(&seen);
+    return status;
+}
+
+/* The first row says how many columns there are, and with a header what they are called. */
+static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
+{
+    const size_t begin = s->at;
+    if (begin == csv->size)
+        return fgi_fail(err, FG_EFORMAT, "%s:1: the file is empty", csv->name);
+    scan_row(s);
+    if (s->fault != NULL)
+        return fail_at(csv, s->fault_at, err, s->fault);
+    csv->column_count = s->cells;
+    csv->longest_row = s->at - begin;
+    if (csv->longest_row > INT32_MAX)
+        return fail_at(csv, begin, err, "a row of more than 2 GiB");
+    csv->columns = fgi_arena_alloc(&csv->arena, s->cells * sizeof(*csv->columns));
+    if (csv->columns == NULL)
+        return fgi_no_memory(err);
+    if (!csv->has_header) {
+        s->at = begin;
+        return name_columns(csv, NULL, err);
+    }
+    fgi_csv_row header;
+    FGI_TRY(fgi_csv_row_init(csv, &header, err));
+    scan again = {.csv = csv, .at = begin, .row = &header};
+    scan_row(&again);
+    const fg_status status = name_columns(csv, &header, err);
+    fgi_csv_row_fini(&header);
+    return status;
+}
+
+static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
+{
+    const size_t begin = s->at;
+    scan_row(s);
+    if (s->fault != NULL)
+        return fail_at(csv, s->fault_at, err, s->fault);
+    if (s->cells != csv->column_count)
+        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu columns, %s has %zu", csv->name,
+                        line_of(csv, begin), csv->row_count + 1, s->cells,
+                        csv->has_header ? "the header" : "the first row", csv->column_count);
+    size_t *rows = fgi_grow(csv->rows, csv->row_count, &csv->row_capacity, sizeof(*rows));
+    if (rows == NULL)
+        return fgi_no_memory(err);
+    csv->rows = rows;
+    csv->rows[csv->row_count++] = begin;
+    if (s->at - begin > csv->longest_row)
+        csv->longest_row = s->at - begin;
+    return FG_OK;
+}
+
+static fg_status parse_rows(fgi_csv *csv, fg_error *err)
+{
+    FGI_TRY(check_encoding(csv, err));
+    scan s = {.csv = csv};
+    skip_empty_lines(&s);
+    FGI_TRY(read_columns(csv, &s, err));
+    for (skip_empty_lines(&s); s.at < csv->size; skip_empty_lines(&s))
+        FGI_TRY(add_row(csv, &s, err));
+    if (csv->row_count == 0)
+        return fgi_fail(err, FG_EFORMAT, "%s:1: a header and no rows", csv->name);
+    return FG_OK;
+}
+
+fg_status fgi_csv_parse(const char *name, fgi_block *take_block, char delimiter, bool no_header,
+                        fgi_csv *out, fg_error *err)
+{
+    *out = (fgi_csv){.name = name,
+                     .block = *take_block,
+                     .text = (const char *)take_block->data,
+                     .size = take_block->size,
+                     .delimiter = delimiter,
+                     .has_header = !no_header};
+    *take_block = (fgi_block){0};
+    if (out->size >= 3 && memcmp(out->text, "\xef\xbb\xbf", 3) == 0) {
+        out->text += 3;
+        out->size -= 3;
+    }
+    const fg_status status = parse_rows(out, err);
+    if (status != FG_OK)
+        fgi_csv_fini(out);
+    return status;
+}
+
+void fgi_csv_fini(fgi_csv *csv)
+{
+    fgi_block_fini(&csv->block);
+    fgi_free(csv->rows);
+    fgi_arena_fini(&csv->arena);
+    *csv = (fgi_csv){0};
+}
+
+fg_status fgi_csv_row_init(const fgi_csv *csv, fgi_csv_row *out, fg_error *err)
+{
+    out->cells = fgi_calloc(csv->column_count, sizeof(*out->cells));
+    out->unquoted = fgi_alloc(csv->longest_row);
+    if (out->cells != NULL && out->unquoted != NULL)
+        return FG_OK;
+    fgi_csv_row_fini(out);
+    return fgi_no_memory(err);
+}
+
+void fgi_csv_row_fini(fgi_csv_row *row)
+{
+    fgi_free(row->cells);
+    fgi_free(row->unquoted);
+    *row = (fgi_csv_row){0};
+}
+
+void fgi_csv_read(const fgi_csv *csv, size_t row, fgi_csv_row *out)
+{
+    scan s = {.csv = csv, .at = csv->rows[row], .row = out};
+    scan_row(&s);
+}
