@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check test install asan tsan fuzz coverage format clean help
+.PHONY: all demo check test install asan tsan memcheck fuzz coverage format clean help
 all:  ## build the library and the program, build/fulgurite
 	@tools/install-deps build
 	@test -f build/build.ninja || cmake --preset dev
@@ -31,6 +31,9 @@ asan:  ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:  ## the tests of our own threads with ThreadSanitizer
 	@tools/install-deps build && cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
 	@ctest --test-dir build-tsan -L tsan --output-on-failure
+
+memcheck: all  ## the same tests under valgrind
+	@tools/install-deps check && tools/memcheck
 
 fuzz:  ## each fuzz target for SECONDS [60]
 	@tools/install-deps build check
