@@ -161,7 +161,7 @@ static void on_alarm(int number) {}
 static int write_interrupted(int fd, const char *data, size_t size)
 {
     const struct sigaction action = {.sa_handler = on_alarm}; /* without SA_RESTART */
-    const struct itimerval every = {{0, 500}, {0, 500}};
+    const struct itimerval every = {{0, 3000}, {0, 3000}};
     sigaction(SIGALRM, &action, NULL);
     setitimer(ITIMER_REAL, &every, NULL);
     return fgi_write_all(fd, "pipe", data, size, NULL) == FG_OK ? 0 : 1;
@@ -185,7 +185,7 @@ static void write_all_goes_on_after_short_writes(void **state)
     size_t size = 0;
     for (ssize_t more; (more = read(ends[0], got + size, SIZE - size)) > 0;) {
         size += (size_t)more;
-        usleep(2000);
+        usleep(5000);
     }
     close(ends[0]);
     int result;
