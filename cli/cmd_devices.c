@@ -91,10 +91,7 @@ static void print_lines(const finding *f)
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-static json_t *known(int64_t bytes)
-{
-    return bytes >= 0 ? json_integer(bytes) : json_null();
-}
+static json_t *known(int64_t bytes) { return bytes >= 0 ? json_integer(bytes) : json_null(); }
 
 static json_t *device_list(const fg_client *client)
 {

@@ -135,21 +135,15 @@ static bool parse_item(const config_key *key, const config_token *token, config_
 {
     *out = (config_item){0};
     switch (key->kind) {
-    case CONFIG_BOOL:
-        return parse_bool(key, token, out, err);
-    case CONFIG_CHOICE:
-        return parse_choice(key, token, out, err);
-    case CONFIG_AMOUNT:
-        return parse_amount(key, token, out, err);
+    case CONFIG_BOOL: return parse_bool(key, token, out, err);
+    case CONFIG_CHOICE: return parse_choice(key, token, out, err);
+    case CONFIG_AMOUNT: return parse_amount(key, token, out, err);
     case CONFIG_TEXT:
-    case CONFIG_TEXTS:
-        out->text = cli_strdup(token->text);
-        return true;
+    case CONFIG_TEXTS: out->text = cli_strdup(token->text); return true;
     case CONFIG_INT:
     case CONFIG_FLOAT:
     case CONFIG_INTS:
-    case CONFIG_FLOATS:
-        break;
+    case CONFIG_FLOATS: break;
     }
     return parse_number(key, token, out, err);
 }
@@ -314,15 +308,9 @@ static const config_item *item_at(const config *c, const char *path, size_t inde
     return index < v->count ? &v->items[index] : &none;
 }
 
-bool config_is_given(const config *c, const char *path)
-{
-    return look_up(c, path)->place != NULL;
-}
+bool config_is_given(const config *c, const char *path) { return look_up(c, path)->place != NULL; }
 
-bool config_is_auto(const config *c, const char *path)
-{
-    return look_up(c, path)->is_auto;
-}
+bool config_is_auto(const config *c, const char *path) { return look_up(c, path)->is_auto; }
 
 const char *config_place(const config *c, const char *path)
 {
@@ -330,10 +318,7 @@ const char *config_place(const config *c, const char *path)
     return place != NULL ? place : "default";
 }
 
-size_t config_count(const config *c, const char *path)
-{
-    return look_up(c, path)->count;
-}
+size_t config_count(const config *c, const char *path) { return look_up(c, path)->count; }
 
 int64_t config_int_at(const config *c, const char *path, size_t index)
 {
@@ -350,25 +335,13 @@ const char *config_text_at(const config *c, const char *path, size_t index)
     return item_at(c, path, index)->text;
 }
 
-int64_t config_int(const config *c, const char *path)
-{
-    return config_int_at(c, path, 0);
-}
+int64_t config_int(const config *c, const char *path) { return config_int_at(c, path, 0); }
 
-double config_float(const config *c, const char *path)
-{
-    return config_float_at(c, path, 0);
-}
+double config_float(const config *c, const char *path) { return config_float_at(c, path, 0); }
 
-bool config_bool(const config *c, const char *path)
-{
-    return config_int_at(c, path, 0) != 0;
-}
+bool config_bool(const config *c, const char *path) { return config_int_at(c, path, 0) != 0; }
 
-const char *config_text(const config *c, const char *path)
-{
-    return config_text_at(c, path, 0);
-}
+const char *config_text(const config *c, const char *path) { return config_text_at(c, path, 0); }
 
 int64_t config_amount(const config *c, const char *path, int64_t whole)
 {

@@ -177,15 +177,9 @@ static const struct {
     {"mode", "trainer.monitor_mode"},
 };
 
-size_t config_key_count(void)
-{
-    return KEY_COUNT;
-}
+size_t config_key_count(void) { return KEY_COUNT; }
 
-const config_key *config_key_at(size_t index)
-{
-    return &keys[index];
-}
+const config_key *config_key_at(size_t index) { return &keys[index]; }
 
 const config_key *config_find(const char *path)
 {

@@ -82,16 +82,10 @@ static void put_item(text *out, const config_key *key, const config_item *item)
 {
     switch (key->kind) {
     case CONFIG_INT:
-    case CONFIG_INTS:
-        put(out, "%" PRId64, item->whole);
-        return;
+    case CONFIG_INTS: put(out, "%" PRId64, item->whole); return;
     case CONFIG_FLOAT:
-    case CONFIG_FLOATS:
-        put_number(out, item->number);
-        return;
-    case CONFIG_BOOL:
-        put(out, item->whole ? "true" : "false");
-        return;
+    case CONFIG_FLOATS: put_number(out, item->number); return;
+    case CONFIG_BOOL: put(out, item->whole ? "true" : "false"); return;
     case CONFIG_AMOUNT: {
         if (!item->is_share) {
             put(out, "%" PRId64, item->whole);
@@ -107,9 +101,7 @@ static void put_item(text *out, const config_key *key, const config_item *item)
         put(out, "%s", item->text);
         return;
     case CONFIG_TEXT:
-    case CONFIG_TEXTS:
-        put_text(out, item->text);
-        return;
+    case CONFIG_TEXTS: put_text(out, item->text); return;
     }
 }
 

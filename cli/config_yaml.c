@@ -235,11 +235,42 @@ static bool is_empty(const char *text, size_t size)
     return true;
 }
 
+/* Bytes of the character at text[0..size), 0 for what is no UTF-8 or a control character. */
+static size_t character(const char *text, size_t size)
+{
+    const unsigned char c = (unsigned char)text[0];
+    if (c < 0x80)
+        return (c < 0x20 && strchr("\t\r\n", c) == NULL) || c == 0 || c == 0x7f ? 0 : 1;
+    const size_t length = c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < length; i++)
+        if (i >= size || ((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* Refuses what YAML forbids, and directives (%YAML): libfyaml 0.7.12 does not come back from some
+ * of these. */
+static bool check_characters(const char *name, const char *text, size_t size, fg_error *err)
+{
+    int line = 1, column = 1;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = character(text + i, size - i);
+        if (length == 0)
+            return cli_fail(err, "%s:%d:%d: not YAML: byte 0x%02x is no text", name, line, column,
+                            (unsigned char)text[i]);
+        if (text[i] == '%' && column == 1)
+            return cli_fail(err, "%s:%d:1: a configuration has no directives (%%)", name, line);
+        column = text[i] == '\n' ? 1 : column + 1;
+        line += text[i] == '\n';
+    }
+    return true;
+}
+
 bool config_read(config *c, const char *name, const char *text, size_t size, fg_error *err)
 {
     reader r = {.c = c, .name = name, .err = err};
-    if (memchr(text, '\0', size) != NULL)
-        return cli_fail(err, "%s: not YAML: it holds a NUL byte", name);
+    if (!check_characters(name, text, size, err))
+        return false;
     if (is_empty(text, size))
         return true;
     const struct fy_diag_cfg quiet = {.level = FYET_ERROR, .module_mask = ~0U};

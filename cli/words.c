@@ -17,25 +17,16 @@ static void *or_exit(void *block)
     return block;
 }
 
-void *cli_alloc(size_t count, size_t size)
-{
-    return or_exit(calloc(count > 0 ? count : 1, size));
-}
+void *cli_alloc(size_t count, size_t size) { return or_exit(calloc(count > 0 ? count : 1, size)); }
 
 void *cli_realloc(void *block, size_t count, size_t size)
 {
     return or_exit(reallocarray(block, count > 0 ? count : 1, size));
 }
 
-char *cli_strdup(const char *text)
-{
-    return or_exit(strdup(text));
-}
+char *cli_strdup(const char *text) { return or_exit(strdup(text)); }
 
-char *cli_strndup(const char *text, size_t size)
-{
-    return or_exit(strndup(text, size));
-}
+char *cli_strndup(const char *text, size_t size) { return or_exit(strndup(text, size)); }
 
 bool cli_fail(fg_error *err, const char *format, ...)
 {
@@ -61,10 +52,7 @@ int cli_complain(int status, const char *command, const char *format, ...)
 
 enum { LONGEST_WORD = 64 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Insertions, deletions, replacements and swaps of neighbours that lead from a to b; words longer
  * than LONGEST_WORD are far from everything. Source: Damerau 1964, in the restricted form. */

@@ -214,7 +214,11 @@ static void broken_yaml(void **state)
     fg_error err = {0};
     config *c = config_create();
     assert_false(config_read(c, "run.yaml", "task\0", 5, &err));
-    assert_string_equal(err.message, "run.yaml: not YAML: it holds a NUL byte");
+    assert_string_equal(err.message, "run.yaml:1:5: not YAML: byte 0x00 is no text");
+    assert_false(config_read(c, "run.yaml", "a: 1\n \xc3\xa9\xff", 9, &err));
+    assert_string_equal(err.message, "run.yaml:2:3: not YAML: byte 0xff is no text");
+    assert_false(config_read(c, "run.yaml", "\n%YAML 1.2\n", 11, &err));
+    assert_string_equal(err.message, "run.yaml:2:1: a configuration has no directives (%)");
     assert_false(config_read_file(c, "/nowhere/run.yaml", &err));
     assert_string_equal(err.message, "cannot open '/nowhere/run.yaml': No such file or directory");
     config_destroy(c);

@@ -1,0 +1,48 @@
+/* draw.h - pictures made of characters: curves, a confusion matrix, a progress line. They use
+ * braille and block characters where the terminal's locale is UTF-8, and ASCII otherwise.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef DRAW_H
+#define DRAW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
+bool draw_is_utf8(void);
+/* Columns of the terminal behind `out`, 80 where it is none or does not say. */
+int draw_columns(FILE *out);
+
+/* One line of a chart; values that are no numbers are left out. */
+typedef struct draw_series {
+    const char *name;
+    const double *x, *y;
+    size_t count;
+} draw_series;
+
+enum { DRAW_MAX_SERIES = 4 };
+
+typedef struct draw_options {
+    const char *title;   /* NULL: none */
+    const char *x_label; /* NULL: none */
+    int columns, rows;   /* of the whole picture [80, 16] */
+    bool is_ascii;
+} draw_options;
+
+/* Draws up to DRAW_MAX_SERIES series into one chart with axes and a legend. The first is a fine
+ * line (2 x 4 dots a character), the others are drawn with a mark each. */
+void draw_curves(FILE *out, const draw_series *series, size_t count, const draw_options *options);
+
+/* Draws counts[class_count * class_count], row: true class, column: predicted; names may be NULL.
+ * Where the columns do not suffice, it says the classes that are confused most instead. */
+void draw_confusion(FILE *out, const int64_t *counts, size_t class_count, const char *const *names,
+                    const draw_options *options);
+
+/* A line such as "epoch 3/10 ████▌     45 % 450/1000  1.2 s left" of at most `columns` characters
+ * into text (size bytes, terminated); `detail` stands at its end. done <= total. */
+void draw_progress(char *text, size_t size, const char *label, int64_t done, int64_t total,
+                   const char *detail, int columns, bool is_ascii);
+
+#endif

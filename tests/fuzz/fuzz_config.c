@@ -1,0 +1,63 @@
+/* fuzz_config.c - any bytes as a configuration file: refused with a place, or values that are
+ * printed and read back to the same print. A first byte of '-' makes the rest an override.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fuzz.h"
+
+#include <stdio.h>
+#include <string.h>
+#include "config.h"
+
+static char *print(const config *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out == NULL)
+        abort();
+    config_print(c, out, false);
+    if (fclose(out) != 0)
+        abort();
+    return text;
+}
+
+static bool read_one(config *c, const uint8_t *data, size_t size, fg_error *err)
+{
+    char assignment[256];
+    if (size == 0 || data[0] != '-' || size >= sizeof(assignment))
+        return config_read(c, "input", (const char *)data, size, err);
+    memcpy(assignment, data + 1, size - 1);
+    assignment[size - 1] = '\0';
+    return config_override(c, assignment, err);
+}
+
+/* A text that is no UTF-8 is no YAML either, so only ASCII must come back. */
+static bool is_ascii(const uint8_t *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (data[i] >= 0x80)
+            return false;
+    return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fg_error err = {0};
+    config *c = config_create(), *again = config_create();
+    if (!read_one(c, data, size, &err)) {
+        if (err.status == FG_OK || err.message[0] == '\0')
+            abort();
+    } else if (is_ascii(data, size)) {
+        char *first = print(c);
+        if (!config_read(again, "again", first, strlen(first), &err))
+            abort();
+        char *second = print(again);
+        if (strcmp(first, second) != 0)
+            abort();
+        free(first);
+        free(second);
+    }
+    config_destroy(c);
+    config_destroy(again);
+    return 0;
+}

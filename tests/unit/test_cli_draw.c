@@ -1,0 +1,144 @@
+/* test_cli_draw.c - pictures made of characters, compared whole.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "draw.h"
+
+static char *drawn_text;
+static size_t drawn_size;
+
+static FILE *begin(void)
+{
+    FILE *out = open_memstream(&drawn_text, &drawn_size);
+    assert_non_null(out);
+    return out;
+}
+
+static void drawn(FILE *out, const char *expected)
+{
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(drawn_text, expected);
+    free(drawn_text);
+}
+
+static void a_falling_line_in_ascii(void **state)
+{
+    const double x[] = {0, 10, 20}, y[] = {4, 2, 0}, vx[] = {0, 20}, vy[] = {0, 4};
+    const draw_series series[] = {{"loss", x, y, 3}, {"val_loss", vx, vy, 2}};
+    const draw_options options = {
+        .title = "title", .x_label = "steps", .columns = 30, .rows = 5, .is_ascii = true};
+    FILE *out = begin();
+    draw_curves(out, series, 2, &options);
+    drawn(out, "          title\n"
+               "       4 |***                o\n"
+               "         |   *****            \n"
+               "         |        *****       \n"
+               "         |             ****   \n"
+               "       0 |o                ***\n"
+               "         +--------------------\n"
+               "          0           20 steps\n"
+               "          * loss   o val_loss\n");
+}
+
+/* Four dots high and two wide a character: a line that falls by the chart's height. */
+static void a_falling_line_in_braille(void **state)
+{
+    const double x[] = {0, 1}, y[] = {1, 0};
+    const draw_series series = {"loss", x, y, 2};
+    const draw_options options = {.columns = 30, .rows = 5};
+    FILE *out = begin();
+    draw_curves(out, &series, 1, &options);
+    drawn(out, "       1 │⠉⠒⠤⣀                \n"
+               "         │    ⠉⠒⠤⣀            \n"
+               "         │        ⠉⠒⠤⣀        \n"
+               "         │            ⠉⠒⠤⣀    \n"
+               "       0 │                ⠉⠒⠤⣀\n"
+               "         └────────────────────\n"
+               "          0                  1\n"
+               "          ⠤ loss\n");
+}
+
+static void what_cannot_be_drawn_is_left_out(void **state)
+{
+    const double x[] = {0, 1, 2}, y[] = {(double)NAN, HUGE_VAL, -HUGE_VAL}, flat[] = {2, (double)NAN, 2};
+    const draw_series none = {"loss", x, y, 3}, empty = {"loss", NULL, NULL, 0};
+    const draw_series level = {"loss", x, flat, 3};
+    const draw_options options = {.columns = 30, .rows = 5, .is_ascii = true};
+    FILE *out = begin();
+    draw_curves(out, &none, 1, &options);
+    draw_curves(out, &empty, 1, &options);
+    drawn(out, "          (no numbers to draw)\n          (no numbers to draw)\n");
+    out = begin();
+    draw_curves(out, &level, 1, &options); /* two points with a hole between them */
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(drawn_text, "         |*                  *\n"));
+    free(drawn_text);
+}
+
+static void a_confusion_matrix(void **state)
+{
+    const int64_t counts[] = {10, 0, 2, 0, 0, 0, 1, 3, 4};
+    const char *const names[] = {"cat", "d\xc3\xb6g", "hippopotamus"};
+    const draw_options ascii = {.is_ascii = true}, narrow = {.columns = 30};
+    FILE *out = begin();
+    draw_confusion(out, counts, 3, names, &ascii);
+    drawn(out, "confusion matrix: 14 of 20 right   70.0 %\n"
+               "        true |    cat    d\xc3\xb6g hippop   right\n"
+               "         cat |     10      .      2   83.3 %\n"
+               "         d\xc3\xb6g |      .      .      .    n/a\n"
+               "hippopotamus |      1      3      4   50.0 %\n");
+    out = begin();
+    draw_confusion(out, counts, 3, names, &narrow);
+    drawn(out, "confusion matrix: 14 of 20 right   70.0 %\n"
+               "       3  hippopotamus taken for d\xc3\xb6g\n"
+               "       2           cat taken for hippopotamus\n"
+               "       1  hippopotamus taken for cat\n");
+}
+
+static void equal_confusions_are_all_named(void **state)
+{
+    const int64_t counts[] = {0, 2, 2, 0};
+    const draw_options narrow = {.columns = 5, .title = "t"};
+    FILE *out = begin();
+    draw_confusion(out, counts, 2, NULL, &narrow);
+    drawn(out,
+          "t: 0 of 4 right    0.0 %\n       2     0 taken for 1\n       2     1 taken for 0\n");
+}
+
+static void a_progress_line(void **state)
+{
+    char text[256];
+    draw_progress(text, sizeof(text), "epoch 1/2", 1, 4, "loss 0.5", 50, true);
+    assert_string_equal(text, "epoch 1/2 #####...............  25 % 1/4  loss 0.5");
+    draw_progress(text, sizeof(text), "e", 3, 16, "", 30, false);
+    assert_string_equal(text, "e ██▊              18 % 3/16");
+    draw_progress(text, sizeof(text), "epoch 1/2", 0, 0, "x", 12, true); /* no room for a bar */
+    assert_string_equal(text, "epoch 1/2 10");
+}
+
+static void the_locale_decides(void **state)
+{
+    assert_int_equal(unsetenv("LC_ALL"), 0);
+    assert_int_equal(unsetenv("LC_CTYPE"), 0);
+    assert_int_equal(setenv("LANG", "C.UTF-8", 1), 0);
+    assert_true(draw_is_utf8());
+    assert_int_equal(setenv("LC_CTYPE", "de_DE.utf8", 1), 0);
+    assert_true(draw_is_utf8());
+    assert_int_equal(setenv("LC_ALL", "C", 1), 0);
+    assert_false(draw_is_utf8());
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_falling_line_in_ascii),
+    cmocka_unit_test(a_falling_line_in_braille),
+    cmocka_unit_test(what_cannot_be_drawn_is_left_out),
+    cmocka_unit_test(a_confusion_matrix),
+    cmocka_unit_test(equal_confusions_are_all_named),
+    cmocka_unit_test(a_progress_line),
+    cmocka_unit_test(the_locale_decides),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,175 @@
+/* test_cli_options.c - command lines against an option table: the forms an option may have, mixing
+ * with arguments, and the keys of the configuration.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "cli.h"
+
+static bool flag, other;
+static const char *path, *pick, *maybe;
+static const cli_option options[] = {
+    CLI_FLAG('f', "flag", &flag, "a flag"),
+    CLI_FLAG('g', "other", &other, "another flag"),
+    CLI_TEXT('o', "out", &path, "FILE", "a file"),
+    CLI_TEXT(0, "pick", &pick, "best|last", "one of two"),
+    CLI_OPTIONAL(0, "maybe", &maybe, "HOW", "with or without"),
+    CLI_END,
+};
+static const cli_command command = {.name = "try",
+                                    .arguments = "FILE",
+                                    .summary = "try",
+                                    .options = options,
+                                    .min_args = 1,
+                                    .max_args = 2,
+                                    .takes_config = true};
+
+enum { MOST_WORDS = 12 };
+
+/* Parses words that end with NULL, standard error closed meanwhile; the exit status of a refusal,
+ * or -1. */
+static int parse(cli_call *call, ...)
+{
+    static const char *argv[MOST_WORDS];
+    int argc = 0, status = 0;
+    va_list words;
+    flag = other = false;
+    path = pick = maybe = NULL;
+    argv[argc++] = "try";
+    va_start(words, call);
+    while ((argv[argc] = va_arg(words, const char *)) != NULL)
+        argc++;
+    va_end(words);
+    return cli_parse(&command, argc, argv, call, &status) ? -1 : status;
+}
+
+static void every_form(void **state)
+{
+    cli_call call;
+    assert_int_equal(parse(&call, "--flag", "--out=x", "a", NULL), -1);
+    assert_true(flag && !other);
+    assert_string_equal(path, "x");
+    assert_int_equal(call.count, 1);
+    assert_string_equal(call.args[0], "a");
+    assert_int_equal(parse(&call, "a", "--out", "-x", "b", NULL), -1);
+    assert_string_equal(path, "-x");
+    assert_string_equal(call.args[1], "b");
+    assert_int_equal(parse(&call, "-fgox", "a", NULL), -1);
+    assert_true(flag && other);
+    assert_string_equal(path, "x");
+    assert_int_equal(parse(&call, "-o", "y", "a", NULL), -1);
+    assert_string_equal(path, "y");
+    assert_int_equal(parse(&call, "--maybe", "a", "--pick=last", NULL), -1);
+    assert_string_equal(maybe, "");
+    assert_string_equal(pick, "last");
+    assert_int_equal(parse(&call, "--maybe=so", "a", NULL), -1);
+    assert_string_equal(maybe, "so");
+    assert_int_equal(parse(&call, "--", "--flag", "-", NULL), -1);
+    assert_false(flag);
+    assert_string_equal(call.args[0], "--flag");
+    assert_string_equal(call.args[1], "-");
+}
+
+static void keys_are_passed_on(void **state)
+{
+    cli_call call;
+    assert_int_equal(
+        parse(&call, "--trainer.seed=3", "a", "--data.path", "x y", "--task=regression", NULL), -1);
+    assert_int_equal(call.override_count, 3);
+    assert_string_equal(call.overrides[0], "trainer.seed=3");
+    assert_string_equal(call.overrides[1], "data.path=x y");
+    assert_string_equal(call.overrides[2], "task=regression");
+    assert_int_equal(call.count, 1);
+}
+
+/* What the refusal says goes to a file. */
+static void refused(const char *message, const char *a, const char *b)
+{
+    char said[512];
+    cli_call call;
+    FILE *out = tmpfile();
+    assert_non_null(out);
+    (void)fflush(stderr);
+    const int saved = dup(2);
+    assert_int_equal(dup2(fileno(out), 2), 2);
+    const int status = parse(&call, a, b, NULL);
+    (void)fflush(stderr);
+    assert_int_equal(dup2(saved, 2), 2);
+    (void)close(saved);
+    rewind(out);
+    said[fread(said, 1, sizeof(said) - 1, out)] = '\0';
+    (void)fclose(out);
+    assert_string_equal(said, message);
+    assert_int_equal(status, CLI_USAGE);
+}
+
+static void mistakes(void **state)
+{
+#define SEE " (see fulgurite try --help)\n"
+    refused("fulgurite try: unknown option 'flog': did you mean 'flag'?" SEE, "--flog", "a");
+    refused("fulgurite try: unknown option 'trainer.sed': did you mean 'trainer.seed'?" SEE,
+            "--trainer.sed=3", "a");
+    refused("fulgurite try: unknown option 'max_epochs': did you mean 'trainer.max_epochs'?" SEE,
+            "--max_epochs=3", "a");
+    refused("fulgurite try: unknown option 'z'" SEE, "-fz", "a");
+    refused("fulgurite try: something is to be given to option 'out'" SEE, "a", "--out");
+    refused("fulgurite try: something is to be given to option 'out'" SEE, "a", "-o");
+    refused("fulgurite try: a value is to be given to key 'trainer.seed'" SEE, "a",
+            "--trainer.seed");
+    refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
+    refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");
+    refused("fulgurite try: expected FILE" SEE, "--flag", NULL);
+}
+
+static void help_lists_every_option(void **state)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    cli_print_help(out, &command);
+    assert_int_equal(fclose(out), 0);
+    assert_string_equal(text,
+                        "usage: fulgurite try [OPTION]... FILE [--KEY=VALUE]...\n\ntry\n\n"
+                        "  -f, --flag                    a flag\n"
+                        "  -g, --other                   another flag\n"
+                        "  -o, --out=FILE                a file\n"
+                        "      --pick=best|last          one of two\n"
+                        "      --maybe[=HOW]             with or without\n"
+                        "      --KEY=VALUE               set a key of the configuration, such as "
+                        "--trainer.seed=1\n"
+                        "  -h, --help                    show this help\n");
+    free(text);
+}
+
+static void near_words(void **state)
+{
+    static const char *const words[] = {"devices", "show", "fit"};
+    assert_string_equal(cli_nearest("devcies", words, 3), "devices");
+    assert_string_equal(cli_nearest("shoe", words, 3), "show");
+    assert_null(cli_nearest("elephant", words, 3));
+    assert_null(cli_nearest("a", words, 3));
+    assert_null(cli_nearest("", words, 3));
+    char longest[200];
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    assert_null(cli_nearest(longest, words, 3));
+}
+
+static void sizes_in_words(void **state)
+{
+    assert_string_equal(cli_bytes(0), "0 B");
+    assert_string_equal(cli_bytes(999), "999 B");
+    assert_string_equal(cli_bytes(1500), "1.5 kB");
+    assert_string_equal(cli_bytes(16e9), "16.0 GB");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_form), cmocka_unit_test(keys_are_passed_on),
+    cmocka_unit_test(mistakes),   cmocka_unit_test(help_lists_every_option),
+    cmocka_unit_test(near_words), cmocka_unit_test(sizes_in_words),
+};
+FGT_MAIN(tests)
