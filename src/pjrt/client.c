@@ -59,6 +59,14 @@ static PJRT_Error *create(fg_client *c, const PJRT_NamedValue *options, size_t c
     return error;
 }
 
+/* Whether an error's text holds `words`. The error stays the caller's. */
+static bool says(const fgi_plugin *plugin, const PJRT_Error *error, const char *words)
+{
+    FGI_ARGS(PJRT_Error_Message_Args, args, .error = error);
+    plugin->api->PJRT_Error_Message(&args);
+    return args.message && memmem(args.message, args.message_size, words, strlen(words));
+}
+
 static fg_status create_client(fg_client *c, const char *accelerator, const fg_client_options *opt,
                                fg_error *err)
 {
@@ -67,19 +75,20 @@ static fg_status create_client(fg_client *c, const char *accelerator, const fg_c
     const size_t count = create_options(accelerator, opt, options, &needed);
     const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
     PJRT_Error *error = create(c, options, count);
-    if (error && count > needed) {
-        /* An older or newer plugin may not know an option: without it is better than not at all. */
-        fg_error refusal = {0};
-        (void)fgi_plugin_fail(&c->plugin, error, &place, &refusal);
-        if (!strstr(refusal.message, "Unexpected option")) {
-            if (err)
-                *err = refusal;
-            return refusal.status;
-        }
-        fgi_log(FG_LOG_INFO, "%s: leaving out optional client options", refusal.message);
+    /* A plugin of another age may not know an option: without it is better than not at all. */
+    if (error && count > needed && says(&c->plugin, error, "Unexpected option")) {
+        (void)fgi_ignore(&c->plugin, error);
+        fgi_log(FG_LOG_INFO, "%s does not know all of our options: leaving out the optional ones",
+                c->plugin.name);
         error = create(c, options, needed);
     }
-    return error ? fgi_plugin_fail(&c->plugin, error, &place, err) : FG_OK;
+    if (!error)
+        return FG_OK;
+    const fg_status status = fgi_plugin_fail(&c->plugin, error, &place, err);
+    if (accelerator && !fgi_machine_has("", accelerator))
+        return fgi_context(err, status, "this machine shows no %s",
+                           strcmp(accelerator, "tpu") == 0 ? "TPU" : "NVIDIA GPU");
+    return status;
 }
 
 /* ---- facts about the client -------------------------------------------------------------------

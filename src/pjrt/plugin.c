@@ -21,9 +21,13 @@ static void set_environment(const char *accelerator, bool show_log)
         setenv("TPU_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
     }
-    /* Off Google's cloud libtpu asks a metadata server for minutes before it gives up. */
-    if (accelerator && strcmp(accelerator, "tpu") == 0 && !fgi_machine_has("", "tpu"))
+    if (accelerator && strcmp(accelerator, "tpu") == 0 && !fgi_machine_has("", "tpu")) {
+        /* Off Google's cloud libtpu asks a metadata server for minutes before it gives up, and
+         * complains of what it then does not know. */
         setenv("TPU_SKIP_MDS_QUERY", "1", 0);
+        setenv("TPU_WORKER_HOSTNAMES", "localhost", 0);
+        setenv("TPU_ACCELERATOR_TYPE", "v5litepod-1", 0);
+    }
     /* NOLINTEND(concurrency-mt-unsafe) */
 }
 

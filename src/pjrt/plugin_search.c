@@ -172,6 +172,30 @@ static bool python_prefix(char out[FGI_PATH_MAX])
     return false;
 }
 
+/* pyenv puts small scripts named python3 on PATH; the installation that they start is named by
+ * PYENV_VERSION or by the first line of a file. Turns such a prefix into the real one. */
+static void resolve_pyenv(char prefix[FGI_PATH_MAX])
+{
+    char path[2 * FGI_PATH_MAX], version[64] = "";
+    const char *told = getenv("PYENV_VERSION");
+    snprintf(path, sizeof path, "%s/shims/python3", prefix);
+    if (!is_file(path))
+        return;
+    snprintf(path, sizeof path, "%s/version", prefix);
+    FILE *in = told && *told ? NULL : fopen(path, "re");
+    if (in) {
+        if (!fgets(version, sizeof version, in))
+            version[0] = '\0';
+        fclose(in);
+    } else if (told) {
+        snprintf(version, sizeof version, "%s", told);
+    }
+    version[strcspn(version, ":\n")] = '\0';
+    snprintf(path, sizeof path, "%s/versions/%s", prefix, version);
+    if (version[0] && strlen(path) < FGI_PATH_MAX && is_folder(path))
+        snprintf(prefix, FGI_PATH_MAX, "%.*s", FGI_PATH_MAX - 1, path);
+}
+
 static void add_python(finder *f)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -183,6 +207,7 @@ static void add_python(finder *f)
     char prefix[FGI_PATH_MAX];
     if (!python_prefix(prefix))
         return;
+    resolve_pyenv(prefix);
     add_prefix(f, prefix);
     if (strcmp(prefix, "/usr") == 0) /* what pip installs as root on Debian and Colab */
         add_prefix(f, "/usr/local");

@@ -242,7 +242,7 @@ static fg_status run_pip(const job *j, fg_error *err)
                                 NULL};
     char *words_of_it[sizeof argv / sizeof argv[0]];
     memcpy(words_of_it, argv, sizeof argv);
-    pid_t pid;
+    pid_t pid = -1;
     int fd = -1, state;
     const int failed = start(words_of_it, &pid, &fd);
     if (failed == ENOENT || failed == EACCES)

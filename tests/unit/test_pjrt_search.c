@@ -37,8 +37,8 @@ static int make_machine(void **state)
     (void)state;
     snprintf(root, sizeof root, "%s", fgt_temp_folder());
     static const char *const unset[] = {"FULGURITE_PLUGIN", "FULGURITE_HOME", "VIRTUAL_ENV",
-                                        "CONDA_PREFIX"};
-    for (int i = 0; i < 4; i++)
+                                        "CONDA_PREFIX", "PYENV_VERSION"};
+    for (int i = 0; i < 5; i++)
         unsetenv(unset[i]);
     setenv("XDG_DATA_HOME", fgt_path(root, "data"), 1);
     setenv("HOME", fgt_path(root, "home"), 1);
@@ -116,6 +116,31 @@ static void same_python_is_looked_at_once(void **state)
     setenv("VIRTUAL_ENV", prefix, 1);
     assert_int_equal(search("cpu", NULL, c), plain);
     unsetenv("VIRTUAL_ENV");
+}
+
+static void pyenv_is_seen_through(void **state)
+{
+    (void)state;
+    fg_plugin_candidate c[40];
+    const char *const path = getenv("PATH");
+    char before[2048];
+    snprintf(before, sizeof before, "%s", path);
+    make("pyenv/shims/python3");
+    make("pyenv/versions/3.13.1/lib/python3.13/site-packages/libtpu/libtpu.so");
+    write_at(fgt_path(root, "pyenv/version"), "3.13.1\n", 7);
+    setenv("PATH", fgt_path(root, "pyenv/shims"), 1);
+    search("tpu", NULL, c);
+    setenv("PYENV_VERSION", "3.9.9", 1); /* not there: the shims' folder itself is named */
+    fg_plugin_candidate other[40];
+    search("tpu", NULL, other);
+    unsetenv("PYENV_VERSION");
+    setenv("PATH", before, 1);
+    assert_string_equal(
+        c[1].path,
+        fgt_path(root, "pyenv/versions/3.13.1/lib/python3.13/site-packages/libtpu/libtpu.so"));
+    assert_true(c[1].exists);
+    assert_string_equal(other[1].path,
+                        fgt_path(root, "pyenv/lib/python3*/site-packages/libtpu/libtpu.so"));
 }
 
 static void cuda_has_two_versions(void **state)
@@ -299,6 +324,7 @@ static void header_alone_cannot_be_loaded(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(order_is_option_environment_setup_python),
     cmocka_unit_test(same_python_is_looked_at_once),
+    cmocka_unit_test(pyenv_is_seen_through),
     cmocka_unit_test(cuda_has_two_versions),
     cmocka_unit_test(variable_is_for_what_its_name_says),
     cmocka_unit_test(search_counts_beyond_its_room),
