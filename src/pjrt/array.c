@@ -63,10 +63,8 @@ fg_array *fg_array_retain(fg_array *array)
     return array;
 }
 
-void fg_array_release(fg_array *array)
+static void array_free(fg_array *array)
 {
-    if (!array || atomic_fetch_sub_explicit(&array->references, 1, memory_order_acq_rel) != 1)
-        return;
     const fgi_plugin *plugin = &array->client->plugin;
     for (int i = 0; i < array->buffer_count; i++) {
         if (!array->buffer[i])
@@ -75,6 +73,43 @@ void fg_array_release(fg_array *array)
         (void)fgi_ignore(plugin, plugin->api->PJRT_Buffer_Destroy(&args));
     }
     fgi_free(array);
+}
+
+/* Destroying a donated buffer waits for the program that took it (measured on the CPU plugin: it
+ * made every launch wait for the one before). Such arrays hold no device memory, so they are kept
+ * until a few launches later, when that program has ended or is the oldest under way. */
+enum { LAUNCHES_KEPT = 8 };
+
+static void keep_donated(fg_client *client, fg_array *array)
+{
+    fg_array *head = atomic_load(&client->donated);
+    do
+        array->next = head;
+    while (!atomic_compare_exchange_weak(&client->donated, &head, array));
+}
+
+void fgi_donated_free(fg_client *client, bool all)
+{
+    const int64_t oldest = atomic_load(&client->stats.executions) - LAUNCHES_KEPT;
+    fg_array *array = atomic_exchange(&client->donated, NULL);
+    while (array) {
+        fg_array *next = array->next;
+        if (all || array->donated_at < oldest)
+            array_free(array);
+        else
+            keep_donated(client, array);
+        array = next;
+    }
+}
+
+void fg_array_release(fg_array *array)
+{
+    if (!array || atomic_fetch_sub_explicit(&array->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (atomic_load(&array->is_donated))
+        keep_donated(array->client, array);
+    else
+        array_free(array);
 }
 
 const fg_type *fg_array_type(const fg_array *array) { return &array->type; }

@@ -322,6 +322,7 @@ void fg_client_close(fg_client *client)
 {
     if (!client)
         return;
+    fgi_donated_free(client, true);
     if (client->client) {
         FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
         (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));

@@ -95,6 +95,7 @@ static void mark_donated(const fgi_executable *e, fg_array *const *args, size_t 
             FGI_ARGS(PJRT_Buffer_IsDeleted_Args, gone,
                      .buffer = args[i]->buffer[e->device_index[d]]);
             if (!fgi_ignore(plugin, plugin->api->PJRT_Buffer_IsDeleted(&gone)) || gone.is_deleted) {
+                args[i]->donated_at = atomic_load(&e->client->stats.executions);
                 atomic_store(&args[i]->is_donated, true);
                 break;
             }
@@ -152,6 +153,7 @@ fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t 
         outs[i] = NULL;
     if (out_done)
         *out_done = NULL;
+    fgi_donated_free(executable->client, false);
     fgi_scratch *s = scratch_take(executable, arg_count);
     if (!s)
         return fgi_no_memory(err);

@@ -80,6 +80,7 @@ struct fg_client {
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
     } stats;
+    _Atomic(fg_array *) donated; /* released arrays that running programs still hold: array.c */
 };
 
 /* Where and at what an error happened. */
@@ -127,10 +128,14 @@ struct fg_array {
     fg_type type;
     _Atomic int references;
     _Atomic bool is_donated;
+    int64_t donated_at; /* which execution of the client took it */
+    fg_array *next;     /* in the client's list of donated arrays */
     int buffer_count;
     PJRT_Buffer *buffer[];
 };
 
+/* Frees released donated arrays whose program was launched long enough ago, or all of them. */
+void fgi_donated_free(fg_client *client, bool all);
 /* An array without buffers, one reference; NULL when out of memory. */
 fg_array *fgi_array_new(fg_client *client, const fg_type *type);
 PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype);
