@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <string.h>
+#define ZLIB_CONST /* what it reads, it does not change */
 #include <zlib.h>
 #include "base/alloc.h"
 #include "base/error.h"
@@ -94,7 +95,7 @@ static int inflate_some(inflater *in)
 {
     const size_t input = in->size - in->taken, room = in->capacity - in->made;
     z_stream *z = &in->stream;
-    z->next_in = (unsigned char *)(uintptr_t)(in->data + in->taken); /* zlib only reads it */
+    z->next_in = in->data + in->taken;
     z->avail_in = input > UINT_MAX ? UINT_MAX : (unsigned)input;
     z->next_out = in->out + in->made;
     z->avail_out = room > UINT_MAX ? UINT_MAX : (unsigned)room;

@@ -32,7 +32,7 @@ fg_status fgi_cifar_decode(const char *name, const unsigned char *data, size_t s
         for (size_t p = 0; p < PLANE; p++, pixel += 3) {
             pixel[0] = plane[p];
             pixel[1] = plane[p + PLANE];
-            pixel[2] = plane[p + 2 * PLANE];
+            pixel[2] = plane[p + (size_t)2 * PLANE];
         }
     }
     return FG_OK;

@@ -300,7 +300,8 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
 {
     *o = given == NULL ? (fg_csv_options){0} : *given;
-    o->delimiter = o->delimiter == '\0' ? ',' : o->delimiter;
+    if (o->delimiter == '\0')
+        o->delimiter = ',';
     o->task = o->task == NULL ? "auto" : o->task;
     o->missing = o->missing == NULL ? "error" : o->missing;
     o->unknown = o->unknown == NULL ? "error" : o->unknown;

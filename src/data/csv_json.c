@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "data/csv_schema.h"
 
@@ -78,18 +78,24 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
     return ok;
 }
 
+static int append(const char *bytes, size_t size, void *self)
+{
+    fgi_buf *text = self;
+    fgi_buf_add(text, bytes, size);
+    return text->failed ? -1 : 0;
+}
+
 fg_status fgi_csv_schema_write(fg_csv_schema *schema, fg_error *err)
 {
+    fgi_buf text = {0};
     json_t *root = json_object();
-    char *text = NULL;
-    if (root != NULL && fill_root(root, schema))
-        text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS);
+    const bool is_made =
+        root != NULL && fill_root(root, schema) &&
+        json_dump_callback(root, append, &text, JSON_COMPACT | JSON_SORT_KEYS) == 0;
     json_decref(root);
-    if (text == NULL)
-        return fgi_no_memory(err);
     fgi_free(schema->json);
-    schema->json = fgi_strdup(text);
-    free(text);
+    schema->json = is_made ? fgi_buf_take(&text) : NULL;
+    fgi_buf_fini(&text);
     return schema->json == NULL ? fgi_no_memory(err) : FG_OK;
 }
 

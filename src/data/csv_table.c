@@ -223,6 +223,15 @@ static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Refuses a name that is there already. */
+static fg_status note_name(const fgi_csv *csv, fgi_map *seen, char *name, fg_error *err)
+{
+    const fgi_hash hash = fgi_hash_bytes(name, strlen(name));
+    if (fgi_map_get(seen, hash) != NULL)
+        return fgi_fail(err, FG_EFORMAT, "%s:1: two columns are called '%.64s'", csv->name, name);
+    return fgi_map_put(seen, hash, name) ? FG_OK : fgi_no_memory(err);
+}
+
 static fg_status name_columns(fgi_csv *csv, const fgi_csv_row *header, fg_error *err)
 {
     fgi_map seen = {0};
@@ -233,13 +242,7 @@ static fg_status name_columns(fgi_csv *csv, const fgi_csv_row *header, fg_error 
                          ? fgi_arena_printf(&csv->arena, "%zu", i)
                          : fgi_arena_printf(&csv->arena, "%.*s", (int)cell.size, cell.data);
         csv->columns[i] = name;
-        if (name == NULL)
-            status = fgi_no_memory(err);
-        else if (fgi_map_get(&seen, fgi_hash_bytes(name, strlen(name))) != NULL)
-            status =
-                fgi_fail(err, FG_EFORMAT, "%s:1: two columns are called '%.64s'", csv->name, name);
-        else if (!fgi_map_put(&seen, fgi_hash_bytes(name, strlen(name)), name))
-            status = fgi_no_memory(err);
+        status = name == NULL ? fgi_no_memory(err) : note_name(csv, &seen, name, err);
     }
     fgi_map_fini(&seen);
     return status;

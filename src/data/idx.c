@@ -32,7 +32,7 @@ static fg_status parse_dims(const char *name, const unsigned char *data, size_t 
 {
     size_t bytes = fg_dtype_size(idx->type.dtype);
     for (int i = 0; i < idx->type.rank; i++) {
-        const unsigned char *at = data + 4 + 4 * i;
+        const unsigned char *at = data + 4 + (size_t)4 * (size_t)i;
         const uint32_t dim =
             (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | (uint32_t)at[3];
         idx->type.dim[i] = dim;

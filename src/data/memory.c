@@ -104,7 +104,7 @@ static fg_status take_array(const fg_dataset_spec *spec, int field, const void *
         return FG_OK;
     }
     FGI_TRY(fgi_block_alloc(bytes, out, err));
-    if (bytes > 0)
+    if (array != NULL && bytes > 0)
         memcpy(out->owned, array, bytes);
     return FG_OK;
 }

@@ -42,7 +42,9 @@ static char peek(parser *p)
 {
     while (p->at < p->end && (p->data[p->at] == ' ' || p->data[p->at] == '\n'))
         p->at++;
-    return p->at < p->end ? (char)p->data[p->at] : '\0';
+    if (p->at == p->end)
+        return '\0';
+    return (char)p->data[p->at];
 }
 
 static bool take(parser *p, char c)
@@ -75,6 +77,9 @@ static bool take_string(parser *p, fgi_str *out)
     return take(p, quote);
 }
 
+/* The byte orders that NumPy writes. */
+static bool is_order(char c) { return c == '<' || c == '|' || c == '=' || c == '>'; }
+
 static fg_status parse_descr(parser *p, fgi_npy *npy)
 {
     fgi_str text;
@@ -89,7 +94,7 @@ static fg_status parse_descr(parser *p, fgi_npy *npy)
         if (fgi_str_equal(code, formats[i].code))
             npy->type.dtype = formats[i].dtype;
     const bool is_byte = fg_dtype_size(npy->type.dtype) == 1;
-    if (npy->type.dtype == FG_DTYPE_NONE || memchr("<|=>", text.data[0], 4) == NULL ||
+    if (npy->type.dtype == FG_DTYPE_NONE || !is_order(text.data[0]) ||
         (text.data[0] == '>' && !is_byte))
         return fgi_fail(p->err, FG_EUNSUPPORTED,
                         "%s: byte %zu: elements of dtype '%.*s' are not supported", p->name, at,
