@@ -145,17 +145,25 @@ static void dot_vjp(fgi_vjp *v)
             v->din[side] = operand_share(v, side);
 }
 
-static const fgi_op dot = {
-    .name = "dot", .arity = 2, .infer = dot_infer, .emit = dot_emit, .vjp = dot_vjp};
+static const fgi_op dot = {.name = "dot",
+                           .arity = 2,
+                           .role = FGI_PRODUCT,
+                           .infer = dot_infer,
+                           .emit = dot_emit,
+                           .vjp = dot_vjp};
 /* The same under the name that the user wrote. */
-static const fgi_op matmul = {
-    .name = "matmul", .arity = 2, .infer = dot_infer, .emit = dot_emit, .vjp = dot_vjp};
+static const fgi_op matmul = {.name = "matmul",
+                              .arity = 2,
+                              .role = FGI_PRODUCT,
+                              .infer = dot_infer,
+                              .emit = dot_emit,
+                              .vjp = dot_vjp};
 
 static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_options *options)
 {
     if (fgi_is_poison(a) || fgi_is_poison(b))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_dot_options o = *options;
+    const fg_dot_options o = options != NULL ? *options : (fg_dot_options){0};
     if (o.batch_count < 0 || o.contract_count < 0 || o.batch_count > FG_MAX_RANK ||
         o.contract_count > FG_MAX_RANK)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "%s: wrong number of axes", op->name);

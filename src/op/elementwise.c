@@ -25,6 +25,14 @@ static bool same_number(fgi_infer *c)
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 
+static bool same_signed(fgi_infer *c)
+{
+    const fg_dtype dtype = c->in[0]->dtype;
+    if (dtype == FG_U8 || dtype == FG_U16 || dtype == FG_U32 || dtype == FG_U64)
+        return fgi_infer_fail(c, FG_EDTYPE, "wants a signed dtype: cast it first");
+    return same_number(c);
+}
+
 /* Defines the row `id`: emission under a StableHLO name, derivative din = expression of x (input),
  * y (output) and d (derivative by y). */
 #define UNARY(id, stablehlo, rule, derivative)                                                     \
@@ -35,20 +43,25 @@ static bool same_number(fgi_infer *c)
         (void)x, (void)y;                                                                          \
         v->din[0] = (derivative);                                                                  \
     }                                                                                              \
-    static const fgi_op id##_op = {                                                                \
-        .name = #id, .arity = 1, .infer = (rule), .emit = id##_emit, .vjp = id##_vjp};             \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 1,                                                     \
+                                   .role = FGI_POINTWISE,                                          \
+                                   .infer = (rule),                                                \
+                                   .emit = id##_emit,                                              \
+                                   .vjp = id##_vjp};                                               \
     fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
 
 /* The same without a gradient. */
 #define UNARY_FLAT(id, stablehlo, rule)                                                            \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
-    static const fgi_op id##_op = {.name = #id, .arity = 1, .infer = (rule), .emit = id##_emit};   \
+    static const fgi_op id##_op = {                                                                \
+        .name = #id, .arity = 1, .role = FGI_POINTWISE, .infer = (rule), .emit = id##_emit};       \
     fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
 
-UNARY_FLAT(sign, "sign", same_number)
+UNARY_FLAT(sign, "sign", same_signed)
 UNARY_FLAT(floor, "floor", same_float)
 UNARY(neg, "negate", same_number, fg_neg(d))
-UNARY(abs, "abs", same_number, fg_mul(d, fg_sign(x)))
+UNARY(abs, "abs", same_signed, fg_mul(d, fg_sign(x)))
 UNARY(exp, "exponential", same_float, fg_mul(d, y))
 UNARY(log, "log", same_float, fg_div(d, x))
 UNARY(log1p, "log_plus_one", same_float, fg_div(d, fg_shift(x, 1)))
@@ -72,7 +85,8 @@ static bool stop_infer(fgi_infer *c)
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
-static const fgi_op stop_op = {.name = "stop_gradient", .arity = 1, .infer = stop_infer};
+static const fgi_op stop_op = {
+    .name = "stop_gradient", .arity = 1, .role = FGI_MOVES, .infer = stop_infer};
 
 fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
 
@@ -95,8 +109,12 @@ static void relu_vjp(fgi_vjp *v)
         fg_where(fg_gt(v->out, fgi_full_like(v->out, 0)), v->dout, fgi_full_like(v->dout, 0));
 }
 
-static const fgi_op relu = {
-    .name = "relu", .arity = 1, .infer = same_number, .emit = relu_emit, .vjp = relu_vjp};
+static const fgi_op relu = {.name = "relu",
+                            .arity = 1,
+                            .role = FGI_POINTWISE,
+                            .infer = same_number,
+                            .emit = relu_emit,
+                            .vjp = relu_vjp};
 
 fg_tensor fg_relu(fg_tensor a) { return FGI_APPLY1(relu, a); }
 
@@ -122,8 +140,12 @@ static void cast_vjp(fgi_vjp *v)
         v->din[0] = fg_cast(v->dout, fg_tensor_type(v->in[0])->dtype);
 }
 
-static const fgi_op cast = {
-    .name = "cast", .arity = 1, .infer = cast_infer, .emit = cast_emit, .vjp = cast_vjp};
+static const fgi_op cast = {.name = "cast",
+                            .arity = 1,
+                            .role = FGI_POINTWISE,
+                            .infer = cast_infer,
+                            .emit = cast_emit,
+                            .vjp = cast_vjp};
 
 fg_tensor fg_cast(fg_tensor a, fg_dtype dtype)
 {
@@ -186,6 +208,7 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
     }                                                                                              \
     static const fgi_op id##_op = {.name = #id,                                                    \
                                    .arity = 2,                                                     \
+                                   .role = FGI_POINTWISE,                                          \
                                    .is_commutative = (commutes),                                   \
                                    .infer = (rule),                                                \
                                    .emit = id##_emit,                                              \
@@ -194,8 +217,12 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
 
 #define BINARY_FLAT(id, stablehlo, rule)                                                           \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
-    static const fgi_op id##_op = {                                                                \
-        .name = #id, .arity = 2, .is_commutative = true, .infer = (rule), .emit = id##_emit};      \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 2,                                                     \
+                                   .role = FGI_POINTWISE,                                          \
+                                   .is_commutative = true,                                         \
+                                   .infer = (rule),                                                \
+                                   .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
 /* The share of d for the operand `mine` of max or min: all where it won, half where both tie. */
@@ -204,6 +231,14 @@ static fg_tensor winners_share(fg_tensor d, fg_tensor mine, fg_tensor other, fg_
     const fg_tensor zero = fgi_full_like(d, 0);
     const fg_tensor tie = fg_where(fg_eq(mine, other), fg_scale(d, 0.5), zero);
     return fg_where(fg_and(fg_eq(mine, y), fg_ne(mine, other)), d, tie);
+}
+
+/* d * b * a^(b - 1); 0 where b is 0, also at a = 0. */
+static fg_tensor pow_base_share(fg_tensor d, fg_tensor a, fg_tensor b)
+{
+    const fg_tensor zero = fgi_full_like(b, 0);
+    const fg_tensor slope = fg_mul(b, fg_pow(a, fg_shift(b, -1)));
+    return fg_mul(d, fg_where(fg_eq(b, zero), zero, slope));
 }
 
 /* d * y * log(a) where a > 0, else 0. */
@@ -221,8 +256,7 @@ BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
 BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
 BINARY(max, "maximum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
 BINARY(min, "minimum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
-BINARY(pow, "power", false, binary_float, fg_mul(d, fg_mul(b, fg_pow(a, fg_shift(b, -1)))),
-       pow_exponent_share(d, a, y))
+BINARY(pow, "power", false, binary_float, pow_base_share(d, a, b), pow_exponent_share(d, a, y))
 BINARY_FLAT(and, "and", binary_bits)
 BINARY_FLAT(or, "or", binary_bits)
 

@@ -202,7 +202,7 @@ fg_tensor fg_softmax(fg_tensor a)
     return fg_div(e, fgi_expand(fg_sum(e, 1, last), 1, &axis, type));
 }
 
-/* The smallest index whose element equals the largest. */
+/* The smallest index whose element is not less than the largest: in range for NaNs too. */
 fg_tensor fg_argmax(fg_tensor a)
 {
     if (!wants_axis(a, "argmax"))
@@ -214,5 +214,6 @@ fg_tensor fg_argmax(fg_tensor a)
     const fg_tensor index = fg_iota(trace, FG_S32, axis, type->rank, type->dim);
     const fg_tensor beyond =
         fg_full(trace, FG_S32, -(double)type->dim[axis], type->rank, type->dim);
-    return fg_neg(fg_reduce_max(fg_where(fg_eq(a, top), fg_neg(index), beyond), 1, last));
+    const fg_tensor hit = fg_not(fg_lt(a, top));
+    return fg_neg(fg_reduce_max(fg_where(hit, fg_neg(index), beyond), 1, last));
 }

@@ -29,8 +29,11 @@ static void compare_emit(fgi_emit *e, const char *direction)
 
 #define COMPARE(id, direction)                                                                     \
     static void id##_emit(fgi_emit *e) { compare_emit(e, direction); }                             \
-    static const fgi_op id##_op = {                                                                \
-        .name = #id, .arity = 2, .infer = compare_infer, .emit = id##_emit};                       \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 2,                                                     \
+                                   .role = FGI_POINTWISE,                                          \
+                                   .infer = compare_infer,                                         \
+                                   .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
     {                                                                                              \
         fgi_broadcast_both(&a, &b);                                                                \
@@ -67,8 +70,12 @@ static void where_vjp(fgi_vjp *v)
         v->din[2] = fg_where(v->in[0], zero, v->dout);
 }
 
-static const fgi_op where_op = {
-    .name = "where", .arity = 3, .infer = where_infer, .emit = where_emit, .vjp = where_vjp};
+static const fgi_op where_op = {.name = "where",
+                                .arity = 3,
+                                .role = FGI_POINTWISE,
+                                .infer = where_infer,
+                                .emit = where_emit,
+                                .vjp = where_vjp};
 
 fg_tensor fg_where(fg_tensor condition, fg_tensor a, fg_tensor b)
 {

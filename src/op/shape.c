@@ -61,6 +61,7 @@ static void reshape_vjp(fgi_vjp *v)
 
 static const fgi_op reshape = {.name = "reshape",
                                .arity = 1,
+                               .role = FGI_MOVES,
                                .infer = reshape_infer,
                                .emit = reshape_emit,
                                .vjp = reshape_vjp};
@@ -77,9 +78,11 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
     int open = -1;
     for (int i = 0; i < rank; i++) {
         attr.dim[i] = dim[i];
+        if (dim[i] != -1 && __builtin_mul_overflow(known, dim[i], &known))
+            return fgi_trace_fail(trace, FG_ESHAPE, "reshape: more elements than can be counted");
         if (dim[i] != -1)
-            known *= dim[i];
-        else if (open < 0)
+            continue;
+        if (open < 0)
             open = i;
         else
             return fgi_trace_fail(trace, FG_EINVAL, "reshape: only one dimension may be -1");
@@ -103,9 +106,10 @@ fg_tensor fg_flatten(fg_tensor a, int axis)
     const fg_type *type = fg_tensor_type(a);
     if (fgi_is_poison(a))
         return a;
-    if (axis < 0 || axis >= type->rank)
+    if (axis < -type->rank || axis >= type->rank)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "flatten: axis %d of rank %d", axis,
                               type->rank);
+    axis += axis < 0 ? type->rank : 0;
     int64_t dim[FG_MAX_RANK], rest = 1;
     for (int i = 0; i < type->rank; i++) {
         dim[i < axis ? i : axis] = type->dim[i];
@@ -154,6 +158,7 @@ static void permute_vjp(fgi_vjp *v)
 
 static const fgi_op permute = {.name = "permute",
                                .arity = 1,
+                               .role = FGI_MOVES,
                                .infer = permute_infer,
                                .emit = permute_emit,
                                .vjp = permute_vjp};
@@ -228,6 +233,7 @@ static void broadcast_vjp(fgi_vjp *v)
 
 static const fgi_op broadcast = {.name = "broadcast",
                                  .arity = 1,
+                                 .role = FGI_MOVES,
                                  .infer = broadcast_infer,
                                  .emit = broadcast_emit,
                                  .vjp = broadcast_vjp};
@@ -349,8 +355,12 @@ static void slice_vjp(fgi_vjp *v)
     v->din[0] = fg_pad(v->dout, 0, low, high, interior);
 }
 
-static const fgi_op slice = {
-    .name = "slice", .arity = 1, .infer = slice_infer, .emit = slice_emit, .vjp = slice_vjp};
+static const fgi_op slice = {.name = "slice",
+                             .arity = 1,
+                             .role = FGI_MOVES,
+                             .infer = slice_infer,
+                             .emit = slice_emit,
+                             .vjp = slice_vjp};
 
 fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, const int64_t *stride)
 {
@@ -413,8 +423,12 @@ static void pad_vjp(fgi_vjp *v)
     v->din[0] = fg_slice(fg_pad(v->dout, 0, low, high, NULL), start, limit, stride);
 }
 
-static const fgi_op pad = {
-    .name = "pad", .arity = 2, .infer = pad_infer, .emit = pad_emit, .vjp = pad_vjp};
+static const fgi_op pad = {.name = "pad",
+                           .arity = 2,
+                           .role = FGI_MOVES,
+                           .infer = pad_infer,
+                           .emit = pad_emit,
+                           .vjp = pad_vjp};
 
 fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int64_t *high,
                  const int64_t *interior)
@@ -479,8 +493,12 @@ static void concat_vjp(fgi_vjp *v)
     }
 }
 
-static const fgi_op concat = {
-    .name = "concat", .arity = -1, .infer = concat_infer, .emit = concat_emit, .vjp = concat_vjp};
+static const fgi_op concat = {.name = "concat",
+                              .arity = -1,
+                              .role = FGI_MOVES,
+                              .infer = concat_infer,
+                              .emit = concat_emit,
+                              .vjp = concat_vjp};
 
 fg_tensor fg_concat(const fg_tensor *in, int count, int axis)
 {
@@ -517,6 +535,7 @@ static void reverse_vjp(fgi_vjp *v)
 
 static const fgi_op reverse = {.name = "reverse",
                                .arity = 1,
+                               .role = FGI_MOVES,
                                .infer = reverse_infer,
                                .emit = reverse_emit,
                                .vjp = reverse_vjp};

@@ -158,8 +158,16 @@ typedef struct module {
     const fg_tensor *outputs;
     uint32_t *value;       /* SSA number by node id */
     uint32_t *scalar_word; /* word by leaf index */
+    bool *is_apart;        /* by node id: nothing may be fused across its result */
     uint32_t next;
 } module;
+
+static void module_fini(module *m)
+{
+    fgi_free(m->value);
+    fgi_free(m->scalar_word);
+    fgi_free(m->is_apart);
+}
 
 static const fgi_node *result_node(const module *m, size_t i)
 {
@@ -203,6 +211,17 @@ static void put_result_types(const module *m, fgi_buf *out)
     }
 }
 
+/* Hides a value from the compiler's fusing without changing it: rounds to more digits than the
+ * format has. Returns the number of the result. */
+static uint32_t put_apart(fgi_emit *e, uint32_t value)
+{
+    const fg_type *type = &e->node->type;
+    const uint32_t apart = fgi_emit_temp(e);
+    fgi_emit_line(e, apart, type, "reduce_precision",
+                  "exponent_bits = 11 : i32, mantissa_bits = 52 : i32", 1, &value, &type);
+    return apart;
+}
+
 static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
     fgi_emit e = {.out = out,
@@ -229,6 +248,8 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
         m->value[id] = m->next++;
         e.node = node;
         node->op->emit(&e);
+        if (m->is_apart[id])
+            m->value[id] = put_apart(&e, m->value[id]);
     }
 }
 
@@ -251,11 +272,13 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
     module m = {.trace = trace, .layout = layout, .outputs = outputs};
     m.value = fgi_calloc(trace->node_count + 1, sizeof *m.value);
     m.scalar_word = fgi_calloc(trace->leaf_count + 1, sizeof *m.scalar_word);
-    if (m.value == NULL || m.scalar_word == NULL) {
-        fgi_free(m.value);
-        fgi_free(m.scalar_word);
+    m.is_apart = fgi_calloc(trace->node_count + 1, sizeof *m.is_apart);
+    if (m.value == NULL || m.scalar_word == NULL || m.is_apart == NULL) {
+        module_fini(&m);
         return fgi_no_memory(err);
     }
+    if (trace->client != NULL && fgi_client_platform(trace->client) == FGI_CPU)
+        fgi_cpu_keep_apart(trace, layout->is_live, m.is_apart);
     fgi_buf_puts(out, "module @fulgurite {\n  func.func public @main(");
     put_arguments(&m, out);
     fgi_buf_puts(out, ") -> (");
@@ -264,7 +287,6 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
     put_body(&m, with_locations, out);
     put_return(&m, out);
     fgi_buf_puts(out, "  }\n}\n");
-    fgi_free(m.value);
-    fgi_free(m.scalar_word);
+    module_fini(&m);
     return fgi_buf_status(out, err);
 }

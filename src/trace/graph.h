@@ -98,9 +98,18 @@ typedef struct fgi_vjp {
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
+/* How an operation treats elements: what compilers fuse and move around depends on it. */
+typedef enum fgi_role {
+    FGI_PLAIN = 0,
+    FGI_POINTWISE, /* each element is computed from the operands' elements at its place */
+    FGI_MOVES,     /* elements are only moved: reshape, permute, slice                  */
+    FGI_PRODUCT    /* a matrix product                                                  */
+} fgi_role;
+
 struct fgi_op {
     const char *name; /* as in messages and locations */
     int arity;        /* -1: any number */
+    fgi_role role;
     bool is_commutative;
     bool (*infer)(fgi_infer *c);
     void (*emit)(fgi_emit *e); /* NULL: prints nothing, the value is the first input's */

@@ -79,13 +79,6 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* What XLA's CPU backend does well and badly was measured: oneDNN's dots are 5 to 40 % faster and
- * do not depend on the number of threads in their bits. */
-static const fgi_flag cpu_flags[] = {
-    {"xla_cpu_use_onednn", "True"},
-    {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
-};
-
 static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                          fgi_executable **out, fg_error *err)
 {
@@ -101,8 +94,8 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
     fgi_compile_options options = {.device_count = 1, .out_types = types, .out_count = results};
     if (fgi_client_platform(trace->client) == FGI_CPU) {
-        options.flags = cpu_flags;
-        options.flag_count = sizeof cpu_flags / sizeof cpu_flags[0];
+        options.flags = fgi_cpu_flags;
+        options.flag_count = fgi_cpu_flag_count;
     }
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
     FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));

@@ -52,6 +52,13 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
                           fgi_layout *out, fg_error *err);
 void fgi_layout_fini(fgi_layout *layout);
 
+/* What the CPU plugin's compiler does well only when asked, and badly unless kept from it
+ * (cpu.c). */
+extern const fgi_flag fgi_cpu_flags[];
+extern const size_t fgi_cpu_flag_count;
+/* Marks the live nodes whose results must not be fused with what uses them, by node id. */
+void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
+
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+# Records what PyTorch computes for the rows of tests/support/op_cases.h, for tests/cts/test_ops.c:
+# inputs, result and gradients of each, in battery.safetensors beside this file. The PyTorch side
+# runs in f64 on numbers that bf16 holds exactly, so that one record serves every format.
+# Needs: numpy, torch, safetensors (the versions used are in the file's metadata).
+# usage: record.py
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import zlib
+
+import numpy
+import safetensors
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROWS = os.path.join(HERE, "..", "..", "support", "op_cases.h")
+FIXED = {"s32": torch.int32, "s64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
+
+
+def conv(x, kernel, stride=1, pad=0, dilation=1, groups=1):
+    y = F.conv2d(x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), None, stride, pad, dilation, groups)
+    return y.permute(0, 2, 3, 1)
+
+
+def max_pool(x, size=2, stride=None, padding=0):
+    return F.max_pool2d(x.permute(0, 3, 1, 2), size, stride, padding).permute(0, 2, 3, 1)
+
+
+def avg_pool(x, size=2, stride=None, padding=0):
+    return F.avg_pool2d(x.permute(0, 3, 1, 2), size, stride, padding).permute(0, 2, 3, 1)
+
+
+def pad(x, value, low, high, interior):
+    """Dimension by dimension: spread out, then grown or cut at both ends."""
+    for i, (lo, hi, gap) in enumerate(zip(low, high, interior)):
+        x = x.movedim(i, 0)
+        spread = torch.full((x.shape[0] + (x.shape[0] - 1) * gap, *x.shape[1:]), value, dtype=x.dtype)
+        spread[::gap + 1] = x
+        grown = [torch.full((max(n, 0), *x.shape[1:]), value, dtype=x.dtype) for n in (lo, hi)]
+        x = torch.cat([grown[0], spread[max(-lo, 0):spread.shape[0] - max(-hi, 0)], grown[1]])
+        x = x.movedim(0, i)
+    return x
+
+
+def first_argmax(x):
+    """The first of equal elements; torch promises none."""
+    return torch.from_numpy(numpy.argmax(x.numpy(), -1)).to(torch.int32)
+
+
+def one_hot(index, depth):
+    return index[..., None] == torch.arange(depth)
+
+
+def rows():
+    """(id, checks, inputs, reference) of each row: its arguments split at the outer commas."""
+    with open(ROWS, encoding="utf-8") as text:
+        source = re.sub(r"/\*.*?\*/", "", text.read(), flags=re.S)
+    for start in re.finditer(r"^ROW\(", source, flags=re.M):
+        depth, begin, arguments, quoted = 0, start.end(), [], False
+        for at in range(start.end(), len(source)):
+            c = source[at]
+            if c == '"':
+                quoted = not quoted
+            if quoted:
+                continue
+            if depth == 0 and c in ",)":
+                arguments.append(source[begin:at].strip())
+                begin = at + 1
+                if c == ")":
+                    break
+            depth += (c in "([{") - (c in ")]}")
+        name, checks, inputs, _, reference = arguments
+        yield name, checks, inputs.strip('"'), reference.strip('"')
+
+
+def sixteenths(random, count, low, high):
+    """Multiples of 1/16 that are not 0; distinct as long as there are enough."""
+    values = numpy.array([k for k in range(low, high + 1) if k != 0])
+    drawn = [random.permutation(values) for _ in range(count // len(values) + 1)]
+    return numpy.concatenate(drawn)[:count] / 16.0
+
+
+def inputs_of(name, text):
+    random = numpy.random.default_rng(zlib.crc32(name.encode()))
+    specs = [re.fullmatch(r"(\w+)\[([\d,]*)\](\+|=|~|<\d+)?", word).groups() for word in text.split()]
+    shapes = [[int(n) for n in dims.split(",") if n] for _, dims, _ in specs]
+    counts = [int(numpy.prod(shape)) for shape in shapes]
+    plain = sixteenths(random, sum(counts), -64, 64)  # one draw, so that operands differ too
+    for i, ((dtype, _, mark), shape, count) in enumerate(zip(specs, shapes, counts)):
+        values = plain[sum(counts[:i]):][:count]
+        if mark == "+":
+            values = numpy.abs(values) if len(values) > 60 else sixteenths(random, count, 1, 64)
+        elif mark == "=":
+            values = random.integers(-1, 2, count)
+        elif mark == "~":
+            values = sixteenths(random, count, -16, 16)
+        elif mark is not None:
+            values = random.integers(0, int(mark[1:]), count)
+        elif dtype == "bool":
+            values = random.integers(0, 2, count)
+        elif dtype != "T":
+            values = numpy.rint(values * 16)
+        tensor = torch.tensor(values, dtype=torch.float64).reshape(shape)
+        yield tensor if dtype == "T" else tensor.to(FIXED[dtype])
+
+
+def record(tensors, name, checks, inputs, reference):
+    args = list(inputs_of(name, inputs))
+    wants_gradient = re.search(r"GRAD|ALL", checks) is not None
+    for i, arg in enumerate(args):
+        is_open = arg.dtype == torch.float64
+        tensors[f"{name}.in{i}"] = arg.to(torch.float32) if is_open else arg
+        if is_open and wants_gradient:
+            arg.requires_grad_()
+    scope = dict(globals(), **dict(zip("abc", args)))
+    out = eval(reference, scope)
+    tensors[f"{name}.out"] = out.detach().to(torch.float64) if out.is_floating_point() else out
+    if not wants_gradient:
+        return
+    random = numpy.random.default_rng(zlib.crc32(name.encode()) + 1)
+    weight = torch.tensor(sixteenths(random, out.numel(), -16, 16)).reshape(out.shape)
+    tensors[f"{name}.w"] = weight.to(torch.float32)
+    (out.to(torch.float64) * weight).sum().backward()
+    for i, arg in enumerate(args):
+        if arg.requires_grad:
+            tensors[f"{name}.d{i}"] = torch.zeros_like(arg) if arg.grad is None else arg.grad
+
+
+def main():
+    tensors = {}
+    for row in rows():
+        try:
+            record(tensors, *row)
+        except Exception as error:
+            raise SystemExit(f"{row[0]}: {error}") from error
+    tensors = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
+    versions = {"torch": torch.__version__, "numpy": numpy.__version__,
+                "safetensors": safetensors.__version__}
+    path = os.path.join(HERE, "battery.safetensors")
+    save_file(tensors, path, metadata=versions)
+    print(f"{path}: {len(tensors)} tensors, {os.path.getsize(path)} bytes")
+
+
+main()
