@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "pjrt/pjrt.h"
 
 static const char matmul_text[] =
@@ -231,6 +232,141 @@ static void cost_is_told(void **state)
     assert_int_equal(cost.alias_bytes, 16);
 }
 
+/* The batch is split over two devices inside the program; the sum brings it together again. */
+static const char shardy_text[] =
+    "module @shardy {\n"
+    "  sdy.mesh @mesh = <[\"data\"=2]>\n"
+    "  func.func public @main(%x: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) "
+    "-> (tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {\n"
+    "    %zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
+    "    %0 = sdy.sharding_constraint %x <@mesh, [{\"data\"}, {}]> : tensor<8x4xf32>\n"
+    "    %1 = stablehlo.multiply %0, %0 : tensor<8x4xf32>\n"
+    "    %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [0] : "
+    "(tensor<8x4xf32>, tensor<f32>) -> tensor<4xf32>\n"
+    "    return %2 : tensor<4xf32>\n"
+    "  }\n"
+    "}\n";
+
+static void shardy_splits_work_over_devices(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {8, 4}};
+    float x[32], got[4];
+    for (int i = 0; i < 32; i++)
+        x[i] = (float)(i % 5);
+    fgi_executable *e = NULL;
+    fgt_ok(fgi_compile(
+        f->client, shardy_text, strlen(shardy_text), NULL, 0,
+        &(fgi_compile_options){.device_count = 2, .out_types = &vec4, .out_count = 1}, &e, &err));
+    fgi_program_cost cost;
+    fgt_ok(fgi_executable_cost(e, &cost, &err));
+    assert_int_equal(cost.argument_bytes, 128);
+    fg_array *arg = upload(f->client, &type, x), *out;
+    fgt_ok(fgi_execute(e, &arg, 1, &out, NULL, &err));
+    fgt_ok(fg_array_read(out, got, sizeof got, &err));
+    for (int k = 0; k < 4; k++) {
+        float want = 0;
+        for (int i = 0; i < 8; i++)
+            want += x[i * 4 + k] * x[i * 4 + k];
+        fgt_close("sum", (double)got[k], (double)want, 0, 0);
+    }
+    fg_array_release(arg);
+    fg_array_release(out);
+    fgi_executable_destroy(e);
+}
+
+static void aligned_upload_is_used_in_place(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_client *client;
+    fgt_ok(
+        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    const fg_type type = {.dtype = FG_S32, .rank = 2, .dim = {64, 64}};
+    int32_t *data = fgi_alloc_aligned(64 * 64 * 4), got[64 * 64];
+    for (int i = 0; i < 64 * 64; i++)
+        data[i] = i;
+    fg_array *a;
+    fgi_event *done;
+    fgt_ok(fgi_array_upload(client, &type, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
+    fgt_ok(fg_array_wait(a, &err));
+    assert_false(fgi_event_is_ready(done));
+    fgt_ok(fg_array_read(a, got, sizeof got, &err));
+    assert_memory_equal(got, data, sizeof got);
+    fg_array_release(a);
+    fgt_ok(fgi_event_wait(done, &err));
+    fgi_event_destroy(done);
+    fgi_free_aligned(data);
+    fg_client_close(client);
+}
+
+static void every_dtype_comes_back_as_it_went(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    unsigned char data[24 * 8], got[24 * 8];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i % 2);
+    for (fg_dtype d = FG_BOOL; d <= FG_F64; d++) {
+        const fg_type type = {.dtype = d, .rank = 3, .dim = {2, 3, 4}};
+        fg_array *a = upload(f->client, &type, data);
+        memset(got, 0xff, sizeof got);
+        fgt_ok(fg_array_read(a, got, fg_type_bytes(&type), &err));
+        assert_memory_equal(got, data, fg_type_bytes(&type));
+        fg_array_release(a);
+    }
+}
+
+static void device_out_of_memory_is_told(void **state)
+{
+    const struct fixture *f = *state;
+    fg_error err = {0};
+    fg_program *p;
+    fg_array *out;
+    static const char text[] = "func.func public @main() -> tensor<1099511627776x64xf32> {\n"
+                               "  %0 = stablehlo.constant dense<1.0> : tensor<f32>\n"
+                               "  %1 = stablehlo.broadcast_in_dim %0, dims = [] : (tensor<f32>) "
+                               "-> tensor<1099511627776x64xf32>\n"
+                               "  return %1 : tensor<1099511627776x64xf32>\n"
+                               "}\n";
+    fgt_ok(fg_program_compile(f->client, text, &p, &err));
+    fg_status status = fg_program_run(p, NULL, 0, &out, 1, &err);
+    if (status == FG_OK) {
+        status = fg_array_wait(out, &err);
+        fg_array_release(out);
+    }
+    assert_int_equal(status, FG_EDEVMEM);
+    assert_non_null(strstr(err.message, " on cpu:0 (xla_cpu_pjrt.so): RESOURCE_EXHAUSTED: "));
+    fg_program_destroy(p);
+}
+
+static fg_status run_once(void *self, fg_error *err)
+{
+    const struct fixture *f = self;
+    fgi_executable *e = NULL;
+    fg_array *args[2] = {NULL, NULL}, *outs[2] = {NULL, NULL};
+    fgi_event *done = NULL;
+    float got[4];
+    fg_status status;
+    const fgi_compile_options two = {.device_count = 2};
+    FGI_DONE(fgi_compile(f->client, donate_text, strlen(donate_text), NULL, 0, &two, &e, err));
+    FGI_DONE(fg_array_create(f->client, &vec4, (float[]){1, 2, 3, 4}, &args[0], err));
+    FGI_DONE(fg_array_create(f->client, &vec4, (float[]){1, 2, 3, 4}, &args[1], err));
+    FGI_DONE(fgi_execute(e, args, 2, outs, &done, err));
+    FGI_DONE(fg_array_read(outs[0], got, sizeof got, err));
+done:
+    fgi_event_destroy(done);
+    for (int i = 0; i < 2; i++) {
+        fg_array_release(args[i]);
+        fg_array_release(outs[i]);
+    }
+    fgi_executable_destroy(e);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state) { fgt_fault_loop(run_once, *state); }
+
 static void program_by_hand(void **state)
 {
     const struct fixture *f = *state;
@@ -396,6 +532,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compiler_refusal_is_told),
     cmocka_unit_test(serialized_program_runs),
     cmocka_unit_test(cost_is_told),
+    cmocka_unit_test(shardy_splits_work_over_devices),
+    cmocka_unit_test(aligned_upload_is_used_in_place),
+    cmocka_unit_test(every_dtype_comes_back_as_it_went),
+    cmocka_unit_test(device_out_of_memory_is_told),
+    cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(program_by_hand),
     cmocka_unit_test(flags_reach_the_compiler),
     cmocka_unit_test(second_device_alone),
