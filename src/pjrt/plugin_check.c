@@ -59,12 +59,21 @@ static fg_status check_identity(const char *path, const Elf64_Ehdr *header, fg_e
     return FG_OK;
 }
 
+/* offset + count * size, the largest number there is when that does not fit. */
+static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
+{
+    uint64_t end;
+    if (__builtin_mul_overflow(count, size, &end) || __builtin_add_overflow(end, offset, &end))
+        return UINT64_MAX;
+    return end;
+}
+
 /* Where the file must end at least, as its own tables say: loaded segments and section headers. */
 static uint64_t wanted_size(int fd, const Elf64_Ehdr *header)
 {
-    uint64_t wanted = header->e_phoff + (uint64_t)header->e_phnum * header->e_phentsize;
+    uint64_t wanted = end_of(header->e_phoff, header->e_phnum, header->e_phentsize);
     if (header->e_shnum > 0) {
-        const uint64_t end = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
+        const uint64_t end = end_of(header->e_shoff, header->e_shnum, header->e_shentsize);
         wanted = end > wanted ? end : wanted;
     }
     for (unsigned i = 0; i < header->e_phnum && header->e_phentsize == sizeof(Elf64_Phdr); i++) {
@@ -72,7 +81,7 @@ static uint64_t wanted_size(int fd, const Elf64_Ehdr *header)
         const off_t at = (off_t)(header->e_phoff + (uint64_t)i * sizeof segment);
         if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment)
             break;
-        const uint64_t end = segment.p_offset + segment.p_filesz;
+        const uint64_t end = end_of(segment.p_offset, 1, segment.p_filesz);
         if (segment.p_type == PT_LOAD && end > wanted)
             wanted = end;
     }

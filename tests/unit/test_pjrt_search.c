@@ -292,6 +292,8 @@ static void bad_files_are_told_apart(void **state)
     h.e_shnum = 3;
     h.e_shentsize = 64;
     assert_refused(&h, sizeof h, "is truncated: 64 bytes, its header speaks of 100192");
+    h.e_shoff = UINT64_MAX - 100; /* whose end would wrap around to a small number */
+    assert_refused(&h, sizeof h, "is truncated: 64 bytes");
 }
 
 /* Without section headers the loaded segments still tell. */
