@@ -448,6 +448,8 @@ static fg_status make_slot(fg_loader *loader, slot *s, fg_error *err)
 
 static fg_status make_slots(fg_loader *loader, fg_error *err)
 {
+    if (!fgi_sampler_has_batch(&loader->sampler, 0))
+        loader->slot_count = 0; /* no batch will ever come: a sample of any size costs nothing */
     const size_t count = (size_t)loader->slot_count;
     loader->slots = fgi_calloc(count, sizeof(*loader->slots));
     loader->by_number = fgi_calloc(count, sizeof(slot *));
@@ -478,8 +480,8 @@ static fg_status start_workers(fg_loader *loader, int wanted, fg_error *err)
         workers = workers < loader->slot_count ? workers : loader->slot_count;
     }
     loader->chunk_rows = choose_chunk(loader, workers);
-    if (loader->is_synchronous || !fgi_sampler_has_batch(&loader->sampler, 0))
-        return FG_OK; /* nothing to do for a thread, now or later */
+    if (loader->is_synchronous || loader->slot_count == 0)
+        return FG_OK; /* nothing to do for a thread */
     loader->threads = fgi_calloc((size_t)workers, sizeof(*loader->threads));
     if (loader->threads == NULL)
         return fgi_no_memory(err);

@@ -23,6 +23,8 @@ static void check_rows(const fg_dataset *dataset)
 {
     fg_error err;
     const int64_t count = fg_dataset_count(dataset);
+    if (count == 0) /* then a sample may be of any size */
+        return;
     void *image = fgi_alloc(fg_type_bytes(&fg_dataset_field(dataset, 0)->type));
     int32_t label;
     if (image == NULL)

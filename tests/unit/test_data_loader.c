@@ -384,6 +384,7 @@ static void nothing_to_read_is_an_empty_epoch(void **state)
         fgt_ok(fg_loader_next(loader, &batch, &err));
         assert_null(batch);
     }
+    assert_int_equal(fg_loader_get_stats(loader).memory_bytes, 0);
     fg_loader_destroy(loader);
     loader = start(dataset,
                    &(fg_loader_options){.batch_size = 200, .drop_last = true, .run_ahead = true});
