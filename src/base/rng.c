@@ -86,17 +86,110 @@ static uint64_t feistel(fgi_key key, int half_bits, uint64_t x)
     return (uint64_t)left << half_bits | right;
 }
 
+/* Half the bits of the network's domain, the smallest of at least n numbers. */
+static int half_bits_of(uint64_t n)
+{
+    int half_bits = 1;
+    while (half_bits < 32 && (n - 1) >> (2 * half_bits) != 0)
+        half_bits++;
+    return half_bits;
+}
+
 uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
 {
     if (n <= 1)
         return 0;
-    int half_bits = 1;
-    while (half_bits < 32 && (n - 1) >> (2 * half_bits) != 0)
-        half_bits++;
+    const int half_bits = half_bits_of(n);
     /* The network permutes a domain of less than 4n numbers; following its cycle until it comes
      * back below n permutes 0..n-1. */
     do
         i = feistel(key, half_bits, i);
     while (i >= n);
     return i;
+}
+
+/* ---- many at a time -------------------------------------------------------------------------- */
+
+/* Threefry is a chain of dependent steps, so one block at a time leaves most of a processor idle:
+ * LANES of them go side by side, in a vector that the compiler maps to what the machine has. */
+enum { LANES = 16 };
+typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
+
+static inline __attribute__((always_inline)) void mix(lanes *x0, lanes *x1, int bits)
+{
+    *x0 += *x1;
+    *x1 = (*x1 << bits | *x1 >> (32 - bits)) ^ *x0;
+}
+
+static inline __attribute__((always_inline)) void inject(lanes *x0, lanes *x1,
+                                                         const uint32_t schedule[3], uint32_t n)
+{
+    *x0 += schedule[n % 3];
+    *x1 += schedule[(n + 1) % 3] + n;
+}
+
+/* The first words of the blocks (x0, x1), left in x0. */
+static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t schedule[3],
+                                                                 lanes *x0, lanes *x1)
+{
+    inject(x0, x1, schedule, 0);
+    for (uint32_t four = 1; four <= 5; four++) {
+        if (four % 2 == 1) {
+            mix(x0, x1, 13);
+            mix(x0, x1, 15);
+            mix(x0, x1, 26);
+            mix(x0, x1, 6);
+        } else {
+            mix(x0, x1, 17);
+            mix(x0, x1, 29);
+            mix(x0, x1, 16);
+            mix(x0, x1, 24);
+        }
+        inject(x0, x1, schedule, four);
+    }
+}
+
+/* One pass of the network for every lane, in place. */
+static void feistel_lanes(fgi_key key, int half_bits, uint64_t x[LANES])
+{
+    const uint32_t mask = (uint32_t)((UINT64_C(1) << half_bits) - 1);
+    const uint32_t schedule[3] = {key.word[0], key.word[1],
+                                  key.word[0] ^ key.word[1] ^ 0x1bd11bdau};
+    lanes left, right;
+    for (int i = 0; i < LANES; i++) {
+        left[i] = (uint32_t)(x[i] >> half_bits);
+        right[i] = (uint32_t)x[i] & mask;
+    }
+    for (uint32_t round = 0; round < 6; round++) {
+        lanes mixed = right, counter = (lanes){0} + round;
+        threefry_lanes(schedule, &mixed, &counter);
+        mixed = left ^ (mixed & mask);
+        left = right;
+        right = mixed;
+    }
+    for (int i = 0; i < LANES; i++)
+        x[i] = (uint64_t)left[i] << half_bits | right[i];
+}
+
+void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
+{
+    const int half_bits = n <= 1 ? 1 : half_bits_of(n);
+    uint64_t x[LANES] = {0};
+    size_t position[LANES], next = 0, left = count;
+    for (; next < LANES; next++) {
+        position[next] = next; /* past count: an idle lane */
+        x[next] = first + next;
+    }
+    while (left > 0) {
+        feistel_lanes(key, half_bits, x);
+        for (int i = 0; i < LANES; i++) {
+            if (x[i] >= n || position[i] >= count) /* its cycle goes on */
+                continue;
+            out[position[i]] = x[i];
+            left--;
+            position[i] = next < count ? next : count;
+            x[i] = first + next;
+            next += next < count;
+        }
+    }
 }

@@ -7,6 +7,7 @@
 #ifndef FGI_BASE_RNG_H
 #define FGI_BASE_RNG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 typedef struct fgi_key {
@@ -34,5 +35,8 @@ float fgi_rng_normal(fgi_key key, uint64_t i);
  * six rounds keyed by `key` (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"); no
  * memory, O(1) for any i < n. n >= 1. */
 uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i);
+/* The same for the positions first..first+count-1, all below n, several times faster: out[k] is
+ * fgi_permute(key, n, first + k). */
+void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out);
 
 #endif

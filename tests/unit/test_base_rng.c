@@ -112,6 +112,23 @@ static void small_permutations_are_fair(void **state)
         fgt_close("frequency of an order", count[orders[i]], KEYS / 6.0, 0, 0.15);
 }
 
+static void permuting_a_range_is_permuting_each(void **state)
+{
+    static const uint64_t sizes[] = {1, 2, 3, 5, 16, 17, 64, 65, 1000, 1 << 20, UINT64_MAX};
+    uint64_t out[200];
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+        for (size_t count = 0; count <= 200 && count <= sizes[s]; count += count < 20 ? 1 : 37) {
+            const fgi_key key = fgi_key_from_seed(sizes[s] + count);
+            const uint64_t first = (sizes[s] - count) / 3;
+            memset(out, 0xee, sizeof(out));
+            fgi_permute_range(key, sizes[s], first, count, out);
+            for (size_t i = 0; i < count; i++)
+                assert_int_equal(out[i], fgi_permute(key, sizes[s], first + i));
+            if (count < 200)
+                assert_int_equal(out[count], UINT64_C(0xeeeeeeeeeeeeeeee));
+        }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(threefry_known_answers),
     cmocka_unit_test(keys_and_words_are_low_word_first),
@@ -119,5 +136,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(permutation_is_a_bijection),
     cmocka_unit_test(permutation_of_huge_ranges_stays_inside),
     cmocka_unit_test(small_permutations_are_fair),
+    cmocka_unit_test(permuting_a_range_is_permuting_each),
 };
 FGT_MAIN(tests)
