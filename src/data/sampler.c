@@ -35,13 +35,20 @@ void fgi_sampler_rows(const fgi_sampler *sampler, fgi_place place, int64_t first
                       int64_t *out_indices)
 {
     const int64_t slice = place.position + sampler->batch / sampler->world * sampler->rank + first;
+    const int64_t left = slice < sampler->count ? sampler->count - slice : 0;
+    const size_t real = (uint64_t)left < n ? (size_t)left : n;
+    uint64_t *out = (uint64_t *)out_indices; /* the same bits: no index is over INT64_MAX */
     const fgi_key seed = fgi_key_fold_text(fgi_key_from_seed(sampler->seed), "data.order");
     const fgi_key key = fgi_key_fold(seed, (uint64_t)place.epoch);
-    for (size_t i = 0; i < n; i++) {
-        const int64_t wanted = slice + (int64_t)i;
-        const int64_t at = wanted < sampler->count ? wanted : place.position;
-        out_indices[i] = at;
-        if (sampler->shuffle)
-            out_indices[i] = (int64_t)fgi_permute(key, (uint64_t)sampler->count, (uint64_t)at);
+    const uint64_t count = (uint64_t)sampler->count;
+    uint64_t filler = (uint64_t)place.position;
+    if (sampler->shuffle) {
+        fgi_permute_range(key, count, (uint64_t)slice, real, out);
+        filler = real < n ? fgi_permute(key, count, filler) : 0;
+    } else {
+        for (size_t i = 0; i < real; i++)
+            out[i] = (uint64_t)slice + i;
     }
+    for (size_t i = real; i < n; i++)
+        out[i] = filler;
 }
