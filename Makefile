@@ -43,7 +43,7 @@ fuzz:  ## each fuzz target for SECONDS [60]
 coverage:  ## lines of src that the tests reach: build-coverage/coverage.html
 	@tools/install-deps build coverage && cmake --preset coverage >/dev/null
 	@cmake --build build-coverage -j $(JOBS) && ctest --test-dir build-coverage -j $(JOBS) -Q || true
-	@gcovr --root . --filter src/ --object-directory build-coverage \
+	@gcovr --root . --filter src/ --exclude '.*pb-c.*' --object-directory build-coverage \
 	    --html-details build-coverage/coverage.html --print-summary
 
 format:  ## lay out all C files as .clang-format says

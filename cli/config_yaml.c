@@ -86,7 +86,7 @@ static bool wrong_kind(reader *r, const config_key *key, struct fy_node *at, str
 static void free_tokens(config_token *tokens, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        free((char *)(uintptr_t)tokens[i].text);
+        free((char *)tokens[i].text);
 }
 
 /* Gives the tokens to the table's checks; names the place of `at`. */
@@ -289,13 +289,14 @@ bool config_read(config *c, const char *name, const char *text, size_t size, fg_
 bool config_read_file(config *c, const char *path, fg_error *err)
 {
     bool is_good = false;
+    char why[128];
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return cli_fail(err, "cannot open '%s': %s", path, strerror(errno));
+        return cli_fail(err, "cannot open '%s': %s", path, strerror_r(errno, why, sizeof(why)));
     char *text = cli_alloc(MAX_FILE_BYTES + 1, 1);
     const size_t size = fread(text, 1, MAX_FILE_BYTES + 1, file);
     if (ferror(file))
-        (void)cli_fail(err, "cannot read '%s': %s", path, strerror(errno));
+        (void)cli_fail(err, "cannot read '%s': %s", path, strerror_r(errno, why, sizeof(why)));
     else if (size > MAX_FILE_BYTES)
         (void)cli_fail(err, "'%s' is longer than 1 MiB: this is no configuration", path);
     else

@@ -103,7 +103,7 @@ static void set_dot(chart *c, int x, int y, char letter)
     const int column = x / c->dots_x, row = y / c->dots_y;
     if (x < 0 || y < 0 || column >= c->columns || row >= c->rows)
         return;
-    const size_t at = (size_t)(row * c->columns + column);
+    const size_t at = (size_t)row * (size_t)c->columns + (size_t)column;
     if (letter != 0)
         c->letters[at] = letter;
     else
@@ -164,7 +164,7 @@ static void print_rows(FILE *out, const chart *c, bool is_ascii)
             (void)snprintf(label, sizeof(label), "%.4g", c->y1 + part * (c->y0 - c->y1));
         (void)fprintf(out, "%*s %s", LABEL_COLUMNS - 2, label, is_ascii ? "|" : "\xe2\x94\x82");
         for (int column = 0; column < c->columns; column++)
-            print_cell(out, c, (size_t)(row * c->columns + column));
+            print_cell(out, c, (size_t)row * (size_t)c->columns + (size_t)column);
         (void)fputc('\n', out);
     }
 }
@@ -213,8 +213,8 @@ void draw_curves(FILE *out, const draw_series *series, size_t count, const draw_
         (void)fprintf(out, "%*s(no numbers to draw)\n", LABEL_COLUMNS, "");
         return;
     }
-    c.dots = cli_alloc((size_t)(c.columns * rows), 1);
-    c.letters = cli_alloc((size_t)(c.columns * rows), 1);
+    c.dots = cli_alloc((size_t)c.columns * (size_t)rows, 1);
+    c.letters = cli_alloc((size_t)c.columns * (size_t)rows, 1);
     for (size_t s = 0; s < count; s++)
         plot(&c, &series[s], marks[s]);
     print_rows(out, &c, options->is_ascii);

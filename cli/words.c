@@ -12,7 +12,7 @@ static void *or_exit(void *block)
 {
     if (block == NULL) {
         (void)fputs("fulgurite: out of memory\n", stderr);
-        exit(CLI_FAILED);
+        exit(CLI_FAILED); /* NOLINT(concurrency-mt-unsafe): as main returns */
     }
     return block;
 }

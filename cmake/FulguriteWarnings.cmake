@@ -2,7 +2,7 @@
 function(fg_warnings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
         -Werror -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-        -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wundef -Wformat=2 -Wdouble-promotion
+        -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wundef -Wformat=2 -Wdouble-promotion
         -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter
         ${FG_SANITIZE_WARNINGS}>)
 endfunction()

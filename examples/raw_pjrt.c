@@ -39,7 +39,7 @@ static fg_status upload(fg_client *client, fg_array *args[3], fg_error *err)
                              {.dtype = FG_F32, .rank = 1, .dim = {POINTS}}};
     float basis[POINTS][2], y[POINTS];
     for (int i = 0; i < POINTS; i++) {
-        basis[i][0] = (float)i / (POINTS / 2) - 1;
+        basis[i][0] = (float)i / (POINTS / 2.0f) - 1;
         basis[i][1] = 1;
         y[i] = 3 * basis[i][0] - 2 + (i % 2 ? 0.1f : -0.1f);
     }

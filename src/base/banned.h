@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <wchar.h>
 
-#undef alloca
 #undef basename
 #undef strdupa
 #undef strndupa
@@ -28,7 +27,7 @@
 /* hidden state, shared by threads: fgi_rng, localtime_r, strerror_r */
 #pragma GCC poison rand srand random srandom drand48 lrand48 mrand48
 #pragma GCC poison localtime gmtime ctime asctime strerror strtok tmpnam tempnam mktemp
-/* stack without bound */
-#pragma GCC poison alloca strdupa strndupa
+/* stack without bound (alloca itself is refused by -Walloca, since libfyaml.h names it) */
+#pragma GCC poison strdupa strndupa
 
 #endif

@@ -179,7 +179,7 @@ fg_tensor fg_permute(fg_tensor a, const int *axis)
 
 fg_tensor fg_transpose(fg_tensor a)
 {
-    int axis[FG_MAX_RANK];
+    int axis[FG_MAX_RANK] = {0};
     const int rank = fg_tensor_type(a)->rank;
     if (fgi_is_poison(a))
         return a;
@@ -527,7 +527,7 @@ static void reverse_emit(fgi_emit *e)
 static void reverse_vjp(fgi_vjp *v)
 {
     const shape_attr *attr = v->attr;
-    int axis[FG_MAX_RANK];
+    int axis[FG_MAX_RANK] = {0};
     for (int i = 0; i < attr->rank; i++)
         axis[i] = (int)attr->dim[i];
     v->din[0] = fg_reverse(v->dout, (int)attr->rank, axis);

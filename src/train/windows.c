@@ -38,7 +38,7 @@ size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, fg_
 static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                          const fgi_window *window, fg_error *err)
 {
-    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    double sum[FG_MAX_METRICS] = {0}, weight[FG_MAX_METRICS] = {0};
     fg_metric metrics[FG_MAX_METRICS];
     for (size_t i = 0; i < stage->metric_count; i++) {
         sum[i] = (double)window->sums[2 * i];

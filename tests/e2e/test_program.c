@@ -2,7 +2,7 @@
  * and devices. Each run is a process of its own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "program.h"
+#include "run_program.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -64,7 +64,8 @@ static void a_falling_line_in_braille(void **state)
 
 static void what_cannot_be_drawn_is_left_out(void **state)
 {
-    const double x[] = {0, 1, 2}, y[] = {(double)NAN, HUGE_VAL, -HUGE_VAL}, flat[] = {2, (double)NAN, 2};
+    const double x[] = {0, 1, 2}, y[] = {(double)NAN, HUGE_VAL, -HUGE_VAL},
+                 flat[] = {2, (double)NAN, 2};
     const draw_series none = {"loss", x, y, 3}, empty = {"loss", NULL, NULL, 0};
     const draw_series level = {"loss", x, flat, 3};
     const draw_options options = {.columns = 30, .rows = 5, .is_ascii = true};

@@ -1,7 +1,7 @@
-/* program.c - the helpers of program.h.
+/* run_program.c - the helpers of run_program.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "program.h"
+#include "run_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* program.h - runs build/fulgurite as a user would and keeps what it says.
+/* run_program.h - runs build/fulgurite as a user would and keeps what it says.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PROGRAM_H
