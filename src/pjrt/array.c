@@ -77,29 +77,37 @@ static void array_free(fg_array *array)
 
 /* Destroying a donated buffer waits for the program that took it (measured on the CPU plugin: it
  * made every launch wait for the one before). Such arrays hold no device memory, so they are kept
- * until a few launches later, when that program has ended or is the oldest under way. */
-enum { LAUNCHES_KEPT = 8 };
+ * until some launches later, in a ring with a list for each launch: a launch then looks at one list
+ * only, whatever the number of arrays. */
+static _Atomic(fg_array *) *donated_list(fg_client *client, int64_t launch)
+{
+    return &client->donated[launch % FGI_LAUNCHES_KEPT];
+}
 
 static void keep_donated(fg_client *client, fg_array *array)
 {
-    fg_array *head = atomic_load(&client->donated);
-    do
-        array->next = head;
-    while (!atomic_compare_exchange_weak(&client->donated, &head, array));
+    _Atomic(fg_array *) *list = donated_list(client, array->donated_at);
+    array->next = atomic_load(list);
+    while (!atomic_compare_exchange_weak(list, &array->next, array))
+        ;
+}
+
+static void free_list(_Atomic(fg_array *) *list)
+{
+    fg_array *array = atomic_exchange(list, NULL);
+    while (array) {
+        fg_array *next = array->next;
+        array_free(array);
+        array = next;
+    }
 }
 
 void fgi_donated_free(fg_client *client, bool all)
 {
-    const int64_t oldest = atomic_load(&client->stats.executions) - LAUNCHES_KEPT;
-    fg_array *array = atomic_exchange(&client->donated, NULL);
-    while (array) {
-        fg_array *next = array->next;
-        if (all || array->donated_at < oldest)
-            array_free(array);
-        else
-            keep_donated(client, array);
-        array = next;
-    }
+    /* The list that the coming launch will fill holds the oldest launch's. */
+    const int64_t launch = atomic_load_explicit(&client->stats.executions, memory_order_relaxed);
+    for (int64_t i = 0; i < (all ? FGI_LAUNCHES_KEPT : 1); i++)
+        free_list(donated_list(client, launch + i));
 }
 
 void fg_array_release(fg_array *array)

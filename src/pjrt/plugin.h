@@ -67,6 +67,9 @@ typedef struct fgi_device {
     const char *label; /* "cpu:0": for messages */
 } fgi_device;
 
+/* Released arrays that were donated are kept for so many launches. */
+enum { FGI_LAUNCHES_KEPT = 16 };
+
 struct fg_client {
     fgi_plugin plugin;
     PJRT_Client *client;
@@ -80,7 +83,8 @@ struct fg_client {
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
     } stats;
-    _Atomic(fg_array *) donated; /* released arrays that running programs still hold: array.c */
+    /* released arrays that running programs may still hold, by launch: array.c */
+    _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];
 };
 
 /* Where and at what an error happened. */
@@ -129,12 +133,13 @@ struct fg_array {
     _Atomic int references;
     _Atomic bool is_donated;
     int64_t donated_at; /* which execution of the client took it */
-    fg_array *next;     /* in the client's list of donated arrays */
+    fg_array *next;     /* in one of the client's lists of donated arrays */
     int buffer_count;
     PJRT_Buffer *buffer[];
 };
 
-/* Frees released donated arrays whose program was launched long enough ago, or all of them. */
+/* Frees released donated arrays whose program was launched long enough ago, or all of them. Called
+ * before each launch. */
 void fgi_donated_free(fg_client *client, bool all);
 /* An array without buffers, one reference; NULL when out of memory. */
 fg_array *fgi_array_new(fg_client *client, const fg_type *type);

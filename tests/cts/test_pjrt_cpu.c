@@ -341,20 +341,19 @@ static void device_out_of_memory_is_told(void **state)
     fg_program_destroy(p);
 }
 
-static fg_status run_once(void *self, fg_error *err)
+static fg_status run_once(fg_client *client, fg_error *err)
 {
-    const struct fixture *f = self;
     fgi_executable *e = NULL;
     fg_array *args[2] = {NULL, NULL}, *outs[2] = {NULL, NULL};
     fgi_event *done = NULL;
     float got[4];
     fg_status status;
     const fgi_compile_options two = {.device_count = 2};
-    FGI_DONE(fgi_compile(f->client, donate_text, strlen(donate_text), NULL, 0, &two, &e, err));
-    FGI_DONE(fg_array_create(f->client, &vec4, (float[]){1, 2, 3, 4}, &args[0], err));
-    FGI_DONE(fg_array_create(f->client, &vec4, (float[]){1, 2, 3, 4}, &args[1], err));
+    FGI_DONE(fgi_compile(client, donate_text, strlen(donate_text), NULL, 0, &two, &e, err));
+    FGI_DONE(fg_array_create(client, &vec4, (float[]){1, 2, 3, 4}, &args[0], err));
+    FGI_DONE(fg_array_create(client, &vec4, (float[]){1, 2, 3, 4}, &args[1], err));
     FGI_DONE(fgi_execute(e, args, 2, outs, &done, err));
-    FGI_DONE(fg_array_read(outs[0], got, sizeof got, err));
+    FGI_DONE(fg_array_read(outs[0], got, sizeof(got), err));
 done:
     fgi_event_destroy(done);
     for (int i = 0; i < 2; i++) {
@@ -365,7 +364,23 @@ done:
     return status;
 }
 
-static void every_allocation_may_fail(void **state) { fgt_fault_loop(run_once, *state); }
+static fg_status whole_life(void *self, fg_error *err)
+{
+    fg_client *client;
+    const fg_client_options opt = {.accelerator = "cpu", .cpu_devices = 2, .cache_dir = self};
+    FGI_TRY(fg_client_open(&opt, &client, err));
+    const fg_status status = run_once(client, err);
+    fg_client_close(client);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char cache[512];
+    snprintf(cache, sizeof(cache), "%s", fgt_path(fgt_temp_folder(), "faults"));
+    fgt_fault_loop(whole_life, cache);
+}
 
 static void program_by_hand(void **state)
 {

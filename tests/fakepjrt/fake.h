@@ -71,6 +71,7 @@ struct PJRT_Event {
 
 state *state_create(void);
 state *state_retain(state *s);
+void state_wait(state *s);
 void state_release(state *s);
 void state_complete(state *s, int code, const char *message);
 bool state_is_ready(state *s);
@@ -163,6 +164,7 @@ struct PJRT_Buffer {
     shape shape;
     pthread_mutex_t mutex; /* data */
     bytes *data;           /* NULL: donated */
+    state *taken_by;       /* the run that it was donated to, or NULL */
     state *ready;
 };
 

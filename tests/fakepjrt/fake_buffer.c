@@ -94,6 +94,10 @@ PJRT_Error *fake_buffer_destroy(PJRT_Buffer_Destroy_Args *args)
     FAKE_CHECK(args, PJRT_Buffer_Destroy_Args);
     if (!args->buffer)
         return NULL;
+    if (args->buffer->taken_by) { /* as XLA's CPU plugin does */
+        state_wait(args->buffer->taken_by);
+        state_release(args->buffer->taken_by);
+    }
     bytes_release(args->buffer->data);
     state_release(args->buffer->ready);
     pthread_mutex_destroy(&args->buffer->mutex);

@@ -167,6 +167,14 @@ void state_release(state *s)
     fake_count("states", -1);
 }
 
+void state_wait(state *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    while (!s->is_ready)
+        pthread_cond_wait(&s->cond, &s->mutex);
+    pthread_mutex_unlock(&s->mutex);
+}
+
 static PJRT_Error *error_of(const state *s)
 {
     return s->code ? fake_error(s->code, "%s", s->message) : NULL;
@@ -245,12 +253,8 @@ PJRT_Error *fake_event_error(PJRT_Event_Error_Args *args)
 PJRT_Error *fake_event_await(PJRT_Event_Await_Args *args)
 {
     FAKE_CHECK(args, PJRT_Event_Await_Args);
-    state *s = args->event->state;
-    pthread_mutex_lock(&s->mutex);
-    while (!s->is_ready)
-        pthread_cond_wait(&s->cond, &s->mutex);
-    pthread_mutex_unlock(&s->mutex);
-    return error_of(s);
+    state_wait(args->event->state);
+    return error_of(args->event->state);
 }
 
 PJRT_Error *fake_event_on_ready(PJRT_Event_OnReady_Args *args)

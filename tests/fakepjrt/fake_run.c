@@ -250,11 +250,14 @@ static size_t new_bytes(const program *p)
     return size * (size_t)p->device_count;
 }
 
-static void consume(const program *p, PJRT_Buffer *const *arguments)
+/* `by` is the run that they go to; NULL when there is none. */
+static void consume(const program *p, PJRT_Buffer *const *arguments, state *by)
 {
     for (size_t i = 0; i < p->argument_count; i++) {
-        if (p->arguments[i].is_donated)
-            bytes_release(buffer_donate(arguments[i]));
+        if (!p->arguments[i].is_donated)
+            continue;
+        bytes_release(buffer_donate(arguments[i]));
+        arguments[i]->taken_by = by ? state_retain(by) : NULL;
     }
 }
 
@@ -293,7 +296,7 @@ static void run_on(const program *p, const PJRT_LoadedExecutable_Execute_Args *a
     for (size_t i = 0; i < p->output_count; i++)
         args->output_lists[d][i] = buffer_create(p->client, p->device[d], &p->outputs[i],
                                                  output_data(p, arguments, i), done);
-    consume(p, arguments);
+    consume(p, arguments, done);
     if (args->device_complete_events)
         args->device_complete_events[d] = event_create(done);
     task_submit(p->client, t);
@@ -314,7 +317,7 @@ PJRT_Error *fake_execute(PJRT_LoadedExecutable_Execute_Args *args)
     const int code = fake_fault("execute");
     if (code) { /* as with a real plugin, what was donated is lost */
         for (size_t d = 0; d < args->num_devices; d++)
-            consume(p, args->argument_lists[d]);
+            consume(p, args->argument_lists[d], NULL);
         return fake_error(code, "the device caught fire");
     }
     const int late_code = fake_fault("execute_late");
