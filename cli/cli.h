@@ -36,7 +36,8 @@ typedef struct cli_option {
     char letter;          /* 0: none */
     const char *name;     /* without the dashes */
     void *value;          /* bool * or const char ** */
-    const char *argument; /* what stands for the text in the help: "FILE", or "a|b|c": only these */
+    const char *argument; /* what stands for the text in the help: "FILE"; "a|b|c": only these;
+                             "a|B": any */
     const char *help;
 } cli_option;
 
@@ -113,7 +114,11 @@ char *cli_strndup(const char *text, size_t size);
 /* The candidate that a mistyped word was meant to be, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *candidates, size_t count);
 
-/* "12", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
+/* Seconds of the monotonic clock, now and when main began. */
+double cli_now_s(void);
+extern double cli_start_s;
+
+/* "12 B", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
 const char *cli_bytes(double bytes);
 
 #endif

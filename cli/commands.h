@@ -6,7 +6,12 @@
 
 #include "cli.h"
 
+extern const cli_command cli_setup;      /* cmd_setup.c */
 extern const cli_command cli_devices;    /* cmd_devices.c */
+extern const cli_command cli_fit;        /* cmd_fit.c */
+extern const cli_command cli_validate;   /* cmd_validate.c */
+extern const cli_command cli_test;       /* cmd_test.c */
+extern const cli_command cli_predict;    /* cmd_predict.c */
 extern const cli_command cli_show;       /* cmd_show.c */
 extern const cli_command cli_completion; /* cmd_completion.c */
 extern const cli_command cli_help;       /* cmd_help.c */

@@ -8,11 +8,15 @@
 #include "cli.h"
 #include "config.h"
 
-/* "a|b|c" with spaces in place of the bars. */
+/* The words of "a|b|FILE" that stand for themselves, with spaces between them. */
 static void print_choices(FILE *out, const char *choices)
 {
-    for (; *choices != '\0'; choices++)
-        (void)fputc(*choices == '|' ? ' ' : *choices, out);
+    while (*choices != '\0') {
+        const size_t size = strcspn(choices, "|");
+        if (*choices < 'A' || *choices > 'Z')
+            (void)fprintf(out, "%.*s ", (int)size, choices);
+        choices += size + (choices[size] == '|');
+    }
 }
 
 /* The words that may follow `--name=` of a key; none for free texts. */

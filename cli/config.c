@@ -343,6 +343,35 @@ bool config_bool(const config *c, const char *path) { return config_int_at(c, pa
 
 const char *config_text(const config *c, const char *path) { return config_text_at(c, path, 0); }
 
+/* "data.format=csv|npy" holds, or nothing is asked. */
+static bool has_effect(const config *c, const char *only, char *chooser, size_t size)
+{
+    const char *equals = only != NULL ? strchr(only, '=') : NULL;
+    if (equals == NULL)
+        return true;
+    (void)snprintf(chooser, size, "%.*s", (int)(equals - only), only);
+    const char *chosen = config_text(c, chooser);
+    return chosen == NULL || is_listed(equals + 1, chosen);
+}
+
+void config_warn(const config *c, void (*warn)(void *self, const char *line), void *self)
+{
+    config *plain = config_create();
+    for (size_t i = 0; i < config_key_count(); i++) {
+        char chooser[64], line[512], mine[256];
+        const config_key *key = config_key_at(i);
+        if (!config_is_given(c, key->path) || has_effect(c, key->only, chooser, sizeof(chooser)))
+            continue;
+        (void)snprintf(mine, sizeof(mine), "%.250s", config_format(c, key));
+        if (strncmp(mine, config_format(plain, key), 250) == 0)
+            continue;
+        (void)snprintf(line, sizeof(line), "%s: %s has no effect: %s is %s",
+                       config_place(c, key->path), key->path, chooser, config_text(c, chooser));
+        warn(self, line);
+    }
+    config_destroy(plain);
+}
+
 int64_t config_amount(const config *c, const char *path, int64_t whole)
 {
     const config_item *item = item_at(c, path, 0);

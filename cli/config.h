@@ -35,6 +35,7 @@ typedef struct config_key {
     double min, max;      /* of each number; both 0: any */
     bool is_below_max;    /* max itself is too much */
     bool has_auto;        /* "auto" is allowed too */
+    const char *only;     /* "data.format=csv|npy": it has an effect there only; NULL: always */
     const char *help;     /* one or more sentences */
 } config_key;
 
@@ -50,6 +51,8 @@ const char *config_suggest(const char *path);
 const char *config_section_help(const char *name);
 /* "a whole number, 1 or more, or auto" in a static buffer; valid until the next call. */
 const char *config_describe(const config_key *key);
+/* The help after what it is for, "npy: The inputs.", in a static buffer likewise. */
+const char *config_explain(const config_key *key);
 
 /* The values of all keys. */
 typedef struct config config;
@@ -64,6 +67,10 @@ bool config_read(config *c, const char *name, const char *text, size_t size, fg_
 bool config_read_file(config *c, const char *path, fg_error *err);
 /* Sets one key from "a.b=value", as it stands on the command line behind the dashes. */
 bool config_override(config *c, const char *assignment, fg_error *err);
+
+/* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
+ * of the value of another. */
+void config_warn(const config *c, void (*warn)(void *self, const char *line), void *self);
 
 /* Values; the key must be one of the table and of that kind. */
 bool config_is_given(const config *c, const char *path); /* by the file or the command line */

@@ -142,6 +142,20 @@ static void print_wrapped(FILE *out, const char *start, const char *words)
     }
 }
 
+const char *config_explain(const config_key *key)
+{
+    static char words[1024];
+    const char *only = key->only != NULL ? strchr(key->only, '=') : NULL;
+    size_t used = 0;
+    for (only = only != NULL ? only + 1 : ""; *only != '\0' && used < 128; only++)
+        if (*only == '|')
+            used += (size_t)snprintf(words + used, sizeof(words) - used, ", ");
+        else
+            words[used++] = *only;
+    (void)snprintf(words + used, sizeof(words) - used, "%s%s", used > 0 ? ": " : "", key->help);
+    return words;
+}
+
 /* "trainer" of "trainer.seed" into `out`, "" for a key at the top; returns the rest. */
 static const char *split_path(const char *path, char *out, size_t size)
 {
@@ -154,7 +168,7 @@ static void print_comment(FILE *out, const config_key *key, const char *indent)
 {
     char start[16], words[1024];
     (void)snprintf(start, sizeof(start), "%s# ", indent);
-    (void)snprintf(words, sizeof(words), "%s [%s]", key->help, config_describe(key));
+    (void)snprintf(words, sizeof(words), "%s [%s]", config_explain(key), config_describe(key));
     print_wrapped(out, start, words);
 }
 
@@ -212,7 +226,7 @@ void config_print_markdown(FILE *out)
         (void)fprintf(out, "| `%s` | ", key->path);
         print_cell(out, config_describe(key));
         (void)fprintf(out, " | `%s` | ", config_format(c, key));
-        print_cell(out, key->help);
+        print_cell(out, config_explain(key));
         (void)fputs(" |\n", out);
     }
     config_destroy(c);

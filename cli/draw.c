@@ -1,4 +1,4 @@
-/* draw.c - pictures made of characters, for the end of a training and its progress.
+/* draw.c - pictures made of characters, for the end of a training.
  *
  * A chart is a grid of dots, 2 wide and 4 high in each character (braille); in ASCII each character
  * is one dot. All sizes are counted in characters; names may be UTF-8.
@@ -357,51 +357,4 @@ void draw_confusion(FILE *out, const int64_t *counts, size_t class_count, const 
         print_matrix(out, &m, options->is_ascii);
     else
         print_worst(out, &m);
-}
-
-/* ---- progress -------------------------------------------------------------------------------- */
-
-/* Eighths of a block, from one to seven. */
-static const char *const eighths[] = {"",
-                                      "\xe2\x96\x8f",
-                                      "\xe2\x96\x8e",
-                                      "\xe2\x96\x8d",
-                                      "\xe2\x96\x8c",
-                                      "\xe2\x96\x8b",
-                                      "\xe2\x96\x8a",
-                                      "\xe2\x96\x89"};
-
-static void fill_bar(char *bar, size_t size, int width, double part, bool is_ascii)
-{
-    const int filled = (int)(part * width * 8);
-    size_t used = 0;
-    bar[0] = '\0';
-    for (int i = 0; i < width; i++) {
-        const char *cell = " ";
-        const int rest = clamp(filled - i * 8, 0, 8);
-        if (is_ascii)
-            cell = rest == 8 ? "#" : ".";
-        else if (rest == 8)
-            cell = "\xe2\x96\x88";
-        else if (rest > 0)
-            cell = eighths[rest];
-        used += (size_t)snprintf(bar + used, size - used, "%s", cell);
-    }
-}
-
-void draw_progress(char *text, size_t size, const char *label, int64_t done, int64_t total,
-                   const char *detail, int columns, bool is_ascii)
-{
-    enum { WIDEST_BAR = 30 };
-    char bar[WIDEST_BAR * 3 + 1], numbers[64];
-    const double part = total > 0 ? (double)done / (double)total : 1;
-    (void)snprintf(numbers, sizeof(numbers), "%3.0f %% %" PRId64 "/%" PRId64, floor(part * 100),
-                   done, total);
-    const int others = (int)(width_of(label) + width_of(detail) + strlen(numbers)) + 4;
-    const int width = clamp(columns - others, 0, WIDEST_BAR);
-    fill_bar(bar, sizeof(bar), width, part, is_ascii);
-    (void)snprintf(text, size, "%s %s%s%s%s%s", label, bar, width > 0 ? " " : "", numbers,
-                   *detail != '\0' ? "  " : "", detail);
-    if (columns > 0 && width_of(text) > (size_t)columns)
-        text[bytes_of(text, (size_t)columns)] = '\0';
 }

@@ -1,5 +1,5 @@
-/* draw.h - pictures made of characters: curves, a confusion matrix, a progress line. They use
- * braille and block characters where the terminal's locale is UTF-8, and ASCII otherwise.
+/* draw.h - pictures made of characters: curves and a confusion matrix. They use braille and box
+ * characters where the terminal's locale is UTF-8, and ASCII otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef DRAW_H
@@ -39,10 +39,5 @@ void draw_curves(FILE *out, const draw_series *series, size_t count, const draw_
  * Where the columns do not suffice, it says the classes that are confused most instead. */
 void draw_confusion(FILE *out, const int64_t *counts, size_t class_count, const char *const *names,
                     const draw_options *options);
-
-/* A line such as "epoch 3/10 ████▌     45 % 450/1000  1.2 s left" of at most `columns` characters
- * into text (size bytes, terminated); `detail` stands at its end. done <= total. */
-void draw_progress(char *text, size_t size, const char *label, int64_t done, int64_t total,
-                   const char *detail, int columns, bool is_ascii);
 
 #endif

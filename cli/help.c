@@ -135,7 +135,7 @@ static void print_keys(FILE *out)
         char term[160], text[1024];
         const config_key *key = config_key_at(i);
         (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
-        (void)snprintf(text, sizeof(text), "%s (%s%s%s)", key->help, config_describe(key),
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s)", config_explain(key), config_describe(key),
                        key->fallback != NULL ? "; default " : "",
                        key->fallback != NULL ? key->fallback : "");
         print_entry(out, term, text);

@@ -73,9 +73,20 @@ static bool is_choice(const char *choices, const char *text)
     return false;
 }
 
+/* "best|last" is a closed list; "best|last|PATH" stands for any text. */
+static bool is_closed(const char *argument)
+{
+    if (strchr(argument, '|') == NULL)
+        return false;
+    for (; *argument != '\0'; argument++)
+        if (*argument >= 'A' && *argument <= 'Z')
+            return false;
+    return true;
+}
+
 static bool set_text(parser *p, const cli_option *o, const char *text)
 {
-    if (strchr(o->argument, '|') != NULL && *text != '\0' && !is_choice(o->argument, text)) {
+    if (is_closed(o->argument) && *text != '\0' && !is_choice(o->argument, text)) {
         p->is_over = true;
         p->status = cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s", o->name,
                                  text, o->argument);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static void *or_exit(void *block)
 {
@@ -48,6 +49,15 @@ int cli_complain(int status, const char *command, const char *format, ...)
     va_end(args);
     (void)fputc('\n', stderr);
     return status;
+}
+
+double cli_start_s;
+
+double cli_now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 enum { LONGEST_WORD = 64 };

@@ -156,9 +156,9 @@ static void wrong_values(void **state)
             "run.yaml:1:17: trainer.seed: expected a whole number, 0 or more, found "
             "'99999999999999999999'");
     refused("optimizer: {lr: fast}\n",
-            "run.yaml:1:17: optimizer.lr: expected a number, 0 to 1000000, or auto, found 'fast'");
+            "run.yaml:1:17: optimizer.lr: expected a number, above 0, or auto, found 'fast'");
     refused("optimizer: {lr: .nan}\n",
-            "run.yaml:1:17: optimizer.lr: expected a number, 0 to 1000000, or auto, found '.nan'");
+            "run.yaml:1:17: optimizer.lr: expected a number, above 0, or auto, found '.nan'");
     refused("model: {dropout: 1}\n",
             "run.yaml:1:18: model.dropout: expected a number, from 0 to below 1, found '1'");
     refused("data: {no_header: yes}\n",
@@ -221,6 +221,29 @@ static void broken_yaml(void **state)
     assert_string_equal(err.message, "run.yaml:2:1: a configuration has no directives (%)");
     assert_false(config_read_file(c, "/nowhere/run.yaml", &err));
     assert_string_equal(err.message, "cannot open '/nowhere/run.yaml': No such file or directory");
+    config_destroy(c);
+}
+
+static void keep_line(void *self, const char *line)
+{
+    (void)strncat(self, line, 400);
+    (void)strncat(self, "\n", 2);
+}
+
+/* A key that another makes void is worth a warning, unless it has its default anyway. */
+static void keys_without_effect(void **state)
+{
+    char lines[2048] = "";
+    fg_error err = {0};
+    config *c = read_ok("data: {format: npy, path: x, target: ~, no_header: false}\n"
+                        "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
+    assert_true(config_override(c, "schedule.pct_start=0.5", &err));
+    config_warn(c, keep_line, lines);
+    assert_string_equal(
+        lines,
+        "run.yaml:1:27: data.path has no effect: data.format is npy\n"
+        "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"
+        "--schedule.pct_start: schedule.pct_start has no effect: schedule.name is constant\n");
     config_destroy(c);
 }
 
@@ -327,6 +350,12 @@ static void the_table_is_sound(void **state)
         assert_true(strlen(key->help) > 10 && key->help[strlen(key->help) - 1] == '.');
         assert_ptr_equal(config_find(key->path), key);
         assert_int_equal(key->kind == CONFIG_CHOICE, key->choices != NULL);
+        if (key->only != NULL) { /* names a choice that is there */
+            char chooser[64];
+            (void)snprintf(chooser, sizeof(chooser), "%.*s",
+                           (int)(strchr(key->only, '=') - key->only), key->only);
+            assert_int_equal(config_find(chooser)->kind, CONFIG_CHOICE);
+        }
         if (dot == NULL)
             continue;
         (void)snprintf(section, sizeof(section), "%.*s", (int)(dot - key->path), key->path);
@@ -343,6 +372,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unknown_keys),
     cmocka_unit_test(wrong_values),
     cmocka_unit_test(broken_yaml),
+    cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),
     cmocka_unit_test(what_is_printed_reads_back),
     cmocka_unit_test(comments_stay_within_the_line),

@@ -110,17 +110,6 @@ static void equal_confusions_are_all_named(void **state)
           "t: 0 of 4 right    0.0 %\n       2     0 taken for 1\n       2     1 taken for 0\n");
 }
 
-static void a_progress_line(void **state)
-{
-    char text[256];
-    draw_progress(text, sizeof(text), "epoch 1/2", 1, 4, "loss 0.5", 50, true);
-    assert_string_equal(text, "epoch 1/2 #####...............  25 % 1/4  loss 0.5");
-    draw_progress(text, sizeof(text), "e", 3, 16, "", 30, false);
-    assert_string_equal(text, "e ██▊              18 % 3/16");
-    draw_progress(text, sizeof(text), "epoch 1/2", 0, 0, "x", 12, true); /* no room for a bar */
-    assert_string_equal(text, "epoch 1/2 10");
-}
-
 static void the_locale_decides(void **state)
 {
     assert_int_equal(unsetenv("LC_ALL"), 0);
@@ -134,12 +123,8 @@ static void the_locale_decides(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_falling_line_in_ascii),
-    cmocka_unit_test(a_falling_line_in_braille),
-    cmocka_unit_test(what_cannot_be_drawn_is_left_out),
-    cmocka_unit_test(a_confusion_matrix),
-    cmocka_unit_test(equal_confusions_are_all_named),
-    cmocka_unit_test(a_progress_line),
-    cmocka_unit_test(the_locale_decides),
+    cmocka_unit_test(a_falling_line_in_ascii),          cmocka_unit_test(a_falling_line_in_braille),
+    cmocka_unit_test(what_cannot_be_drawn_is_left_out), cmocka_unit_test(a_confusion_matrix),
+    cmocka_unit_test(equal_confusions_are_all_named),   cmocka_unit_test(the_locale_decides),
 };
 FGT_MAIN(tests)

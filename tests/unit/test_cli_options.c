@@ -10,12 +10,13 @@
 #include "cli.h"
 
 static bool flag, other;
-static const char *path, *pick, *maybe;
+static const char *path, *pick, *maybe, *open_pick;
 static const cli_option options[] = {
     CLI_FLAG('f', "flag", &flag, "a flag"),
     CLI_FLAG('g', "other", &other, "another flag"),
     CLI_TEXT('o', "out", &path, "FILE", "a file"),
     CLI_TEXT(0, "pick", &pick, "best|last", "one of two"),
+    CLI_TEXT(0, "open", &open_pick, "best|PATH", "a word or a path"),
     CLI_OPTIONAL(0, "maybe", &maybe, "HOW", "with or without"),
     CLI_END,
 };
@@ -37,7 +38,7 @@ static int parse(cli_call *call, ...)
     int argc = 0, status = 0;
     va_list words;
     flag = other = false;
-    path = pick = maybe = NULL;
+    path = pick = maybe = open_pick = NULL;
     argv[argc++] = "try";
     va_start(words, call);
     while ((argv[argc] = va_arg(words, const char *)) != NULL)
@@ -65,6 +66,8 @@ static void every_form(void **state)
     assert_int_equal(parse(&call, "--maybe", "a", "--pick=last", NULL), -1);
     assert_string_equal(maybe, "");
     assert_string_equal(pick, "last");
+    assert_int_equal(parse(&call, "--open=some/where", "a", NULL), -1);
+    assert_string_equal(open_pick, "some/where");
     assert_int_equal(parse(&call, "--maybe=so", "a", NULL), -1);
     assert_string_equal(maybe, "so");
     assert_int_equal(parse(&call, "--", "--flag", "-", NULL), -1);
@@ -138,6 +141,7 @@ static void help_lists_every_option(void **state)
                         "  -g, --other                   another flag\n"
                         "  -o, --out=FILE                a file\n"
                         "      --pick=best|last          one of two\n"
+                        "      --open=best|PATH          a word or a path\n"
                         "      --maybe[=HOW]             with or without\n"
                         "      --KEY=VALUE               set a key of the configuration, such as "
                         "--trainer.seed=1\n"

@@ -1,0 +1,37 @@
+/* fulgurite fit [CONFIG] [--KEY=VALUE]...: train a model.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+#include "run.h"
+
+static run_options settings = {.kind = RUN_FIT, .command = "fit", .draw = "auto"};
+static const cli_option options[] = {
+    CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
+             "draw the loss curve and the confusion matrix (auto: on a terminal)"),
+    CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
+                 "print the merged configuration and end"),
+    CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
+    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
+    CLI_END,
+};
+
+static int run_it(const cli_call *call) { return run_command(call, &settings); }
+
+const cli_command cli_fit = {
+    .name = "fit",
+    .arguments = "[CONFIG]",
+    .summary = "train a model",
+    .details =
+        "CONFIG is a YAML file; each of its keys can also be given as --section.key=value, which "
+        "wins.\n"
+        "The run's folder gets config.yaml (all of the configuration), metrics.csv,\n"
+        "metrics.jsonl and checkpoints. The last metrics go to standard output.\n"
+        "\n"
+        "SIGINT and SIGTERM save the state and stop; --trainer.resume=last goes on at the very\n"
+        "next sample.",
+    .options = options,
+    .min_args = 0,
+    .max_args = 1,
+    .takes_config = true,
+    .run = run_it,
+};

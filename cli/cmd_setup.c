@@ -1,0 +1,53 @@
+/* fulgurite setup NAME: install a PJRT plugin where the library finds it.
+ *
+ * pip downloads the pinned wheels and checks their hashes; its words go to standard error, the
+ * plugin's path to standard output.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/setup.h>
+
+#include "commands.h"
+
+static bool again;
+static const char *python, *home;
+static const cli_option options[] = {
+    CLI_FLAG('a', "again", &again, "install also when it is there already"),
+    CLI_TEXT(0, "python", &python, "PROGRAM", "the Python whose pip downloads (else python3)"),
+    CLI_TEXT(0, "home", &home, "FOLDER",
+             "install under FOLDER/plugins (else the user's data folder)"),
+    CLI_END,
+};
+
+static void print_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level > FG_LOG_DEBUG)
+        (void)fprintf(stderr, "%s\n", line);
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    fg_setup_result result;
+    const fg_setup_options opening = {.home = home, .python = python, .again = again};
+    fg_log_set(print_line, NULL);
+    if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite setup");
+    (void)fprintf(stderr, result.was_there ? "it is there already (--again installs it anew)\n"
+                                           : "installed; fulgurite devices shows what it finds\n");
+    (void)puts(result.plugin_path);
+    return CLI_DONE;
+}
+
+const cli_command cli_setup = {
+    .name = "setup",
+    .arguments = "cpu",
+    .summary = "install a PJRT plugin",
+    .details =
+        "The versions are pinned and their hashes checked. Python with pip is needed for the\n"
+        "download only.",
+    .options = options,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,329 @@
+/* run.c - one run from its configuration to its report. The order: configuration, data, task,
+ * Trainer, the run itself, what is printed and drawn, the summary.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "draw.h"
+
+double run_seconds(void) { return cli_now_s() - cli_start_s; }
+
+/* ---- configuration --------------------------------------------------------------------------- */
+
+static bool read_config(run *r, const cli_call *call, fg_error *err)
+{
+    r->c = config_create();
+    r->config_path = call->count > 0 ? call->args[0] : NULL;
+    if (r->config_path != NULL && !config_read_file(r->c, r->config_path, err))
+        return false;
+    for (int i = 0; i < call->override_count; i++)
+        if (!config_override(r->c, call->overrides[i], err))
+            return false;
+    if (config_is_given(r->c, "trainer.batch_size") &&
+        !config_is_auto(r->c, "trainer.global_batch_size"))
+        return cli_fail(err,
+                        "%s: trainer.global_batch_size: trainer.batch_size is given too: expected "
+                        "one of them",
+                        config_place(r->c, "trainer.global_batch_size"));
+    return true;
+}
+
+static void warn(void *self, const char *line)
+{
+    (void)self;
+    (void)fprintf(stderr, "warning: %s\n", line);
+}
+
+static void log_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        warn(NULL, line);
+}
+
+/* ---- the Trainer ----------------------------------------------------------------------------- */
+
+/* "Never" and "no limit", where the Trainer's 0 means its default. */
+static const int64_t NEVER = INT64_C(1) << 40;
+
+static int64_t batches_of(const run *r, fg_dataset *dataset)
+{
+    const int64_t size = r->fit_data.batch_size;
+    return dataset != NULL ? (fg_dataset_count(dataset) + size - 1) / size : 0;
+}
+
+static int64_t max_epochs(const config *c)
+{
+    const int64_t steps = config_int(c, "trainer.max_steps");
+    int64_t epochs = config_int(c, "trainer.max_epochs");
+    if (config_is_auto(c, "trainer.max_epochs"))
+        epochs = steps >= 0 ? -1 : 10;
+    if (epochs >= 0)
+        return epochs;
+    return steps >= 0 ? 0 : NEVER;
+}
+
+/* The figure by which "best" goes. */
+static const char *monitor(const run *r)
+{
+    if (!config_is_auto(r->c, "trainer.monitor"))
+        return config_text(r->c, "trainer.monitor");
+    return r->fit_data.val != NULL ? "val_loss" : "train_loss";
+}
+
+static bool is_max_best(const run *r)
+{
+    const char *mode = config_text(r->c, "trainer.monitor_mode"), *name = monitor(r);
+    const size_t size = strlen(name);
+    if (strcmp(mode, "auto") != 0)
+        return strcmp(mode, "max") == 0;
+    return size >= 3 && strcmp(name + size - 3, "acc") == 0;
+}
+
+static int64_t or_never(int64_t every) { return every > 0 ? every : NEVER; }
+
+static const char *given(const config *c, const char *key)
+{
+    const char *text = config_text(c, key);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+static fg_trainer_options trainer_options(const run *r, const char *resume,
+                                          const fg_schedule *schedule)
+{
+    const config *c = r->c;
+    const int64_t steps = config_int(c, "trainer.max_steps");
+    const int64_t save_epochs = config_int(c, "trainer.ckpt_every_epochs");
+    const int64_t keep = config_int(c, "trainer.keep_checkpoints");
+    const bool is_fit = r->options->kind == RUN_FIT;
+    return (fg_trainer_options){
+        .accelerator = config_text(c, "trainer.accelerator"),
+        .max_epochs = max_epochs(c),
+        .max_steps = steps > 0 ? steps : 0,
+        .limit_train_batches =
+            config_amount(c, "trainer.limit_train_batches", batches_of(r, r->fit_data.train)),
+        .limit_val_batches =
+            config_amount(c, "trainer.limit_val_batches", batches_of(r, r->fit_data.val)),
+        .val_every_epochs = or_never(config_int(c, "trainer.val_every_epochs")),
+        .val_every_steps = config_int(c, "trainer.val_every_steps"),
+        .log_every = config_int(c, "trainer.log_every"),
+        .schedule = schedule,
+        .seed = (uint64_t)config_int(c, "trainer.seed"),
+        .run_dir = r->folder,
+        .save_every_epochs = save_epochs > 0 ? save_epochs : -1,
+        .save_every_steps = config_int(c, "trainer.ckpt_every_steps"),
+        .keep_checkpoints = keep > 0 ? (int)keep : -1,
+        .monitor = monitor(r),
+        .monitor_max = is_max_best(r),
+        .weights = given(c, "model.weights"),
+        .resume = resume,
+        .handle_signals = is_fit,
+        .progress = r->options->is_quiet ? NULL : stderr,
+    };
+}
+
+/* ---- before ---------------------------------------------------------------------------------- */
+
+/* What is evaluated: test files where there are any, else the validation part. */
+static fg_status choose_data(run *r, fg_error *err)
+{
+    const int64_t global = config_int(r->c, "trainer.global_batch_size");
+    const bool is_global = !config_is_auto(r->c, "trainer.global_batch_size");
+    const bool is_other = r->options->kind == RUN_TEST || r->options->kind == RUN_PREDICT;
+    r->fit_data.train = r->data.train;
+    r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
+    r->fit_data.batch_size = is_global ? global : config_int(r->c, "trainer.batch_size");
+    r->fit_data.workers =
+        config_is_auto(r->c, "trainer.workers") ? 0 : (int)config_int(r->c, "trainer.workers");
+    if (r->fit_data.val != NULL && r->options->kind == RUN_FIT &&
+        config_amount(r->c, "trainer.limit_val_batches", batches_of(r, r->fit_data.val)) == 0)
+        r->fit_data.val = NULL;
+    if (r->options->kind == RUN_FIT || r->fit_data.val != NULL)
+        return FG_OK;
+    (void)cli_fail(err, "there is nothing to %s with: give %s", r->options->command,
+                   strcmp(config_text(r->c, "data.format"), "npy") == 0
+                       ? "data.val_x and data.val_y, or data.val_fraction"
+                       : "data.val or data.val_fraction");
+    return FG_EINVAL;
+}
+
+static fg_status check_limits(const run *r, fg_error *err)
+{
+    const config *c = r->c;
+    if (config_amount(c, "trainer.limit_train_batches", 1) == 0)
+        (void)cli_fail(err, "%s: trainer.limit_train_batches: 0 batches are no training",
+                       config_place(c, "trainer.limit_train_batches"));
+    else if (config_int(c, "trainer.max_steps") == 0 ||
+             (!config_is_auto(c, "trainer.max_epochs") && config_int(c, "trainer.max_epochs") == 0))
+        (void)cli_fail(err,
+                       "trainer.max_epochs and trainer.max_steps: 0 is no training (-1: no limit)");
+    else if (max_epochs(c) == NEVER && strcmp(config_text(c, "schedule.name"), "constant") != 0)
+        (void)cli_fail(err, "%s: schedule.name: a run without a limit has no place for a schedule",
+                       config_place(c, "schedule.name"));
+    else
+        return FG_OK;
+    return FG_EINVAL;
+}
+
+/* Whether FOLDER/checkpoints/best is there. */
+static bool has_best(const char *folder)
+{
+    const size_t size = strlen(folder) + 32;
+    char *path = cli_alloc(size, 1);
+    (void)snprintf(path, size, "%s/checkpoints/best", folder);
+    const bool is_there = access(path, F_OK) == 0;
+    free(path);
+    return is_there;
+}
+
+/* The run's folder and what to start from. */
+static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
+{
+    const bool is_fit = r->options->kind == RUN_FIT;
+    *out_resume = is_fit ? given(r->c, "trainer.resume") : r->options->ckpt;
+    r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
+    if (r->folder == NULL && is_fit)
+        r->folder = run_dir_new(r->c, r->config_path);
+    if (is_fit)
+        return run_dir_begin(r->c, r->folder, *out_resume != NULL, err) ? FG_OK : FG_EIO;
+    if (*out_resume == NULL && given(r->c, "model.weights") != NULL)
+        return FG_OK; /* these are meant */
+    if (*out_resume == NULL && r->folder != NULL)
+        *out_resume = has_best(r->folder) ? "best" : "last";
+    if (*out_resume != NULL)
+        return FG_OK;
+    (void)cli_fail(err, "no weights: give --ckpt=PATH, trainer.run_dir of an earlier fit, or "
+                        "model.weights");
+    return FG_EINVAL;
+}
+
+static fg_status set_up(run *r, fg_error *err)
+{
+    const char *resume = NULL;
+    fg_status status = run_data_open(r->c, &r->data, err);
+    if (status == FG_OK)
+        status = run_task_init(r->c, &r->data, &r->task, err);
+    if (status == FG_OK)
+        status = choose_data(r, err);
+    if (status == FG_OK && r->options->kind == RUN_FIT)
+        status = check_limits(r, err);
+    const fg_schedule schedule = run_task_schedule(r->c);
+    if (status == FG_OK && r->options->kind == RUN_FIT)
+        status = fg_schedule_check(&schedule, err);
+    if (status == FG_OK)
+        status = find_folder(r, &resume, err);
+    if (status != FG_OK)
+        return status;
+    const fg_trainer_options options = trainer_options(r, resume, &schedule);
+    status = fg_trainer_create(&options, &r->trainer, err);
+    return status == FG_OK ? run_record_add(r, err) : status;
+}
+
+/* ---- the run and after ----------------------------------------------------------------------- */
+
+static fg_status go(run *r, fg_error *err)
+{
+    fg_status status = FG_EINTERNAL;
+    const fg_task *task = &r->task.task;
+    r->setup_s = run_seconds();
+    switch (r->options->kind) {
+    case RUN_FIT: status = fg_trainer_fit(r->trainer, task, &r->fit_data, err); break;
+    case RUN_VALIDATE: status = fg_trainer_validate(r->trainer, task, &r->fit_data, err); break;
+    case RUN_TEST: status = fg_trainer_test(r->trainer, task, &r->fit_data, err); break;
+    case RUN_PREDICT: status = run_predict(r, err); break;
+    }
+    r->result = *fg_trainer_result(r->trainer);
+    r->has_result = true;
+    return status;
+}
+
+static bool is_drawing(const run *r)
+{
+    const char *draw = r->options->draw;
+    if (r->options->kind == RUN_PREDICT || strcmp(draw, "never") == 0)
+        return false;
+    return strcmp(draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
+}
+
+/* A picture that fails is no failure of the run. */
+static void draw(run *r)
+{
+    fg_error err = {0};
+    if (r->options->kind == RUN_FIT)
+        run_record_draw(r, stdout);
+    if (!r->task.is_classification || r->fit_data.val == NULL)
+        return;
+    int64_t *counts = run_confusion(r, &err);
+    if (counts == NULL) {
+        warn(NULL, err.message);
+        return;
+    }
+    const size_t classes = (size_t)r->task.outputs;
+    const char **names = cli_alloc(classes, sizeof(*names));
+    for (size_t i = 0; i < classes; i++)
+        names[i] = fg_dataset_class_name(r->task.train, (int64_t)i);
+    const draw_options options = {.columns = draw_columns(stdout), .is_ascii = !draw_is_utf8()};
+    draw_confusion(stdout, counts, classes, names, &options);
+    free(names);
+    free(counts);
+}
+
+static int report(run *r, fg_status status, const fg_error *error)
+{
+    fg_error err = {0};
+    int exit_status = CLI_DONE;
+    if (status == FG_OK && is_drawing(r))
+        draw(r);
+    if (r->has_result && r->options->kind != RUN_PREDICT &&
+        (status == FG_OK || status == FG_ESTOPPED))
+        run_print_metrics(r, stdout);
+    if (r->options->kind == RUN_FIT && status == FG_OK && !r->options->is_quiet)
+        (void)fprintf(stderr, "the run's folder: %s\n", r->folder);
+    if (status != FG_OK)
+        exit_status = cli_complain(status == FG_ESTOPPED                       ? CLI_STOPPED
+                                   : r->trainer == NULL && status == FG_EINVAL ? CLI_USAGE
+                                                                               : CLI_FAILED,
+                                   r->options->command, "%s", error->message);
+    if (!run_summary_write(r, status == FG_OK ? NULL : error, &err))
+        exit_status = cli_complain(CLI_FAILED, r->options->command, "%s", err.message);
+    return exit_status;
+}
+
+static void tear_down(run *r)
+{
+    fg_trainer_destroy(r->trainer);
+    run_data_close(&r->data);
+    config_destroy(r->c);
+    free(r->folder);
+    free(r);
+}
+
+int run_command(const cli_call *call, const run_options *options)
+{
+    fg_error err = {0};
+    int status;
+    run *r = cli_alloc(1, sizeof(*r));
+    r->options = options;
+    if (!read_config(r, call, &err)) {
+        status = cli_complain(CLI_USAGE, options->command, "%s", err.message);
+    } else if (options->print_config != NULL) {
+        config_print(r->c, stdout, strcmp(options->print_config, "plain") != 0);
+        status = CLI_DONE;
+    } else {
+        if (!options->is_quiet)
+            config_warn(r->c, warn, NULL);
+        fg_log_set(options->is_quiet ? NULL : log_line, NULL);
+        fg_status outcome = set_up(r, &err);
+        if (outcome == FG_OK)
+            outcome = go(r, &err);
+        status = report(r, outcome, &err);
+    }
+    tear_down(r);
+    return status;
+}

@@ -1,0 +1,118 @@
+/* run.h - what fit, validate, test and predict share: out of a configuration come datasets, a task
+ * and a Trainer; out of a Trainer's result come lines, pictures and the summary.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef RUN_H
+#define RUN_H
+
+#include <fulgurite/train.h>
+
+#include "cli.h"
+#include "config.h"
+
+/* ---- data (run_data.c) ----------------------------------------------------------------------- */
+
+/* Datasets of a run; val and test are NULL where there are none. */
+typedef struct run_data {
+    fg_dataset *train, *val, *test;
+    fg_csv_schema *schema; /* of a CSV, else NULL */
+} run_data;
+
+/* Opens what the configuration names. Errors of the configuration name the key's place. */
+fg_status run_data_open(const config *c, run_data *out, fg_error *err);
+void run_data_close(run_data *data);
+
+/* ---- the task (run_task.c) ------------------------------------------------------------------- */
+
+/* A model, its loss and its optimizer, as the configuration says. */
+typedef struct run_task {
+    const config *c;
+    fg_type input;  /* of one sample, as the dataset has it */
+    fg_type target; /* likewise */
+    int64_t outputs;
+    bool is_classification;
+    fg_dataset *train; /* borrowed, for the classes' names */
+    fg_model *model;
+    float mean[4096], std[4096]; /* by channel, or one; mean_count 0: none */
+    int64_t mean_count, std_count;
+    fg_task task; /* what the Trainer takes */
+} run_task;
+
+/* Looks at the data and fills *out, which must stay where it is while the Trainer uses out->task.
+ */
+fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg_error *err);
+/* The learning rate of the optimizer, and its schedule. */
+double run_task_lr(const config *c);
+fg_schedule run_task_schedule(const config *c);
+/* Name of a class, its number where it has none; in a static buffer, valid until the next call. */
+const char *run_class_name(const run_task *task, int64_t index);
+
+/* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
+
+/* The folder for a new run of this configuration file (NULL: none), or of the newest one that is
+ * there, NULL when there is none; the caller frees it. */
+char *run_dir_new(const config *c, const char *config_path);
+char *run_dir_existing(const config *c, const char *config_path);
+/* Makes the folder and writes config.yaml into it; warns where it holds an earlier run. */
+bool run_dir_begin(const config *c, const char *folder, bool is_resumed, fg_error *err);
+
+/* ---- a run (run.c) --------------------------------------------------------------------------- */
+
+typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT } run_kind;
+
+/* What the commands' options say. */
+typedef struct run_options {
+    run_kind kind;
+    const char *command;      /* "fit" */
+    const char *ckpt;         /* "best", "last", a path; NULL: best, else last */
+    const char *summary;      /* a file; NULL: none */
+    const char *print_config; /* "" or "plain"; NULL: do not */
+    const char *draw;         /* "auto", "always", "never" */
+    const char *out;          /* a file for predictions; NULL: standard output */
+    bool is_quiet;
+} run_options;
+
+/* Does the whole: reads the configuration, runs, reports; the program's exit status. */
+int run_command(const cli_call *call, const run_options *options);
+
+typedef struct run_record run_record;
+
+/* One run while it is under way. */
+typedef struct run {
+    const run_options *options;
+    config *c;
+    const char *config_path; /* NULL: none was given */
+    char *folder;            /* NULL: none */
+    run_data data;
+    run_task task;
+    fg_trainer *trainer;
+    run_record *record;
+    fg_fit_data fit_data;
+    double setup_s; /* from the program's start to the Trainer's call */
+    fg_result result;
+    bool has_result;
+} run;
+
+/* ---- predictions (run_predict.c) ------------------------------------------------------------- */
+
+/* Predicts fit_data.val into options->out. */
+fg_status run_predict(run *r, fg_error *err);
+/* The confusion matrix of fit_data.val, class_count^2 numbers, to be freed; NULL with an error. */
+int64_t *run_confusion(run *r, fg_error *err);
+
+/* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
+
+/* Remembers the figures of a fit, and prints its plan before the first step. A callback of the
+ * Trainer, which destroys it. */
+fg_status run_record_add(run *r, fg_error *err);
+/* The curves of what was remembered. */
+void run_record_draw(const run *r, FILE *out);
+/* The metrics of the result, "name<tab>value" a line. */
+void run_print_metrics(const run *r, FILE *out);
+/* Writes options->summary; error is NULL or what ended the run. */
+bool run_summary_write(const run *r, const fg_error *error, fg_error *err);
+
+/* Seconds since cli_start_s. */
+double run_seconds(void);
+
+#endif

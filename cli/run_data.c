@@ -1,0 +1,176 @@
+/* run_data.c - datasets out of the configuration's section `data`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run.h"
+
+/* The configuration is wrong: says where. */
+static fg_status wrong(const config *c, const char *key, fg_error *err, const char *what)
+{
+    (void)cli_fail(err, "%s: %s: %s", config_place(c, key), key, what);
+    return FG_EINVAL;
+}
+
+static fg_status need(const config *c, const char *key, fg_error *err)
+{
+    const char *text = config_text(c, key);
+    if (text != NULL && *text != '\0')
+        return FG_OK;
+    (void)cli_fail(err, "%s must be given for data.format %s", key, config_text(c, "data.format"));
+    return FG_EINVAL;
+}
+
+/* Cuts the validation part out of the training part. */
+static fg_status split(const config *c, run_data *data, fg_error *err)
+{
+    fg_dataset *train = NULL, *val = NULL;
+    const fg_status status =
+        fg_dataset_split(data->train, config_float(c, "data.val_fraction"),
+                         (uint64_t)config_int(c, "data.split_seed"), &train, &val, err);
+    if (status != FG_OK)
+        return status;
+    fg_dataset_destroy(data->train); /* the parts keep what they need of it */
+    data->train = train;
+    data->val = val;
+    return FG_OK;
+}
+
+static bool has_fraction(const config *c) { return config_float(c, "data.val_fraction") > 0; }
+
+/* ---- csv ------------------------------------------------------------------------------------- */
+
+static const char **texts_of(const config *c, const char *key)
+{
+    const size_t count = config_count(c, key);
+    const char **texts = cli_alloc(count, sizeof(*texts));
+    for (size_t i = 0; i < count; i++)
+        texts[i] = config_text_at(c, key, i);
+    return texts;
+}
+
+static fg_status check_csv(const config *c, fg_error *err)
+{
+    if (need(c, "data.path", err) != FG_OK)
+        return FG_EINVAL;
+    if (strlen(config_text(c, "data.delimiter")) != 1)
+        return wrong(c, "data.delimiter", err, "expected one character");
+    const size_t sides = config_count(c, "data.image");
+    if (sides != 0 && sides != 3)
+        return wrong(c, "data.image", err, "expected [height, width, channels]");
+    if (config_text(c, "data.val") != NULL && has_fraction(c))
+        return wrong(c, "data.val_fraction", err, "data.val is given too: expected one of them");
+    return FG_OK;
+}
+
+static fg_status open_csv(const config *c, run_data *data, fg_error *err)
+{
+    fg_csv_parts parts = {0};
+    if (check_csv(c, err) != FG_OK)
+        return FG_EINVAL;
+    const char **ignore = texts_of(c, "data.ignore"), **names = texts_of(c, "data.categorical");
+    fg_csv_options options = {
+        .no_header = config_bool(c, "data.no_header"),
+        .delimiter = config_text(c, "data.delimiter")[0],
+        .target = config_text(c, "data.target"),
+        .task = config_text(c, "task"),
+        .categorical = names,
+        .categorical_count = config_count(c, "data.categorical"),
+        .ignore = ignore,
+        .ignore_count = config_count(c, "data.ignore"),
+        .no_normalize = !config_bool(c, "data.normalize"),
+        .missing = config_text(c, "data.missing"),
+        .unknown = config_text(c, "data.unknown"),
+        .val_path = config_text(c, "data.val"),
+        .val_fraction = config_float(c, "data.val_fraction"),
+        .split_seed = (uint64_t)config_int(c, "data.split_seed"),
+    };
+    for (size_t i = 0; i < config_count(c, "data.image"); i++)
+        options.image[i] = config_int_at(c, "data.image", i);
+    fg_status status = fg_csv_open(config_text(c, "data.path"), &options, &parts, err);
+    free(ignore);
+    free(names);
+    *data = (run_data){.train = parts.train, .val = parts.val, .schema = parts.schema};
+    if (status == FG_OK && config_text(c, "data.test") != NULL)
+        status = fg_csv_apply(parts.schema, config_text(c, "data.test"), &data->test, err);
+    return status;
+}
+
+/* ---- idx, cifar10 ---------------------------------------------------------------------------- */
+
+typedef fg_status open_split(const char *folder, fg_split split, fg_dataset **out, fg_error *err);
+
+static fg_status open_folder(const config *c, open_split *open, run_data *data, fg_error *err)
+{
+    if (need(c, "data.path", err) != FG_OK)
+        return FG_EINVAL;
+    const char *folder = config_text(c, "data.path");
+    fg_status status = open(folder, FG_TRAIN, &data->train, err);
+    if (status == FG_OK)
+        status = open(folder, FG_TEST, &data->test, err);
+    if (status != FG_OK)
+        return status;
+    return has_fraction(c) ? split(c, data, err) : open(folder, FG_VAL, &data->val, err);
+}
+
+/* ---- npy ------------------------------------------------------------------------------------- */
+
+/* Targets may lack where samples are for prediction only. */
+static fg_status open_pair(const config *c, const char *x, const char *y, fg_dataset **out,
+                           fg_error *err)
+{
+    if (config_text(c, x) == NULL && config_text(c, y) != NULL)
+        return wrong(c, y, err, "given without its inputs");
+    if (config_text(c, x) == NULL)
+        return FG_OK;
+    return fg_npy_open(config_text(c, x), config_text(c, y), NULL, out, err);
+}
+
+static fg_status open_npy(const config *c, run_data *data, fg_error *err)
+{
+    if (need(c, "data.x", err) != FG_OK || need(c, "data.y", err) != FG_OK)
+        return FG_EINVAL;
+    if (config_text(c, "data.val_x") != NULL && has_fraction(c))
+        return wrong(c, "data.val_fraction", err, "data.val_x is given too: expected one of them");
+    if (config_text(c, "data.val_x") != NULL && need(c, "data.val_y", err) != FG_OK)
+        return FG_EINVAL;
+    fg_status status = open_pair(c, "data.x", "data.y", &data->train, err);
+    if (status == FG_OK)
+        status = open_pair(c, "data.val_x", "data.val_y", &data->val, err);
+    if (status == FG_OK)
+        status = open_pair(c, "data.test_x", "data.test_y", &data->test, err);
+    return status == FG_OK && has_fraction(c) ? split(c, data, err) : status;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+fg_status run_data_open(const config *c, run_data *out, fg_error *err)
+{
+    const char *format = config_text(c, "data.format");
+    fg_status status;
+    *out = (run_data){0};
+    if (format == NULL) {
+        (void)cli_fail(err, "data.format must be given: %s", config_find("data.format")->choices);
+        return FG_EINVAL;
+    }
+    if (strcmp(format, "csv") == 0)
+        status = open_csv(c, out, err);
+    else if (strcmp(format, "npy") == 0)
+        status = open_npy(c, out, err);
+    else
+        status =
+            open_folder(c, strcmp(format, "idx") == 0 ? fg_idx_open : fg_cifar10_open, out, err);
+    if (status != FG_OK)
+        run_data_close(out);
+    return status;
+}
+
+void run_data_close(run_data *data)
+{
+    fg_dataset_destroy(data->train);
+    fg_dataset_destroy(data->val);
+    fg_dataset_destroy(data->test);
+    fg_csv_schema_destroy(data->schema);
+    *data = (run_data){0};
+}

@@ -1,0 +1,124 @@
+/* run_dir.c - the folder of a run: its name, and what stands in it before the first step.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "run.h"
+
+/* "digits" of "examples/digits.yaml"; "run" without a file. */
+static char *stem_of(const char *path)
+{
+    if (path == NULL)
+        return cli_strdup("run");
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return cli_strndup(name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
+}
+
+/* N of "STEM-N", 0 for other names. */
+static long number_of(const char *name, const char *stem)
+{
+    char *end;
+    const size_t size = strlen(stem);
+    if (strncmp(name, stem, size) != 0 || name[size] != '-' || name[size + 1] < '1' ||
+        name[size + 1] > '9')
+        return 0;
+    const long number = strtol(name + size + 1, &end, 10);
+    return *end == '\0' ? number : 0;
+}
+
+/* The highest N of runs/STEM-N, 0 when there is none. */
+static long newest(const char *stem)
+{
+    long highest = 0;
+    DIR *folder = opendir("runs");
+    const struct dirent *entry;
+    while (folder != NULL && (entry = readdir(folder)) != NULL) { /* of a stream of our own */
+        const long number = number_of(entry->d_name, stem);
+        highest = number > highest ? number : highest;
+    }
+    if (folder != NULL)
+        (void)closedir(folder);
+    return highest;
+}
+
+static char *numbered(const char *stem, long number)
+{
+    const size_t size = strlen(stem) + 32;
+    char *path = cli_alloc(size, 1);
+    (void)snprintf(path, size, "runs/%s-%ld", stem, number);
+    return path;
+}
+
+char *run_dir_new(const config *c, const char *config_path)
+{
+    if (!config_is_auto(c, "trainer.run_dir"))
+        return cli_strdup(config_text(c, "trainer.run_dir"));
+    char *stem = stem_of(config_path), *path = numbered(stem, newest(stem) + 1);
+    free(stem);
+    return path;
+}
+
+char *run_dir_existing(const config *c, const char *config_path)
+{
+    if (!config_is_auto(c, "trainer.run_dir"))
+        return cli_strdup(config_text(c, "trainer.run_dir"));
+    char *stem = stem_of(config_path);
+    const long number = newest(stem);
+    char *path = number > 0 ? numbered(stem, number) : NULL;
+    free(stem);
+    return path;
+}
+
+static bool make_folders(const char *folder, fg_error *err)
+{
+    char *path = cli_strdup(folder);
+    bool is_good = true;
+    for (char *at = path + 1; is_good; at++) {
+        const char kept = *at;
+        if (kept != '/' && kept != '\0')
+            continue;
+        *at = '\0';
+        if (mkdir(path, 0777) != 0 && errno != EEXIST)
+            is_good = cli_fail(err, "cannot make the folder '%s': %s", path, strerror(errno));
+        *at = kept;
+        if (kept == '\0')
+            break;
+    }
+    free(path);
+    return is_good;
+}
+
+static bool write_config(const config *c, const char *path, fg_error *err)
+{
+    FILE *out = fopen(path, "wb");
+    if (out == NULL)
+        return cli_fail(err, "cannot create '%s': %s", path, strerror(errno));
+    config_print(c, out, false);
+    const bool has_failed = ferror(out) != 0;
+    if (fclose(out) != 0 || has_failed)
+        return cli_fail(err, "cannot write '%s': %s", path, strerror(errno));
+    return true;
+}
+
+bool run_dir_begin(const config *c, const char *folder, bool is_resumed, fg_error *err)
+{
+    struct stat info;
+    const size_t size = strlen(folder) + 32;
+    char *path = cli_alloc(size, 1);
+    (void)snprintf(path, size, "%s/metrics.jsonl", folder);
+    if (!is_resumed && stat(path, &info) == 0)
+        (void)fprintf(
+            stderr,
+            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
+            "go on with it)\n",
+            folder);
+    (void)snprintf(path, size, "%s/config.yaml", folder);
+    const bool is_good = make_folders(folder, err) && write_config(c, path, err);
+    free(path);
+    return is_good;
+}

@@ -1,0 +1,133 @@
+/* run_report.c - what a run says: its plan before the first step, its curves and metrics at the
+ * end.
+ *
+ * The record is a callback of the Trainer, which owns it; the run borrows it until the Trainer is
+ * destroyed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "draw.h"
+#include "run_record.h"
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static void add_point(run_curve *curve, int64_t step, const fg_progress *at, const char *name)
+{
+    for (size_t i = 0; i < at->metric_count; i++) {
+        if (strcmp(at->metrics[i].name, name) != 0 || !isfinite(at->metrics[i].value))
+            continue;
+        if (curve->count == curve->capacity) {
+            curve->capacity = curve->capacity > 0 ? 2 * curve->capacity : 64;
+            curve->x = cli_realloc(curve->x, curve->capacity, sizeof(*curve->x));
+            curve->y = cli_realloc(curve->y, curve->capacity, sizeof(*curve->y));
+        }
+        curve->x[curve->count] = (double)step;
+        curve->y[curve->count++] = at->metrics[i].value;
+    }
+}
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    run_record *r = self;
+    (void)err;
+    add_point(&r->curves[RUN_TRAIN_WINDOWS], at->step, at, "train_loss");
+    return FG_OK;
+}
+
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    run_record *r = self;
+    (void)err;
+    add_point(&r->curves[RUN_TRAIN_EPOCHS], at->step, at, "train_loss");
+    return FG_OK;
+}
+
+static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
+{
+    run_record *r = self;
+    (void)err;
+    add_point(&r->curves[RUN_VAL], at->step, at, "val_loss");
+    return FG_OK;
+}
+
+static void destroy(void *self)
+{
+    run_record *r = self;
+    for (int i = 0; i < RUN_CURVES; i++) {
+        free(r->curves[i].x);
+        free(r->curves[i].y);
+    }
+    free(r);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+/* Learning rate and steps, which decide whether what follows is worth its time. */
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    const run *r = ((const run_record *)self)->owner;
+    const double lr = run_task_lr(r->c);
+    const fg_schedule schedule = run_task_schedule(r->c);
+    (void)err;
+    if (r->options->is_quiet)
+        return FG_OK;
+    (void)fprintf(stderr, "%s, lr %g (scaling rule: none), batches of %" PRId64,
+                  config_text(r->c, "optimizer.name"), lr, r->fit_data.batch_size);
+    if (at->total_steps <= 0) {
+        (void)fprintf(stderr, ", no limit of steps\n");
+        return FG_OK;
+    }
+    (void)fprintf(stderr, ", %" PRId64 " steps%s\nlr at 0, 25, 50, 75, 100 %%:", at->total_steps,
+                  at->step > 0 ? " in all" : "");
+    for (int part = 0; part <= 4; part++)
+        (void)fprintf(
+            stderr, " %.4g",
+            fg_schedule_lr(&schedule, lr, (at->total_steps - 1) * part / 4, at->total_steps));
+    (void)fputc('\n', stderr);
+    return FG_OK;
+}
+
+fg_status run_record_add(run *r, fg_error *err)
+{
+    static const fg_callback_ops ops = {.fit_start = on_fit_start,
+                                        .log = on_log,
+                                        .val_end = on_val_end,
+                                        .epoch_end = on_epoch_end,
+                                        .destroy = destroy};
+    run_record *record = cli_alloc(1, sizeof(*record));
+    record->owner = r;
+    const fg_status status = fg_trainer_add_callback(r->trainer, &ops, record, err);
+    r->record = status == FG_OK ? record : NULL;
+    return status;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+void run_record_draw(const run *r, FILE *out)
+{
+    const run_curve *windows = &r->record->curves[RUN_TRAIN_WINDOWS];
+    const run_curve *epochs = &r->record->curves[RUN_TRAIN_EPOCHS],
+                    *val = &r->record->curves[RUN_VAL];
+    const run_curve *train = windows->count > epochs->count ? windows : epochs;
+    const draw_series series[] = {
+        {"train_loss", train->x, train->y, train->count},
+        {"val_loss", val->x, val->y, val->count},
+    };
+    const draw_options options = {.title = "loss",
+                                  .x_label = "steps",
+                                  .columns = draw_columns(out),
+                                  .rows = 14,
+                                  .is_ascii = !draw_is_utf8()};
+    if (train->count + val->count > 1)
+        draw_curves(out, series, val->count > 0 ? 2 : 1, &options);
+}
+
+void run_print_metrics(const run *r, FILE *out)
+{
+    for (size_t i = 0; i < r->result.metric_count; i++)
+        (void)fprintf(out, "%s\t%.6g\n", r->result.metrics[i].name, r->result.metrics[i].value);
+}

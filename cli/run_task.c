@@ -1,0 +1,250 @@
+/* run_task.c - the task of a configuration: a ready model, its loss and its optimizer.
+ *
+ * Inputs come as the files have them and become f32 on the device, scaled and normalised there. A
+ * classification has cross-entropy and accuracy, a regression mean squared and mean absolute error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <float.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "run.h"
+
+enum { MOST_CHANNELS = 4096 };
+
+/* ---- the model ------------------------------------------------------------------------------- */
+
+static void build(void *self, fg_module *root)
+{
+    run_task *t = self;
+    int64_t hidden[16];
+    const size_t count = config_count(t->c, "model.hidden");
+    fg_model_options options = {
+        .name = config_text(t->c, "model.name"),
+        .input = t->input,
+        .outputs = t->outputs,
+        .activation = config_text(t->c, "model.activation"),
+        .dropout = config_float(t->c, "model.dropout"),
+        .hidden = hidden,
+        .hidden_count = (int)count,
+    };
+    for (size_t i = 0; i < count; i++)
+        hidden[i] = config_int_at(t->c, "model.hidden", i);
+    for (size_t i = 0; i < config_count(t->c, "data.image") && i < 3; i++)
+        options.image[i] = config_int_at(t->c, "data.image", i);
+    options.input.dtype = FG_F32; /* what `prepare` makes of it */
+    t->model = fg_model_create(root, &options);
+}
+
+/* T[B, ...] as stored to f32[B, ...], scaled and normalised. */
+static fg_tensor prepare(const run_task *t, fg_tensor x)
+{
+    const bool is_float = fg_dtype_is_float(t->input.dtype);
+    double scale = is_float ? 1 : 1.0 / 255;
+    fg_trace *trace = fg_tensor_trace(x);
+    if (!config_is_auto(t->c, "data.scale"))
+        scale = config_float(t->c, "data.scale");
+    if (t->input.dtype != FG_F32)
+        x = fg_cast(x, FG_F32);
+    if (scale != 1)
+        x = fg_scale(x, scale);
+    const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
+    const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
+    if (t->mean_count > 0)
+        x = fg_sub(x, fg_constant(trace, &mean, t->mean));
+    if (t->std_count > 0)
+        x = fg_div(x, fg_constant(trace, &std, t->std));
+    return x;
+}
+
+/* Logits f32[B, C], or what is predicted: f32[B] or f32[B, K]. */
+static fg_tensor forward(const run_task *t, const fg_batch *batch)
+{
+    const fg_tensor y = fg_model_apply(t->model, prepare(t, fg_batch_at(batch, 0)));
+    if (t->is_classification || t->target.rank != 0)
+        return y;
+    return fg_reshape(y, FG_DIMS(-1));
+}
+
+static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
+{
+    const run_task *t = self;
+    const fg_tensor y = forward(t, batch);
+    fg_tensor target = fg_batch_at(batch, 1);
+    if (t->is_classification) {
+        fg_step_log(step, "acc", fg_accuracy(y, target));
+        return fg_cross_entropy(y, target, NULL);
+    }
+    if (t->target.dtype != FG_F32)
+        target = fg_cast(target, FG_F32);
+    if (t->target.rank > 1)
+        target = fg_flatten(target, 1);
+    fg_tensor far = fg_abs(fg_sub(y, target));
+    if (t->target.rank > 0)
+        far = fg_mean(far, 1, (const int[]){1});
+    fg_step_log(step, "mae", far);
+    return fg_mse(y, target);
+}
+
+static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
+{
+    const run_task *t = self;
+    (void)step;
+    const fg_tensor y = forward(t, batch);
+    return t->is_classification ? fg_softmax(y) : y;
+}
+
+/* ---- the optimizer --------------------------------------------------------------------------- */
+
+/* An option that is 0 means its default, so a 0 that is meant is passed as almost 0. */
+static double meant(double value) { return value == 0 ? DBL_MIN : value; }
+
+double run_task_lr(const config *c)
+{
+    if (!config_is_auto(c, "optimizer.lr"))
+        return config_float(c, "optimizer.lr");
+    return strcmp(config_text(c, "optimizer.name"), "sgd") == 0 ? 0.01 : 0.001;
+}
+
+fg_schedule run_task_schedule(const config *c)
+{
+    return (fg_schedule){
+        .name = config_text(c, "schedule.name"),
+        .pct_start = meant(config_float(c, "schedule.pct_start")),
+        .anneal = config_text(c, "schedule.anneal"),
+        .div_factor = config_float(c, "schedule.div_factor"),
+        .final_div_factor = config_float(c, "schedule.final_div_factor"),
+        .base_momentum = meant(config_float(c, "schedule.base_momentum")),
+        .max_momentum = meant(config_float(c, "schedule.max_momentum")),
+        .no_cycle_momentum = !config_bool(c, "schedule.cycle_momentum"),
+        .three_phase = config_bool(c, "schedule.three_phase"),
+    };
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    const config *c = ((run_task *)self)->c;
+    const char *name = config_text(c, "optimizer.name");
+    const double lr = run_task_lr(c), decay = config_float(c, "optimizer.weight_decay");
+    const double beta1 = meant(config_float_at(c, "optimizer.betas", 0));
+    const double beta2 = meant(config_float_at(c, "optimizer.betas", 1));
+    const double eps = meant(config_float(c, "optimizer.eps"));
+    if (strcmp(name, "sgd") == 0)
+        return fg_sgd_create(root,
+                             &(fg_sgd_options){.lr = lr,
+                                               .momentum = config_float(c, "optimizer.momentum"),
+                                               .nesterov = config_bool(c, "optimizer.nesterov"),
+                                               .weight_decay = decay});
+    if (strcmp(name, "adam") == 0)
+        return fg_adam_create(
+            root, &(fg_adam_options){
+                      .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = decay});
+    const bool is_auto = config_is_auto(c, "optimizer.weight_decay");
+    return fg_adamw_create(root,
+                           &(fg_adamw_options){.lr = lr,
+                                               .beta1 = beta1,
+                                               .beta2 = beta2,
+                                               .eps = eps,
+                                               .weight_decay = is_auto ? 0.01 : meant(decay)});
+}
+
+/* ---- what follows from the data -------------------------------------------------------------- */
+
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+
+static fg_status find_classes(const config *c, const run_data *data, run_task *t, fg_error *err)
+{
+    int64_t classes = fg_dataset_class_count(data->train);
+    if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
+        char type[96];
+        (void)cli_fail(
+            err,
+            "task classification: the target is %s and no class: expected s32[] from 0 on "
+            "(task: regression learns numbers)",
+            fg_type_format(&t->target, type, sizeof(type)));
+        return FG_EINVAL;
+    }
+    if (data->val != NULL)
+        classes = larger(classes, fg_dataset_class_count(data->val));
+    if (!config_is_auto(c, "model.classes") && config_int(c, "model.classes") < classes) {
+        (void)cli_fail(err,
+                       "%s: model.classes is %" PRId64 ", but the data have %" PRId64 " classes",
+                       config_place(c, "model.classes"), config_int(c, "model.classes"), classes);
+        return FG_EINVAL;
+    }
+    if (!config_is_auto(c, "model.classes"))
+        classes = config_int(c, "model.classes");
+    t->outputs = larger(classes, 2);
+    return FG_OK;
+}
+
+/* data.mean or data.std: one number, or one for each channel. */
+static fg_status read_channels(const config *c, const char *key, const fg_type *input, float *out,
+                               int64_t *out_count, fg_error *err)
+{
+    const int64_t channels = input->rank > 0 ? input->dim[input->rank - 1] : 1;
+    const size_t count = config_count(c, key);
+    if (count > 1 && ((int64_t)count != channels || count > MOST_CHANNELS)) {
+        (void)cli_fail(err,
+                       "%s: %s has %zu numbers: expected 1 or %" PRId64 ", one for each channel",
+                       config_place(c, key), key, count, channels);
+        return FG_EINVAL;
+    }
+    for (size_t i = 0; i < count; i++)
+        out[i] = (float)config_float_at(c, key, i);
+    *out_count = (int64_t)count;
+    return FG_OK;
+}
+
+static fg_status check_config(const config *c, fg_error *err)
+{
+    const bool is_mlp = strcmp(config_text(c, "model.name"), "mlp") == 0;
+    const size_t hidden = config_count(c, "model.hidden");
+    if (is_mlp && (hidden < 1 || hidden > 16))
+        (void)cli_fail(err,
+                       "%s: model.hidden has %zu layers: expected 1 to 16 (model.name linear has "
+                       "none)",
+                       config_place(c, "model.hidden"), hidden);
+    else if (config_count(c, "optimizer.betas") != 2)
+        (void)cli_fail(err, "%s: optimizer.betas: expected two numbers",
+                       config_place(c, "optimizer.betas"));
+    else
+        return FG_OK;
+    return FG_EINVAL;
+}
+
+fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg_error *err)
+{
+    static const fg_task_ops ops = {.build = build,
+                                    .train_step = loss,
+                                    .val_step = loss,
+                                    .predict_step = predict,
+                                    .optimizer = optimizer};
+    *out = (run_task){.c = c, .train = data->train};
+    if (check_config(c, err) != FG_OK)
+        return FG_EINVAL;
+    if (fg_dataset_field_count(data->train) < 2) {
+        (void)cli_fail(err, "the training data have no target");
+        return FG_EINVAL;
+    }
+    out->input = fg_dataset_field(data->train, 0)->type;
+    out->target = fg_dataset_field(data->train, 1)->type;
+    out->is_classification = strcmp(config_text(c, "task"), "classification") == 0;
+    out->outputs = fg_type_count(&out->target);
+    out->task = (fg_task){.name = config_text(c, "model.name"), .self = out, .ops = &ops};
+    if (out->is_classification && find_classes(c, data, out, err) != FG_OK)
+        return FG_EINVAL;
+    if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
+        return FG_EINVAL;
+    return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
+}
+
+const char *run_class_name(const run_task *task, int64_t index)
+{
+    static char number[24];
+    const char *name = fg_dataset_class_name(task->train, index);
+    if (name != NULL)
+        return name;
+    (void)snprintf(number, sizeof(number), "%" PRId64, index);
+    return number;
+}
