@@ -101,6 +101,8 @@ const char *cli_option_form(const cli_option *option);
 
 /* Fills err and returns false, which suits functions that answer with bool. */
 bool cli_fail(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
+/* The same out of errno: "cannot open 'path': No such file or directory". */
+bool cli_fail_errno(fg_error *err, const char *what, const char *path);
 
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);

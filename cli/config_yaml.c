@@ -3,7 +3,6 @@
  * the file is what is read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,14 +288,13 @@ bool config_read(config *c, const char *name, const char *text, size_t size, fg_
 bool config_read_file(config *c, const char *path, fg_error *err)
 {
     bool is_good = false;
-    char why[128];
     FILE *file = fopen(path, "rb");
     if (file == NULL)
-        return cli_fail(err, "cannot open '%s': %s", path, strerror_r(errno, why, sizeof(why)));
+        return cli_fail_errno(err, "open", path);
     char *text = cli_alloc(MAX_FILE_BYTES + 1, 1);
     const size_t size = fread(text, 1, MAX_FILE_BYTES + 1, file);
     if (ferror(file))
-        (void)cli_fail(err, "cannot read '%s': %s", path, strerror_r(errno, why, sizeof(why)));
+        (void)cli_fail_errno(err, "read", path);
     else if (size > MAX_FILE_BYTES)
         (void)cli_fail(err, "'%s' is longer than 1 MiB: this is no configuration", path);
     else

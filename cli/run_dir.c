@@ -84,7 +84,7 @@ static bool make_folders(const char *folder, fg_error *err)
             continue;
         *at = '\0';
         if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            is_good = cli_fail(err, "cannot make the folder '%s': %s", path, strerror(errno));
+            is_good = cli_fail_errno(err, "make the folder", path);
         *at = kept;
         if (kept == '\0')
             break;
@@ -97,11 +97,11 @@ static bool write_config(const config *c, const char *path, fg_error *err)
 {
     FILE *out = fopen(path, "wb");
     if (out == NULL)
-        return cli_fail(err, "cannot create '%s': %s", path, strerror(errno));
+        return cli_fail_errno(err, "create", path);
     config_print(c, out, false);
     const bool has_failed = ferror(out) != 0;
     if (fclose(out) != 0 || has_failed)
-        return cli_fail(err, "cannot write '%s': %s", path, strerror(errno));
+        return cli_fail_errno(err, "write", path);
     return true;
 }
 

@@ -5,7 +5,6 @@
  *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +113,7 @@ static fg_status write_csv(const char *path, const run_task *task, const rows *a
         is_good = is_good && rename(temporary, path) == 0;
     }
     if (!is_good) {
-        (void)cli_fail(err, "cannot write '%s': %s", path, strerror(errno));
+        (void)cli_fail_errno(err, "write", path);
         err->status = FG_EIO;
         (void)unlink(temporary);
     }

@@ -2,7 +2,6 @@
  * A figure that is not known is null.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -108,5 +107,5 @@ bool run_summary_write(const run *r, const fg_error *error, fg_error *err)
     (void)json_object_set_new(root, "run_dir", text(r->folder));
     const int status = json_dump_file(root, path, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     json_decref(root);
-    return status == 0 ? true : cli_fail(err, "cannot write '%s': %s", path, strerror(errno));
+    return status == 0 ? true : cli_fail_errno(err, "write", path);
 }

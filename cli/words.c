@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,12 @@ bool cli_fail(fg_error *err, const char *format, ...)
     (void)vsnprintf(err->message, sizeof(err->message), format, args);
     va_end(args);
     return false;
+}
+
+bool cli_fail_errno(fg_error *err, const char *what, const char *path)
+{
+    char text[128];
+    return cli_fail(err, "cannot %s '%s': %s", what, path, strerror_r(errno, text, sizeof(text)));
 }
 
 int cli_complain(int status, const char *command, const char *format, ...)
