@@ -163,7 +163,7 @@ static const struct {
 } activations[] = {{fg_relu}, {fg_tanh}, {fg_sigmoid}};
 static const char *const activation_names[] = {"relu", "tanh", "sigmoid"};
 
-/* The place of `name` in a list of `count`, or -1 after an error that suggests the nearest. */
+/* The place of `name` in a list of `count`, or -1 after an error that suggests what there is. */
 static int choose(fg_module *root, const char *what, const char *name, const char *const *list,
                   size_t count)
 {
@@ -171,9 +171,17 @@ static int choose(fg_module *root, const char *what, const char *name, const cha
         if (strcmp(list[i], name) == 0)
             return (int)i;
     const char *near = fgi_nearest(name, list, count);
-    (void)fgi_module_fail(root, FG_EINVAL, "unknown %s '%s'%s%s%s", what, name,
-                          near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
-                          near != NULL ? "'?" : "");
+    char known[128] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof known; i++) {
+        const int n =
+            snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", list[i]);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (near != NULL)
+        (void)fgi_module_fail(root, FG_EINVAL, "unknown %s '%s': did you mean '%s'?", what, name,
+                              near);
+    else
+        (void)fgi_module_fail(root, FG_EINVAL, "unknown %s '%s': there are %s", what, name, known);
     return -1;
 }
 

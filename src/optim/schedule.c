@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "optim/optimizer.h"
 
 static const char *const names[] = {"constant", "onecycle"};
@@ -23,13 +22,11 @@ static int place(const char *name, const char *const *list, int count)
     return -1;
 }
 
-static fg_status unknown(const char *what, const char *name, const char *const *list, size_t count,
+static fg_status unknown(const char *what, const char *name, const char *const list[2],
                          fg_error *err)
 {
-    const char *near = fgi_nearest(name, list, count);
-    if (near == NULL)
-        return fgi_fail(err, FG_EINVAL, "unknown %s '%s'", what, name);
-    return fgi_fail(err, FG_EINVAL, "unknown %s '%s': did you mean '%s'?", what, name, near);
+    return fgi_fail(err, FG_EINVAL, "unknown %s '%s': '%s' or '%s' is wanted", what, name, list[0],
+                    list[1]);
 }
 
 fg_schedule fgi_schedule_settled(const fg_schedule *schedule)
@@ -51,9 +48,9 @@ fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err)
     if (schedule == NULL)
         return FG_OK;
     if (place(schedule->name, names, NAMES) < 0)
-        return unknown("schedule", schedule->name, names, NAMES, err);
+        return unknown("schedule", schedule->name, names, err);
     if (place(schedule->anneal, anneals, ANNEALS) < 0)
-        return unknown("anneal", schedule->anneal, anneals, ANNEALS, err);
+        return unknown("anneal", schedule->anneal, anneals, err);
     const fg_schedule s = fgi_schedule_settled(schedule);
     if (!(s.pct_start > 0 && s.pct_start <= 1))
         return fgi_fail(err, FG_EINVAL, "pct_start %g: a share of the steps, 0 to 1, is wanted",
@@ -70,8 +67,8 @@ fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err)
 
 static double blend(const char *anneal, double from, double to, double share)
 {
-    if (share >= 1)
-        return to; /* exactly */
+    if (share <= 0 || share >= 1)
+        return share <= 0 ? from : to; /* exactly */
     if (anneal == anneals[COS])
         return to + (from - to) / 2 * (cos(3.14159265358979323846 * share) + 1);
     return from + (to - from) * share;

@@ -279,7 +279,7 @@ static void models_refuse_what_does_not_go(void **state)
                         "unknown model 'lenett': did you mean 'lenet'?");
     assert_string_equal(refused(&(fg_model_options){
                             .name = "mlp", .input = flat, .outputs = 2, .activation = "zzzzzzzz"}),
-                        "unknown activation 'zzzzzzzz'");
+                        "unknown activation 'zzzzzzzz': there are relu, tanh, sigmoid");
     assert_string_equal(refused(&(fg_model_options){.name = "mlp", .input = flat}),
                         "model 'mlp': outputs 0; must be given");
     assert_string_equal(

@@ -1,0 +1,284 @@
+/* test_optim_run.c - optimizers beside PyTorch's over 20 updates of a small least-squares problem,
+ * as an own loop and as a program traced once; exact resume. Recorded by tests/golden/nn/record.py.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/optim.h>
+#include <stdio.h>
+
+#include "record.h"
+#include "trace/program.h"
+
+enum { STEPS = 20, WEIGHTS = 20, BIASES = 4, ALL = WEIGHTS + BIASES };
+
+static fg_client *client;
+static fg_trace *trace; /* one for all tests: a program is compiled once */
+static fg_ckpt *record;
+
+typedef struct row {
+    const char *name, *kind;
+    fg_sgd_options sgd;
+    fg_adam_options adam;
+    fg_adamw_options adamw;
+    bool cycle;
+} row;
+
+static const row rows[] = {
+    {"sgd", "sgd", .sgd = {.lr = 0.1}},
+    {"sgd_decay", "sgd", .sgd = {.lr = 0.1, .weight_decay = 0.05}},
+    {"sgd_momentum", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}},
+    {"sgd_momentum_decay", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.05}},
+    {"sgd_nesterov", "sgd",
+     .sgd = {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.05, .nesterov = true}},
+    {"sgd_dampening", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9, .dampening = 0.3}},
+    {"adam", "adam", .adam = {.lr = 0.05}},
+    {"adam_decay", "adam", .adam = {.lr = 0.05, .weight_decay = 0.1}},
+    {"adam_options", "adam", .adam = {.lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3}},
+    {"adamw", "adamw", .adamw = {.lr = 0.05}},
+    {"adamw_decay", "adamw", .adamw = {.lr = 0.05, .weight_decay = 0.5}},
+    {"adamw_plain", "adamw", .adamw = {.lr = 0.05, .no_weight_decay = true}},
+    {"sgd_cycle", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}, .cycle = true},
+    {"sgd_bare_cycle", "sgd", .sgd = {.lr = 0.1}, .cycle = true},
+    {"adam_cycle", "adam", .adam = {.lr = 0.1}, .cycle = true},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+/* The problem, its model and the optimizer of one row. */
+typedef struct problem {
+    fg_module *root;
+    fg_linear *layer;
+    fg_optimizer *optimizer;
+    fg_array *x, *y;
+} problem;
+
+static fg_array *upload(const char *what)
+{
+    fg_error err = {0};
+    fg_type type;
+    fg_array *array = NULL;
+    const void *data = fgt_record_get(record, &type, "problem/%s", what);
+    fgt_ok(fg_array_create(client, &type, data, &array, &err));
+    return array;
+}
+
+static void begin(problem *p, const row *r)
+{
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, 0, &p->root, &err));
+    p->layer = fg_linear_create(p->root, "l", &(fg_linear_options){.in = 5, .out = 4});
+    p->optimizer = r->kind[0] == 's'              ? fg_sgd_create(p->root, &r->sgd)
+                   : strcmp(r->kind, "adam") == 0 ? fg_adam_create(p->root, &r->adam)
+                                                  : fg_adamw_create(p->root, &r->adamw);
+    fgt_ok(fg_module_error(p->root, &err));
+    assert_string_equal(fg_optimizer_name(p->optimizer), r->kind);
+    if (r->cycle)
+        fgt_ok(fg_optimizer_set_schedule(p->optimizer, &(fg_schedule){.name = "onecycle"},
+                                         STEPS + 1, &err));
+    static const char *const names[] = {"weight", "bias"};
+    for (size_t i = 0; i < 2; i++) {
+        fg_variable *v = fg_module_variable_at(p->root, i);
+        fgt_ok(fg_variable_set(v, fgt_record_get(record, NULL, "problem/%s", names[i]),
+                               fg_type_bytes(fg_variable_type(v)), &err));
+    }
+    p->x = upload("x");
+    p->y = upload("y");
+}
+
+static void end(problem *p)
+{
+    fg_array_release(p->x);
+    fg_array_release(p->y);
+    fg_module_destroy(p->root);
+}
+
+static void write_step(problem *p)
+{
+    const fg_tensor y = fg_linear_apply(p->layer, fg_input(trace, p->x));
+    fg_optimizer_minimize(p->optimizer, fg_mse(y, fg_input(trace, p->y)));
+}
+
+static void read_parameters(const problem *p, float out[ALL])
+{
+    fg_error err = {0};
+    fgt_ok(fg_variable_read(fg_module_variable_at(p->root, 0), out, WEIGHTS * sizeof *out, &err));
+    fgt_ok(fg_variable_read(fg_module_variable_at(p->root, 1), out + WEIGHTS, BIASES * sizeof *out,
+                            &err));
+}
+
+static void check_parameters(const problem *p, const char *name, int step)
+{
+    float got[ALL];
+    char text[96];
+    const float *weight = fgt_record_get(record, NULL, "%s/weight", name);
+    const float *bias = fgt_record_get(record, NULL, "%s/bias", name);
+    read_parameters(p, got);
+    for (int i = 0; i < ALL; i++) {
+        const float want =
+            i < WEIGHTS ? weight[step * WEIGHTS + i] : bias[step * BIASES + i - WEIGHTS];
+        (void)snprintf(text, sizeof text, "%s: parameter %d after step %d", name, i, step);
+        fgt_close(text, (double)got[i], (double)want, 2e-6, 1e-5);
+    }
+}
+
+static void own_loops_follow_pytorch(void **state)
+{
+    fg_error err = {0};
+    for (size_t k = 0; k < ROWS; k++) {
+        problem p;
+        begin(&p, &rows[k]);
+        const int64_t compiles = fg_client_get_stats(client).compiles;
+        for (int step = 0; step < STEPS; step++) {
+            write_step(&p);
+            fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+            check_parameters(&p, rows[k].name, step);
+        }
+        assert_true(fg_client_get_stats(client).compiles <= compiles + 1);
+        int32_t made = 0;
+        fgt_ok(
+            fg_variable_read(fg_optimizer_variable_at(p.optimizer, 0), &made, sizeof made, &err));
+        assert_int_equal(made, STEPS);
+        end(&p);
+    }
+}
+
+static void steps_traced_once_follow_pytorch(void **state)
+{
+    fg_error err = {0};
+    for (size_t k = 0; k < ROWS; k++) {
+        if (!rows[k].cycle && strcmp(rows[k].name, "adam_decay") != 0)
+            continue; /* what changes between launches is what may go wrong here */
+        problem p;
+        fgi_step_program *program = NULL;
+        begin(&p, &rows[k]);
+        write_step(&p);
+        fgt_ok(fgi_step_program_create(trace, NULL, 0, &program, &err));
+        fg_trace_reset(trace);
+        for (int step = 0; step < STEPS; step++) {
+            fg_optimizer_begin_step(p.optimizer, step);
+            fgt_ok(fgi_step_program_launch(program, NULL, 0, NULL, NULL, &err));
+            check_parameters(&p, rows[k].name, step);
+        }
+        fgi_step_program_destroy(program);
+        end(&p);
+    }
+}
+
+static void copy_variable(fg_variable *to, const fg_variable *from)
+{
+    fg_error err = {0};
+    float values[ALL];
+    const size_t size = fg_type_bytes(fg_variable_type(from));
+    assert_string_equal(fg_variable_name(to), fg_variable_name(from));
+    fgt_ok(fg_variable_read(from, values, size, &err));
+    fgt_ok(fg_variable_set(to, values, size, &err));
+}
+
+static void run_steps(problem *p, int count)
+{
+    fg_error err = {0};
+    for (int i = 0; i < count; i++) {
+        write_step(p);
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    }
+}
+
+static void state_moved_to_another_optimizer_goes_on_exactly(void **state)
+{
+    for (size_t k = 0; k < ROWS; k += 2) {
+        problem one, two;
+        float end_one[ALL], end_two[ALL];
+        begin(&one, &rows[k]);
+        begin(&two, &rows[k]);
+        run_steps(&one, 7);
+        for (size_t i = 0; i < fg_module_variable_count(one.root); i++)
+            copy_variable(fg_module_variable_at(two.root, i), fg_module_variable_at(one.root, i));
+        for (size_t i = 0; i < fg_optimizer_variable_count(one.optimizer); i++)
+            copy_variable(fg_optimizer_variable_at(two.optimizer, i),
+                          fg_optimizer_variable_at(one.optimizer, i));
+        fg_optimizer_begin_step(two.optimizer, 7);
+        run_steps(&one, 5);
+        run_steps(&two, 5);
+        read_parameters(&one, end_one);
+        read_parameters(&two, end_two);
+        assert_memory_equal(end_one, end_two, sizeof end_one);
+        end(&one);
+        end(&two);
+    }
+}
+
+static void learning_rates_compile_nothing(void **state)
+{
+    fg_error err = {0};
+    problem p;
+    float before[ALL], after[ALL];
+    begin(&p, &rows[6]);
+    run_steps(&p, 1);
+    const int64_t compiles = fg_client_get_stats(client).compiles;
+    read_parameters(&p, before);
+    fg_optimizer_set_lr(p.optimizer, 0);
+    run_steps(&p, 1);
+    read_parameters(&p, after);
+    assert_memory_equal(before, after, sizeof before); /* a learning rate of 0 moves nothing */
+    fg_optimizer_set_lr(p.optimizer, 1);
+    fgt_ok(fg_optimizer_set_momentum(p.optimizer, 0.5, &err));
+    run_steps(&p, 1);
+    read_parameters(&p, after);
+    assert_memory_not_equal(before, after, sizeof before);
+    assert_int_equal(fg_client_get_stats(client).compiles, compiles);
+    end(&p);
+}
+
+/* The correction of Adam's first moments by 1 - beta^t, for many t: with gradients that are all 1
+ * each update is lr, whatever t. */
+static void bias_correction_keeps_its_digits(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    float value = 0;
+    for (int32_t t = 0; t < 100000; t = t * 3 + 1) {
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
+        fg_optimizer *o = fg_adam_create(root, &(fg_adam_options){.lr = 1, .eps = 1e-12});
+        /* The moments that t gradients of 1 leave. */
+        const double m = 1 - __builtin_pow(0.9, t), s = 1 - __builtin_pow(0.999, t);
+        const float moment[2] = {(float)m, (float)s};
+        fgt_ok(fg_variable_set(fg_optimizer_variable_at(o, 0), &t, sizeof t, &err));
+        for (size_t i = 0; i < 2; i++)
+            fgt_ok(fg_variable_set(fg_optimizer_variable_at(o, i + 1), &moment[i], sizeof(float),
+                                   &err));
+        fg_optimizer_minimize(o, fg_variable_value(trace, v));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+        fgt_ok(fg_variable_read(v, &value, sizeof value, &err));
+        fgt_close("first update", (double)value, -1, 2e-6, 0);
+        fg_module_destroy(root);
+    }
+}
+
+static int open_all(void **state)
+{
+    fg_error err = {0};
+    fgt_ok(
+        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    record = fgt_record_open("nn/optimizers.safetensors");
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    fg_ckpt_close(record);
+    fg_trace_destroy(trace);
+    fg_client_close(client);
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(own_loops_follow_pytorch),
+    cmocka_unit_test(steps_traced_once_follow_pytorch),
+    cmocka_unit_test(state_moved_to_another_optimizer_goes_on_exactly),
+    cmocka_unit_test(learning_rates_compile_nothing),
+    cmocka_unit_test(bias_correction_keeps_its_digits),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

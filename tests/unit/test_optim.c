@@ -1,0 +1,335 @@
+/* test_optim.c - schedules beside PyTorch's at every step; optimizers without a device: variables,
+ * errors, numbers of a launch. Recorded by tests/golden/nn/record.py.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/optim.h>
+#include <stdio.h>
+
+#include "record.h"
+
+/* ---- schedules ------------------------------------------------------------------------------- */
+
+static void follows(const fg_ckpt *record, const char *name, const fg_schedule *schedule)
+{
+    fg_error err = {0};
+    fg_type type;
+    char text[64];
+    fgt_ok(fg_schedule_check(schedule, &err));
+    const double *lr = fgt_record_get(record, &type, "%s/lr", name);
+    const double *momentum = fgt_record_get(record, NULL, "%s/momentum", name);
+    const int64_t total = type.dim[0];
+    for (int64_t i = 0; i < total; i++) {
+        (void)snprintf(text, sizeof text, "%s at %d", name, (int)i);
+        fgt_close(text, fg_schedule_lr(schedule, 0.7, i, total), lr[i], 1e-15, 1e-12);
+        fgt_close(text, fg_schedule_momentum(schedule, 0.9, i, total), momentum[i], 0, 1e-12);
+    }
+    const double last = fg_schedule_lr(schedule, 0.7, total - 1, total);
+    assert_true(fg_schedule_lr(schedule, 0.7, total + 5, total) == last);
+}
+
+static void onecycle_is_pytorchs_at_every_step(void **state)
+{
+    fg_ckpt *record = fgt_record_open("nn/schedules.safetensors");
+    static const struct {
+        const char *name;
+        fg_schedule schedule;
+    } rows[] = {
+        {"plain2", {.name = "onecycle"}},
+        {"plain3", {.name = "onecycle"}},
+        {"plain5", {.name = "onecycle", .anneal = "cos"}},
+        {"plain11", {.name = "onecycle"}},
+        {"plain250", {.name = "onecycle"}},
+        {"linear", {.name = "onecycle", .anneal = "linear"}},
+        {"early",
+         {.name = "onecycle", .pct_start = 0.05, .div_factor = 10, .final_div_factor = 100}},
+        {"late",
+         {.name = "onecycle", .pct_start = 0.9, .base_momentum = 0.5, .max_momentum = 0.99}},
+        {"up", {.name = "onecycle", .pct_start = 1}},
+        {"three", {.name = "onecycle", .three_phase = true}},
+        {"three_linear",
+         {.name = "onecycle", .three_phase = true, .pct_start = 0.4, .anneal = "linear"}},
+        {"calm", {.name = "onecycle", .no_cycle_momentum = true}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        follows(record, rows[i].name, &rows[i].schedule);
+    fg_ckpt_close(record);
+}
+
+static void last_step_has_the_last_value_exactly(void **state)
+{
+    static const char *const anneals[] = {"cos", "linear"};
+    for (int a = 0; a < 2; a++)
+        for (int64_t total = 1; total < 300; total++) {
+            const fg_schedule s = {.name = "onecycle", .anneal = anneals[a]};
+            assert_true(fg_schedule_lr(&s, 0.3, total - 1, total) == 0.3 / 25 / 1e4);
+            assert_true(fg_schedule_momentum(&s, 0.3, total - 1, total) == 0.95);
+        }
+}
+
+static void constant_is_constant(void **state)
+{
+    assert_true(fg_schedule_lr(NULL, 0.3, 7, 0) == 0.3);
+    assert_true(fg_schedule_lr(&(fg_schedule){.name = "constant"}, 0.3, 7, 10) == 0.3);
+    assert_true(fg_schedule_momentum(NULL, 0.8, 7, 0) == 0.8);
+}
+
+static const char *schedule_error(const fg_schedule *schedule)
+{
+    static fg_error err;
+    assert_int_equal(fg_schedule_check(schedule, &err), FG_EINVAL);
+    return err.message;
+}
+
+static void schedules_are_checked(void **state)
+{
+    fg_error err;
+    assert_int_equal(fg_schedule_check(NULL, &err), FG_OK);
+    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecylce"}),
+                        "unknown schedule 'onecylce': 'constant' or 'onecycle' is wanted");
+    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .anneal = "cosine"}),
+                        "unknown anneal 'cosine': 'cos' or 'linear' is wanted");
+    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .pct_start = 1.5}),
+                        "pct_start 1.5: a share of the steps, 0 to 1, is wanted");
+    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .div_factor = -1}),
+                        "div_factor -1 and final_div_factor 10000: positive wanted");
+    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .max_momentum = 1}),
+                        "base_momentum 0.85 and max_momentum 1: at least 0 and below 1 wanted");
+}
+
+/* ---- optimizers ------------------------------------------------------------------------------ */
+
+static fg_module *model_of(void)
+{
+    fg_module *root = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 3, .out = 2});
+    (void)fg_batch_norm_create(root, "bn", &(fg_batch_norm_options){.channels = 2});
+    return root;
+}
+
+static void names_are(const fg_optimizer *o, const char *const *names, size_t count)
+{
+    assert_int_equal(fg_optimizer_variable_count(o), count);
+    for (size_t i = 0; i < count; i++) {
+        const fg_variable *v = fg_optimizer_variable_at(o, i);
+        assert_string_equal(fg_variable_name(v), names[i]);
+        assert_int_equal(fg_variable_get_kind(v), FG_STATE);
+    }
+    assert_null(fg_optimizer_variable_at(o, count));
+}
+
+static void state_is_named_after_the_parameters(void **state)
+{
+    fg_module *root = model_of();
+    fg_optimizer *adam = fg_adam_create(root, NULL);
+    assert_non_null(adam);
+    assert_string_equal(fg_optimizer_name(adam), "adam");
+    assert_int_equal(fg_optimizer_parameter_count(adam), 4); /* running statistics are not */
+    assert_string_equal(fg_variable_name(fg_optimizer_parameter_at(adam, 2)), "bn.weight");
+    assert_null(fg_optimizer_parameter_at(adam, 4));
+    static const char *const names[] = {"optimizer.step",
+                                        "optimizer.exp_avg.fc.weight",
+                                        "optimizer.exp_avg.fc.bias",
+                                        "optimizer.exp_avg.bn.weight",
+                                        "optimizer.exp_avg.bn.bias",
+                                        "optimizer.exp_avg_sq.fc.weight",
+                                        "optimizer.exp_avg_sq.fc.bias",
+                                        "optimizer.exp_avg_sq.bn.weight",
+                                        "optimizer.exp_avg_sq.bn.bias"};
+    names_are(adam, names, 9);
+    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(adam, 1))->dim[1], 3);
+    fg_module_destroy(root);
+}
+
+static void sgd_gets_buffers_when_it_gets_momentum(void **state)
+{
+    static const char *const names[] = {"optimizer.step", "optimizer.momentum_buffer.fc.weight",
+                                        "optimizer.momentum_buffer.fc.bias",
+                                        "optimizer.momentum_buffer.bn.weight",
+                                        "optimizer.momentum_buffer.bn.bias"};
+    fg_error err = {0};
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+    names_are(o, names, 1);
+    fgt_ok(fg_optimizer_set_schedule(
+        o, &(fg_schedule){.name = "onecycle", .no_cycle_momentum = true}, 10, &err));
+    names_are(o, names, 1);
+    fgt_ok(fg_optimizer_set_schedule(o, &(fg_schedule){.name = "onecycle"}, 10, &err));
+    names_are(o, names, 5);
+    fg_module_destroy(root);
+    root = model_of();
+    o = fg_sgd_create(root, NULL);
+    fgt_ok(fg_optimizer_set_momentum(o, 0.5, &err));
+    names_are(o, names, 5);
+    assert_true(fg_optimizer_get_momentum(o) == 0.5);
+    assert_int_equal(fg_optimizer_set_momentum(o, 1.5, &err), FG_EINVAL);
+    assert_true(fg_optimizer_get_momentum(o) == 0.5);
+    fg_module_destroy(root);
+}
+
+static void schedule_sets_the_launchs_numbers(void **state)
+{
+    fg_error err = {0};
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
+    const fg_schedule cycle = {.name = "onecycle"};
+    assert_true(fg_optimizer_get_lr(o) == 0.5);
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err));
+    assert_true(fg_optimizer_get_lr(o) == 0.5 / 25);
+    fg_optimizer_begin_step(o, 14);
+    assert_true(fg_optimizer_get_lr(o) == 0.5);
+    assert_true(fg_optimizer_get_momentum(o) == 0.85);
+    fg_optimizer_set_lr(o, 0.25); /* the peak, at once */
+    assert_true(fg_optimizer_get_lr(o) == 0.25);
+    fg_optimizer_begin_step(o, 49);
+    assert_true(fg_optimizer_get_lr(o) == 0.25 / 25 / 1e4);
+    fgt_ok(fg_optimizer_set_schedule(o, NULL, 0, &err));
+    assert_true(fg_optimizer_get_lr(o) == 0.25);
+    assert_true(fg_optimizer_get_momentum(o) == 0.9);
+    assert_int_equal(fg_optimizer_set_schedule(o, &cycle, 0, &err), FG_EINVAL);
+    assert_string_equal(err.message, "schedule 'onecycle' over 0 steps: it wants their number");
+    fg_optimizer_begin_step(NULL, 0);
+    fg_module_destroy(root);
+}
+
+static void own_loops_count_their_steps(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
+    const fg_schedule cycle = {.name = "onecycle"};
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 20, &err));
+    fg_variable *weight = fg_module_find(root, "fc.weight");
+    for (int64_t step = 0; step < 20; step++) {
+        if (step == 7)
+            fg_optimizer_begin_step(o, 12); /* as after a resume */
+        fg_optimizer_minimize(o, fg_sum(fg_square(fg_variable_value(trace, weight)), 0, NULL));
+        assert_int_equal(fg_trace_error(trace, &err), FG_OK);
+        fg_trace_reset(trace);
+        const int64_t at = step < 7 ? step : step + 5;
+        assert_true(fg_optimizer_get_lr(o) == fg_schedule_lr(&cycle, 0.5, at, 20));
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static const char *root_error(fg_module *root)
+{
+    static fg_error err;
+    assert_int_not_equal(fg_module_error(root, &err), FG_OK);
+    fg_module_destroy(root);
+    return err.message;
+}
+
+static void bad_numbers_are_kept_in_the_root(void **state)
+{
+    fg_module *root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.lr = -1}));
+    assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
+    root = model_of();
+    assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
+    assert_string_equal(root_error(root), "sgd: nesterov wants a momentum and no dampening");
+    root = model_of();
+    assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
+    assert_string_equal(root_error(root),
+                        "adam: momentum (beta1) 0.9, beta2 1: at least 0 and below 1 wanted");
+    root = model_of();
+    assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
+    assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    assert_null(fg_sgd_create(root, NULL));
+    assert_string_equal(root_error(root), "sgd: the module has no parameters to train: create the "
+                                          "optimizer after the layers");
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_module_variable(root, "n", &(fg_type){.dtype = FG_S32}, NULL);
+    assert_null(fg_sgd_create(root, NULL));
+    assert_string_equal(root_error(root),
+                        "sgd: parameter 'n' is s32: only floating ones are trained");
+    assert_null(fg_sgd_create(NULL, NULL));
+}
+
+static void wrong_gradients_are_kept_in_the_trace(void **state)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, NULL);
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fg_tensor g[4];
+    for (size_t i = 0; i < 4; i++) {
+        const fg_type *type = fg_variable_type(fg_optimizer_parameter_at(o, i));
+        g[i] = fg_ones(trace, type->dtype, type->rank, type->dim);
+    }
+    fg_optimizer_apply(o, g, 4);
+    assert_int_equal(fg_trace_error(trace, &err), FG_OK);
+    fg_optimizer_apply(o, g, 3);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_string_equal(err.message, "optimizer: 3 gradients for 4 parameters");
+    fg_trace_reset(trace);
+    for (size_t i = 0; i < 4; i++)
+        g[i] = fg_ones(trace, FG_F32, FG_DIMS(2, 4));
+    fg_optimizer_apply(o, g, 4);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_string_equal(err.message,
+                        "optimizer: parameter 'fc.weight' is f32[2,3], its gradient f32[2,4]");
+    fg_trace_reset(trace);
+    fg_optimizer_minimize(NULL, fg_ones(trace, FG_F32, FG_SCALAR));
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "the optimizer is NULL"));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+/* ---- allocations that fail ------------------------------------------------------------------- */
+
+static fg_status create_and_trace(void *self, fg_error *err)
+{
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    fg_status status = fg_module_create(NULL, 1, &root, err);
+    if (status == FG_OK)
+        status = fg_trace_create(NULL, &trace, err);
+    if (status == FG_OK) {
+        fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 3, .out = 2});
+        fg_optimizer *o = self == NULL ? fg_sgd_create(root, NULL) : fg_adamw_create(root, NULL);
+        status = fg_module_error(root, err);
+        if (status == FG_OK)
+            status = fg_optimizer_set_schedule(o, &(fg_schedule){.name = "onecycle"}, 5, err);
+        if (status == FG_OK) {
+            const fg_tensor x = fg_ones(trace, FG_F32, FG_DIMS(4, 3));
+            fg_optimizer_minimize(o, fg_mean(fg_linear_apply(fc, x), 0, NULL));
+            status = fg_trace_error(trace, err);
+        }
+    }
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+    return status;
+}
+
+static void optimizers_survive_failing_allocations(void **state)
+{
+    int adam = 1;
+    fgt_fault_loop(create_and_trace, NULL);
+    fgt_fault_loop(create_and_trace, &adam);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(onecycle_is_pytorchs_at_every_step),
+    cmocka_unit_test(last_step_has_the_last_value_exactly),
+    cmocka_unit_test(constant_is_constant),
+    cmocka_unit_test(schedules_are_checked),
+    cmocka_unit_test(state_is_named_after_the_parameters),
+    cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
+    cmocka_unit_test(schedule_sets_the_launchs_numbers),
+    cmocka_unit_test(own_loops_count_their_steps),
+    cmocka_unit_test(bad_numbers_are_kept_in_the_root),
+    cmocka_unit_test(wrong_gradients_are_kept_in_the_trace),
+    cmocka_unit_test(optimizers_survive_failing_allocations),
+};
+FGT_MAIN(tests)
