@@ -140,8 +140,10 @@ FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_split split, f
  *
  *   image  T[H,W,1] from T[N,H,W], T[...] from T[N,...] of another rank (2 to 8); T as stored:
  *          u8, s8, s16, s32, f32, and f64 which becomes f32
- *   label  s32[]    integers as stored; class_count is the largest label + 1
- */
+ *   label  s32[]    integers as stored; class_count is the largest label + 1, 0 with negative ones
+ *
+ * Plain files of single bytes are mapped, not read: they must not be shortened while the dataset
+ * lives. Errors as fg_mnist_open. */
 FG_API FG_MUST_USE fg_status fg_idx_open(const char *folder, fg_split split, fg_dataset **out,
                                          fg_error *err);
 

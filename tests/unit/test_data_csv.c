@@ -329,6 +329,10 @@ static void wrong_options_are_named(void **state)
                  "val_fraction is 1.5, wanted a number between 0 and 1");
     expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,
                  "val_path and val_fraction are given, wanted one");
+    expect_error(text, &(fg_csv_options){.max_categories = -1}, FG_EINVAL, "max_categories is -1");
+    expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL, "image_scale is -1");
+    expect_error("x,y\n1,a\n2,b\n3,c\n", &(fg_csv_options){.max_categories = 2}, FG_EFORMAT,
+                 "t.csv:4: row 3, column 'y': more than 2 classes");
     expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL, "image is 1 x 2 x 0");
     const char *const last[] = {"y"};
     expect_error(text, &(fg_csv_options){.ignore = last, .ignore_count = 1}, FG_EINVAL,
@@ -544,6 +548,34 @@ static void new_files_need_no_target(void **state)
     destroy(&parts);
 }
 
+static void new_rows_must_fit_the_schema(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"n,c,y\nx,u,1\n", ":2: row 1, column 'n': 'x' is not a finite number"},
+        {"n,c,y\n1,u,1\n,u,1\n", ":3: row 2, column 'n': the value is missing"},
+        {"n,c,y\n1,NA,1\n", ":2: row 1, column 'c': the value is missing"},
+        {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': 'w' was not seen in training"},
+        {"n,c,y\n1,v,?\n", ":2: row 1, column 'y': the target is missing"},
+        {"n,c,y\n1,v,z\n", ":2: row 1, column 'y': 'z' is not a finite number"},
+        {"n,c,y\n1e300,v,1\n", ":2: row 1, column 'n': 1e+300 does not fit a 32-bit number"},
+    };
+    char file[512];
+    (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    fgt_ok(open_text("n,c,y\n1,u,1\n2,v,2\n", &plain, &parts));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fgt_write(file, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+        assert_null(dataset);
+        if (strstr(err.message, cases[i].message) == NULL)
+            fail_msg("'%s' lacks '%s'", err.message, cases[i].message);
+    }
+    destroy(&parts);
+}
+
 static void expect_bad_schema(const char *from, const char *to, const char *message)
 {
     static const char good[] =
@@ -644,6 +676,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(another_file_may_validate),
     cmocka_unit_test(a_schema_survives_its_json),
     cmocka_unit_test(new_files_need_no_target),
+    cmocka_unit_test(new_rows_must_fit_the_schema),
     cmocka_unit_test(damaged_schemas_are_refused),
     cmocka_unit_test(every_allocation_may_fail),
 };

@@ -141,6 +141,27 @@ static void a_wrong_spec_is_named(void **state)
     expect_refused(&spec, "field 'x' has no dtype");
 }
 
+static void arrays_must_be_there(void **state)
+{
+    fg_dataset_spec spec = pair_spec(60);
+    fg_dataset *dataset;
+    assert_int_equal(
+        fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, NULL}, FG_COPY, &dataset, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message, "the array of field 1 is NULL");
+    assert_null(dataset);
+    spec.count = INT64_MAX;
+    assert_int_equal(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, FG_COPY,
+                                            &dataset, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "the array of field 0 has an impossible size");
+    int one = 1;
+    spec.count = 1;
+    const fg_dataset_ops nothing = {.destroy = count_destroy};
+    assert_int_equal(fg_dataset_create(&nothing, &one, &spec, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the dataset has neither read nor gather");
+}
+
 /* A reader that fails on sample 3 with a text and on sample 4 without one. */
 static fg_status read_failing(void *self, int64_t index, void *const *out_fields, fg_error *e)
 {
@@ -301,6 +322,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_copy_does_not_follow_the_array),
     cmocka_unit_test(reading_outside_is_refused),
     cmocka_unit_test(a_wrong_spec_is_named),
+    cmocka_unit_test(arrays_must_be_there),
     cmocka_unit_test(a_users_reader_may_fail),
     cmocka_unit_test(a_subset_outlives_its_parent),
     cmocka_unit_test(a_subset_names_a_wrong_index),

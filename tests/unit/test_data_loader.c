@@ -238,6 +238,75 @@ static void jumps_drop_what_was_prepared(void **state)
     fg_loader_destroy(loader);
 }
 
+static void a_jump_drops_batches_that_are_ready(void **state)
+{
+    fg_loader *loader = start(in_memory(), &(fg_loader_options){.batch_size = 16,
+                                                                .shuffle = true,
+                                                                .seed = 4,
+                                                                .workers = 2,
+                                                                .prefetch = 3,
+                                                                .run_ahead = true});
+    for (int64_t epoch = 0; epoch < 5; epoch++) {
+        while (fg_loader_get_stats(loader).ready < 3)
+            (void)sched_yield();
+        fgt_ok(fg_loader_start_epoch(loader, 10 + epoch, 32, &err));
+        check_epoch(loader, shuffled, (fgi_place){10 + epoch, 32});
+    }
+    fg_loader_destroy(loader);
+}
+
+/* Going to the next epoch before the end of this one was asked for keeps what was prepared. */
+static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
+{
+    fg_loader *loader =
+        start(in_memory(),
+              &(fg_loader_options){
+                  .batch_size = 64, .shuffle = true, .seed = 4, .workers = 1, .run_ahead = true});
+    fgi_sampler s = shuffled;
+    s.batch = 64;
+    const fg_host_batch *batch;
+    for (int64_t i = 0; i < fg_loader_batch_count(loader); i++) {
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        fg_loader_release(loader, batch);
+    }
+    while (fg_loader_get_stats(loader).ready < 4)
+        (void)sched_yield();
+    fgt_ok(fg_loader_start_epoch(loader, 1, 0, &err));
+    assert_int_equal(fg_loader_get_stats(loader).ready, 4);
+    check_epoch(loader, s, (fgi_place){1, 0});
+    fg_loader_destroy(loader);
+}
+
+/* Large rows in memory are copied by several workers, each its part of the batch. */
+static void large_batches_are_shared_out(void **state)
+{
+    enum { BIG = 50, BIG_BYTES = 100000 };
+    static unsigned char rows[BIG][BIG_BYTES];
+    for (int i = 0; i < BIG; i++)
+        memset(rows[i], i + 1, BIG_BYTES);
+    const fg_field field = {"image", {FG_U8, 1, {BIG_BYTES}}};
+    const fg_dataset_spec big = {.count = BIG, .fields = &field, .field_count = 1};
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_from_arrays(&big, (const void *const[]){rows}, FG_BORROW, &dataset, &err));
+    fg_loader *loader =
+        start(dataset,
+              &(fg_loader_options){.batch_size = 16, .shuffle = true, .workers = 3, .prefetch = 2});
+    int seen = 0;
+    for (;;) {
+        const fg_host_batch *batch;
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        if (batch == NULL)
+            break;
+        const unsigned char *image = batch->data[0];
+        for (int64_t i = 0; i < batch->size; i++)
+            assert_memory_equal(image + i * BIG_BYTES, rows[batch->indices[i]], BIG_BYTES);
+        seen += (int)batch->valid;
+        fg_loader_release(loader, batch);
+    }
+    assert_int_equal(seen, BIG);
+    fg_loader_destroy(loader);
+}
+
 static void errors_come_in_their_place(void **state)
 {
     const int64_t failing = 37; /* in batch 2 of the dataset's order */
@@ -448,6 +517,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(it_resumes_anywhere),
     cmocka_unit_test(running_ahead_goes_on_through_epochs),
     cmocka_unit_test(jumps_drop_what_was_prepared),
+    cmocka_unit_test(a_jump_drops_batches_that_are_ready),
+    cmocka_unit_test(the_next_epoch_may_be_named_at_the_end_of_this),
+    cmocka_unit_test(large_batches_are_shared_out),
     cmocka_unit_test(errors_come_in_their_place),
     cmocka_unit_test(a_synchronous_loader_does_not_wait_for_its_own_caller),
     cmocka_unit_test(another_thread_may_release_out_of_order),

@@ -202,6 +202,13 @@ static void headers_that_lie_are_refused(void **state)
     expect_bad_header("{'descr': '<f4', 'descr': '<f4'}", 4,
                       "f: byte 35: unknown or repeated key before this");
     expect_bad_header("{'descr': '<f4", 4, "f: byte 24: wanted a dtype such as '<f4'");
+    expect_bad_header("{'descr': '<f4', 'shape': 3}", 4,
+                      "f: byte 36: wanted a shape such as (3, 4)");
+    expect_bad_header("{'descr': '<f4', 'shape': (3 4)}", 4,
+                      "f: byte 39: wanted ',' or ')' within the shape");
+    expect_bad_header("{descr: '<f4'}", 4, "f: byte 11: wanted a key of the header's dictionary");
+    expect_bad_header("{'descr': '<f4' 'shape': (3,)}", 4,
+                      "f: byte 26: wanted ',' or '}' within the header");
     expect_bad_header("", 0, "f: byte 10: wanted the header's dictionary");
     expect_bad_header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} import os", 4,
                       "f: byte 66: text after the header");
