@@ -1,5 +1,5 @@
-# What `make install` puts where: both libraries, the headers, the plugins' pins, the program with its
-# man pages and completions, and what find_package(fulgurite) and pkg-config need to find them.
+# What `make install` puts where: both libraries, the headers, the plugins' pins, and what
+# find_package(fulgurite) and pkg-config need to find them. cli installs the program and its pages.
 # The installed tree can be moved: nothing in it names the prefix.
 include(CMakePackageConfigHelpers)
 set(fg_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulgurite)
@@ -11,13 +11,6 @@ install(TARGETS fulgurite_static EXPORT fulguriteStaticTargets
 install(DIRECTORY include/fulgurite DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     FILES_MATCHING PATTERN "*.h")
 install(DIRECTORY share/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite)
-if(TARGET fulgurite) # the program; cli makes its pages and completions in these folders
-    install(TARGETS fulgurite RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-    install(DIRECTORY ${CMAKE_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1
-        OPTIONAL FILES_MATCHING PATTERN "*.1")
-    install(DIRECTORY ${CMAKE_BINARY_DIR}/completion/ OPTIONAL
-        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-endif()
 
 install(EXPORT fulguriteTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir})
 install(EXPORT fulguriteStaticTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir})

@@ -61,7 +61,8 @@ static int write_part(const char *folder, const char *part, uint32_t count)
         put_image(images, label);
         (void)putc((int)label, labels);
     }
-    return (fclose(images) != 0) | (fclose(labels) != 0);
+    const int first = fclose(images), second = fclose(labels);
+    return first != 0 || second != 0;
 }
 
 int main(int argc, char **argv)

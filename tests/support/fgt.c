@@ -67,11 +67,20 @@ void fgt_close(const char *what, double a, double b, double absolute, double rel
         fail_msg("%s: %.9g is not within %g + %g * |b| of %.9g", what, a, absolute, relative, b);
 }
 
+/* The blocks that are live beyond `before`, once those have gone that other threads (a plugin's, at
+ * the end of a transfer) are about to free. */
+static long leaked_since(long before)
+{
+    for (int i = 0; i < 2000 && fgi_alloc_live() > before; i++)
+        (void)usleep(1000);
+    return fgi_alloc_live() - before;
+}
+
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self)
 {
     fg_error err = {0};
     fgt_ok(scenario(self, &err)); /* fills what is cached for ever */
-    const long live = fgi_alloc_live();
+    long live = fgi_alloc_live();
     bool has_failed = true;
     for (long n = 0; has_failed; n++) {
         if (n == MOST_ALLOCATIONS)
@@ -86,7 +95,9 @@ void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self
         if (status != FG_OK && err.status != status)
             fail_msg("allocation %ld failing: %s, but the error says %s", n, fg_status_name(status),
                      fg_status_name(err.status));
-        if (fgi_alloc_live() != live)
-            fail_msg("allocation %ld failing: %ld blocks leaked", n, fgi_alloc_live() - live);
+        const long leaked = leaked_since(live);
+        if (leaked > 0)
+            fail_msg("allocation %ld failing: %ld blocks leaked", n, leaked);
+        live += leaked; /* fewer: some of the first run's went late */
     }
 }

@@ -34,7 +34,8 @@ void fgt_close(const char *what, double a, double b, double absolute, double rel
 /* Runs `scenario` once as it is, then with its 1st, 2nd, 3rd ... allocation failing until none
  * fails any more. Each time it must return FG_OK or FG_ENOMEM (with err filled), and leave as many
  * blocks allocated as it found: so it builds, uses and destroys all by itself, and asserts nothing
- * that a failed allocation may make untrue. Only allocations through base/alloc.h count. */
+ * that a failed allocation may make untrue. Blocks that another thread frees a moment later are
+ * waited for. Only allocations through base/alloc.h count. */
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self);
 
 #define FGT_MAIN(tests)                                                                            \
