@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "base/rng.h"
 #include "pjrt/pjrt.h"
 #include "trace/trace.h"
@@ -85,32 +86,6 @@ const int *fg_variable_file_axis(const fg_variable *variable)
     return variable->has_file_axis ? variable->options.file_axis : NULL;
 }
 
-/* Rounds to nearest even, as the devices do. */
-static uint16_t bf16_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
-        return (uint16_t)((bits >> 16) | 0x40);
-    return (uint16_t)((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16);
-}
-
-static void store(void *data, fg_dtype dtype, int64_t i, double value)
-{
-    switch (dtype) {
-    case FG_F32: ((float *)data)[i] = (float)value; break;
-    case FG_F64: ((double *)data)[i] = value; break;
-    case FG_BF16: ((uint16_t *)data)[i] = bf16_of((float)value); break;
-    case FG_S32: ((int32_t *)data)[i] = (int32_t)value; break;
-    case FG_U32: ((uint32_t *)data)[i] = (uint32_t)value; break;
-    case FG_S64: ((int64_t *)data)[i] = (int64_t)value; break;
-    case FG_U64: ((uint64_t *)data)[i] = (uint64_t)value; break;
-    case FG_BOOL:
-    case FG_U8: ((uint8_t *)data)[i] = (uint8_t)value; break;
-    default: break;
-    }
-}
-
 /* Fills host memory that is zero already with the first value. Random ones are pure functions of
  * (seed, name, index), so that they do not depend on the order of creation. */
 static void initialise(const fg_variable *variable, void *data)
@@ -126,7 +101,7 @@ static void initialise(const fg_variable *variable, void *data)
             value = init.a * (2.0 * (double)fgi_rng_uniform(key, (uint64_t)i) - 1.0);
         else if (init.kind == FG_INIT_NORMAL)
             value = init.a * (double)fgi_rng_normal(key, (uint64_t)i);
-        store(data, dtype, i, value);
+        fgi_number_put(dtype, data, (size_t)i, value);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number.h"
 #include "trace/program.h"
 
 enum { MOST_INPUTS = 3, GROUP = 48, MOST_OUTPUTS = 2 + GROUP * (2 * MOST_INPUTS + 1) };
@@ -24,58 +25,6 @@ void fgt_battery_close(void)
 {
     fg_ckpt_close(record);
     record = NULL;
-}
-
-/* ---- numbers of any format as doubles -------------------------------------------------------- */
-
-static double of_half(uint16_t bits)
-{
-    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const double sign = (bits & 0x8000) != 0 ? -1 : 1;
-    if (exponent == 31)
-        return fraction == 0 ? sign * (double)INFINITY : (double)NAN;
-    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(fraction + 1024, exponent - 25));
-}
-
-static double of_bf16(uint16_t bits)
-{
-    const uint32_t wide = (uint32_t)bits << 16;
-    float value;
-    memcpy(&value, &wide, sizeof value);
-    return (double)value;
-}
-
-static double element(fg_dtype dtype, const void *data, size_t i)
-{
-    switch (dtype) {
-    case FG_BOOL:
-    case FG_U8: return ((const uint8_t *)data)[i];
-    case FG_S32: return ((const int32_t *)data)[i];
-    case FG_S64: return (double)((const int64_t *)data)[i];
-    case FG_BF16: return of_bf16(((const uint16_t *)data)[i]);
-    case FG_F16: return of_half(((const uint16_t *)data)[i]);
-    case FG_F32: return (double)((const float *)data)[i];
-    case FG_F64: return ((const double *)data)[i];
-    default: fail_msg("no battery for %s", fg_dtype_name(dtype)); return 0;
-    }
-}
-
-/* Numbers of the battery's inputs fit every format exactly, so plain truncation will do. */
-static void put_element(fg_dtype dtype, void *data, size_t i, double value)
-{
-    const float narrow = (float)value;
-    uint32_t bits;
-    memcpy(&bits, &narrow, sizeof bits);
-    if (dtype == FG_F64)
-        ((double *)data)[i] = value;
-    else if (dtype == FG_F32)
-        ((float *)data)[i] = narrow;
-    else if (dtype == FG_BF16)
-        ((uint16_t *)data)[i] = (uint16_t)(bits >> 16);
-    else /* f16: sign, exponent with another bias, upper bits of the fraction; 0 stays 0 */
-        ((uint16_t *)data)[i] =
-            (uint16_t)((bits >> 16 & 0x8000) |
-                       (value == 0 ? 0 : (((bits >> 23 & 255) - 112) << 10 | (bits >> 13 & 1023))));
 }
 
 /* ---- the record ------------------------------------------------------------------------------ */
@@ -124,7 +73,8 @@ static fg_array *upload(fg_client *client, const recorded *r, fg_dtype dtype, si
     type.dtype = dtype;
     void *data = calloc(r->count + 1, sizeof(double));
     for (size_t i = 0; i < r->count; i++)
-        put_element(dtype, data, i, element(r->type.dtype, r->data, i) + (i == moved ? by : 0));
+        fgi_number_put(dtype, data, i,
+                       fgi_number_get(r->type.dtype, r->data, i) + (i == moved ? by : 0));
     fgt_ok(fg_array_create(client, &type, data, &array, &err));
     free(data);
     return array;
@@ -139,7 +89,7 @@ static double *read_all(fg_array *array)
     double *values = calloc(count + 1, sizeof *values);
     fgt_ok(fg_array_read(array, raw, size, &err));
     for (size_t i = 0; i < count; i++)
-        values[i] = element(type->dtype, raw, i);
+        values[i] = fgi_number_get(type->dtype, raw, i);
     free(raw);
     return values;
 }
@@ -191,7 +141,7 @@ static void compare(const fgt_row *row, const char *what, int number, fg_array *
                  fg_dtype_name(want.type.dtype));
     double *got = read_all(array), *exact = calloc(want.count + 1, sizeof *exact);
     for (size_t i = 0; i < want.count; i++)
-        exact[i] = element(want.type.dtype, want.data, i);
+        exact[i] = fgi_number_get(want.type.dtype, want.data, i);
     const fg_dtype coarse = type->dtype < dtype ? type->dtype : dtype;
     const double allowed = fg_dtype_is_float(type->dtype)
                                ? tolerance(coarse, row->checks) * largest(exact, want.count)
