@@ -31,6 +31,10 @@ typedef struct fg_client_options {
                                ~/.cache, then /fulgurite]                                         */
     double memory_fraction; /* the share of a GPU's memory that may be used, 0 to 1  [plugin's:
                                0.75] */
+    bool cpu_onednn;        /* on the CPU, products of matrices by oneDNN: faster on some processors
+                               (5 to 40 % on AMD Zen 5, nothing on Intel Sapphire Rapids), and the
+                               same bits for any number of threads, but the plugin cannot keep such
+                               programs in cache_dir: every start compiles               [false] */
     uint64_t reserved[4];
 } fg_client_options;
 

@@ -98,7 +98,8 @@ FG_API void fg_module_note_output(fg_module *module, fg_tensor output);
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 /* y = x W' + b over the last dimension:  T[..., in] -> T[..., out].
- * Variables: weight f32[out, in], bias f32[out], uniform in +-1/sqrt(in), as PyTorch's Linear. */
+ * Variables: weight f32[in, out], which files hold as PyTorch's [out, in], bias f32[out]; both
+ * uniform in +-1/sqrt(in), as PyTorch's Linear. */
 typedef struct fg_linear fg_linear;
 typedef struct fg_linear_options {
     int64_t in, out; /* must be given               */

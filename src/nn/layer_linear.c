@@ -1,4 +1,7 @@
-/* layer_linear.c - y = x W' + b.
+/* layer_linear.c - y = x W + b.
+ *
+ * The weight lies as [in, out], so that the product and its gradients need no transposition; files
+ * have [out, in], as PyTorch does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -29,10 +32,12 @@ fg_linear *fg_linear_create(fg_module *parent, const char *name, const fg_linear
     if (layer == NULL)
         return NULL;
     const fg_variable_options init = fgi_init_fan_in(o.in);
-    const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {o.out, o.in}};
+    fg_variable_options weight_init = init;
+    weight_init.file_axis[0] = 1;
+    const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {o.in, o.out}};
     layer->module = module;
     layer->in = o.in;
-    layer->weight = fg_module_variable(module, "weight", &type, &init);
+    layer->weight = fg_module_variable(module, "weight", &type, &weight_init);
     if (!o.no_bias)
         layer->bias = fgi_layer_vector(module, "bias", o.out, &init);
     return fg_module_error(module, NULL) == FG_OK ? layer : NULL;
@@ -49,7 +54,7 @@ fg_tensor fg_linear_apply(const fg_linear *layer, fg_tensor x)
                               "wants floating numbers whose last dimension is %" PRId64, layer->in);
     fg_scope_push(fg_tensor_trace(x), fg_module_name(layer->module));
     const fg_dot_options contract = {
-        .contract_count = 1, .a_contract = {type->rank - 1}, .b_contract = {1}};
+        .contract_count = 1, .a_contract = {type->rank - 1}, .b_contract = {0}};
     y = fg_dot(x, fgi_layer_value(x, layer->weight, type->dtype), &contract);
     if (layer->bias != NULL)
         y = fg_add(y, fgi_layer_value(x, layer->bias, type->dtype));

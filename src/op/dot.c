@@ -97,45 +97,74 @@ static void dot_emit(fgi_emit *e)
     fgi_buf_fini(&text);
 }
 
-/* Derivative by operand `side`. dy's dimensions are [batch, a's free, b's free]: contract those of
- * the other operand; what results is [batch, own free, own contracted in the other's order], to be
- * put back in the operand's own order. */
+/* Derivative by operand `side`: the contraction of dy with the other operand over that operand's
+ * free axes. Its dimensions are the batch, then the operand's own free axes, then its contracted
+ * ones in the order the other operand has them; or, with the two factors swapped, contracted ones
+ * first. The order is taken that is the operand's own, so that nothing need be transposed, where
+ * one is. */
+typedef struct share {
+    int batch, free_count, contract_count, their_free_count;
+    int my_free[FG_MAX_RANK], their_free[FG_MAX_RANK];
+    int contract_place[FG_MAX_RANK]; /* of my contracted axis i among the result's */
+} share;
+
+static share share_of(const dot_attr *attr, int side, int my_rank, int their_rank)
+{
+    share s = {.batch = (int)attr->batch_count, .contract_count = (int)attr->contract_count};
+    s.free_count = free_axes(attr, side, my_rank, s.my_free);
+    s.their_free_count = free_axes(attr, 1 - side, their_rank, s.their_free);
+    for (int i = 0; i < s.contract_count; i++)
+        for (int k = 0; k < s.contract_count; k++)
+            s.contract_place[i] += attr->contract[1 - side][k] < attr->contract[1 - side][i];
+    return s;
+}
+
+/* Where each of the operand's axes is in the result; true when that is the operand's own order. */
+static bool share_order(const dot_attr *attr, int side, const share *s, bool is_swapped, int *axis)
+{
+    const int rank = s->batch + s->free_count + s->contract_count;
+    const int free_at = s->batch + (is_swapped ? s->contract_count : 0);
+    const int contract_at = s->batch + (is_swapped ? 0 : s->free_count);
+    bool is_own = true;
+    for (int i = 0; i < s->batch; i++)
+        axis[attr->batch[side][i]] = i;
+    for (int i = 0; i < s->free_count; i++)
+        axis[s->my_free[i]] = free_at + i;
+    for (int i = 0; i < s->contract_count; i++)
+        axis[attr->contract[side][i]] = contract_at + s->contract_place[i];
+    for (int i = 0; i < rank; i++)
+        is_own &= axis[i] == i;
+    return is_own;
+}
+
 static fg_tensor operand_share(const fgi_vjp *v, int side)
 {
     const dot_attr *attr = v->attr;
-    const int other = 1 - side;
-    const fg_tensor mine = v->in[side], theirs = v->in[other];
-    const int my_rank = fg_tensor_type(mine)->rank, their_rank = fg_tensor_type(theirs)->rank;
-    int my_free[FG_MAX_RANK], their_free[FG_MAX_RANK];
-    const int my_count = free_axes(attr, side, my_rank, my_free);
-    const int their_count = free_axes(attr, other, their_rank, their_free);
-    const int batch = (int)attr->batch_count;
-
-    fg_dot_options options = {.batch_count = batch, .contract_count = their_count};
-    for (int i = 0; i < batch; i++) {
-        options.a_batch[i] = i;
-        options.b_batch[i] = (int)attr->batch[other][i];
+    const fg_tensor mine = v->in[side], theirs = v->in[1 - side];
+    const share s = share_of(attr, side, fg_tensor_type(mine)->rank, fg_tensor_type(theirs)->rank);
+    fg_dot_options o = {.batch_count = s.batch,
+                        .contract_count = s.their_free_count,
+                        .result = fg_tensor_type(v->out)->dtype};
+    for (int i = 0; i < s.batch; i++) {
+        o.a_batch[i] = i;
+        o.b_batch[i] = (int)attr->batch[1 - side][i];
     }
-    for (int i = 0; i < their_count; i++) {
-        options.a_contract[i] = batch + (side == 0 ? my_count : 0) + i;
-        options.b_contract[i] = their_free[i];
+    for (int i = 0; i < s.their_free_count; i++) { /* dy: [batch, a's free, b's free] */
+        o.a_contract[i] = s.batch + (side == 0 ? s.free_count : 0) + i;
+        o.b_contract[i] = s.their_free[i];
     }
-    options.result = fg_tensor_type(v->out)->dtype;
-    const fg_dtype dtype = fg_tensor_type(mine)->dtype;
-    const fg_tensor share = fg_dot(fg_cast(v->dout, dtype), theirs, &options);
-
     int axis[FG_MAX_RANK];
-    for (int i = 0; i < batch; i++)
-        axis[attr->batch[side][i]] = i;
-    for (int i = 0; i < my_count; i++)
-        axis[my_free[i]] = batch + i;
-    for (int i = 0; i < attr->contract_count; i++) {
-        int before = 0; /* contracted axes of the other operand come in ascending order */
-        for (int k = 0; k < attr->contract_count; k++)
-            before += attr->contract[other][k] < attr->contract[other][i];
-        axis[attr->contract[side][i]] = batch + my_count + before;
-    }
-    return fg_cast(fg_permute(share, axis), dtype);
+    const fg_dtype dtype = fg_tensor_type(mine)->dtype;
+    const fg_tensor dy = fg_cast(v->dout, dtype);
+    if (share_order(attr, side, &s, false, axis))
+        return fg_cast(fg_dot(dy, theirs, &o), dtype);
+    fg_dot_options swapped = o;
+    memcpy(swapped.a_batch, o.b_batch, sizeof o.a_batch);
+    memcpy(swapped.b_batch, o.a_batch, sizeof o.a_batch);
+    memcpy(swapped.a_contract, o.b_contract, sizeof o.a_contract);
+    memcpy(swapped.b_contract, o.a_contract, sizeof o.a_contract);
+    (void)share_order(attr, side, &s, true, axis);
+    return fg_cast(fg_permute(fg_dot(theirs, dy, &swapped), axis), dtype);
 }
 
 static void dot_vjp(fgi_vjp *v)

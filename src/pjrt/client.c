@@ -208,6 +208,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     FGI_DONE(read_platform(c, err));
     FGI_DONE(check_platform(c, opt, err));
     FGI_DONE(read_devices(c, err));
+    c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
     FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
 done:
     if (status != FG_OK) {
@@ -338,6 +339,8 @@ void fg_client_close(fg_client *client)
 const fg_client_info *fg_client_get_info(const fg_client *client) { return &client->info; }
 
 fgi_platform fgi_client_platform(const fg_client *client) { return client->platform; }
+
+bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
 fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)
 {

@@ -104,5 +104,7 @@ bool fgi_array_is_donated(const fg_array *array);
 
 typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;
 fgi_platform fgi_client_platform(const fg_client *client);
+/* options.cpu_onednn, on the CPU. */
+bool fgi_client_uses_onednn(const fg_client *client);
 
 #endif

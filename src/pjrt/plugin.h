@@ -74,6 +74,7 @@ struct fg_client {
     fgi_plugin plugin;
     PJRT_Client *client;
     fgi_platform platform;
+    bool uses_onednn;
     fg_client_info info;
     fgi_device *devices; /* info.device_count of them, by ascending id */
     const char *label;   /* "cpu:0", or "cpu" for several devices */

@@ -277,7 +277,7 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
         module_fini(&m);
         return fgi_no_memory(err);
     }
-    if (trace->client != NULL && fgi_client_platform(trace->client) == FGI_CPU)
+    if (trace->client != NULL && fgi_client_uses_onednn(trace->client))
         fgi_cpu_keep_apart(trace, layout->is_live, m.is_apart);
     fgi_buf_puts(out, "module @fulgurite {\n  func.func public @main(");
     put_arguments(&m, out);

@@ -93,7 +93,7 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
                        ? outputs[i].node->type
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
     fgi_compile_options options = {.device_count = 1, .out_types = types, .out_count = results};
-    if (fgi_client_platform(trace->client) == FGI_CPU) {
+    if (fgi_client_uses_onednn(trace->client)) {
         options.flags = fgi_cpu_flags;
         options.flag_count = fgi_cpu_flag_count;
     }
