@@ -140,7 +140,7 @@ static void state_is_named_after_the_parameters(void **state)
                                         "optimizer.exp_avg_sq.bn.weight",
                                         "optimizer.exp_avg_sq.bn.bias"};
     names_are(adam, names, 9);
-    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(adam, 1))->dim[1], 3);
+    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(adam, 1))->dim[0], 3);
     fg_module_destroy(root);
 }
 
@@ -277,7 +277,7 @@ static void wrong_gradients_are_kept_in_the_trace(void **state)
     fg_optimizer_apply(o, g, 4);
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_string_equal(err.message,
-                        "optimizer: parameter 'fc.weight' is f32[2,3], its gradient f32[2,4]");
+                        "optimizer: parameter 'fc.weight' is f32[3,2], its gradient f32[2,4]");
     fg_trace_reset(trace);
     fg_optimizer_minimize(NULL, fg_ones(trace, FG_F32, FG_SCALAR));
     assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
