@@ -56,7 +56,7 @@ char *run_dir_existing(const config *c, const char *config_path);
 /* Makes the folder and writes config.yaml into it; warns where it holds an earlier run. */
 bool run_dir_begin(const config *c, const char *folder, bool is_resumed, fg_error *err);
 
-/* ---- a run (run.c) --------------------------------------------------------------------------- */
+/* ---- a run (run_command.c) --------------------------------------------------------------------------- */
 
 typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT } run_kind;
 

@@ -1,4 +1,4 @@
-/* run.c - one run from its configuration to its report. The order: configuration, data, task,
+/* run_command.c - one run from its configuration to its report. The order: configuration, data, task,
  * Trainer, the run itself, what is printed and drawn, the summary.
  *
  * SPDX-License-Identifier: Apache-2.0 */

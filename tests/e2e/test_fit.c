@@ -1,0 +1,518 @@
+/* test_fit.c - trains, stops, resumes, evaluates and predicts with the program, on the digits that
+ * stand in the tree and on files made here. Wants the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/data.h>
+
+static const char digits[] =
+    "model: {name: mlp, hidden: [32], dropout: 0.1}\n"
+    "data:\n"
+    "  format: csv\n"
+    "  path: " FGT_SOURCE_DIR "/share/data/digits/digits.csv.gz\n"
+    "  no_header: true\n"
+    "  image: [8, 8, 1]\n"
+    "  scale: 0.0625\n"
+    "  val_fraction: 0.2\n"
+    "optimizer: {name: adam, lr: 0.01}\n"
+    "trainer: {batch_size: 64, max_epochs: 3, seed: 7, log_every: 5, run_dir: run}\n";
+
+/* A fresh folder with digits.yaml in it. */
+static const char *workplace(void)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    return folder;
+}
+
+static char *slurp(const char *folder, const char *name)
+{
+    char *text = NULL;
+    size_t size;
+    int c;
+    FILE *file = fopen(fgt_path(folder, name), "rb"), *out = open_memstream(&text, &size);
+    if (file == NULL)
+        fail_msg("no file %s/%s", folder, name);
+    while ((c = getc(file)) != EOF)
+        (void)putc(c, out);
+    (void)fclose(file);
+    (void)fclose(out);
+    return text;
+}
+
+static bool is_there(const char *folder, const char *name)
+{
+    return access(fgt_path(folder, name), F_OK) == 0;
+}
+
+static json_t *load(const char *folder, const char *name)
+{
+    json_error_t fault;
+    json_t *root = json_load_file(fgt_path(folder, name), 0, &fault);
+    if (root == NULL)
+        fail_msg("%s: line %d: %s", name, fault.line, fault.text);
+    return root;
+}
+
+static double figure(const json_t *summary, const char *name)
+{
+    const json_t *value = json_object_get(json_object_get(summary, "metrics"), name);
+    if (!json_is_number(value))
+        fail_msg("the summary has no metric %s", name);
+    return json_number_value(value);
+}
+
+/* ---- fit ------------------------------------------------------------------------------------- */
+
+static void check_files(const char *folder)
+{
+    assert_true(is_there(folder, "run/config.yaml") && is_there(folder, "run/metrics.csv"));
+    assert_true(is_there(folder, "run/checkpoints/last") &&
+                is_there(folder, "run/checkpoints/best"));
+    char *lines = slurp(folder, "run/metrics.jsonl");
+    int train = 0, val = 0;
+    for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+        json_t *object = json_loads(line, 0, NULL);
+        assert_true(json_is_integer(json_object_get(object, "step")));
+        assert_true(json_is_integer(json_object_get(object, "epoch")));
+        train += json_is_number(json_object_get(object, "train_loss"));
+        val += json_is_number(json_object_get(object, "val_loss"));
+        json_decref(object);
+    }
+    free(lines);
+    assert_int_equal(train,
+                     16); /* every 5 steps of 69, and the ends of epochs at 23 and 46 and 69 */
+    assert_int_equal(val, 3);
+}
+
+static void check_summary(const json_t *s)
+{
+    static const char *const numbers[] = {"devices",
+                                          "epochs",
+                                          "steps",
+                                          "time_to_first_step_s",
+                                          "samples_per_s",
+                                          "compiles",
+                                          "compile_s",
+                                          "host_reads",
+                                          "host_overhead_us_per_step",
+                                          "peak_rss_bytes",
+                                          "device_peak_bytes"};
+    static const char *const idle[] = {"input", "upload", "compile", "read", "checkpoint", "other"};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (!json_is_number(json_object_get(s, numbers[i])))
+            fail_msg("the summary's %s is no number", numbers[i]);
+    for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
+        assert_true(json_is_number(json_object_get(json_object_get(s, "idle"), idle[i])));
+    assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "median")));
+    assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "p95")));
+    assert_string_equal(json_string_value(json_object_get(s, "status")), "done");
+    assert_string_equal(json_string_value(json_object_get(s, "device")), "cpu");
+    assert_string_equal(json_string_value(json_object_get(s, "precision")), "32-true");
+    assert_int_equal(json_integer_value(json_object_get(s, "epochs")), 3);
+    assert_int_equal(json_integer_value(json_object_get(s, "steps")), 69);
+    contains(json_string_value(json_object_get(s, "checkpoint")), "run/checkpoints/step-");
+}
+
+static void fit_learns_digits(void **state)
+{
+    const char *folder = workplace();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml --summary=s.json --draw=always");
+    contains(o->err, "adam, lr 0.01 (scaling rule: none), batches of 64, 69 steps\n"
+                     "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n");
+    contains(o->err, "the run's folder: run\n");
+    contains(o->out, "train_loss   o val_loss\n");
+    contains(o->out, "confusion matrix: ");
+    contains(o->out, "val_acc\t0.9");
+    json_t *summary = load(folder, "s.json");
+    check_summary(summary);
+    assert_true(figure(summary, "val_acc") > 0.9);
+    assert_true(figure(summary, "train_loss") < 0.5);
+    json_decref(summary);
+    check_files(folder);
+}
+
+/* The merged configuration makes the same run again, bit for bit. */
+static void the_written_config_repeats_the_run(void **state)
+{
+    const char *folder = workplace();
+    (void)program_gives(0, folder, "fit digits.yaml -q --trainer.max_steps=12");
+    (void)program_gives(0, folder, "fit run/config.yaml -q --trainer.run_dir=again");
+    char *first = slurp(folder, "run/metrics.jsonl"),
+         *second = slurp(folder, "again/metrics.jsonl");
+    assert_string_equal(first, second);
+    free(first);
+    free(second);
+    first = slurp(folder, "run/config.yaml");
+    assert_string_equal(program_gives(0, folder, "fit run/config.yaml --print-config=plain")->out,
+                        first);
+    free(first);
+}
+
+static void resume_goes_on_at_the_next_sample(void **state)
+{
+    const char *folder = workplace();
+    (void)program_gives(0, folder, "fit digits.yaml -q --trainer.max_steps=40");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.max_steps=30 "
+                        "--trainer.run_dir=parts --trainer.ckpt_every_steps=17 "
+                        "--trainer.keep_checkpoints=0");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.max_steps=40 "
+                        "--trainer.run_dir=parts --trainer.resume=step-000000017");
+    json_t *whole = load(folder, "run/checkpoints/step-000000040/manifest.json");
+    json_t *parts = load(folder, "parts/checkpoints/step-000000040/manifest.json");
+    const json_t *model = json_array_get(json_object_get(whole, "files"), 0);
+    assert_string_equal(json_string_value(json_object_get(model, "name")), "model.safetensors");
+    assert_true(json_equal(model, json_array_get(json_object_get(parts, "files"), 0)));
+    assert_true(json_equal(json_array_get(json_object_get(whole, "files"), 1),
+                           json_array_get(json_object_get(parts, "files"), 1)));
+    json_decref(whole);
+    json_decref(parts);
+}
+
+/* SIGTERM: the state is saved, exit status 143, and resume finishes what was begun. */
+static void a_signal_saves_and_stops(void **state)
+{
+    char command[1024];
+    const char *folder = workplace();
+    (void)snprintf(command, sizeof(command),
+                   "cd '%s' && { " FGT_BINARY_DIR "/fulgurite fit digits.yaml --summary=s.json "
+                   "--trainer.max_epochs=100000 --trainer.val_every_epochs=0 "
+                   "--trainer.ckpt_every_epochs=0 >out 2>err & "
+                   "while ! [ -s run/metrics.jsonl ]; do sleep 0.02; kill -0 $! || exit 1; done; "
+                   "kill -TERM $!; wait $!; }",
+                   folder);
+    const int status = system(command);
+    assert_int_equal(WEXITSTATUS(status), 143);
+    json_t *summary = load(folder, "s.json");
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "stopped");
+    const json_int_t steps = json_integer_value(json_object_get(summary, "steps"));
+    assert_true(steps > 0);
+    json_decref(summary);
+    char *said = slurp(folder, "err");
+    contains(said, "fulgurite fit: stopped at step ");
+    free(said);
+    (void)snprintf(command, sizeof(command),
+                   "fit digits.yaml -q --summary=t.json --trainer.resume=last "
+                   "--trainer.max_epochs=-1 --trainer.max_steps=%d",
+                   (int)steps + 3);
+    (void)program_gives(0, folder, command);
+    summary = load(folder, "t.json");
+    assert_int_equal(json_integer_value(json_object_get(summary, "steps")), steps + 3);
+    json_decref(summary);
+}
+
+static void folders_of_runs_are_numbered(void **state)
+{
+    const char *folder = workplace();
+    const char *fit = "fit digits.yaml --trainer.run_dir=auto --trainer.max_steps=2";
+    contains(program_gives(0, folder, fit)->err, "the run's folder: runs/digits-1\n");
+    contains(program_gives(0, folder, fit)->err, "the run's folder: runs/digits-2\n");
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --trainer.run_dir=auto --trainer.max_steps=3 "
+                           "--trainer.resume=last")
+                 ->err,
+             "the run's folder: runs/digits-2\n");
+    assert_true(is_there(folder, "runs/digits-2/checkpoints/step-000000003"));
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --trainer.run_dir=runs/digits-1 "
+                           "--trainer.max_steps=1")
+                 ->err,
+             "runs/digits-1 holds an earlier run, which this one replaces");
+}
+
+/* ---- after fit ------------------------------------------------------------------------------- */
+
+/* The probabilities of a row add up to 1, and the prediction is the class of the largest. */
+static void check_row(const char *line, long index)
+{
+    char *at;
+    double sum = 0, best = -1;
+    long best_class = -1;
+    assert_int_equal(strtol(line, &at, 10), index);
+    const long predicted = strtol(at + 1, &at, 10);
+    for (long k = 0; k < 10; k++) {
+        const double p = strtod(at + 1, &at);
+        sum += p;
+        if (p > best) {
+            best = p;
+            best_class = k;
+        }
+    }
+    assert_int_equal(*at, '\0');
+    assert_true(fabs(sum - 1) < 1e-5);
+    assert_int_equal(predicted, best_class);
+}
+
+static void evaluation_and_predictions(void **state)
+{
+    char fitted[64];
+    const char *folder = workplace();
+    (void)program_gives(0, folder, "fit digits.yaml -q --summary=s.json");
+    json_t *summary = load(folder, "s.json");
+    (void)snprintf(fitted, sizeof(fitted), "val_loss\t%.6g\n", figure(summary, "val_loss"));
+    json_decref(summary);
+    contains(program_gives(0, folder, "validate digits.yaml -q --ckpt=last")->out, fitted);
+    contains(program_gives(0, folder, "test digits.yaml -q --ckpt=last")->out, "test_loss\t");
+    contains(program_gives(0, folder,
+                           "validate digits.yaml -q "
+                           "--ckpt=run/checkpoints/step-000000069/model.safetensors")
+                 ->out,
+             fitted);
+    const outcome *o = program_gives(0, folder, "predict digits.yaml -q");
+    char *text = strdup(o->out), *rest = text;
+    assert_string_equal(strsep(&rest, "\n"),
+                        "index,prediction,p_0,p_1,p_2,p_3,p_4,p_5,p_6,p_7,p_8,p_9");
+    long rows = 0;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0'; rows++)
+        check_row(line, rows);
+    assert_int_equal(rows, 359);
+    (void)program_gives(0, folder, "predict digits.yaml -q --out=p.csv");
+    char *file = slurp(folder, "p.csv");
+    assert_int_equal(strlen(file), strlen(program_gives(0, folder, "predict digits.yaml -q")->out));
+    free(file);
+    free(text);
+}
+
+static void weights_start_a_run(void **state)
+{
+    fg_error err = {0};
+    fg_ckpt *given, *after;
+    const char *folder = workplace();
+    (void)program_gives(0, folder, "fit digits.yaml -q --trainer.max_steps=3");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.run_dir=more --trainer.max_steps=1 "
+                        "--optimizer.lr=1e-30 "
+                        "--model.weights=run/checkpoints/step-000000003/model.safetensors");
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000003"), &given, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "more/checkpoints/step-000000001"), &after, &err));
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(fg_ckpt_info(given, i)->name, fg_ckpt_info(after, i)->name);
+        assert_memory_equal(fg_ckpt_data(given, i), fg_ckpt_data(after, i),
+                            fg_ckpt_info(given, i)->size_bytes);
+    }
+    fg_ckpt_close(given);
+    fg_ckpt_close(after);
+    contains(program_gives(1, folder,
+                           "fit digits.yaml -q --model.hidden=[16] "
+                           "--model.weights=run/checkpoints/last")
+                 ->err,
+             "fulgurite fit: ");
+    contains(program_gives(1, folder,
+                           "fit digits.yaml -q --model.hidden=[16] "
+                           "--model.weights=run/checkpoints/step-000000003")
+                 ->err,
+             "'fc1.weight' is f32[32,64], but f32[16,64] in the model");
+}
+
+/* ---- other data ------------------------------------------------------------------------------ */
+
+/* y = 2 a - b + 1 on a grid. */
+static void a_regression_from_csv(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    FILE *out = fopen(fgt_path(folder, "line.csv"), "wb");
+    assert_non_null(out);
+    (void)fputs("a,b,y\n", out);
+    for (int i = 0; i < 200; i++)
+        (void)fprintf(out, "%g,%g,%g\n", i % 14 / 7.0, i % 10 / 5.0,
+                      2 * (i % 14 / 7.0) - i % 10 / 5.0 + 1);
+    (void)fclose(out);
+    const char *fit = "fit -q --task=regression --model.name=linear --data.format=csv "
+                      "--data.path=line.csv --data.target=y --data.val_fraction=0.25 "
+                      "--optimizer.name=sgd --optimizer.lr=0.1 --trainer.max_epochs=40 "
+                      "--trainer.run_dir=run --summary=s.json";
+    (void)program_gives(0, folder, fit);
+    json_t *summary = load(folder, "s.json");
+    assert_true(figure(summary, "val_loss") < 1e-4);
+    assert_true(figure(summary, "val_mae") < 1e-2);
+    json_decref(summary);
+    const outcome *o = program_gives(0, folder, "predict run/config.yaml -q --data.test=line.csv");
+    contains(o->out, "index,prediction\n0,");
+    assert_true(fabs(strtod(strchr(o->out, '\n') + 3, NULL) - 1) < 0.05); /* a = b = 0 */
+}
+
+/* Two outputs a sample, inputs of two dimensions, in .npy; predictions as .npy. */
+static void a_regression_from_npy(void **state)
+{
+    float x[64][2][3], y[64][2];
+    fg_error err = {0};
+    fg_dataset *predicted;
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < 64; i++) {
+        for (int k = 0; k < 6; k++)
+            x[i][k / 3][k % 3] = (float)((i * 7 + k * 5) % 11) / 11;
+        y[i][0] = x[i][0][0] - x[i][1][2];
+        y[i][1] = x[i][0][1] + 0.5F;
+    }
+    const fg_type x_type = {.dtype = FG_F32, .rank = 3, .dim = {64, 2, 3}};
+    const fg_type y_type = {.dtype = FG_F32, .rank = 2, .dim = {64, 2}};
+    fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &x_type, x, &err));
+    fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &y_type, y, &err));
+    (void)program_gives(0, folder,
+                        "fit -q --task=regression --model.name=linear --data.format=npy "
+                        "--data.x=x.npy --data.y=y.npy --data.val_x=x.npy "
+                        "--data.val_y=y.npy --optimizer.lr=0.05 --trainer.max_epochs=60 "
+                        "--trainer.run_dir=run --summary=s.json");
+    json_t *summary = load(folder, "s.json");
+    assert_true(figure(summary, "val_loss") < 1e-3);
+    json_decref(summary);
+    (void)program_gives(0, folder, "predict run/config.yaml -q --data.test_x=x.npy --out=p.npy");
+    fgt_ok(fg_npy_open(fgt_path(folder, "p.npy"), NULL, NULL, &predicted, &err));
+    assert_int_equal(fg_dataset_count(predicted), 64);
+    float row[2];
+    fgt_ok(fg_dataset_read(predicted, 5, (void *const[]){row}, &err));
+    fgt_close("y0", (double)row[0], (double)y[5][0], 0.1, 0);
+    fgt_close("y1", (double)row[1], (double)y[5][1], 0.1, 0);
+    fg_dataset_destroy(predicted);
+    contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "index,y0,y1\n0,");
+}
+
+/* MNIST's files in small: class = whether the left half is bright. */
+static void write_idx(const char *folder, const char *images, const char *labels, int count)
+{
+    FILE *x = fopen(fgt_path(folder, images), "wb"), *y = fopen(fgt_path(folder, labels), "wb");
+    assert_true(x != NULL && y != NULL);
+    const unsigned char head_x[16] = {0, 0, 8, 3, 0, 0, 0, (unsigned char)count,
+                                      0, 0, 0, 8, 0, 0, 0, 8};
+    const unsigned char head_y[8] = {0, 0, 8, 1, 0, 0, 0, (unsigned char)count};
+    (void)fwrite(head_x, 1, sizeof(head_x), x);
+    (void)fwrite(head_y, 1, sizeof(head_y), y);
+    for (int i = 0; i < count; i++) {
+        (void)putc(i % 2, y);
+        for (int p = 0; p < 64; p++)
+            (void)putc((p % 8 < 4) == (i % 2) ? 200 + (i * p) % 50 : (i + p) % 40, x);
+    }
+    (void)fclose(x);
+    (void)fclose(y);
+}
+
+static void a_convolutional_net_on_idx_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 120);
+    write_idx(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 30);
+    (void)program_gives(0, folder,
+                        "fit -q --model.name=lenet --data.format=idx --data.path=. "
+                        "--data.mean=0.4 --data.std=[0.4] --trainer.max_epochs=4 "
+                        "--trainer.batch_size=8 --trainer.run_dir=run --summary=s.json");
+    json_t *summary = load(folder, "s.json");
+    assert_true(figure(summary, "val_acc") == 1);
+    json_decref(summary);
+    contains(program_gives(0, folder, "test run/config.yaml -q")->out, "test_acc\t1\n");
+    contains(
+        program_gives(2, folder, "fit -q --data.format=idx --data.path=. --data.mean=1,2,3")->err,
+        "fulgurite fit: --data.mean: data.mean has 3 numbers: expected 1 or 1");
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void mistakes_name_the_place(void **state)
+{
+    static const struct {
+        int status;
+        const char *arguments, *message;
+    } cases[] = {
+        {2, "fit", "fulgurite fit: data.format must be given: csv|idx|cifar10|npy\n"},
+        {2, "fit nosuch.yaml",
+         "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
+        {2, "fit digits.yaml --trainer.max_epoch=3",
+         "fulgurite fit: unknown option 'trainer.max_epoch': did you mean 'trainer.max_epochs'?"},
+        {2, "fit bad.yaml",
+         "fulgurite fit: bad.yaml:2:3: unknown key 'trainer.epochs': did you mean "
+         "'trainer.max_epochs'?\n"},
+        {2, "fit digits.yaml --trainer.global_batch_size=8",
+         "fulgurite fit: --trainer.global_batch_size: trainer.global_batch_size: "
+         "trainer.batch_size is "
+         "given too: expected one of them\n"},
+        {2, "fit digits.yaml --model.hidden=[]",
+         "fulgurite fit: --model.hidden: model.hidden has 0 layers: expected 1 to 16"},
+        {2, "fit digits.yaml --model.classes=3",
+         "fulgurite fit: --model.classes: model.classes is 3, but the data have 10 classes\n"},
+        {2, "fit digits.yaml --trainer.max_epochs=-1 --schedule.name=onecycle",
+         "a run without a limit has no place for a schedule\n"},
+        {2, "validate digits.yaml --data.val_fraction=0",
+         "fulgurite validate: there is nothing to validate with: give data.val or "
+         "data.val_fraction\n"},
+        {1, "validate digits.yaml",
+         "fulgurite validate: no 'last' checkpoint: 'run/checkpoints' "
+         "does not exist\n"},
+        {1, "fit digits.yaml --data.path=/nope", "fulgurite fit: cannot open '/nope'"},
+        {1, "fit digits.yaml --trainer.resume=/nope", "fulgurite fit: no checkpoint '/nope'"},
+        {2, "validate digits.yaml --trainer.run_dir=auto",
+         "fulgurite validate: no weights: give --ckpt=PATH, trainer.run_dir of an earlier fit, or "
+         "model.weights\n"},
+        {2, "validate digits.yaml --draw=perhaps",
+         "fulgurite validate: --draw is 'perhaps': expected auto|always|never\n"},
+    };
+    const char *folder = workplace();
+    fgt_write(fgt_path(folder, "bad.yaml"), "trainer:\n  epochs: 3\n", 21);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        contains(program_gives(cases[i].status, folder, cases[i].arguments)->err, cases[i].message);
+}
+
+static void a_failure_has_a_summary_too(void **state)
+{
+    const char *folder = workplace();
+    (void)program_gives(1, folder, "fit digits.yaml --data.path=/nope --summary=s.json");
+    json_t *s = load(folder, "s.json");
+    assert_string_equal(json_string_value(json_object_get(s, "status")), "failed");
+    contains(json_string_value(json_object_get(s, "error")), "/nope");
+    assert_true(json_is_null(json_object_get(s, "device")));
+    assert_true(json_is_null(json_object_get(json_object_get(s, "step_ms"), "median")));
+    json_decref(s);
+}
+
+static void print_config_shows_all(void **state)
+{
+    const char *folder = workplace();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml --print-config --trainer.seed=9");
+    contains(o->out, "\n  # Of first weights, order of samples and dropout");
+    contains(o->out, "\n  seed: 9\n");
+    contains(o->out, "\n  hidden: [32]\n");
+    fgt_write(fgt_path(folder, "all.yaml"), o->out, strlen(o->out));
+    char *plain = strdup(program_gives(0, folder, "fit all.yaml --print-config=plain")->out);
+    assert_null(strchr(plain, '#'));
+    o = program_gives(0, folder, "test digits.yaml --print-config=plain --trainer.seed=9");
+    assert_string_equal(o->out, plain);
+    free(plain);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(mistakes_name_the_place),
+    cmocka_unit_test(a_failure_has_a_summary_too),
+    cmocka_unit_test(print_config_shows_all),
+    cmocka_unit_test(fit_learns_digits),
+    cmocka_unit_test(the_written_config_repeats_the_run),
+    cmocka_unit_test(resume_goes_on_at_the_next_sample),
+    cmocka_unit_test(a_signal_saves_and_stops),
+    cmocka_unit_test(folders_of_runs_are_numbered),
+    cmocka_unit_test(evaluation_and_predictions),
+    cmocka_unit_test(weights_start_a_run),
+    cmocka_unit_test(a_regression_from_csv),
+    cmocka_unit_test(a_regression_from_npy),
+    cmocka_unit_test(a_convolutional_net_on_idx_files),
+};
+
+/* Compiled programs are shared by the runs of this test and go with it. */
+int main(void)
+{
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_temp_folder());
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
