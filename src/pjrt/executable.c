@@ -59,7 +59,8 @@ static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err
                             "output %zu of the program has a number format or a rank (%zu) that "
                             "arrays do not have",
                             i, dims.dim_sizes[i]);
-        memcpy(out[i].dim, dim, dims.dim_sizes[i] * sizeof *dim);
+        if (dims.dim_sizes[i] > 0) /* all scalars: the plugin gives no list */
+            memcpy(out[i].dim, dim, dims.dim_sizes[i] * sizeof *dim);
         dim += dims.dim_sizes[i];
     }
     return FG_OK;
