@@ -53,10 +53,13 @@ const char *run_class_name(const run_task *task, int64_t index);
  * there, NULL when there is none; the caller frees it. */
 char *run_dir_new(const config *c, const char *config_path);
 char *run_dir_existing(const config *c, const char *config_path);
-/* Makes the folder and writes config.yaml into it; warns where it holds an earlier run. */
-bool run_dir_begin(const config *c, const char *folder, bool is_resumed, fg_error *err);
+/* True when an earlier run has left its metrics there. */
+bool run_dir_is_used(const char *folder);
+/* Makes the folder and writes config.yaml into it. */
+bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 
-/* ---- a run (run_command.c) --------------------------------------------------------------------------- */
+/* ---- a run (run_command.c)
+ * --------------------------------------------------------------------------- */
 
 typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT } run_kind;
 

@@ -1,5 +1,5 @@
-/* run_command.c - one run from its configuration to its report. The order: configuration, data, task,
- * Trainer, the run itself, what is printed and drawn, the summary.
+/* run_command.c - one run from its configuration to its report. The order: configuration, data,
+ * task, Trainer, the run itself, what is printed and drawn, the summary.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
@@ -189,8 +189,14 @@ static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
     r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
     if (r->folder == NULL && is_fit)
         r->folder = run_dir_new(r->c, r->config_path);
+    if (is_fit && *out_resume == NULL && !r->options->is_quiet && run_dir_is_used(r->folder))
+        (void)fprintf(
+            stderr,
+            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
+            "go on with it)\n",
+            r->folder);
     if (is_fit)
-        return run_dir_begin(r->c, r->folder, *out_resume != NULL, err) ? FG_OK : FG_EIO;
+        return run_dir_begin(r->c, r->folder, err) ? FG_OK : FG_EIO;
     if (*out_resume == NULL && given(r->c, "model.weights") != NULL)
         return FG_OK; /* these are meant */
     if (*out_resume == NULL && r->folder != NULL)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "run.h"
 
@@ -105,18 +106,20 @@ static bool write_config(const config *c, const char *path, fg_error *err)
     return true;
 }
 
-bool run_dir_begin(const config *c, const char *folder, bool is_resumed, fg_error *err)
+bool run_dir_is_used(const char *folder)
 {
-    struct stat info;
     const size_t size = strlen(folder) + 32;
     char *path = cli_alloc(size, 1);
     (void)snprintf(path, size, "%s/metrics.jsonl", folder);
-    if (!is_resumed && stat(path, &info) == 0)
-        (void)fprintf(
-            stderr,
-            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
-            "go on with it)\n",
-            folder);
+    const bool is_used = access(path, F_OK) == 0;
+    free(path);
+    return is_used;
+}
+
+bool run_dir_begin(const config *c, const char *folder, fg_error *err)
+{
+    const size_t size = strlen(folder) + 32;
+    char *path = cli_alloc(size, 1);
     (void)snprintf(path, size, "%s/config.yaml", folder);
     const bool is_good = make_folders(folder, err) && write_config(c, path, err);
     free(path);
