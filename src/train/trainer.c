@@ -52,8 +52,14 @@ static bool keep(fg_trainer *trainer, const char **text)
 static bool keep_strings(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator, &o->cache_dir, &o->run_dir,
-                           &o->monitor,     &o->weights,   &o->resume};
+    const char **text[] = {&o->accelerator,
+                           &o->cache_dir,
+                           &o->run_dir,
+                           &o->monitor,
+                           &o->weights,
+                           &o->resume,
+                           &trainer->schedule.name,
+                           &trainer->schedule.anneal};
     bool ok = true;
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         if (*text[i] != NULL)
@@ -87,6 +93,10 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
         return fgi_no_memory(err);
     fg_status status = FG_OK;
     trainer->options = o;
+    if (o.schedule != NULL) {
+        trainer->schedule = *o.schedule;
+        trainer->options.schedule = &trainer->schedule;
+    }
     for (int i = 0; i < 4; i++)
         trainer->stage[i].kind = (fgi_stage_kind)i;
     trainer->saved_step = -1;

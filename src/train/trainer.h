@@ -123,6 +123,7 @@ typedef struct fgi_logger fgi_logger;
 
 struct fg_trainer {
     fg_trainer_options options; /* strings in `strings` */
+    fg_schedule schedule;       /* that options.schedule points to, unless that is NULL */
     fgi_arena strings;
     fg_client *client;
     bool owns_client;
