@@ -8,6 +8,7 @@
 #include "optim/optimizer.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -84,8 +85,11 @@ static void destroy(void *object)
 static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
                                fg_variable **out, fg_error *err)
 {
-    const fg_variable_options options = {.kind = FG_STATE};
+    fg_variable_options options = {.kind = FG_STATE};
     const fg_variable *parameter = o->parameters[index];
+    const int *axis = fg_variable_file_axis(parameter);
+    if (axis != NULL) /* files hold a moment in the order of its parameter */
+        memcpy(options.file_axis, axis, sizeof options.file_axis);
     fgi_buf name = {0};
     fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
     fg_status status = fgi_buf_status(&name, err);
