@@ -83,9 +83,10 @@ typedef struct fg_progress {
     const char *path; /* a checkpoint's folder, for `saved` */
 } fg_progress;
 
-/* Called by the Trainer on its own thread, in this order; any may be NULL. A status other than
- * FG_OK ends the run: FG_ESTOPPED after the state is saved and without being an error, any other
- * as the run's error, for which err may be filled in.
+/* Called on the thread that called fit, in this order (docs/hooks.md has it in full); any may be
+ * NULL. A status other than FG_OK ends the run: FG_ESTOPPED soon, after the state is saved and
+ * without being an error, any other at once, as the run's error, for which err->message may be
+ * filled in. They may not start their own Trainer again.
  *
  *   fit_start
  *     epoch_start
@@ -94,7 +95,7 @@ typedef struct fg_progress {
  *       val_start  val_end every validation
  *       saved              every checkpoint
  *     epoch_end            metrics of the whole epoch
- *   fit_end                also after a failure
+ *   fit_end                for every fit_start, also after a failure
  * Validation, test and prediction outside of fit: eval_start, batch_end ..., eval_end. */
 typedef struct fg_callback_ops {
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
@@ -193,31 +194,33 @@ FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_ta
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
-/* Where the time of the device went, in seconds over the steps of the last fit; idle parts sum to
- * idle. */
+/* Where the time of the device went, in seconds from the end of the first step of the last call to
+ * the end of its last, validations included. The device is idle from the end of a step until the
+ * next one could begin: launched, and its batch there. The parts, which say what the host did
+ * meanwhile, are not negative and sum to idle_s. */
 typedef struct fg_idle {
     double busy_s, idle_s;
-    double input_s;  /* waiting for the loader */
-    double upload_s; /* for its batch to arrive */
+    double input_s;  /* waited for the loader */
+    double upload_s; /* sent a batch, or the device waited for it to arrive */
     double compile_s;
-    double read_s; /* the host waited for a value */
+    double read_s; /* waited for a value */
     double checkpoint_s;
-    double other_s; /* launches, callbacks, validation */
+    double other_s; /* launches, callbacks, everything else */
 } fg_idle;
 
 #define FG_MAX_RESULTS (3 * FG_MAX_METRICS)
 
 /* What happened in the last fit, validate, test or predict. A figure that is not known is NaN, or
- * -1 where it is an integer. */
+ * -1 where it is an integer. Steps are those of the call: in fit, of training alone. */
 typedef struct fg_result {
     fg_status status;
     int64_t epochs, steps; /* done, those before a resume included */
     size_t metric_count;
     fg_metric metrics[FG_MAX_RESULTS]; /* the last of each name, over a whole epoch or evaluation */
     double time_to_first_step_s;       /* from the call to the first finished step */
-    double step_median_s, step_p95_s;  /* from one finished step to the next */
-    double samples_per_s;
-    double host_overhead_s; /* the Trainer's own work for a step, waiting not counted */
+    double step_median_s, step_p95_s;  /* from the end of what ran before to the step's own */
+    double samples_per_s;              /* over the same time */
+    double host_overhead_s;            /* the Trainer's own work for a step, waiting not counted */
     int64_t compiles, compile_cache_hits;
     double compile_s;
     int64_t host_reads; /* blocking ones */

@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/map.h"
+#include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
@@ -82,5 +83,10 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
 void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */
 void fgi_variable_lose(fg_variable *variable);
+bool fgi_variable_is_lost(const fg_variable *variable);
+/* fg_variable_read that does not wait: *out_done is NULL when the value was on the host, and
+ * out_data has it then. */
+fg_status fgi_variable_download(const fg_variable *variable, void *out_data, size_t size_bytes,
+                                fgi_event **out_done, fg_error *err);
 
 #endif

@@ -172,6 +172,15 @@ fg_status fg_variable_read(const fg_variable *variable, void *out_data, size_t s
     return FG_OK;
 }
 
+fg_status fgi_variable_download(const fg_variable *variable, void *out_data, size_t size_bytes,
+                                fgi_event **out_done, fg_error *err)
+{
+    *out_done = NULL;
+    if (variable->array == NULL)
+        return fg_variable_read(variable, out_data, size_bytes, err);
+    return fgi_array_download(variable->array, out_data, size_bytes, out_done, err);
+}
+
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err)
 {
@@ -219,3 +228,5 @@ void fgi_variable_lose(fg_variable *variable)
     variable->array = NULL;
     variable->is_lost = true;
 }
+
+bool fgi_variable_is_lost(const fg_variable *variable) { return variable->is_lost; }

@@ -36,11 +36,8 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
         if (status == FG_ESTOPPED) {
             trainer->is_stopping = true;
         } else if (status != FG_OK) {
-            if (local.message[0] == '\0')
-                return fgi_fail(err, status, "a callback ended the run");
-            if (err != NULL)
-                *err = local;
-            return status;
+            return fgi_fail(err, status, "%s",
+                            local.message[0] != '\0' ? local.message : "a callback ended the run");
         }
     }
     return FG_OK;

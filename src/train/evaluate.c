@@ -12,99 +12,74 @@
 /* Sums in f32 on the device are exact enough for so many batches; then they move to the host. */
 enum { WINDOW_BATCHES = 64 };
 
-void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
+/* A batch from the loader to the device; *out_more is false at the end of the data. */
+static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows,
+                             fg_progress *at, bool *out_more, fg_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < result->metric_count && strcmp(result->metrics[k].name, metrics[i].name) != 0)
-            k++;
-        if (k == FG_MAX_RESULTS)
-            continue;
-        result->metrics[k] = metrics[i];
-        if (k == result->metric_count)
-            result->metric_count++;
-    }
+    const fg_host_batch *batch = NULL;
+    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    *out_more = batch != NULL;
+    if (batch == NULL)
+        return FG_OK;
+    FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
+    windows->is_open = true;
+    if (++at->batch % WINDOW_BATCHES == 0)
+        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
+    return trainer->is_running ? FG_OK : fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
 }
 
 static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows, int64_t limit,
-                      bool tells_batches, fg_error *err)
+                      fg_error *err)
 {
+    bool has_more = true;
     fg_progress at = fgi_progress_at(trainer);
-    at.batches = fg_loader_batch_count(stage->loader);
-    if (limit > 0 && limit < at.batches)
-        at.batches = limit;
+    at.batch = 0;
+    at.batches = fgi_stage_batches(stage, limit);
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     stage->fresh.value.u32 = 1;
-    for (at.batch = 0; at.batch < at.batches;) {
-        const fg_host_batch *batch = NULL;
-        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
-        if (batch == NULL)
-            break;
-        FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
-        windows->is_open = true;
-        if (++at.batch % WINDOW_BATCHES == 0)
-            FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-        FGI_TRY(fgi_windows_collect(trainer, windows, stage, false, err));
-        if (tells_batches)
-            FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, &at, err));
+    while (has_more && at.batch < at.batches && !fgi_wants_stop(trainer)) {
+        const int64_t begin = fgi_now_ns(), waited = trainer->feed.wait_ns;
+        FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
+        if (!trainer->is_running)
+            trainer->ledger.work_ns += fgi_now_ns() - begin - (trainer->feed.wait_ns - waited);
     }
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-    return fgi_windows_collect(trainer, windows, stage, true, err);
+    return fgi_windows_collect(trainer, windows, stage, 0, err);
 }
 
-fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
-                       int64_t limit, fg_metric *into, size_t *out_count, fg_error *err)
+fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
+                       fg_metric *out_metrics, size_t *out_count, fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[kind];
-    fg_metric metrics[FG_MAX_METRICS];
     fgi_windows windows = {0};
-    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
-    const fg_status status = pass(trainer, stage, &windows, limit, !trainer->is_running, err);
-    if (status != FG_OK) { /* reads under way write into `windows`: let them end */
-        for (int i = 0; i < FGI_WINDOWS; i++)
-            if (windows.window[i].arrived != NULL) {
-                const fg_status late = fgi_event_wait(windows.window[i].arrived, NULL);
-                (void)late; /* the pass has failed already */
-                fgi_event_destroy(windows.window[i].arrived);
-            }
+    const fg_status status = pass(trainer, stage, &windows, limit, err);
+    if (status != FG_OK) {
+        fgi_windows_abandon(&windows);
         return status;
     }
-    const size_t count = fgi_windows_means(&windows, stage, metrics);
-    fgi_result_put(&trainer->result, metrics, count);
-    if (into != NULL) {
-        memcpy(into, metrics, count * sizeof *into);
-        *out_count = count;
-    }
+    *out_count = fgi_windows_means(&windows, stage, NULL, out_metrics);
+    if (!trainer->is_stopping)
+        fgi_result_put(&trainer->result, out_metrics, *out_count);
     return FG_OK;
 }
 
 /* ---- outside of fit -------------------------------------------------------------------------- */
 
-/* A fresh result, with the client's counters so far to be subtracted at the end. */
-static void begin(fg_trainer *trainer)
+/* Ends a call: what is under way, and the result. */
+static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status status, fg_error *first,
+                        fg_error *err)
 {
-    trainer->result = (fg_result){.epochs = trainer->epoch, .steps = trainer->step};
-    fgi_ledger_start(&trainer->ledger, fgi_now_ns());
-}
-
-static void end(fg_trainer *trainer, const fg_client_stats *before, fg_status status)
-{
-    fg_result *result = &trainer->result;
-    fgi_ledger_result(&trainer->ledger, result);
-    result->status = status;
-    result->device_peak_bytes = -1;
-    if (trainer->client == NULL)
-        return;
-    const fg_client_stats now = fg_client_get_stats(trainer->client);
-    result->compiles = now.compiles - before->compiles;
-    result->compile_cache_hits = now.compile_cache_hits - before->compile_cache_hits;
-    result->compile_s = now.compile_s - before->compile_s;
-    result->host_reads = now.host_reads - before->host_reads;
-}
-
-static fg_client_stats stats_of(const fg_trainer *trainer)
-{
-    return trainer->client != NULL ? fg_client_get_stats(trainer->client) : (fg_client_stats){0};
+    fg_error later = {0};
+    const fg_status drained = fgi_feed_drain(trainer, &later);
+    if (status == FG_OK && drained != FG_OK) {
+        status = drained;
+        *first = later;
+    }
+    if (status == FG_OK && trainer->is_stopping)
+        status = fgi_fail(first, FG_ESTOPPED, "stopped by a callback");
+    fgi_result_end(trainer, kind);
+    return fgi_trainer_leave(trainer, status, first, err);
 }
 
 static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
@@ -114,9 +89,16 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
     size_t count = 0;
     const int64_t limit = kind == FGI_VAL ? trainer->options.limit_val_batches : 0;
     FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
     fg_progress at = fgi_progress_at(trainer);
+    at.batch = 0;
+    at.batches = fgi_stage_batches(&trainer->stage[kind], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
-    FGI_TRY(fgi_evaluate(trainer, kind, data, limit, metrics, &count, err));
+    FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
+    if (trainer->is_stopping)
+        return FG_OK;
+    at.batch = at.batches;
     at.metrics = metrics;
     at.metric_count = count;
     return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
@@ -125,19 +107,10 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
 static fg_status run(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
                      const fg_fit_data *data, fg_error *err)
 {
-    const fg_client_stats before = stats_of(trainer);
-    begin(trainer);
-    fg_error first = {0}, later = {0};
-    fg_status status = evaluate(trainer, task, kind, data, &first);
-    const fg_status drained = fgi_feed_drain(trainer, &later);
-    if (status == FG_OK && drained != FG_OK) {
-        status = drained;
-        first = later;
-    }
-    end(trainer, &before, status);
-    if (status != FG_OK && err != NULL)
-        *err = first;
-    return status;
+    fg_error first = {0};
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    const fg_status status = evaluate(trainer, task, kind, data, &first);
+    return finish(trainer, kind, status, &first, err);
 }
 
 fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -154,84 +127,137 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
 
 /* ---- predict --------------------------------------------------------------------------------- */
 
-typedef struct prediction {
-    fg_array *array; /* of the batch before, still to be read */
-    int64_t first, valid;
+/* Rows on their way to the host: one batch is read while the next one runs. */
+typedef struct rows {
+    fg_array *array;
+    fgi_event *arrived; /* NULL: none */
+    fg_type type;
+    int64_t first, number;
     void *host;
+} rows;
+
+typedef struct prediction {
+    fg_trainer *trainer;
+    fg_predict_fn *write;
+    void *self;
+    rows batch[2];
+    int64_t count; /* batches launched */
 } prediction;
 
-static fg_status write_rows(prediction *p, fg_predict_fn *write, void *self, fg_error *err)
+static fg_status start_rows(prediction *p, fg_array *take_array, int64_t first, int64_t valid,
+                            fg_error *err)
 {
-    if (p->array == NULL)
-        return FG_OK;
-    fg_type type = *fg_array_type(p->array);
-    fg_status status = FG_OK;
-    if (p->host == NULL)
-        p->host = fgi_alloc(fg_type_bytes(&type));
-    status = p->host == NULL ? fgi_no_memory(err)
-                             : fg_array_read(p->array, p->host, fg_type_bytes(&type), err);
-    fg_array_release(p->array);
-    p->array = NULL;
-    if (status != FG_OK)
-        return status;
-    type.dim[0] = p->valid;
-    return write(self, &type, p->host, p->first, err);
+    rows *r = &p->batch[p->count % 2];
+    const size_t size = fg_type_bytes(fg_array_type(take_array));
+    r->array = take_array;
+    r->type = *fg_array_type(take_array);
+    r->type.dim[0] = valid;
+    r->first = first;
+    r->number = ++p->count;
+    if (r->host == NULL)
+        r->host = fgi_alloc_aligned(size > 0 ? size : 1);
+    if (r->host == NULL)
+        return fgi_no_memory(err);
+    return fgi_array_download(r->array, r->host, size, &r->arrived, err);
 }
 
-/* Reads each batch's rows while the next one runs. */
-static fg_status predict_pass(fg_trainer *trainer, fgi_stage *stage, fg_predict_fn *write,
-                              void *self, fg_error *err)
+static fg_status await_rows(prediction *p, rows *r, fg_error *err)
 {
-    prediction p = {0};
-    fg_progress at = fgi_progress_at(trainer);
-    fg_status status = FG_OK;
-    at.batches = fg_loader_batch_count(stage->loader);
-    FGI_DONE(fg_loader_start_epoch(stage->loader, 0, 0, err));
-    for (at.batch = 0;;) {
-        const fg_host_batch *batch = NULL;
-        fg_array *array = NULL;
-        FGI_DONE(fgi_feed_next(trainer, stage, &batch, err));
-        if (batch == NULL)
-            break;
-        const int64_t first = batch->position, valid = batch->valid;
-        FGI_DONE(fgi_feed_launch(trainer, stage, batch, &array, err));
-        status = write_rows(&p, write, self, err);
-        p.array = array;
-        p.first = first;
-        p.valid = valid;
-        if (status != FG_OK)
-            goto done;
-        at.batch++;
-        FGI_DONE(fgi_notify(trainer, FGI_ON_BATCH_END, &at, err));
+    fg_error cause = {0};
+    const int64_t begin = fgi_now_ns();
+    fg_status status = fgi_event_wait(r->arrived, err);
+    const int64_t end = fgi_now_ns();
+    p->trainer->feed.wait_ns += end - begin;
+    fgi_ledger_add(&p->trainer->ledger, FGI_READ, begin, end);
+    if (status == FG_OK)
+        return FG_OK;
+    const fg_status drained = fgi_feed_drain(p->trainer, &cause);
+    if (drained == FG_OK)
+        return fgi_context(err, status, "reading the predictions of batch %lld",
+                           (long long)r->number);
+    *err = cause; /* the step has failed: that says more */
+    return drained;
+}
+
+static void drop_rows(rows *r)
+{
+    if (r->arrived != NULL) {
+        const fg_status late = fgi_event_wait(r->arrived, NULL);
+        (void)late; /* it writes into r->host until then */
     }
-    FGI_DONE(write_rows(&p, write, self, err));
-    FGI_DONE(fgi_notify(trainer, FGI_ON_EVAL_END, &at, err));
-done:
-    fg_array_release(p.array);
-    fgi_free(p.host);
+    fgi_event_destroy(r->arrived);
+    fg_array_release(r->array);
+    r->arrived = NULL;
+    r->array = NULL;
+}
+
+/* Gives the caller the rows of the batch before the last, or of the last when `is_end`. */
+static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
+{
+    rows *r = &p->batch[(p->count + (is_end ? 1 : 0)) % 2];
+    if (r->arrived == NULL)
+        return FG_OK;
+    fg_status status = await_rows(p, r, err);
+    if (status == FG_OK) {
+        fg_error local = {0};
+        status = p->write(p->self, &r->type, r->host, r->first, &local);
+        if (status != FG_OK)
+            (void)fgi_fail(err, status, "%s",
+                           local.message[0] != '\0' ? local.message
+                                                    : "the receiver of predictions gave up");
+    }
+    drop_rows(r);
     return status;
 }
 
-static fg_status predict(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                         fg_predict_fn *write, void *self, fg_error *err)
+static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *at, fg_error *err)
 {
+    fg_trainer *trainer = p->trainer;
+    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    while (!fgi_wants_stop(trainer)) {
+        const fg_host_batch *batch = NULL;
+        fg_array *array = NULL;
+        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+        if (batch == NULL)
+            break;
+        const int64_t first = batch->position, valid = batch->valid;
+        FGI_TRY(fgi_feed_launch(trainer, stage, batch, &array, err));
+        FGI_TRY(start_rows(p, array, first, valid, err));
+        FGI_TRY(write_rows(p, false, err));
+        at->batch++;
+        FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, at, err));
+    }
+    return write_rows(p, true, err);
+}
+
+static fg_status predict(prediction *p, const fg_task *task, const fg_fit_data *data, fg_error *err)
+{
+    fg_trainer *trainer = p->trainer;
     FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(fgi_stage_prepare(trainer, FGI_PREDICT, data, err));
-    const fg_progress at = fgi_progress_at(trainer);
+    fg_progress at = fgi_progress_at(trainer);
+    at.batch = 0;
+    at.batches = fgi_stage_batches(&trainer->stage[FGI_PREDICT], 0);
     FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
-    return predict_pass(trainer, &trainer->stage[FGI_PREDICT], write, self, err);
+    const fg_status status = predict_batches(p, &trainer->stage[FGI_PREDICT], &at, err);
+    for (int i = 0; i < 2; i++) {
+        drop_rows(&p->batch[i]);
+        fgi_free_aligned(p->batch[i].host);
+    }
+    if (status != FG_OK || trainer->is_stopping)
+        return status;
+    return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
 }
 
 fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                              fg_predict_fn *write, void *self, fg_error *err)
 {
-    const fg_client_stats before = stats_of(trainer);
-    fg_error local = {0};
-    begin(trainer);
-    const fg_status status = predict(trainer, task, data, write, self, err);
-    const fg_status drained = fgi_feed_drain(trainer, &local);
-    end(trainer, &before, status != FG_OK ? status : drained);
-    if (status == FG_OK && drained != FG_OK && err != NULL)
-        *err = local;
-    return trainer->result.status;
+    fg_error first = {0};
+    prediction p = {.trainer = trainer, .write = write, .self = self};
+    if (write == NULL)
+        return fgi_fail(err, FG_EINVAL, "predict: no function to receive the rows was given");
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    const fg_status status = predict(&p, task, data, &first);
+    return finish(trainer, FGI_PREDICT, status, &first, err);
 }

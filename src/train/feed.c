@@ -28,8 +28,6 @@ fg_status fgi_feed_init(fgi_feed *feed, fg_error *err)
         (void)pthread_mutex_destroy(&feed->mutex);
         return status;
     }
-    for (int i = 0; i < FGI_IN_FLIGHT; i++)
-        feed->flight[i].feed = feed;
     feed->is_init = true;
     return FG_OK;
 }
@@ -84,28 +82,96 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
     fgi_event *done = NULL;
     FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], u->batch->data[f],
                              FGI_UPLOAD_ASYNC, out, &done, err));
-    atomic_fetch_add(&u->open, 1);
+    (void)atomic_fetch_add(&u->open, 1);
     const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
-    if (status != FG_OK)
-        atomic_fetch_sub(&u->open, 1);
+    if (status != FG_OK) { /* nobody will tell when the device is done with the memory: wait */
+        fg_array_release(*out);
+        *out = NULL;
+        const fg_status late = fgi_event_wait(done, NULL);
+        (void)late; /* the upload has failed already */
+        (void)atomic_fetch_sub(&u->open, 1);
+    }
     fgi_event_destroy(done);
+    return status;
+}
+
+/* Waits until devices read fewer batches than a loader has, so that it has one to fill. */
+static void await_slot(fgi_feed *feed)
+{
+    (void)pthread_mutex_lock(&feed->mutex);
+    while (feed->uploads_open >= FGI_SLOTS)
+        (void)pthread_cond_wait(&feed->changed, &feed->mutex);
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch **out,
+                        fg_error *err)
+{
+    const int64_t begin = fgi_now_ns();
+    await_slot(&trainer->feed);
+    const fg_status status = fg_loader_next(stage->loader, out, err);
+    const int64_t end = fgi_now_ns();
+    trainer->feed.wait_ns += end - begin;
+    fgi_ledger_add(&trainer->ledger, FGI_INPUT, begin, end);
     return status;
 }
 
 /* ---- flights --------------------------------------------------------------------------------- */
 
+/* One event of the flight has happened. */
+static void flight_part_done(fgi_flight *flight)
+{
+    flight->open--;
+    (void)pthread_cond_broadcast(&flight->feed->changed);
+}
+
+static void on_input_ready(void *self, fg_status status, const char *message)
+{
+    fgi_flight *flight = self;
+    (void)status, (void)message; /* as above */
+    const int64_t now = fgi_now_ns();
+    (void)pthread_mutex_lock(&flight->feed->mutex);
+    flight->inputs_ns = now > flight->inputs_ns ? now : flight->inputs_ns;
+    flight_part_done(flight);
+    (void)pthread_mutex_unlock(&flight->feed->mutex);
+}
+
 static void on_step_done(void *self, fg_status status, const char *message)
 {
     fgi_flight *flight = self;
-    fgi_feed *feed = flight->feed;
     const int64_t now = fgi_now_ns();
-    (void)pthread_mutex_lock(&feed->mutex);
+    (void)pthread_mutex_lock(&flight->feed->mutex);
     flight->done_ns = now;
-    flight->is_done = true;
     if (status != FG_OK)
         (void)fgi_fail(&flight->error, status, "%s", message != NULL ? message : "");
-    (void)pthread_cond_broadcast(&feed->changed);
+    flight_part_done(flight);
+    (void)pthread_mutex_unlock(&flight->feed->mutex);
+}
+
+/* Another event that the flight waits for: `done` is called when it happens. */
+static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_fn *done)
+{
+    fgi_feed *feed = flight->feed;
+    fg_error late = {0};
+    (void)pthread_mutex_lock(&feed->mutex);
+    flight->open++;
     (void)pthread_mutex_unlock(&feed->mutex);
+    if (fgi_event_on_ready(event, done, flight, NULL) == FG_OK)
+        return;
+    const fg_status status = fgi_event_wait(event, &late); /* nobody will call: wait for it */
+    done(flight, status, late.message);
+}
+
+/* Says which step it was; a training step takes the weights with it. */
+static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
+{
+    static const char *const name[] = {"training", "validation", "test", "prediction"};
+    if (flight->kind == FGI_TRAIN && trainer->lost_step == 0)
+        trainer->lost_step = flight->number;
+    if (err != NULL)
+        *err = flight->error;
+    return fgi_context(err, flight->error.status, "%s step %lld", name[flight->kind],
+                       (long long)flight->number);
 }
 
 /* Takes finished flights off the list; waits until at most `keep` are under way. */
@@ -115,20 +181,17 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
     fg_status status = FG_OK;
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->retired < feed->launched) {
-        fgi_flight *flight = &feed->flight[feed->retired % FGI_IN_FLIGHT];
-        if (!flight->is_done && feed->launched - feed->retired <= keep)
+        const fgi_flight *flight = &feed->flight[feed->retired % FGI_IN_FLIGHT];
+        if (flight->open > 0 && feed->launched - feed->retired <= keep)
             break;
-        const int64_t begin = flight->is_done ? 0 : fgi_now_ns();
-        while (!flight->is_done)
+        const int64_t begin = flight->open == 0 ? 0 : fgi_now_ns();
+        while (flight->open > 0)
             (void)pthread_cond_wait(&feed->changed, &feed->mutex);
         if (begin != 0)
             feed->wait_ns += fgi_now_ns() - begin;
-        if (flight->error.status != FG_OK && status == FG_OK) {
-            status = flight->error.status;
-            if (err != NULL)
-                *err = flight->error;
-        }
-        fgi_ledger_retired(&trainer->ledger, feed->retired, flight->launch_ns, flight->done_ns);
+        if (flight->error.status != FG_OK && status == FG_OK)
+            status = flight_failed(trainer, flight, err);
+        fgi_ledger_retired(&trainer->ledger, feed->retired, flight);
         feed->retired++;
     }
     (void)pthread_mutex_unlock(&feed->mutex);
@@ -148,17 +211,6 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
     return status;
 }
 
-fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch **out,
-                        fg_error *err)
-{
-    const int64_t begin = fgi_now_ns();
-    const fg_status status = fg_loader_next(stage->loader, out, err);
-    const int64_t end = fgi_now_ns();
-    trainer->feed.wait_ns += end - begin;
-    fgi_ledger_add(&trainer->ledger, FGI_INPUT, begin, end);
-    return status;
-}
-
 /* ---- launching ------------------------------------------------------------------------------- */
 
 /* Gives the step its numbers: rows that count, key of randomness, learning rate. */
@@ -171,27 +223,54 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     fg_optimizer_begin_step(trainer->optimizer, trainer->step);
 }
 
-static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fg_array *const *feeds,
-                        fg_array **out_prediction, fg_error *err)
+/* The flight that the next launch will be. */
+static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
+                               const fg_host_batch *batch)
 {
     fgi_feed *feed = &trainer->feed;
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
+    *flight = (fgi_flight){
+        .feed = feed,
+        .kind = stage->kind,
+        .is_step = stage->kind == FGI_TRAIN || !trainer->is_running,
+        .number = stage->kind == FGI_TRAIN ? trainer->step + 1 : batch->index + 1,
+        .samples = batch->valid,
+    };
+    return flight;
+}
+
+/* Starts the batch on its way to the device. */
+static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight, upload *u,
+                      fg_array **out_fields, fg_error *err)
+{
+    fg_status status = FG_OK;
+    const int64_t begin = fgi_now_ns();
+    for (int f = 0; status == FG_OK && f < stage->field_count; f++) {
+        fgi_event *ready = NULL;
+        status = upload_field(trainer, u, f, &out_fields[f], err);
+        if (status == FG_OK)
+            status = fgi_array_ready(out_fields[f], &ready, err);
+        if (status == FG_OK && !fgi_event_is_ready(ready))
+            flight_watch(flight, ready, on_input_ready);
+        fgi_event_destroy(ready);
+    }
+    fgi_ledger_add(&trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
+    return status;
+}
+
+static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
+                        fg_array *const *feeds, fg_array **out_prediction, fg_error *err)
+{
+    fgi_feed *feed = &trainer->feed;
     const size_t count = (size_t)stage->field_count + (stage->kind == FGI_PREDICT ? 0 : 1);
     fg_array *out = NULL;
     fgi_event *done = NULL;
     flight->launch_ns = fgi_now_ns();
-    flight->is_done = false;
-    flight->error = (fg_error){0};
     FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, &out, &done, err));
     fgi_ledger_launched(&trainer->ledger, feed->launched);
     feed->launched++;
-    const fg_status status = fgi_event_on_ready(done, on_step_done, flight, err);
+    flight_watch(flight, done, on_step_done);
     fgi_event_destroy(done);
-    if (status != FG_OK) { /* nobody will report this flight's end: take it as ended */
-        on_step_done(flight, status, err != NULL ? err->message : "");
-        fg_array_release(out);
-        return status;
-    }
     if (stage->kind == FGI_PREDICT) {
         *out_prediction = out;
         return FG_OK;
@@ -202,6 +281,16 @@ static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fg_array *const *
     return FG_OK;
 }
 
+/* A flight that was not launched: nothing may write into it any more. */
+static void cancel(fgi_flight *flight)
+{
+    fgi_feed *feed = flight->feed;
+    (void)pthread_mutex_lock(&feed->mutex);
+    while (flight->open > 0)
+        (void)pthread_cond_wait(&feed->changed, &feed->mutex);
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
 fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err)
 {
@@ -209,20 +298,20 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
     upload *u = upload_begin(&trainer->feed, stage, batch);
     if (u == NULL)
         return fgi_no_memory(err);
-    const int64_t valid = batch->valid;
     fg_status status = retire(trainer, FGI_IN_FLIGHT - 1, err);
-    const int64_t begin = fgi_now_ns();
-    for (int f = 0; status == FG_OK && f < stage->field_count; f++)
-        status = upload_field(trainer, u, f, &feeds[f], err);
-    fgi_ledger_add(&trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
     if (status == FG_OK) {
-        set_scalars(trainer, stage, batch);
-        feeds[stage->field_count] = stage->sums;
-        status = launch(trainer, stage, feeds, out_prediction, err);
+        fgi_flight *flight = next_flight(trainer, stage, batch);
+        status = send(trainer, stage, flight, u, feeds, err);
+        if (status == FG_OK) {
+            set_scalars(trainer, stage, batch);
+            feeds[stage->field_count] = stage->sums;
+            status = launch(trainer, stage, flight, feeds, out_prediction, err);
+        }
+        if (status != FG_OK)
+            cancel(flight);
     }
     for (int f = 0; f < stage->field_count; f++)
         fg_array_release(feeds[f]);
     upload_part_done(u);
-    trainer->ledger.samples += valid;
     return status;
 }

@@ -5,6 +5,9 @@
  * reason to stop. Nothing in it waits for the device but windows at the end of an epoch,
  * validation, saving, and the limit of launches ahead.
  *
+ * A stop may come between any two of these; what was due then and has not been done is in the
+ * checkpoint, and the run that goes on begins with it.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <string.h>
@@ -22,28 +25,58 @@ static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static fg_status plan(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    const int64_t size = data->batch_size > 0 ? data->batch_size : 32;
+    int64_t size = 0, all = INT64_MAX;
     if (data->train == NULL)
         return fgi_fail(err, FG_EINVAL, "no training data were given");
+    FGI_TRY(fgi_batch_size(data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
-    int64_t steps = data->drop_last ? count / size : (count + size - 1) / size;
+    int64_t steps = data->drop_last ? count / size : count / size + (count % size != 0);
     if (o->limit_train_batches > 0)
         steps = smaller(steps, o->limit_train_batches);
     if (steps == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? ", the incomplete one left out" : "");
+    if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
+        all = steps * o->max_epochs;
     trainer->steps_per_epoch = steps;
-    trainer->total_steps = o->max_epochs > 0 ? steps * o->max_epochs : o->max_steps;
-    if (o->max_steps > 0)
-        trainer->total_steps = smaller(trainer->total_steps, o->max_steps);
+    trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
     return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, trainer->total_steps, err);
 }
 
+/* Finds the place within the epoch in the data given, which may come in other batches now. */
+static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    int64_t size = 0;
+    const int64_t count = fg_dataset_count(data->train);
+    FGI_TRY(fgi_batch_size(data, &size, err));
+    if (trainer->position > 0 && trainer->sample_count != count)
+        return fgi_fail(err, FG_EINVAL,
+                        "training stands %lld samples into an epoch of %lld, but the data have "
+                        "%lld\nto train on other data, start from the weights instead",
+                        (long long)trainer->position, (long long)trainer->sample_count,
+                        (long long)count);
+    if (trainer->position > 0 && trainer->batch_size != size)
+        trainer->epoch_batches = (trainer->position + size - 1) / size;
+    trainer->sample_count = count;
+    trainer->batch_size = size;
+    trainer->drop_last = data->drop_last;
+    return FG_OK;
+}
+
+static bool epoch_is_over(const fg_trainer *trainer)
+{
+    const int64_t limit = trainer->options.limit_train_batches;
+    const int64_t left = trainer->sample_count - trainer->position;
+    return (limit > 0 && trainer->epoch_batches >= limit) || left <= 0 ||
+           (trainer->drop_last && left < trainer->batch_size);
+}
+
+/* Whether all steps are done. */
 static bool is_over(const fg_trainer *trainer)
 {
     const fg_trainer_options *o = &trainer->options;
-    return trainer->is_stopping || (o->max_steps > 0 && trainer->step >= o->max_steps) ||
+    return (o->max_steps > 0 && trainer->step >= o->max_steps) ||
            (o->max_epochs > 0 && trainer->epoch >= o->max_epochs);
 }
 
@@ -67,43 +100,55 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     return false;
 }
 
+/* Saves unless this very state has been. */
 static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    if (trainer->options.run_dir == NULL || (trainer->saved_step == trainer->step && !is_best))
+    if (trainer->options.run_dir == NULL || (trainer->is_saved && !is_best))
         return FG_OK;
     const int64_t begin = fgi_now_ns();
     FGI_TRY(fgi_state_save(trainer, is_best, err));
     const int64_t end = fgi_now_ns();
-    trainer->feed.wait_ns += end - begin;
+    trainer->window_start_ns += end - begin; /* rates are of training */
     fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
-    trainer->saved_step = trainer->step;
+    trainer->is_saved = true;
     fg_progress at = fgi_progress_at(trainer);
     at.path = trainer->result.checkpoint;
     return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
 }
 
-/* Validates; *out_best tells whether the monitored metric has improved. */
+/* Validates unless that has been done at this step; *out_best tells whether the monitored metric
+ * has improved. A stop puts it off to the run that goes on. */
 static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *out_best,
                           fg_error *err)
 {
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_progress at = fgi_progress_at(trainer);
+    const int64_t limit = trainer->options.limit_val_batches;
     *out_best = false;
     if (data->val == NULL || trainer->task.ops->val_step == NULL ||
         trainer->validated_step == trainer->step)
         return FG_OK;
     const int64_t begin = fgi_now_ns();
+    trainer->is_saved = false;
+    trainer->owes_validation = true;
+    if (fgi_wants_stop(trainer))
+        return FG_OK;
+    FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
+    at.batch = 0;
+    at.batches = fgi_stage_batches(&trainer->stage[FGI_VAL], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
-    FGI_TRY(fgi_evaluate(trainer, FGI_VAL, data, trainer->options.limit_val_batches, metrics,
-                         &count, err));
+    FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
+    if (trainer->is_stopping) /* cut short */
+        return FG_OK;
+    at.batch = at.batches;
+    trainer->owes_validation = false;
     trainer->validated_step = trainer->step;
     *out_best = is_new_best(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
-    const int64_t passed = fgi_now_ns() - begin;
-    trainer->window_start_ns += passed; /* rates are of training */
+    trainer->window_start_ns += fgi_now_ns() - begin;
     return FG_OK;
 }
 
@@ -111,20 +156,12 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
 
 static bool is_due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
 
-/* What is due after a step inside an epoch; its end has its own. */
-static fg_status after_step(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+/* Validation and saving within an epoch; its end has its own. */
+static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    const fg_progress at = fgi_progress_at(trainer);
     bool is_best = false;
-    FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, &at, err));
-    if (is_due(o->log_every, trainer->step))
-        FGI_TRY(fgi_windows_close(trainer, &trainer->train_windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, false, err));
-    if (o->handle_signals && fgi_signals_caught())
-        trainer->is_stopping = true;
-    if (trainer->epoch_batches == trainer->steps_per_epoch)
+    if (trainer->step == 0 || epoch_is_over(trainer))
         return FG_OK;
     if (is_due(o->val_every_steps, trainer->step))
         FGI_TRY(validate(trainer, data, &is_best, err));
@@ -142,7 +179,21 @@ static fg_status train_batch(fg_trainer *trainer, const fg_host_batch *batch, fg
     trainer->position = next_position;
     trainer->window_samples += valid;
     trainer->train_windows.is_open = true;
+    trainer->is_saved = false;
     return FG_OK;
+}
+
+/* Launches a batch, tells of it, and takes what has arrived of earlier ones. */
+static fg_status train_step(fg_trainer *trainer, const fg_host_batch *batch, fg_error *err)
+{
+    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    fgi_windows *windows = &trainer->train_windows;
+    FGI_TRY(train_batch(trainer, batch, err));
+    const fg_progress at = fgi_progress_at(trainer);
+    FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, &at, err));
+    if (is_due(trainer->options.log_every, trainer->step))
+        FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
+    return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
 }
 
 /* Metrics of the whole epoch, validation, saving; then the next epoch begins. */
@@ -153,17 +204,20 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fg_metric metrics[FG_MAX_METRICS];
     bool is_best = false;
     FGI_TRY(fgi_windows_close(trainer, &trainer->train_windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, true, err));
-    const size_t count = fgi_windows_means(&trainer->train_windows, stage, metrics);
+    FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, 0, err));
+    const size_t count = fgi_windows_means(&trainer->train_windows, stage, NULL, metrics);
     fgi_result_put(&trainer->result, metrics, count);
     if (is_due(o->val_every_epochs, trainer->epoch + 1) ||
         is_due(o->val_every_steps, trainer->step))
         FGI_TRY(validate(trainer, data, &is_best, err));
+    if (trainer->owes_validation)
+        return FG_OK;
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(&trainer->train_windows);
     trainer->epoch++;
     trainer->position = 0;
     trainer->epoch_batches = 0;
+    trainer->is_saved = false;
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
@@ -173,44 +227,63 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return FG_OK;
 }
 
+/* An epoch, or what is left of it. */
 static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(fg_loader_start_epoch(stage->loader, trainer->epoch, trainer->position, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
-    while (trainer->epoch_batches < trainer->steps_per_epoch && !is_over(trainer)) {
+    if (trainer->owes_validation)
+        FGI_TRY(do_due(trainer, data, err));
+    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_wants_stop(trainer)) {
         const int64_t begin = fgi_now_ns(), waited = trainer->feed.wait_ns;
         const fg_host_batch *batch = NULL;
         FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
         if (batch == NULL)
-            break;
-        FGI_TRY(train_batch(trainer, batch, err));
-        FGI_TRY(after_step(trainer, data, err));
+            return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
+                            (long long)trainer->position, (long long)trainer->sample_count);
+        FGI_TRY(train_step(trainer, batch, err));
         trainer->ledger.work_ns += fgi_now_ns() - begin - (trainer->feed.wait_ns - waited);
+        FGI_TRY(do_due(trainer, data, err));
     }
-    if (trainer->epoch_batches < trainer->steps_per_epoch)
-        return FG_OK; /* stopped inside */
+    if (!epoch_is_over(trainer) || fgi_wants_stop(trainer))
+        return FG_OK;
     return end_epoch(trainer, data, err);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* A window that was open when the checkpoint was made goes on. */
+/* Whether the window in the checkpoint is of these metrics. */
+static bool is_same_window(const fg_trainer *trainer, const fgi_stage *stage)
+{
+    if (trainer->restored.metric_count != stage->metric_count)
+        return false;
+    for (size_t i = 0; i < stage->metric_count; i++)
+        if (strcmp(trainer->restored.metric[i], stage->metric[i]) != 0)
+            return false;
+    return true;
+}
+
+/* A window that was open when the checkpoint was made goes on, and so does the epoch's mean. */
 static fg_status continue_window(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    if (!trainer->restored.is_open || trainer->restored.metric_count != stage->metric_count)
-        return FG_OK;
     const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
     fg_array *sums = NULL;
+    const bool is_same = is_same_window(trainer, stage), is_open = trainer->restored.is_open;
+    if (trainer->restored.metric_count > 0 && !is_same)
+        fgi_windows_clear(&trainer->train_windows); /* the task logs other things now */
+    trainer->restored.metric_count = 0;
+    trainer->restored.is_open = false;
+    if (!is_same || !is_open)
+        return FG_OK;
     FGI_TRY(fgi_array_upload(trainer->client, &type, trainer->restored.sums, FGI_UPLOAD_COPY, &sums,
                              NULL, err));
     fg_array_release(stage->sums);
     stage->sums = sums;
     stage->fresh.value.u32 = 0;
     trainer->train_windows.is_open = true;
-    trainer->restored.is_open = false;
     return FG_OK;
 }
 
@@ -218,9 +291,13 @@ static fg_status open_run(fg_trainer *trainer, fg_error *err)
 {
     if (trainer->options.run_dir == NULL || trainer->logger != NULL)
         return FG_OK;
+    fgi_logger *logger = NULL;
     FGI_TRY(fgi_folder_make(trainer->options.run_dir, err));
-    FGI_TRY(fgi_logger_create(trainer->options.run_dir, trainer->step, &trainer->logger, err));
-    return fg_trainer_add_callback(trainer, &fgi_logger_ops, trainer->logger, err);
+    FGI_TRY(fgi_logger_create(trainer->options.run_dir, trainer->step, trainer->restored.log_lines,
+                              &logger, err));
+    FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
+    trainer->logger = logger;
+    return FG_OK;
 }
 
 /* The steps are done: the last metrics, and the state. A run that was stopped leaves its window
@@ -230,89 +307,112 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     fgi_windows *windows = &trainer->train_windows;
     fg_metric metrics[FG_MAX_METRICS];
+    float open_sums[2 * FG_MAX_METRICS] = {0};
     bool is_best = false;
     if (!trainer->is_stopping)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, windows, stage, true, err));
+    FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
+    FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
     if (trainer->epoch_batches > 0)
-        fgi_result_put(&trainer->result, metrics, fgi_windows_means(windows, stage, metrics));
+        fgi_result_put(&trainer->result, metrics,
+                       fgi_windows_means(windows, stage, open_sums, metrics));
     if (trainer->epoch_batches > 0 && !trainer->is_stopping)
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     return save(trainer, is_best, err);
 }
 
-static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                     fg_error *err)
+/* Whether there are steps to do, or an epoch's end that a stop has put off. */
+static bool has_more(const fg_trainer *trainer)
+{
+    return !is_over(trainer) || epoch_is_over(trainer);
+}
+
+/* Everything up to the first step. A run that was complete compiles nothing. */
+static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                           fg_error *err)
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
     FGI_TRY(plan(trainer, data, err));
+    FGI_TRY(fgi_state_restore(trainer, err));
+    FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(open_run(trainer, err));
-    FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
-    FGI_TRY(continue_window(trainer, err));
+    if (has_more(trainer) || trainer->epoch_batches > 0) {
+        FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
+        FGI_TRY(continue_window(trainer, err));
+    }
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_FIT_START, &at, err));
+    trainer->has_started = true;
     trainer->window_start_ns = fgi_now_ns();
     trainer->window_samples = 0;
-    while (!is_over(trainer))
+    return fgi_notify(trainer, FGI_ON_FIT_START, &at, err);
+}
+
+static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                     fg_error *err)
+{
+    FGI_TRY(begin_run(trainer, task, data, err));
+    while (has_more(trainer) && !fgi_wants_stop(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
     return end_run(trainer, data, err);
 }
 
-static void put_result(fg_trainer *trainer, const fg_client_stats *before, fg_status status)
+/* Adds to an error of a step that took the weights with it what that means. */
+static void tell_loss(fg_trainer *trainer, fg_error *err)
 {
-    fg_result *result = &trainer->result;
-    fgi_program_cost cost;
-    fgi_ledger_result(&trainer->ledger, result);
-    result->status = status;
-    result->epochs = trainer->epoch;
-    result->steps = trainer->step;
-    result->device_peak_bytes = -1;
-    const fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    if (stage->program != NULL && fgi_step_program_cost(stage->program, &cost, NULL) == FG_OK)
-        result->device_peak_bytes = cost.peak_bytes;
-    if (trainer->client == NULL)
+    const char *path = trainer->result.checkpoint;
+    for (size_t i = 0; trainer->root != NULL && i < fg_module_variable_count(trainer->root); i++)
+        if (trainer->lost_step == 0 &&
+            fgi_variable_is_lost(fg_module_variable_at(trainer->root, i)))
+            trainer->lost_step = trainer->step + 1;
+    if (trainer->lost_step == 0)
         return;
-    const fg_client_stats now = fg_client_get_stats(trainer->client);
-    result->compiles = now.compiles - before->compiles;
-    result->compile_cache_hits = now.compile_cache_hits - before->compile_cache_hits;
-    result->compile_s = now.compile_s - before->compile_s;
-    result->host_reads = now.host_reads - before->host_reads;
+    (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s", err->message,
+                   path[0] != '\0' ? "the last saved are in " : "none were saved", path);
+}
+
+/* Ends what run began, whatever became of it. */
+static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
+{
+    fg_error later = {0};
+    const fg_status drained = fgi_feed_drain(trainer, &later);
+    if (status == FG_OK && drained != FG_OK) {
+        status = drained;
+        *err = later;
+    }
+    if (status != FG_OK) {
+        fgi_windows_abandon(&trainer->train_windows);
+        tell_loss(trainer, err);
+        return status;
+    }
+    if (!trainer->is_stopping)
+        return FG_OK;
+    const char *path = trainer->result.checkpoint;
+    return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s", (long long)trainer->step,
+                    path[0] != '\0' ? "; saved in " : "", path);
 }
 
 fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                          fg_error *err)
 {
-    const fg_client_stats before =
-        trainer->client != NULL ? fg_client_get_stats(trainer->client) : (fg_client_stats){0};
     fg_error first = {0}, later = {0};
-    trainer->result = (fg_result){0};
-    trainer->is_stopping = false;
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     trainer->is_running = true;
-    fgi_ledger_start(&trainer->ledger, fgi_now_ns());
+    trainer->has_started = false;
     if (trainer->options.handle_signals)
         fgi_signals_catch();
     fg_status status = run(trainer, task, data, &first);
-    const fg_status drained = fgi_feed_drain(trainer, &later);
-    if (status == FG_OK && drained != FG_OK) {
-        status = drained;
-        first = later;
-    }
+    status = clean_up(trainer, status, &first);
     if (trainer->options.handle_signals)
         fgi_signals_release();
-    if (status == FG_OK && trainer->is_stopping)
-        status = fgi_fail(&first, FG_ESTOPPED, "stopped at step %lld%s%s", (long long)trainer->step,
-                          trainer->result.checkpoint[0] != '\0' ? "; saved in " : "",
-                          trainer->result.checkpoint);
-    put_result(trainer, &before, status);
+    fgi_result_end(trainer, FGI_TRAIN);
     trainer->is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
-    const fg_status told = fgi_notify(trainer, FGI_ON_FIT_END, &at, &later);
+    const fg_status told =
+        trainer->has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;
     }
-    if (status != FG_OK && err != NULL)
-        *err = first;
-    return status;
+    return fgi_trainer_leave(trainer, status, &first, err);
 }

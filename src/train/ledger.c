@@ -1,8 +1,9 @@
 /* ledger.c - where the time of the device went: busy, or idle and waiting for what.
  *
- * A step is busy from its launch, or the end of the step before if that is later, to its end. What
- * lies between the end of the step before and its launch is idle, and is split by what the host was
- * doing in that interval.
+ * A step is busy from when it could begin (launched, its batch arrived, the step before ended) to
+ * its end. What lies between the end of the step before and that is idle, and is split by what the
+ * host was doing in that interval. Host activities are spans that may contain each other (a save
+ * reads arrays): each moment belongs to the innermost, so that the parts sum to the whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -32,26 +33,46 @@ void fgi_ledger_launched(fgi_ledger *ledger, int64_t number)
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, int64_t launch_ns, int64_t done_ns)
+/* Splits the idle time from begin_ns to end_ns. A span is added when it ends, so one that lies
+ * within another comes before it: what inner spans have taken is not the outer one's any more. */
+static void split_idle(fgi_ledger *ledger, const fgi_spans *spans, int64_t begin_ns, int64_t end_ns)
 {
-    if (ledger->steps++ == 0) { /* its idle time is the start, told by time_to_first_step */
-        ledger->first_done_ns = ledger->last_done_ns = done_ns;
-        return;
-    }
-    const int64_t before = ledger->last_done_ns;
-    const int64_t start = smaller(larger(launch_ns, before), done_ns);
-    ledger->busy_ns += done_ns - start;
-    ledger->idle_ns += start - before;
-    const fgi_spans *spans = &ledger->of_flight[number % FGI_IN_FLIGHT];
+    int64_t own[FGI_SPANS];
     for (int i = 0; i < spans->count; i++) {
-        const fgi_span *s = &spans->span[i];
-        const int64_t overlap = smaller(s->end_ns, start) - larger(s->begin_ns, before);
-        if (overlap > 0)
-            ledger->activity_ns[s->activity] += overlap;
+        const fgi_span *outer = &spans->span[i];
+        own[i] = smaller(outer->end_ns, end_ns) - larger(outer->begin_ns, begin_ns);
+        for (int k = 0; k < i; k++)
+            if (spans->span[k].begin_ns >= outer->begin_ns && own[k] > 0)
+                own[i] -= own[k];
+        if (own[i] > 0)
+            ledger->activity_ns[outer->activity] += own[i];
     }
-    ledger->step_s[ledger->step_count++ % FGI_STEP_TIMES] =
-        (float)((double)(done_ns - before) * 1e-9);
-    ledger->last_done_ns = done_ns;
+}
+
+static void note_interval(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
+{
+    ledger->step_s[ledger->step_count++ % FGI_STEP_TIMES] = (float)((double)interval_ns * 1e-9);
+    ledger->timed_ns += interval_ns;
+    ledger->timed_samples += samples;
+}
+
+void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
+{
+    const int64_t before = ledger->last_done_ns, done = flight->done_ns;
+    const bool is_first = ledger->launches++ == 0;
+    ledger->last_done_ns = larger(before, done);
+    if (flight->is_step && ledger->steps++ == 0)
+        ledger->first_done_ns = done;
+    if (is_first) /* the time before it is the start, told by time_to_first_step */
+        return;
+    const int64_t launched = smaller(larger(flight->launch_ns, before), larger(done, before));
+    const int64_t start = smaller(larger(flight->inputs_ns, launched), larger(done, before));
+    ledger->busy_ns += ledger->last_done_ns - start;
+    ledger->idle_ns += start - before;
+    split_idle(ledger, &ledger->of_flight[number % FGI_IN_FLIGHT], before, launched);
+    ledger->activity_ns[FGI_UPLOAD] += start - launched;
+    if (flight->is_step)
+        note_interval(ledger, ledger->last_done_ns - before, flight->samples);
 }
 
 static int compare(const void *a, const void *b)
@@ -73,31 +94,30 @@ static void step_times(const fgi_ledger *ledger, fg_result *out)
     out->step_p95_s = (double)sorted[(count - 1) * 95 / 100];
 }
 
+static double seconds(int64_t ns) { return (double)ns * 1e-9; }
+
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
 {
-    const double second = 1e-9;
+    const double unknown = (double)NAN;
     step_times(ledger, out);
-    out->time_to_first_step_s = ledger->steps > 0
-                                    ? (double)(ledger->first_done_ns - ledger->start_ns) * second
-                                    : (double)NAN;
-    const double wall = (double)(ledger->last_done_ns - ledger->first_done_ns) * second;
+    out->time_to_first_step_s =
+        ledger->steps > 0 ? seconds(ledger->first_done_ns - ledger->start_ns) : unknown;
     out->samples_per_s =
-        ledger->steps > 1 && wall > 0
-            ? (double)ledger->samples / (double)ledger->steps * (double)(ledger->steps - 1) / wall
-            : (double)NAN;
+        ledger->timed_ns > 0 ? (double)ledger->timed_samples / seconds(ledger->timed_ns) : unknown;
     out->host_overhead_s =
-        ledger->steps > 0 ? (double)ledger->work_ns * second / (double)ledger->steps : (double)NAN;
+        ledger->steps > 0 ? seconds(ledger->work_ns) / (double)ledger->steps : unknown;
+    const int64_t *part = ledger->activity_ns;
     int64_t named = 0;
     for (int i = 0; i < FGI_ACTIVITIES; i++)
-        named += ledger->activity_ns[i];
+        named += part[i];
     out->idle = (fg_idle){
-        .busy_s = (double)ledger->busy_ns * second,
-        .idle_s = (double)ledger->idle_ns * second,
-        .input_s = (double)ledger->activity_ns[FGI_INPUT] * second,
-        .upload_s = (double)ledger->activity_ns[FGI_UPLOAD] * second,
-        .compile_s = (double)ledger->activity_ns[FGI_COMPILE] * second,
-        .read_s = (double)ledger->activity_ns[FGI_READ] * second,
-        .checkpoint_s = (double)ledger->activity_ns[FGI_CHECKPOINT] * second,
-        .other_s = (double)(ledger->idle_ns - named) * second,
+        .busy_s = seconds(ledger->busy_ns),
+        .idle_s = seconds(ledger->idle_ns),
+        .input_s = seconds(part[FGI_INPUT]),
+        .upload_s = seconds(part[FGI_UPLOAD]),
+        .compile_s = seconds(part[FGI_COMPILE]),
+        .read_s = seconds(part[FGI_READ]),
+        .checkpoint_s = seconds(part[FGI_CHECKPOINT]),
+        .other_s = seconds(ledger->idle_ns - named),
     };
 }

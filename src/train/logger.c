@@ -6,6 +6,7 @@
  * resumed run writes what the uninterrupted one would have written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -24,6 +25,7 @@ enum { MAX_COLUMNS = FG_MAX_RESULTS, FIXED_COLUMNS = 3, FILE_LIMIT = 1 << 30 };
 struct fgi_logger {
     char *jsonl_path, *csv_path;
     int jsonl, csv; /* open for appending, or -1 */
+    int64_t lines;  /* in the .jsonl */
     size_t column_count;
     char column[MAX_COLUMNS][64];
 };
@@ -90,10 +92,15 @@ static void learn_columns(fgi_logger *logger, json_t *line)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
+/* Appends whole lines or nothing: what a full disk has taken of them is cut off again. */
 static fg_status append(int fd, const char *path, const fgi_buf *text, fg_error *err)
 {
     FGI_TRY(fgi_buf_status(text, err));
-    return fgi_write_all(fd, path, text->data, text->size, err);
+    const off_t before = lseek(fd, 0, SEEK_END);
+    const fg_status status = fgi_write_all(fd, path, text->data, text->size, err);
+    if (status != FG_OK && before >= 0 && ftruncate(fd, before) != 0)
+        return status; /* a device, not a file */
+    return status;
 }
 
 static fg_status reopen(int *fd, const char *path, fg_error *err)
@@ -106,25 +113,32 @@ static fg_status reopen(int *fd, const char *path, fg_error *err)
     return FG_OK;
 }
 
-/* Calls `each` for the lines of the .jsonl text up to the last that is whole and not after
- * from_step; returns how many bytes they are. */
-static size_t each_line(fgi_logger *logger, const char *text, size_t size, int64_t from_step,
+/* Which rows of a file count: those up to a step, and the first so many (-1: all). */
+typedef struct range {
+    int64_t from_step, lines;
+} range;
+
+/* Calls `each` for the lines of the .jsonl text that are whole and count; returns how many bytes
+ * they are. */
+static size_t each_line(fgi_logger *logger, const char *text, size_t size, range count,
                         void (*each)(fgi_logger *logger, json_t *line, fgi_buf *out), fgi_buf *out)
 {
     size_t at = 0;
-    while (at < size) {
+    int64_t number = 0;
+    while (at < size && number != count.lines) {
         const char *end = memchr(text + at, '\n', size - at);
         if (end == NULL)
             break;
         json_t *line = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
         const json_t *step = json_object_get(line, "step");
-        const bool keeps = json_is_integer(step) && json_integer_value(step) <= from_step;
+        const bool keeps = json_is_integer(step) && json_integer_value(step) <= count.from_step;
         if (keeps)
             each(logger, line, out);
         json_decref(line);
         if (!keeps)
             break;
         at = (size_t)(end - text) + 1;
+        number++;
     }
     return at;
 }
@@ -133,17 +147,18 @@ static void learn(fgi_logger *logger, json_t *line, fgi_buf *out)
 {
     (void)out;
     learn_columns(logger, line);
+    logger->lines++;
 }
 
 static void row(fgi_logger *logger, json_t *line, fgi_buf *out) { put_row(logger, line, out); }
 
 /* Writes the CSV anew from the .jsonl lines that count. */
-static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, int64_t from_step,
-                           fg_error *err)
+static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, fg_error *err)
 {
+    const range all = {.from_step = INT64_MAX, .lines = -1};
     fgi_buf csv = {0};
     put_header(logger, &csv);
-    (void)each_line(logger, text, size, from_step, row, &csv);
+    (void)each_line(logger, text, size, all, row, &csv);
     fg_status status = fgi_buf_status(&csv, err);
     if (status == FG_OK)
         status = fgi_file_write_atomic(logger->csv_path, csv.data, csv.size, err);
@@ -151,18 +166,18 @@ static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, in
     return status != FG_OK ? status : reopen(&logger->csv, logger->csv_path, err);
 }
 
-/* Takes up the files of a run, without what came after from_step. */
-static fg_status take_up(fgi_logger *logger, int64_t from_step, fg_error *err)
+/* Takes up the files of a run, without the rows that do not count. */
+static fg_status take_up(fgi_logger *logger, range count, fg_error *err)
 {
     char *text = NULL;
     size_t size = 0;
     fg_status status = FG_OK;
-    if (from_step > 0 && fgi_file_exists(logger->jsonl_path))
+    if (count.from_step > 0 && fgi_file_exists(logger->jsonl_path))
         FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
-    size = each_line(logger, text, size, from_step, learn, NULL);
+    size = each_line(logger, text, size, count, learn, NULL);
     FGI_DONE(fgi_file_write_atomic(logger->jsonl_path, text != NULL ? text : "", size, err));
     FGI_DONE(reopen(&logger->jsonl, logger->jsonl_path, err));
-    FGI_DONE(write_csv(logger, text, size, from_step, err));
+    FGI_DONE(write_csv(logger, text, size, err));
 done:
     fgi_free(text);
     return status;
@@ -180,7 +195,8 @@ static void destroy(void *self)
     fgi_free(logger);
 }
 
-fg_status fgi_logger_create(const char *run_dir, int64_t from_step, fgi_logger **out, fg_error *err)
+fg_status fgi_logger_create(const char *run_dir, int64_t from_step, int64_t lines, fgi_logger **out,
+                            fg_error *err)
 {
     *out = NULL;
     fgi_logger *logger = fgi_calloc(1, sizeof *logger);
@@ -191,12 +207,21 @@ fg_status fgi_logger_create(const char *run_dir, int64_t from_step, fgi_logger *
     logger->csv_path = fgi_path_join(run_dir, "metrics.csv");
     const fg_status status = logger->jsonl_path == NULL || logger->csv_path == NULL
                                  ? fgi_no_memory(err)
-                                 : take_up(logger, from_step, err);
+                                 : take_up(logger, (range){from_step, lines}, err);
     if (status != FG_OK) {
         destroy(logger);
         return status;
     }
     *out = logger;
+    return FG_OK;
+}
+
+int64_t fgi_logger_lines(const fgi_logger *logger) { return logger->lines; }
+
+fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
+{
+    if (fdatasync(logger->jsonl) != 0 && errno != EINVAL) /* EINVAL: not a file that could be */
+        return fgi_fail_errno(err, "sync", logger->jsonl_path);
     return FG_OK;
 }
 
@@ -230,7 +255,7 @@ static fg_status log_csv(fgi_logger *logger, const fgi_buf *line, fg_error *err)
     learn_columns(logger, object);
     if (logger->column_count > before) {
         FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
-        FGI_DONE(write_csv(logger, text, size, INT64_MAX, err));
+        FGI_DONE(write_csv(logger, text, size, err));
     } else {
         put_row(logger, object, &csv);
         FGI_DONE(append(logger->csv, logger->csv_path, &csv, err));
@@ -247,8 +272,10 @@ static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool with_
     fgi_buf line = {0};
     put_line(at, with_lr, &line);
     fg_status status = append(logger->jsonl, logger->jsonl_path, &line, err);
-    if (status == FG_OK)
+    if (status == FG_OK) {
+        logger->lines++;
         status = log_csv(logger, &line, err);
+    }
     fgi_buf_fini(&line);
     return status;
 }

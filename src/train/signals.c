@@ -1,36 +1,65 @@
-/* signals.c - SIGINT and SIGTERM while a fit runs: the first asks for a save and a stop, the second
- * is what it was before the fit.
+/* signals.c - SIGINT and SIGTERM while fits run: the first asks for a save and a stop, a second one
+ * of its kind does what it did before the fit.
+ *
+ * Handlers belong to the process, so they are installed by the first fit that wants them and taken
+ * away by the last; a signal stops all of these fits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <signal.h>
 
 #include "train/trainer.h"
 
+enum { SIGNALS = 2 };
+
+static const int numbers[SIGNALS] = {SIGINT, SIGTERM};
 static volatile sig_atomic_t caught;
-static struct sigaction before[2];
-static const int numbers[2] = {SIGINT, SIGTERM};
+static struct sigaction before[SIGNALS]; /* written before a handler is installed */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int users;
 
 static void on_signal(int number)
 {
     caught = 1;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < SIGNALS; i++)
         if (numbers[i] == number)
             (void)sigaction(number, &before[i], NULL);
 }
 
 void fgi_signals_catch(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     (void)sigemptyset(&action.sa_mask);
-    caught = 0;
-    for (int i = 0; i < 2; i++)
-        (void)sigaction(numbers[i], &action, &before[i]);
+    (void)pthread_mutex_lock(&lock);
+    if (users++ == 0) {
+        caught = 0;
+        for (int i = 0; i < SIGNALS; i++)
+            if (sigaction(numbers[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+                (void)sigaction(numbers[i], &action, NULL);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Puts back what was there, unless somebody has put a handler of theirs in the place of ours. */
+static void restore(int i)
+{
+    struct sigaction now;
+    if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
+        (void)sigaction(numbers[i], &before[i], NULL);
 }
 
 void fgi_signals_release(void)
 {
-    for (int i = 0; i < 2; i++)
-        (void)sigaction(numbers[i], &before[i], NULL);
+    (void)pthread_mutex_lock(&lock);
+    if (--users == 0)
+        for (int i = 0; i < SIGNALS; i++)
+            restore(i);
+    (void)pthread_mutex_unlock(&lock);
 }
 
-bool fgi_signals_caught(void) { return caught != 0; }
+bool fgi_wants_stop(fg_trainer *trainer)
+{
+    if (trainer->is_running && trainer->options.handle_signals && caught != 0)
+        trainer->is_stopping = true;
+    return trainer->is_stopping;
+}

@@ -130,11 +130,11 @@ void fg_step_log(fg_step *step, const char *name, fg_tensor value)
 /* ---- tracing --------------------------------------------------------------------------------- */
 
 /* The mask of a stage whose last batch is not full, and the number of samples that count. */
-static void set_mask(fg_step *step, bool has_tail)
+static void set_mask(fg_step *step)
 {
     const int64_t rows = step->stage->batch_size;
     step->count = fg_full(step->trace, FG_F32, (double)rows, FG_SCALAR);
-    if (!has_tail)
+    if (!step->stage->has_tail)
         return;
     const fg_tensor valid = fg_scalar_value(step->trace, &step->stage->valid);
     const fg_tensor row = fg_iota(step->trace, FG_S32, 0, FG_DIMS(rows));
@@ -212,7 +212,7 @@ static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_er
     return FG_OK;
 }
 
-static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, bool has_tail, fg_error *err)
+static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
     fg_trace *trace = stage->trace;
@@ -225,7 +225,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, bool has_t
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     for (int i = 0; i < stage->field_count; i++)
         batch.field[i] = fgi_trace_feed(trace, i, &stage->field_type[i]);
-    set_mask(&step, has_tail);
+    set_mask(&step);
     const fg_tensor result = trace_step(trainer, &step, &batch);
     FGI_TRY(fg_trace_error(trace, err));
     FGI_TRY(check_prediction(stage, result, err));
@@ -247,20 +247,20 @@ static fg_status empty_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 
 /* ---- loader ---------------------------------------------------------------------------------- */
 
-static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, const fg_fit_data *data,
-                             fg_error *err)
+static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     const bool is_train = stage->kind == FGI_TRAIN;
     const fg_loader_options options = {
         .batch_size = stage->batch_size,
-        .shuffle = is_train && !data->no_shuffle,
+        .shuffle = !stage->no_shuffle,
         .seed = trainer->options.seed,
-        .drop_last = is_train && data->drop_last,
+        .drop_last = stage->drop_last,
         .run_ahead = is_train,
-        .synchronous = data->workers<0, .workers = data->workers> 0 ? data->workers : 0,
-        .prefetch = FGI_IN_FLIGHT + 3,
+        .synchronous = stage->workers<0, .workers = stage->workers> 0 ? stage->workers : 0,
+        .prefetch = FGI_SLOTS,
         .epoch = is_train ? trainer->epoch : 0,
-        .position = is_train ? trainer->position : 0};
+        .position = is_train ? trainer->position : 0,
+    };
     return fg_loader_create(stage->dataset, &options, &stage->loader, err);
 }
 
@@ -273,36 +273,82 @@ static fg_status check_step_functions(const fg_trainer *trainer, fgi_stage_kind 
                                           : ops->predict_step != NULL;
     static const char *const name[] = {"train", "val", "test", "predict"};
     if (!there)
-        return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step",
-                        trainer->task.name != NULL ? trainer->task.name : "", name[kind]);
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step", trainer->task.name, name[kind]);
     return FG_OK;
 }
 
-/* Whether the stage's loader and program are for these data. */
-static bool fits(const fgi_stage *stage, const fg_dataset *dataset, int64_t batch_size)
+bool fgi_same_type(const fg_type *a, const fg_type *b)
 {
-    return stage->loader != NULL && stage->dataset == dataset && stage->batch_size == batch_size;
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
 }
 
-/* Everything a stage needs, in an empty one. */
-static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, const fg_fit_data *data,
-                            fg_error *err)
+/* Whether the stage's loader is for these data. */
+static bool has_loader(const fgi_stage *stage, const fgi_stage *wanted)
 {
-    stage->field_count = fg_dataset_field_count(stage->dataset);
-    for (int i = 0; i < stage->field_count; i++) {
-        const fg_type *sample = &fg_dataset_field(stage->dataset, i)->type;
-        fg_type *type = &stage->field_type[i];
-        *type =
-            (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {stage->batch_size}};
+    return stage->loader != NULL && stage->dataset == wanted->dataset &&
+           stage->batch_size == wanted->batch_size && stage->no_shuffle == wanted->no_shuffle &&
+           stage->drop_last == wanted->drop_last && stage->workers == wanted->workers;
+}
+
+/* Whether the stage's program takes these data's batches. */
+static bool has_program(const fgi_stage *stage, const fgi_stage *wanted)
+{
+    if (stage->program == NULL || stage->batch_size != wanted->batch_size ||
+        stage->has_tail != wanted->has_tail || stage->field_count != wanted->field_count)
+        return false;
+    for (int i = 0; i < stage->field_count; i++)
+        if (!fgi_same_type(&stage->field_type[i], &wanted->field_type[i]) ||
+            strcmp(fg_dataset_field(stage->dataset, i)->name,
+                   fg_dataset_field(wanted->dataset, i)->name) != 0)
+            return false;
+    return true;
+}
+
+/* What the stage will be like for these data, without loader and program. */
+static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t batch_size)
+{
+    fg_dataset *dataset = kind == FGI_TRAIN ? data->train : data->val;
+    fgi_stage stage = {.kind = kind,
+                       .dataset = dataset,
+                       .workers = data->workers,
+                       .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
+                       .drop_last = kind == FGI_TRAIN && data->drop_last,
+                       .batch_size = batch_size,
+                       .field_count = fg_dataset_field_count(dataset)};
+    stage.has_tail = !stage.drop_last && fg_dataset_count(dataset) % batch_size != 0;
+    for (int i = 0; i < stage.field_count; i++) {
+        const fg_type *sample = &fg_dataset_field(dataset, i)->type;
+        fg_type *type = &stage.field_type[i];
+        *type = (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {batch_size}};
         memcpy(type->dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
     }
-    FGI_TRY(open_loader(trainer, stage, data, err)); /* it reads while the program compiles */
+    return stage;
+}
+
+/* Everything an empty stage needs. */
+static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
     const int64_t begin = fgi_now_ns();
-    const bool is_filled_up = fg_dataset_count(stage->dataset) % stage->batch_size != 0 &&
-                              !(stage->kind == FGI_TRAIN && data->drop_last);
-    FGI_TRY(build_program(trainer, stage, is_filled_up, err));
+    FGI_TRY(build_program(trainer, stage, err));
     FGI_TRY(empty_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
+    return FG_OK;
+}
+
+/* Another loader for the program that is there. */
+static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_stage *wanted,
+                               fg_error *err)
+{
+    fgi_stage fresh = *wanted;
+    FGI_TRY(open_loader(trainer, &fresh, err));
+    fg_loader_destroy(stage->loader);
+    stage->loader = fresh.loader;
+    stage->dataset = wanted->dataset;
+    stage->no_shuffle = wanted->no_shuffle;
+    stage->drop_last = wanted->drop_last;
+    stage->workers = wanted->workers;
     return FG_OK;
 }
 
@@ -311,27 +357,33 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
 {
     static const char *const name[] = {"training", "validation", "test", "prediction"};
     fgi_stage *stage = &trainer->stage[kind];
-    fg_dataset *dataset = kind == FGI_TRAIN ? data->train : data->val;
-    const int64_t batch_size = data->batch_size != 0 ? data->batch_size : 32;
+    int64_t batch_size = 0;
     FGI_TRY(check_step_functions(trainer, kind, err));
-    if (dataset == NULL)
+    if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
         return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
-    if (batch_size < 1)
-        return fgi_fail(err, FG_EINVAL, "batch_size is %lld; at least 1 is wanted",
-                        (long long)batch_size);
-    if (fits(stage, dataset, batch_size))
+    FGI_TRY(fgi_batch_size(data, &batch_size, err));
+    const fgi_stage wanted = describe(kind, data, batch_size);
+    if (has_loader(stage, &wanted))
         return FG_OK;
-    const int64_t count = fg_dataset_count(dataset);
-    if (count == 0 || (kind == FGI_TRAIN && data->drop_last && count < batch_size))
+    const int64_t count = fg_dataset_count(wanted.dataset);
+    if (count == 0 || (wanted.drop_last && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
                         name[kind], (long long)count, (long long)batch_size);
     FGI_TRY(fgi_feed_drain(trainer, err));
+    if (has_program(stage, &wanted))
+        return change_loader(trainer, stage, &wanted, err);
     fgi_stage_fini(stage);
-    *stage = (fgi_stage){.kind = kind, .dataset = dataset, .batch_size = batch_size};
-    const fg_status status = open_stage(trainer, stage, data, err);
+    *stage = wanted;
+    const fg_status status = open_stage(trainer, stage, err);
     if (status != FG_OK) {
         fgi_stage_fini(stage);
         *stage = (fgi_stage){.kind = kind};
     }
     return status;
+}
+
+int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit)
+{
+    const int64_t count = fg_loader_batch_count(stage->loader);
+    return limit > 0 && limit < count ? limit : count;
 }

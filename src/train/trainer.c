@@ -38,33 +38,34 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
          strcmp(o->resume, "auto") == 0))
         return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
                         o->resume);
+    if (o->schedule != NULL)
+        FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
     return FG_OK;
 }
 
-/* Copies a string option into the Trainer's own memory. */
+/* Copies a string into the Trainer's own memory; false when there is none left. */
 static bool keep(fg_trainer *trainer, const char **text)
 {
-    if (*text != NULL)
-        *text = fgi_arena_strdup(&trainer->strings, *text);
+    if (*text == NULL)
+        return true;
+    *text = fgi_arena_strdup(&trainer->strings, *text);
     return *text != NULL;
 }
 
-static bool keep_strings(fg_trainer *trainer)
+static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator,
-                           &o->cache_dir,
-                           &o->run_dir,
-                           &o->monitor,
-                           &o->weights,
-                           &o->resume,
-                           &trainer->schedule.name,
-                           &trainer->schedule.anneal};
+    const char **text[] = {&o->accelerator, &o->cache_dir, &o->run_dir,
+                           &o->monitor,     &o->weights,   &o->resume};
     bool ok = true;
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
-        if (*text[i] != NULL)
-            ok &= keep(trainer, text[i]);
-    return ok;
+        ok &= keep(trainer, text[i]);
+    if (o->schedule == NULL)
+        return ok;
+    fg_schedule *schedule = fgi_arena_copy(&trainer->strings, o->schedule, sizeof *o->schedule);
+    o->schedule = schedule;
+    return ok && schedule != NULL && keep(trainer, &schedule->name) &&
+           keep(trainer, &schedule->anneal);
 }
 
 static void set_defaults(fg_trainer_options *o)
@@ -93,16 +94,12 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
         return fgi_no_memory(err);
     fg_status status = FG_OK;
     trainer->options = o;
-    if (o.schedule != NULL) {
-        trainer->schedule = *o.schedule;
-        trainer->options.schedule = &trainer->schedule;
-    }
     for (int i = 0; i < 4; i++)
         trainer->stage[i].kind = (fgi_stage_kind)i;
-    trainer->saved_step = -1;
     trainer->validated_step = -1;
+    trainer->restored.log_lines = -1;
     set_defaults(&trainer->options);
-    if (!keep_strings(trainer)) {
+    if (!keep_options(trainer)) {
         status = fgi_no_memory(err);
         goto done;
     }
@@ -178,10 +175,13 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
 {
     if (trainer->root != NULL)
         return FG_OK;
-    if (task->ops == NULL || task->ops->build == NULL)
+    if (task->ops->build == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s' has no build function",
                         task->name != NULL ? task->name : "");
     fg_module *root = NULL;
+    const char *name = task->name != NULL ? task->name : "";
+    if (!keep(trainer, &name))
+        return fgi_no_memory(err);
     FGI_TRY(fg_module_create(NULL, trainer->options.seed, &root, err));
     task->ops->build(task->self, root);
     const fg_status status = fg_module_error(root, err);
@@ -191,6 +191,7 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     }
     trainer->root = root;
     trainer->task = *task;
+    trainer->task.name = name;
     return FG_OK;
 }
 
@@ -200,13 +201,12 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
         return FG_OK;
     const fg_task *task = &trainer->task;
     if (task->ops->optimizer == NULL)
-        return fgi_fail(err, FG_EINVAL, "task '%s' has no optimizer function",
-                        task->name != NULL ? task->name : "");
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no optimizer function", task->name);
     trainer->optimizer = task->ops->optimizer(task->self, trainer->root);
     FGI_TRY(fg_module_error(trainer->root, err));
     if (trainer->optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
-                        task->name != NULL ? task->name : "");
+                        task->name);
     return FG_OK;
 }
 
@@ -217,11 +217,22 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
         (task->ops != trainer->task.ops || task->self != trainer->task.self))
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer has task '%s' already: create another one for '%s'",
-                        trainer->task.name != NULL ? trainer->task.name : "",
-                        task->name != NULL ? task->name : "");
+                        trainer->task.name, task->name != NULL ? task->name : "");
+    if (trainer->lost_step != 0)
+        return fgi_fail(err, FG_EDEVICE,
+                        "the weights were lost when training step %lld failed: go on in another "
+                        "Trainer, from a checkpoint where there is one",
+                        (long long)trainer->lost_step);
     FGI_TRY(open_client(trainer, err));
     FGI_TRY(build_module(trainer, task, err));
-    if (with_optimizer)
-        FGI_TRY(build_optimizer(trainer, err));
-    return fgi_state_restore(trainer, err);
+    return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
+}
+
+fg_status fgi_batch_size(const fg_fit_data *data, int64_t *out, fg_error *err)
+{
+    *out = data->batch_size != 0 ? data->batch_size : 32;
+    if (*out < 1 || *out > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "batch_size is %lld; at least 1 is wanted",
+                        (long long)*out);
+    return FG_OK;
 }

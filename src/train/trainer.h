@@ -12,8 +12,9 @@
 #include "trace/program.h"
 
 enum {
-    FGI_IN_FLIGHT = 3,    /* steps launched and not finished; the host waits beyond that */
-    FGI_STEP_TIMES = 4096 /* finished steps whose times are kept for the median */
+    FGI_IN_FLIGHT = 3,             /* steps under way; the host waits beyond that */
+    FGI_SLOTS = FGI_IN_FLIGHT + 3, /* batches of a loader */
+    FGI_STEP_TIMES = 4096          /* finished steps whose times are kept for the median */
 };
 
 /* ---- stages: a step function as a program (stage.c) ------------------------------------------ */
@@ -25,7 +26,10 @@ typedef struct fgi_stage {
     fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
     fgi_step_program *program;
     fg_loader *loader;
-    fg_dataset *dataset; /* that the loader reads, borrowed */
+    fg_dataset *dataset;        /* that the loader reads, which holds it */
+    bool no_shuffle, drop_last; /* as the loader was made with */
+    int workers;
+    bool has_tail; /* the program masks the last batch */
     int64_t batch_size;
     int field_count;
     fg_type field_type[FG_MAX_FIELDS];
@@ -42,10 +46,15 @@ const char *fgi_stage_prefix(fgi_stage_kind kind);
 
 /* ---- launching ahead (feed.c) ---------------------------------------------------------------- */
 
+/* A step under way. */
 typedef struct fgi_flight {
     struct fgi_feed *feed;
-    bool is_done;
-    int64_t launch_ns, done_ns;
+    int open; /* events that have not happened: its end, and batches that have not arrived */
+    fgi_stage_kind kind;
+    bool is_step;   /* of what is being measured: not a validation within fit */
+    int64_t number; /* of the step in its kind, from 1 */
+    int64_t samples;
+    int64_t launch_ns, inputs_ns, done_ns;
     fg_error error;
 } fgi_flight;
 
@@ -85,10 +94,11 @@ typedef struct fgi_spans {
 
 typedef struct fgi_ledger {
     int64_t start_ns, first_done_ns, last_done_ns;
-    int64_t steps, samples;
+    int64_t launches, steps; /* finished; steps are those that are measured */
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
-    int64_t work_ns; /* the Trainer's own */
+    int64_t timed_ns, timed_samples; /* of steps that came after another launch */
+    int64_t work_ns;                 /* the Trainer's own */
     float step_s[FGI_STEP_TIMES];
     int64_t step_count;
 } fgi_ledger;
@@ -122,8 +132,7 @@ typedef struct fgi_callback {
 typedef struct fgi_logger fgi_logger;
 
 struct fg_trainer {
-    fg_trainer_options options; /* strings in `strings` */
-    fg_schedule schedule;       /* that options.schedule points to, unless that is NULL */
+    fg_trainer_options options; /* strings, and the schedule, in `strings` */
     fgi_arena strings;
     fg_client *client;
     bool owns_client;
@@ -139,33 +148,58 @@ struct fg_trainer {
     size_t callback_count, callback_capacity;
     fgi_logger *logger;
     /* where training stands: what a checkpoint holds */
-    int64_t step, epoch, position; /* position: samples done of this epoch */
-    int64_t epoch_batches;         /* steps done of this epoch */
+    int64_t step, epoch, position;    /* position: samples done of this epoch */
+    int64_t epoch_batches;            /* steps done of this epoch */
+    int64_t sample_count, batch_size; /* of the data that position refers to; 0: none yet */
+    int64_t validated_step;           /* -1: none */
+    bool owes_validation;             /* of this step, put off by a stop */
     double best;
     bool has_best;
     struct {
         bool is_open;
         size_t metric_count;
+        char metric[FG_MAX_METRICS][48];
         float sums[2 * FG_MAX_METRICS];
-    } restored; /* the window that was open in the checkpoint resumed from */
+        int64_t log_lines; /* of metrics.jsonl, -1 when not known */
+    } restored;            /* from the checkpoint resumed from; the window that was open in it */
     /* this fit */
     int64_t total_steps, steps_per_epoch;
+    bool drop_last;
     int64_t window_start_ns, window_samples;
-    int64_t saved_step;     /* -1: none */
-    int64_t validated_step; /* -1: none */
-    bool is_stopping;       /* a callback or a signal asked for the end */
-    bool is_running;
+    bool is_saved;     /* the present state is in the last checkpoint */
+    bool has_started;  /* fit_start was told */
+    int64_t lost_step; /* the training step that failed and took the weights with it, 0: none */
+    /* this call */
+    bool is_busy, is_running; /* inside a public call; inside fit */
+    bool is_stopping;         /* a callback or a signal asked for the end */
+    fg_client_stats stats_before;
     fg_result result;
 };
 
-/* trainer.c */
+/* trainer.c: client, module and, for fit, optimizer; made on first use. */
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
+/* data->batch_size or its default. */
+fg_status fgi_batch_size(const fg_fit_data *data, int64_t *out, fg_error *err);
+
+/* result.c: a public call begins: checks its arguments, clears the result. */
+fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                            fg_error *err);
+/* Figures of the call, whose steps were this stage's. */
+void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind);
+/* It ends with this status; *error goes to err unless that is FG_OK. */
+fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
+                            fg_error *err);
+/* Sets or replaces metrics in the result. */
+void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 
 /* stage.c: the stage's loader and program for these data, made on first use. */
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
 void fgi_stage_fini(fgi_stage *stage);
+bool fgi_same_type(const fg_type *a, const fg_type *b);
+/* Batches of a pass over the stage's data; limit 0: no limit. */
+int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 
 /* feed.c */
 fg_status fgi_feed_init(fgi_feed *feed, fg_error *err);
@@ -186,32 +220,39 @@ void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
 /* A step was launched: what the host did so far belongs before it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
-/* It has finished. */
-void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, int64_t launch_ns, int64_t done_ns);
+/* Flight `number` has finished. */
+void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight);
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out);
 
 /* windows.c */
 /* Starts reading the stage's sums, without waiting; the next step begins new ones. */
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                             fg_error *err);
-/* Takes what has arrived (all of it, waiting, when `wait`): adds to the epoch's sums and, in
- * training, calls log. */
-fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                              bool wait, fg_error *err);
-/* Means over the epoch or evaluation so far, under the stage's prefix; returns their number. */
-size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, fg_metric *out);
+/* Takes what has arrived, and waits until at most `keep` windows are on their way: adds to the
+ * epoch's sums and, in training, calls log. */
+fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage, int keep,
+                              fg_error *err);
+/* Means over the epoch or evaluation so far, under the stage's prefix; returns their number.
+ * open_sums, as peek gives them, are added; NULL: none. */
+size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
+                         fg_metric *out);
 void fgi_windows_clear(fgi_windows *windows);
+/* After a failure: waits for reads under way, which write into `windows`, and forgets all. */
+void fgi_windows_abandon(fgi_windows *windows);
+/* Reads the sums of the steps since the last window, which stays open; waits. Nothing is done when
+ * there are none. */
+fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
+                           float *out_sums, fg_error *err);
 
-/* evaluate.c: a pass over a stage's data; metrics go to the result and, when `into` is not NULL,
- * there (FG_MAX_METRICS of room). */
-fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
-                       int64_t limit, fg_metric *into, size_t *out_count, fg_error *err);
-/* Sets or replaces metrics in the result. */
-void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
+/* evaluate.c: a pass over the data of a stage that is prepared; the means go to out_metrics, which
+ * has room for FG_MAX_METRICS, and to the result. A stop cuts it short: then is_stopping is set,
+ * and they count for nothing. */
+fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
+                       fg_metric *out_metrics, size_t *out_count, fg_error *err);
 
-/* state.c */
+/* state_save.c */
 fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
-/* Loads options.resume or .weights, once. */
+/* state_load.c: loads options.weights and .resume, once. */
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
 
 /* callbacks.c */
@@ -234,19 +275,26 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
 /* Where training stands, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
-/* logger.c: metrics.csv and metrics.jsonl of a run; a callback. Rows after from_step, left by a run
- * that went on past the checkpoint now resumed from, are dropped. */
-fg_status fgi_logger_create(const char *run_dir, int64_t from_step, fgi_logger **out,
+/* logger.c: metrics.csv and metrics.jsonl of a run; a callback. Of rows that are there already,
+ * those after from_step, and after the first `lines` unless that is -1, are dropped: a run that
+ * went on past the checkpoint now resumed from has left them. */
+fg_status fgi_logger_create(const char *run_dir, int64_t from_step, int64_t lines, fgi_logger **out,
                             fg_error *err);
+/* Rows in metrics.jsonl. */
+int64_t fgi_logger_lines(const fgi_logger *logger);
+/* Brings them to the disk. */
+fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
 
 /* progress.c: lines or a bar for people; a callback. */
 fg_status fgi_progress_create(FILE *out, const fg_trainer *trainer, void **out_self, fg_error *err);
 extern const fg_callback_ops fgi_progress_ops;
 
-/* signals.c: SIGINT and SIGTERM while a fit runs. One fit of a process at a time has them. */
+/* signals.c: SIGINT and SIGTERM while fits run that want them. One that the program ignores stays
+ * ignored. Every catch wants one release. */
 void fgi_signals_catch(void);
 void fgi_signals_release(void);
-bool fgi_signals_caught(void);
+/* Whether a callback, or a signal while a fit handles them, asked for the end. */
+bool fgi_wants_stop(fg_trainer *trainer);
 
 #endif

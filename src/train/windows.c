@@ -29,9 +29,15 @@ static size_t put_means(const fgi_stage *stage, const double *sum, const double 
     return stage->metric_count;
 }
 
-size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, fg_metric *out)
+size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
+                         fg_metric *out)
 {
-    return put_means(stage, windows->sum, windows->weight, out);
+    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
+    for (size_t i = 0; i < stage->metric_count; i++) {
+        sum[i] = windows->sum[i] + (open_sums != NULL ? (double)open_sums[2 * i] : 0);
+        weight[i] = windows->weight[i] + (open_sums != NULL ? (double)open_sums[2 * i + 1] : 0);
+    }
+    return put_means(stage, sum, weight, out);
 }
 
 /* One window has arrived. */
@@ -59,32 +65,74 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     return fgi_notify(trainer, FGI_ON_LOG, &at, err);
 }
 
-fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                              bool wait, fg_error *err)
+/* Waits for an event, with the time that takes in the ledger. */
+static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
+{
+    if (fgi_event_is_ready(event))
+        return fgi_event_wait(event, err);
+    const int64_t begin = fgi_now_ns();
+    const fg_status status = fgi_event_wait(event, err);
+    const int64_t end = fgi_now_ns();
+    trainer->feed.wait_ns += end - begin;
+    fgi_ledger_add(&trainer->ledger, FGI_READ, begin, end);
+    return status;
+}
+
+/* Metrics could not be read: when that is because a step has failed, its error says more. */
+static fg_status read_failed(fg_trainer *trainer, const fgi_stage *stage, int64_t step,
+                             fg_status status, fg_error *err)
+{
+    fg_error cause = {0};
+    const fg_status drained = fgi_feed_drain(trainer, &cause);
+    if (drained == FG_OK)
+        return fgi_context(err, status, "reading the %smetrics of step %lld",
+                           fgi_stage_prefix(stage->kind), (long long)step);
+    if (err != NULL)
+        *err = cause;
+    return drained;
+}
+
+fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage, int keep,
+                              fg_error *err)
 {
     while (windows->count > 0) {
         fgi_window *window = &windows->window[windows->first];
-        if (!fgi_event_is_ready(window->arrived)) {
-            if (!wait)
-                return FG_OK;
-            const int64_t begin = fgi_now_ns();
-            const fg_status status = fgi_event_wait(window->arrived, NULL);
-            (void)status; /* looked at below */
-            const int64_t end = fgi_now_ns();
-            trainer->feed.wait_ns += end - begin;
-            fgi_ledger_add(&trainer->ledger, FGI_READ, begin, end);
-        }
-        const fg_status status = fgi_event_wait(window->arrived, err);
+        if (windows->count <= keep && !fgi_event_is_ready(window->arrived))
+            return FG_OK;
+        const fg_status status = await(trainer, window->arrived, err);
         fgi_event_destroy(window->arrived);
         window->arrived = NULL;
         windows->first = (windows->first + 1) % FGI_WINDOWS;
         windows->count--;
         if (status != FG_OK)
-            return fgi_context(err, status, "reading the %smetrics of step %lld",
-                               fgi_stage_prefix(stage->kind), (long long)window->step);
+            return read_failed(trainer, stage, window->step, status, err);
         FGI_TRY(deliver(trainer, windows, stage, window, err));
     }
     return FG_OK;
+}
+
+void fgi_windows_abandon(fgi_windows *windows)
+{
+    for (int i = 0; i < FGI_WINDOWS; i++)
+        if (windows->window[i].arrived != NULL) {
+            const fg_status late = fgi_event_wait(windows->window[i].arrived, NULL);
+            (void)late; /* nobody wants it any more */
+            fgi_event_destroy(windows->window[i].arrived);
+        }
+    *windows = (fgi_windows){0};
+}
+
+fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
+                           float *out_sums, fg_error *err)
+{
+    fgi_event *arrived = NULL;
+    if (!windows->is_open)
+        return FG_OK;
+    FGI_TRY(fgi_array_download(stage->sums, out_sums, 2 * stage->metric_count * sizeof(float),
+                               &arrived, err));
+    const fg_status status = await(trainer, arrived, err);
+    fgi_event_destroy(arrived);
+    return status == FG_OK ? FG_OK : read_failed(trainer, stage, trainer->step, status, err);
 }
 
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
@@ -92,8 +140,7 @@ fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage
 {
     if (!windows->is_open)
         return FG_OK;
-    if (windows->count == FGI_WINDOWS)
-        FGI_TRY(fgi_windows_collect(trainer, windows, stage, true, err));
+    FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
     fgi_window *window = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
     const int64_t now = fgi_now_ns();
     const fg_progress at = fgi_progress_at(trainer);

@@ -1,0 +1,12 @@
+/* state.h - names in a checkpoint that its writer and its reader share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_STATE_H
+#define FGI_TRAIN_STATE_H
+
+/* Sums and counts of the metrics, in turns: since the last window, f32, where one is open; and of
+ * the windows of the epoch so far, f64. */
+#define FGI_SUMS_NAME       "trainer.sums"
+#define FGI_EPOCH_SUMS_NAME "trainer.epoch_sums"
+
+#endif

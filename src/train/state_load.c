@@ -1,0 +1,254 @@
+/* state_load.c - checkpoints read back exactly, and starting weights.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "ckpt/json_file.h"
+#include "ckpt/series.h"
+#include "train/file_order.h"
+#include "train/state.h"
+#include "train/trainer.h"
+
+static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
+                               fg_variable *variable, fg_error *err)
+{
+    size_t index = 0;
+    char want[96], have[96];
+    const fg_type type = fgi_file_type(variable);
+    const char *name = fg_variable_name(variable);
+    if (!fg_ckpt_find(ckpt, part, name, &index))
+        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
+                        fg_type_format(&type, want, sizeof want));
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    if (!fgi_same_type(&info->type, &type))
+        return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
+                        fg_type_format(&info->type, have, sizeof have),
+                        fg_type_format(&type, want, sizeof want));
+    return fgi_set_from_file(variable, fg_ckpt_data(ckpt, index), err);
+}
+
+static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+                            fg_error *err)
+{
+    size_t taken = 0, there = 0;
+    for (size_t i = 0; i < fg_module_variable_count(trainer->root); i++) {
+        fg_variable *variable = fg_module_variable_at(trainer->root, i);
+        if (fg_variable_get_kind(variable) == FG_STATE)
+            continue;
+        FGI_TRY(load_variable(ckpt, path, FG_CKPT_MODEL, variable, err));
+        taken++;
+    }
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        there += fg_ckpt_info(ckpt, i)->part == FG_CKPT_MODEL;
+    if (there > taken)
+        fgi_log(FG_LOG_WARNING, "%s: %zu of its %zu tensors have no place in the model", path,
+                there - taken, there);
+    return FG_OK;
+}
+
+/* ---- where training stood -------------------------------------------------------------------- */
+
+/* A tensor of `count` numbers of the state; NULL when there is none like that. */
+static const void *find_sums(const fg_ckpt *ckpt, const char *name, fg_dtype dtype, size_t count)
+{
+    size_t index = 0;
+    if (!fg_ckpt_find(ckpt, FG_CKPT_STATE, name, &index))
+        return NULL;
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    return info->type.dtype == dtype && info->size_bytes == count * fg_dtype_size(dtype)
+               ? fg_ckpt_data(ckpt, index)
+               : NULL;
+}
+
+static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t *object)
+{
+    const json_t *list = json_object_get(object, "metrics");
+    const size_t count = json_array_size(list);
+    double sums[2 * FG_MAX_METRICS];
+    fgi_windows_clear(&trainer->train_windows);
+    trainer->restored.metric_count = 0;
+    trainer->restored.is_open = false;
+    if (count > FG_MAX_METRICS)
+        return;
+    const void *epoch = find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count);
+    const void *open = find_sums(ckpt, FGI_SUMS_NAME, FG_F32, 2 * count);
+    if (epoch == NULL)
+        return;
+    memcpy(sums, epoch, 2 * count * sizeof sums[0]);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        (void)snprintf(trainer->restored.metric[i], sizeof trainer->restored.metric[i], "%s",
+                       name != NULL ? name : "");
+        trainer->train_windows.sum[i] = sums[2 * i];
+        trainer->train_windows.weight[i] = sums[2 * i + 1];
+    }
+    trainer->restored.metric_count = count;
+    trainer->restored.is_open = open != NULL;
+    if (open != NULL)
+        memcpy(trainer->restored.sums, open, 2 * count * sizeof(float));
+}
+
+/* An integer of at least `least`; *out keeps its value where there is no such key. False when it is
+ * something else. */
+static bool get_number(const json_t *object, const char *key, int64_t least, int64_t *out)
+{
+    const json_t *value = json_object_get(object, key);
+    if (value == NULL)
+        return true;
+    if (!json_is_integer(value) || json_integer_value(value) < least)
+        return false;
+    *out = json_integer_value(value);
+    return true;
+}
+
+static void load_best(fg_trainer *trainer, const json_t *object)
+{
+    const json_t *best = json_object_get(object, "best");
+    const char *monitor = json_string_value(json_object_get(object, "monitor"));
+    trainer->has_best =
+        json_is_number(best) && monitor != NULL && strcmp(monitor, trainer->options.monitor) == 0;
+    if (trainer->has_best)
+        trainer->best = json_number_value(best);
+}
+
+/* What would go on otherwise than it began. */
+static fg_status compare_run(const fg_trainer *trainer, const json_t *object, const char *path,
+                             fg_error *err)
+{
+    const char *had = json_string_value(json_object_get(object, "optimizer"));
+    const char *have = trainer->optimizer != NULL ? fg_optimizer_name(trainer->optimizer) : NULL;
+    int64_t seed = (int64_t)trainer->options.seed;
+    if (had != NULL && have != NULL && strcmp(had, have) != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: was trained by '%s', not by '%s'\n"
+                        "to change the optimizer, start from its weights instead",
+                        path, had, have);
+    if (get_number(object, "seed", INT64_MIN, &seed) && (uint64_t)seed != trainer->options.seed)
+        fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, goes on with %llu", path,
+                (unsigned long long)seed, (unsigned long long)trainer->options.seed);
+    return FG_OK;
+}
+
+static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+                               const json_t *object, fg_error *err)
+{
+    int64_t step = -1, epoch = -1, position = -1, batches = -1, samples = 0, size = 0;
+    int64_t validated = -1, lines = -1;
+    const bool ok =
+        get_number(object, "step", 0, &step) && get_number(object, "epoch", 0, &epoch) &&
+        get_number(object, "position", 0, &position) &&
+        get_number(object, "epoch_batches", 0, &batches) &&
+        get_number(object, "samples", 0, &samples) && get_number(object, "batch_size", 0, &size) &&
+        get_number(object, "validated_step", -1, &validated) &&
+        get_number(object, "log_lines", -1, &lines);
+    if (!ok || step < 0 || epoch < 0 || position < 0 || batches < 0)
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: its state.json does not say step, epoch, position and epoch_batches",
+                        path);
+    trainer->step = step;
+    trainer->epoch = epoch;
+    trainer->position = position;
+    trainer->epoch_batches = batches;
+    trainer->sample_count = samples;
+    trainer->batch_size = size;
+    trainer->validated_step = validated;
+    trainer->owes_validation = json_is_true(json_object_get(object, "owes_validation"));
+    trainer->restored.log_lines = lines;
+    trainer->is_saved = true;
+    load_best(trainer, object);
+    load_metrics(trainer, ckpt, object);
+    return FG_OK;
+}
+
+/* ---- whole checkpoints ----------------------------------------------------------------------- */
+
+static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+                            const json_t *object, fg_error *err)
+{
+    const fg_optimizer *optimizer = trainer->optimizer; /* NULL: only an evaluation */
+    const size_t count = optimizer != NULL ? fg_optimizer_variable_count(optimizer) : 0;
+    FGI_TRY(compare_run(trainer, object, path, err));
+    for (size_t i = 0; i < count; i++)
+        FGI_TRY(
+            load_variable(ckpt, path, FG_CKPT_STATE, fg_optimizer_variable_at(optimizer, i), err));
+    return load_counters(trainer, ckpt, path, object, err);
+}
+
+static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    json_t *object = NULL;
+    fg_status status = FG_OK;
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const char *text = fg_ckpt_state_json(ckpt);
+    if (text == NULL && trainer->optimizer == NULL) { /* an evaluation wants no more than weights */
+        status = load_model(trainer, ckpt, path, err);
+        goto done;
+    }
+    if (text == NULL) {
+        status = fgi_fail(err, FG_EINVAL,
+                          "%s: is a file of weights, not a checkpoint to resume from\n"
+                          "give it as the starting weights instead",
+                          path);
+        goto done;
+    }
+    FGI_DONE(fgi_json_parse(path, 0, text, strlen(text), &object, err));
+    FGI_DONE(load_model(trainer, ckpt, path, err));
+    FGI_DONE(load_state(trainer, ckpt, path, object, err));
+    (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
+done:
+    json_decref(object);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+/* Finds and loads what options.resume names; "auto" may find nothing. */
+static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
+{
+    fg_error local = {0};
+    const bool is_auto = strcmp(which, "auto") == 0;
+    char *folder = NULL, *path = NULL;
+    if (trainer->options.run_dir != NULL) {
+        folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+        if (folder == NULL)
+            return fgi_no_memory(err);
+    }
+    fg_status status = fgi_ckpt_resolve(folder, is_auto ? "last" : which, &path, &local);
+    fgi_free(folder);
+    if (is_auto && status == FG_ENOTFOUND)
+        return FG_OK;
+    if (status == FG_OK)
+        status = load_checkpoint(trainer, path, &local);
+    fgi_free(path);
+    if (status != FG_OK && err != NULL)
+        *err = local;
+    return status;
+}
+
+static fg_status load_weights(fg_trainer *trainer, const char *path, fg_error *err)
+{
+    fg_ckpt *ckpt = NULL;
+    FGI_TRY(fg_ckpt_open(path, &ckpt, err));
+    const fg_status status = load_model(trainer, ckpt, path, err);
+    fg_ckpt_close(ckpt);
+    return status;
+}
+
+fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    if (trainer->is_restored)
+        return FG_OK;
+    if (o->weights != NULL)
+        FGI_TRY(load_weights(trainer, o->weights, err));
+    if (o->resume != NULL)
+        FGI_TRY(resume(trainer, o->resume, err));
+    /* an evaluation before the first fit reads no optimizer state: fit will look again */
+    trainer->is_restored = trainer->optimizer != NULL || o->resume == NULL;
+    return FG_OK;
+}

@@ -1,0 +1,233 @@
+/* state_save.c - checkpoints: what training stands on, written whole.
+ *
+ * A checkpoint of step s holds everything that the steps after s depend on: variables, the
+ * optimizer's state, counters, the position in the data, the metrics' sums of a window and an
+ * epoch that are not complete, and how much of the log belongs to it. Randomness is a function of
+ * (seed, step) and needs no state.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "ckpt/series.h"
+#include "train/file_order.h"
+#include "train/state.h"
+#include "train/trainer.h"
+
+/* ---- tensors --------------------------------------------------------------------------------- */
+
+typedef struct content {
+    fg_ckpt_tensor *tensors; /* the model's, then the state's */
+    void **blocks;           /* each tensor's memory */
+    fgi_event **arrived;     /* of its copy from the device; NULL: there */
+    const fg_variable **variables;
+    size_t count, model_count;
+    float sums[2 * FG_MAX_METRICS];
+    double epoch_sums[2 * FG_MAX_METRICS];
+} content;
+
+static fg_status content_init(content *c, size_t capacity, fg_error *err)
+{
+    c->tensors = fgi_calloc(capacity, sizeof *c->tensors);
+    c->blocks = fgi_calloc(capacity, sizeof *c->blocks);
+    c->arrived = fgi_calloc(capacity, sizeof *c->arrived);
+    c->variables = fgi_calloc(capacity, sizeof *c->variables);
+    if (c->tensors == NULL || c->blocks == NULL || c->arrived == NULL || c->variables == NULL)
+        return fgi_no_memory(err);
+    return FG_OK;
+}
+
+static void content_fini(content *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->arrived[i] != NULL) {
+            const fg_status late = fgi_event_wait(c->arrived[i], NULL);
+            (void)late; /* it writes into the block until then */
+        }
+        fgi_event_destroy(c->arrived[i]);
+        fgi_free(c->blocks[i]);
+    }
+    fgi_free(c->variables);
+    fgi_free(c->arrived);
+    fgi_free(c->blocks);
+    fgi_free(c->tensors);
+}
+
+/* Starts copying a variable to the host. */
+static fg_status add_variable(content *c, const fg_variable *variable, fg_error *err)
+{
+    const size_t i = c->count, size = fg_type_bytes(fg_variable_type(variable));
+    c->blocks[i] = fgi_alloc(size + 1);
+    if (c->blocks[i] == NULL)
+        return fgi_no_memory(err);
+    c->count++;
+    c->variables[i] = variable;
+    c->tensors[i] =
+        (fg_ckpt_tensor){.name = fg_variable_name(variable), .type = fgi_file_type(variable)};
+    FGI_TRY_CTX(fgi_variable_download(variable, c->blocks[i], size, &c->arrived[i], err), err,
+                "saving '%s'", fg_variable_name(variable));
+    return FG_OK;
+}
+
+static fg_status finish_variable(content *c, size_t i, fg_error *err)
+{
+    const char *name = fg_variable_name(c->variables[i]);
+    if (c->arrived[i] != NULL)
+        FGI_TRY_CTX(fgi_event_wait(c->arrived[i], err), err, "saving '%s'", name);
+    FGI_TRY(fgi_to_file_order(c->variables[i], &c->blocks[i], err));
+    c->tensors[i].data = c->blocks[i];
+    return FG_OK;
+}
+
+static void add_tensor(content *c, const char *name, fg_dtype dtype, size_t count, const void *data)
+{
+    const fg_type type = {.dtype = dtype, .rank = 1, .dim = {(int64_t)count}};
+    c->tensors[c->count++] = (fg_ckpt_tensor){.name = name, .type = type, .data = data};
+}
+
+/* The metrics' sums of the windows of this epoch, and of the one that is not complete. */
+static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
+{
+    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    const fgi_windows *windows = &trainer->train_windows;
+    for (size_t i = 0; i < stage->metric_count; i++) {
+        c->epoch_sums[2 * i] = windows->sum[i];
+        c->epoch_sums[2 * i + 1] = windows->weight[i];
+    }
+    add_tensor(c, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * stage->metric_count, c->epoch_sums);
+    if (!windows->is_open)
+        return FG_OK;
+    FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
+    add_tensor(c, FGI_SUMS_NAME, FG_F32, 2 * stage->metric_count, c->sums);
+    return FG_OK;
+}
+
+/* All copies are started before the first is waited for. */
+static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
+{
+    const size_t model = fg_module_variable_count(trainer->root);
+    const size_t state = fg_optimizer_variable_count(trainer->optimizer);
+    FGI_TRY(content_init(c, model + state + 2, err));
+    for (size_t i = 0; i < model; i++) {
+        const fg_variable *variable = fg_module_variable_at(trainer->root, i);
+        if (fg_variable_get_kind(variable) != FG_STATE)
+            FGI_TRY(add_variable(c, variable, err));
+    }
+    c->model_count = c->count;
+    for (size_t i = 0; i < state; i++)
+        FGI_TRY(add_variable(c, fg_optimizer_variable_at(trainer->optimizer, i), err));
+    for (size_t i = 0; i < c->count; i++)
+        FGI_TRY(finish_variable(c, i, err));
+    return add_sums(trainer, c, err);
+}
+
+/* ---- the rest -------------------------------------------------------------------------------- */
+
+static bool put_text(json_t *object, const char *key, const char *text)
+{
+    json_t *value = json_string(text); /* NULL also for what is not UTF-8 */
+    return json_object_set_new(object, key, value != NULL ? value : json_string("")) == 0;
+}
+
+static bool put_numbers(json_t *object, const fg_trainer *trainer)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } rows[] = {
+        {"version", 1},
+        {"step", trainer->step},
+        {"epoch", trainer->epoch},
+        {"position", trainer->position},
+        {"epoch_batches", trainer->epoch_batches},
+        {"samples", trainer->sample_count},
+        {"batch_size", trainer->batch_size},
+        {"seed", (int64_t)trainer->options.seed},
+        {"validated_step", trainer->validated_step},
+        {"log_lines", fgi_logger_lines(trainer->logger)},
+    };
+    bool ok = true;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        ok &= json_object_set_new(object, rows[i].key, json_integer(rows[i].value)) == 0;
+    return ok;
+}
+
+static bool put_metrics(json_t *object, const fgi_stage *stage)
+{
+    json_t *list = json_array();
+    bool ok = json_object_set_new(object, "metrics", list) == 0;
+    for (size_t i = 0; ok && i < stage->metric_count; i++)
+        ok &= json_array_append_new(list, json_string(stage->metric[i])) == 0;
+    return ok;
+}
+
+/* The text of state.json (free), NULL when out of memory. */
+static char *state_text(const fg_trainer *trainer)
+{
+    json_t *object = json_object();
+    bool ok = put_text(object, "task", trainer->task.name);
+    ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->optimizer));
+    ok = ok && put_text(object, "monitor", trainer->options.monitor);
+    ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
+    if (ok && trainer->owes_validation)
+        ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
+    if (ok && trainer->has_best)
+        ok = json_object_set_new(object, "best", json_real(trainer->best)) == 0;
+    char *text = ok ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(object);
+    return text;
+}
+
+static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const char *name,
+                                  const content *c, fg_error *err)
+{
+    fg_status status = FG_OK;
+    char *path = fgi_path_join(folder, name);
+    char *json = state_text(trainer);
+    if (path == NULL || json == NULL) {
+        status = fgi_no_memory(err);
+        goto done;
+    }
+    const fg_ckpt_content files = {.model = c->tensors,
+                                   .model_count = c->model_count,
+                                   .state = c->tensors + c->model_count,
+                                   .state_count = c->count - c->model_count,
+                                   .state_json = json};
+    FGI_DONE(fg_ckpt_save(path, &files, err));
+    (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
+done:
+    free(json); /* jansson's */
+    fgi_free(path);
+    return status;
+}
+
+fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err)
+{
+    content c = {0};
+    char name[40];
+    fg_status status = FG_OK;
+    char *folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    if (folder == NULL)
+        return fgi_no_memory(err);
+    /* what is on its way must be in the log before the state that comes after it */
+    FGI_DONE(
+        fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
+    FGI_DONE(fgi_logger_sync(trainer->logger, err));
+    FGI_DONE(gather(trainer, &c, err));
+    (void)snprintf(name, sizeof name, "step-%09lld", (long long)trainer->step);
+    FGI_DONE(write_checkpoint(trainer, folder, name, &c, err));
+    /* last comes last: killed before, the run goes on from the one before and finds its best again
+     */
+    if (is_best)
+        FGI_DONE(fgi_ckpt_point(folder, "best", name, err));
+    FGI_DONE(fgi_ckpt_point(folder, "last", name, err));
+    if (trainer->options.keep_checkpoints > 0)
+        FGI_DONE(fgi_ckpt_prune(folder, trainer->options.keep_checkpoints, err));
+done:
+    content_fini(&c);
+    fgi_free(folder);
+    return status;
+}

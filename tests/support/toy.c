@@ -1,0 +1,180 @@
+/* toy.c - the helpers of toy.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "toy.h"
+
+#include "fgt.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+
+/* ---- the task -------------------------------------------------------------------------------- */
+
+static void build(void *self, fg_module *root)
+{
+    toy *t = self;
+    t->fc1 =
+        fg_linear_create(root, "fc1", &(fg_linear_options){.in = TOY_FEATURES, .out = TOY_HIDDEN});
+    t->norm = NULL;
+    if (t->has_norm)
+        t->norm =
+            fg_batch_norm_create(root, "norm", &(fg_batch_norm_options){.channels = TOY_HIDDEN});
+    t->fc2 =
+        fg_linear_create(root, "fc2", &(fg_linear_options){.in = TOY_HIDDEN, .out = TOY_CLASSES});
+}
+
+fg_tensor toy_forward(const toy *model, fg_tensor x)
+{
+    fg_tensor h = fg_linear_apply(model->fc1, x);
+    if (model->has_norm)
+        h = fg_batch_norm_apply(model->norm, h);
+    h = fg_relu(h);
+    if (model->dropout > 0)
+        h = fg_dropout(h, model->dropout);
+    return fg_linear_apply(model->fc2, h);
+}
+
+static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor label = fg_batch_get(batch, "y");
+    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    fg_step_log(st, "acc", fg_accuracy(logits, label));
+    return fg_cross_entropy(logits, label, NULL);
+}
+
+static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
+{
+    (void)st;
+    return toy_forward(self, fg_batch_at(batch, 0));
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    const toy *t = self;
+    if (t->optimizer != NULL && strcmp(t->optimizer, "sgd") == 0)
+        return fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
+    if (t->optimizer != NULL && strcmp(t->optimizer, "adamw") == 0)
+        return fg_adamw_create(root, &(fg_adamw_options){.lr = 0.01});
+    return fg_adam_create(root, &(fg_adam_options){.lr = 0.01});
+}
+
+const fg_task_ops toy_ops = {.build = build,
+                             .train_step = step,
+                             .val_step = step,
+                             .predict_step = predict,
+                             .optimizer = optimizer};
+
+/* ---- the data -------------------------------------------------------------------------------- */
+
+int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES])
+{
+    const fgi_key key = fgi_key_from_seed(seed);
+    const int32_t label = (int32_t)(fgi_rng_uniform(key, (uint64_t)index * 8 + 7) * TOY_CLASSES);
+    for (int i = 0; i < TOY_FEATURES; i++)
+        out_x[i] = fgi_rng_normal(key, (uint64_t)index * 8 + (uint64_t)i) +
+                   (i % TOY_CLASSES == label ? 1.5f : 0.f);
+    return label;
+}
+
+fg_dataset *toy_data(int64_t count, uint64_t seed)
+{
+    fg_error err = {0};
+    fg_dataset *dataset = NULL;
+    const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                               {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = TOY_CLASSES};
+    float(*x)[TOY_FEATURES] = calloc((size_t)count + 1, sizeof *x);
+    int32_t *y = calloc((size_t)count + 1, sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    for (int64_t i = 0; i < count; i++)
+        y[i] = toy_sample(i, seed, x[i]);
+    const void *arrays[] = {x, y};
+    fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &dataset, &err));
+    free(x);
+    free(y);
+    return dataset;
+}
+
+/* ---- the callback ---------------------------------------------------------------------------- */
+
+static const char *const events[] = {"fit_start", "epoch_start", "batch_end", "log",
+                                     "val_start", "val_end",     "saved",     "epoch_end",
+                                     "fit_end",   "eval_start",  "eval_end"};
+enum { EVENTS = sizeof events / sizeof events[0] };
+
+int recorder_count(const recorder *r, const char *event)
+{
+    for (int i = 0; i < EVENTS; i++)
+        if (strcmp(events[i], event) == 0)
+            return r->count[i];
+    fail_msg("no event %s", event);
+    return 0;
+}
+
+static void keep_metrics(recorder *r, const fg_progress *at)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < at->metric_count && used < sizeof r->metrics; i++)
+        used += (size_t)snprintf(r->metrics + used, sizeof r->metrics - used, "%s=%.9g ",
+                                 at->metrics[i].name, at->metrics[i].value);
+}
+
+static fg_status record(recorder *r, int event, const fg_progress *at, fg_error *err)
+{
+    r->count[event]++;
+    const int n =
+        snprintf(r->text + r->used, sizeof r->text - r->used,
+                 "%-11s  step %" PRId64 "  epoch %" PRId64 "  batch %" PRId64 "/%" PRId64 "\n",
+                 events[event], at->step, at->epoch, at->batch, at->batches);
+    r->used += (size_t)n < sizeof r->text - r->used ? (size_t)n : 0;
+    if (at->metric_count > 0)
+        keep_metrics(r, at);
+    if (r->at_event == NULL || strcmp(r->at_event, events[event]) != 0 ||
+        r->count[event] != r->at_count)
+        return FG_OK;
+    if (r->signal != 0)
+        (void)raise(r->signal);
+    if (r->message != NULL)
+        (void)snprintf(err->message, sizeof err->message, "%s", r->message);
+    return r->status;
+}
+
+/* One function an event, as the table wants them. */
+#define EVENT(name, number)                                                                        \
+    static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
+    {                                                                                              \
+        return record(self, number, at, err);                                                      \
+    }
+EVENT(fit_start, 0)
+EVENT(epoch_start, 1)
+EVENT(batch_end, 2)
+EVENT(log, 3)
+EVENT(val_start, 4)
+EVENT(val_end, 5)
+EVENT(saved, 6)
+EVENT(epoch_end, 7)
+EVENT(fit_end, 8)
+EVENT(eval_start, 9)
+EVENT(eval_end, 10)
+
+static void on_destroy(void *self) { ((recorder *)self)->is_destroyed = true; }
+
+const fg_callback_ops recorder_ops = {
+    .fit_start = on_fit_start,
+    .epoch_start = on_epoch_start,
+    .batch_end = on_batch_end,
+    .log = on_log,
+    .val_start = on_val_start,
+    .val_end = on_val_end,
+    .saved = on_saved,
+    .epoch_end = on_epoch_end,
+    .fit_end = on_fit_end,
+    .eval_start = on_eval_start,
+    .eval_end = on_eval_end,
+    .destroy = on_destroy,
+};

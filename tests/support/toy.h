@@ -1,0 +1,48 @@
+/* toy.h - a small task and small data for tests of the Trainer, and a callback that writes down
+ * what it is told.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGT_TOY_H
+#define FGT_TOY_H
+
+#include <fulgurite/fulgurite.h>
+
+enum { TOY_FEATURES = 6, TOY_CLASSES = 3, TOY_HIDDEN = 8 };
+
+/* A classifier of two layers. It logs "acc", one number a sample. */
+typedef struct toy {
+    bool has_norm;         /* batch norm between the layers   */
+    double dropout;        /* after the first layer           */
+    const char *optimizer; /* "sgd", "adamw"          ["adam"] */
+    fg_linear *fc1, *fc2;
+    fg_batch_norm *norm;
+} toy;
+
+/* self is a toy; predicts the logits, f32[B, 3]. */
+extern const fg_task_ops toy_ops;
+fg_tensor toy_forward(const toy *model, fg_tensor x);
+
+/* Fields "x" f32[6] and "y" s32[], a function of index and seed: classes that can be learned. */
+fg_dataset *toy_data(int64_t count, uint64_t seed);
+/* Sample `index` of toy_data. */
+int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES]);
+
+/* What a Trainer told, one line an event: "batch_end    step 1  epoch 0  batch 1/3". */
+typedef struct recorder {
+    char text[16384];
+    size_t used;
+    const char *at_event; /* at the at_count-th of these, returns `status` with `message` */
+    int at_count;
+    fg_status status;
+    const char *message;
+    int signal; /* or raises this, unless 0 */
+    char metrics[512];
+    int count[16];
+    bool is_destroyed;
+} recorder;
+
+extern const fg_callback_ops recorder_ops;
+/* How often an event came: "batch_end". */
+int recorder_count(const recorder *r, const char *event);
+
+#endif

@@ -1,0 +1,394 @@
+/* test_train_hooks.c - the order in which callbacks are called, beside docs/hooks.md, and what
+ * their statuses do. On the fake plugin, where everything arrives at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static fake_control fake;
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    if (!fake_open(&fake))
+        return 1;
+    train_data = toy_data(10, 1);
+    val_data = toy_data(5, 2);
+    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .plugin_path = FAKE_PATH,
+                                               .cache_dir = ""},
+                          &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+static fg_fit_data the_data(void)
+{
+    return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+}
+
+static fg_trainer *create(const fg_trainer_options *options, recorder *r)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.client = client;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
+    return trainer;
+}
+
+/* The list in docs/hooks.md under "<!-- recorded: NAME -->". */
+static void assert_as_written(const char *name, const char *recorded)
+{
+    fg_error err = {0};
+    char *text = NULL, mark[64];
+    size_t size = 0;
+    fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/docs/hooks.md", 1 << 20, &text, &size, &err));
+    (void)snprintf(mark, sizeof mark, "<!-- recorded: %s -->\n```\n", name);
+    const char *begin = strstr(text, mark);
+    assert_non_null(begin);
+    begin += strlen(mark);
+    const char *end = strstr(begin, "```\n");
+    assert_non_null(end);
+    if ((size_t)(end - begin) != strlen(recorded) ||
+        memcmp(begin, recorded, strlen(recorded)) != 0) {
+        print_error("docs/hooks.md, '%s': recorded is\n", name);
+        for (const char *line = recorded; *line != '\0'; line += strcspn(line, "\n") + 1)
+            print_error("%.*s\n", (int)strcspn(line, "\n"), line);
+        fail();
+    }
+    fgi_free(text);
+}
+
+/* ---- order ----------------------------------------------------------------------------------- */
+
+static const fg_trainer_options two_epochs = {
+    .max_epochs = 2, .log_every = 2, .val_every_steps = 2, .save_every_steps = 4};
+
+static void a_fit_is_as_docs_say(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    options.run_dir = fgt_temp_folder();
+    fg_trainer *trainer = create(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_as_written("fit", r.text);
+    fg_trainer_destroy(trainer);
+    assert_true(r.is_destroyed);
+}
+
+static fg_status no_rows(void *self, const fg_type *type, const void *rows, int64_t first,
+                         fg_error *err)
+{
+    (void)type, (void)rows, (void)first, (void)err;
+    ++*(int *)self;
+    return FG_OK;
+}
+
+static void evaluations_are_as_docs_say(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    int calls = 0;
+    fg_trainer *trainer = create(&(fg_trainer_options){0}, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+    fgt_ok(fg_trainer_predict(trainer, &task, &data, no_rows, &calls, &err));
+    assert_as_written("validate, predict", r.text);
+    assert_int_equal(calls, 2);
+    fg_trainer_destroy(trainer);
+}
+
+static void a_stop_and_a_resume_are_as_docs_say(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder first, second;
+    char all[sizeof first.text + sizeof second.text];
+    fg_trainer_options options = two_epochs;
+    const fg_fit_data data = the_data();
+    options.run_dir = fgt_temp_folder();
+    options.resume = "auto";
+    options.handle_signals = true;
+    first = (recorder){.at_event = "val_start", .at_count = 1, .signal = SIGTERM};
+    fg_trainer *trainer = create(&options, &first);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_non_null(strstr(err.message, "stopped at step 2; saved in "));
+    assert_non_null(strstr(err.message, "/checkpoints/step-000000002"));
+    fg_trainer_destroy(trainer);
+    trainer = create(&options, &second);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    (void)snprintf(all, sizeof all, "%s\n%s", first.text, second.text);
+    assert_as_written("stop, resume", all);
+}
+
+/* ---- statuses -------------------------------------------------------------------------------- */
+
+static const char *const all_events[] = {"fit_start", "epoch_start", "batch_end",
+                                         "log",       "val_start",   "val_end",
+                                         "saved",     "epoch_end",   "fit_end"};
+enum { ALL_EVENTS = sizeof all_events / sizeof all_events[0] };
+
+static void any_hook_may_end_the_run_with_an_error(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ALL_EVENTS; i++) {
+        fg_error err = {0};
+        static recorder r, other;
+        r = (recorder){.at_event = all_events[i],
+                       .at_count = 1,
+                       .status = FG_EIO,
+                       .message = "the dog ate it"};
+        other = (recorder){0};
+        fg_trainer_options options = two_epochs;
+        options.run_dir = fgt_temp_folder();
+        fg_trainer *trainer = create(&options, &r);
+        fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &other, &err));
+        const fg_fit_data data = the_data();
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
+        assert_int_equal(err.status, FG_EIO);
+        assert_string_equal(err.message, "the dog ate it");
+        assert_int_equal(fg_trainer_result(trainer)->status, FG_EIO);
+        assert_int_equal(recorder_count(&r, all_events[i]), 1);
+        assert_int_equal(recorder_count(&r, "fit_end"), 1);
+        /* those that come later are not told of the event that failed, but of the end */
+        if (strcmp(all_events[i], "fit_end") != 0)
+            assert_int_equal(recorder_count(&other, all_events[i]), 0);
+        assert_int_equal(recorder_count(&other, "fit_end"), i == ALL_EVENTS - 1 ? 0 : 1);
+        fg_trainer_destroy(trainer);
+        assert_true(r.is_destroyed && other.is_destroyed);
+    }
+}
+
+static void a_hook_without_words_is_given_some(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){.at_event = "log", .at_count = 2, .status = FG_EFORMAT};
+    fg_trainer *trainer = create(&two_epochs, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EFORMAT);
+    assert_string_equal(err.message, "a callback ended the run");
+    fg_trainer_destroy(trainer);
+}
+
+static void a_stop_from_any_hook_saves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event;
+        int count;
+        int64_t step; /* where the run has stopped */
+    } rows[] = {{"fit_start", 1, 0}, {"epoch_start", 2, 3}, {"batch_end", 5, 5},
+                {"log", 1, 2},       {"val_start", 2, 3},   {"val_end", 2, 3},
+                {"saved", 2, 4},     {"epoch_end", 1, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        r = (recorder){.at_event = rows[i].event, .at_count = rows[i].count, .status = FG_ESTOPPED};
+        fg_trainer_options options = two_epochs;
+        options.run_dir = fgt_temp_folder();
+        fg_trainer *trainer = create(&options, &r);
+        const fg_fit_data data = the_data();
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+        char name[64];
+        (void)snprintf(name, sizeof name, "checkpoints/step-%09lld", (long long)rows[i].step);
+        const fg_result *result = fg_trainer_result(trainer);
+        if (result->steps != rows[i].step || !strstr(result->checkpoint, name))
+            fail_msg("%s: stopped at step %lld, saved in '%s'", rows[i].event,
+                     (long long)result->steps, result->checkpoint);
+        assert_true(fgi_file_exists(result->checkpoint));
+        assert_int_equal(result->status, FG_ESTOPPED);
+        assert_int_equal(recorder_count(&r, "fit_end"), 1);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static void a_stop_without_a_folder_is_told(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
+    fg_trainer *trainer = create(&two_epochs, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_string_equal(err.message, "stopped at step 2");
+    /* and goes on from there */
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+    assert_int_equal(recorder_count(&r, "batch_end"), 6);
+    fg_trainer_destroy(trainer);
+}
+
+static void a_stop_ends_evaluations(void **state)
+{
+    (void)state;
+    static const char *const at[] = {"eval_start", "batch_end", "eval_end"};
+    for (int i = 0; i < 3; i++) {
+        fg_error err = {0};
+        static recorder r;
+        int calls = 0;
+        r = (recorder){.at_event = at[i], .at_count = 1, .status = FG_ESTOPPED};
+        fg_trainer *trainer = create(&(fg_trainer_options){0}, &r);
+        const fg_fit_data data = the_data();
+        assert_int_equal(fg_trainer_validate(trainer, &task, &data, &err), FG_ESTOPPED);
+        assert_string_equal(err.message, "stopped by a callback");
+        assert_int_equal(recorder_count(&r, "batch_end"), i == 0 ? 0 : i == 1 ? 1 : 2);
+        assert_int_equal(recorder_count(&r, "eval_end"), i == 2 ? 1 : 0);
+        r = (recorder){.at_event = at[i], .at_count = 1, .status = FG_ESTOPPED};
+        assert_int_equal(fg_trainer_predict(trainer, &task, &data, no_rows, &calls, &err),
+                         FG_ESTOPPED);
+        assert_int_equal(calls, i);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* ---- a Trainer in a hook --------------------------------------------------------------------- */
+
+typedef struct nested {
+    fg_trainer *trainer;
+    fg_status status;
+    char message[128];
+} nested;
+
+static fg_status fit_again(void *self, const fg_progress *at, fg_error *err)
+{
+    nested *n = self;
+    fg_error mine = {0};
+    const fg_fit_data data = the_data();
+    (void)at, (void)err;
+    n->status = fg_trainer_validate(n->trainer, &task, &data, &mine);
+    (void)snprintf(n->message, sizeof n->message, "%.127s", mine.message);
+    return FG_OK;
+}
+
+static void a_hook_may_not_start_its_own_trainer(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    nested n = {0};
+    static const fg_callback_ops ops = {.log = fit_again};
+    fg_trainer *trainer = create(&two_epochs, &r);
+    n.trainer = trainer;
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &n, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(n.status, FG_EINVAL);
+    assert_string_equal(n.message, "the Trainer is at work: a callback may not start it again");
+    fg_trainer_destroy(trainer);
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupts;
+static void count_interrupt(int number)
+{
+    (void)number;
+    interrupts++;
+}
+
+/* A handler of the program's own is asleep during the fit, gets a second signal, and is back. */
+static void the_second_signal_is_the_program_s(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r, second;
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    struct sigaction mine = {.sa_handler = count_interrupt}, old, now;
+    assert_int_equal(sigaction(SIGINT, &mine, &old), 0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGINT};
+    second = r;
+    fg_trainer *trainer = create(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &second, &err));
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 1);
+    assert_int_equal(sigaction(SIGINT, &old, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+static void an_ignored_signal_stays_ignored(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old, now;
+    assert_int_equal(sigaction(SIGINT, &ignore, &old), 0);
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGINT};
+    fg_trainer *trainer = create(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(sigaction(SIGINT, &old, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    fg_trainer_destroy(trainer);
+}
+
+/* Without the option the Trainer leaves signals alone. */
+static void signals_are_left_alone_by_default(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    struct sigaction mine = {.sa_handler = count_interrupt}, old;
+    assert_int_equal(sigaction(SIGTERM, &mine, &old), 0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGTERM};
+    fg_trainer *trainer = create(&two_epochs, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(sigaction(SIGTERM, &old, NULL), 0);
+    fg_trainer_destroy(trainer);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_fit_is_as_docs_say),
+    cmocka_unit_test(evaluations_are_as_docs_say),
+    cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
+    cmocka_unit_test(any_hook_may_end_the_run_with_an_error),
+    cmocka_unit_test(a_hook_without_words_is_given_some),
+    cmocka_unit_test(a_stop_from_any_hook_saves),
+    cmocka_unit_test(a_stop_without_a_folder_is_told),
+    cmocka_unit_test(a_stop_ends_evaluations),
+    cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
+    cmocka_unit_test(the_second_signal_is_the_program_s),
+    cmocka_unit_test(an_ignored_signal_stays_ignored),
+    cmocka_unit_test(signals_are_left_alone_by_default),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
