@@ -12,7 +12,7 @@ all:  ## build the library and the program, build/fulgurite
 
 demo: all  ## train a small convolutional net on handwritten digits and show how it went
 	@build/fulgurite setup cpu
-	@build/fulgurite fit examples/digits.yaml
+	@build/fulgurite fit examples/digits.yaml --draw=always
 
 check:  ## all tests and checks; installs what they need
 	@JOBS=$(JOBS) tools/check-all

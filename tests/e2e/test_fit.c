@@ -142,6 +142,19 @@ static void fit_learns_digits(void **state)
     check_files(folder);
 }
 
+/* The first command of the README keeps its word. */
+static void the_example_gets_98_percent(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    assert_int_equal(symlink(FGT_SOURCE_DIR "/share", fgt_path(folder, "share")), 0);
+    (void)program_gives(0, folder,
+                        "fit " FGT_SOURCE_DIR "/examples/digits.yaml -q --summary=s.json");
+    json_t *summary = load(folder, "s.json");
+    assert_true(figure(summary, "val_acc") >= 0.98);
+    json_decref(summary);
+    assert_true(is_there(folder, "runs/digits-1/checkpoints/best"));
+}
+
 /* The merged configuration makes the same run again, bit for bit. */
 static void the_written_config_repeats_the_run(void **state)
 {
@@ -494,6 +507,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_has_a_summary_too),
     cmocka_unit_test(print_config_shows_all),
     cmocka_unit_test(fit_learns_digits),
+    cmocka_unit_test(the_example_gets_98_percent),
     cmocka_unit_test(the_written_config_repeats_the_run),
     cmocka_unit_test(resume_goes_on_at_the_next_sample),
     cmocka_unit_test(a_signal_saves_and_stops),
