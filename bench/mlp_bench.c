@@ -96,8 +96,8 @@ int main(int argc, char **argv)
                                         .cache_dir = argc > 2 ? argv[2] : ""};
     const bool ok = make_data(&train, &err) && fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const double fit = since_start();
-    if (!ok || fg_trainer_fit(trainer, &task,
-                              &(fg_fit_data){.train = train, .batch_size = 128}, &err) != FG_OK)
+    if (!ok || fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .batch_size = 128},
+                              &err) != FG_OK)
         return fg_error_print(&err, argv[0]);
     const fg_result *r = fg_trainer_result(trainer);
     struct rusage usage;

@@ -153,7 +153,7 @@ static fg_tensor operand_share(const fgi_vjp *v, int side)
         o.a_contract[i] = s.batch + (side == 0 ? s.free_count : 0) + i;
         o.b_contract[i] = s.their_free[i];
     }
-    int axis[FG_MAX_RANK];
+    int axis[FG_MAX_RANK] = {0};
     const fg_dtype dtype = fg_tensor_type(mine)->dtype;
     const fg_tensor dy = fg_cast(v->dout, dtype);
     if (share_order(attr, side, &s, false, axis))
