@@ -133,6 +133,7 @@ static bool share_order(const dot_attr *attr, int side, const share *s, bool is_
     for (int i = 0; i < s->contract_count; i++)
         axis[attr->contract[side][i]] = contract_at + s->contract_place[i];
     for (int i = 0; i < rank; i++)
+        /* NOLINTNEXTLINE(clang-analyzer-core.*): the loops above have set 0..rank-1 */
         is_own &= axis[i] == i;
     return is_own;
 }
