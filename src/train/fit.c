@@ -141,6 +141,9 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
     if (trainer->is_stopping) /* cut short */
         return FG_OK;
+    /* metrics of the steps before have arrived by now, and are told in the order of steps */
+    FGI_TRY(
+        fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
     at.batch = at.batches;
     trainer->owes_validation = false;
     trainer->validated_step = trainer->step;
@@ -336,6 +339,8 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     FGI_TRY(plan(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
+    if (trainer->step > 0) /* the learning rate of the last step is told until the next one */
+        fg_optimizer_begin_step(trainer->optimizer, trainer->step - 1);
     FGI_TRY(open_run(trainer, err));
     if (has_more(trainer) || trainer->epoch_batches > 0) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));

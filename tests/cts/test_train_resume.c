@@ -1,0 +1,274 @@
+/* test_train_resume.c - a run that is stopped and resumed is the run that was not, bit for bit: the
+ * log, the weights, the state. On the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "ckpt/manifest.h"
+#include "ckpt/series.h"
+#include "toy.h"
+
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+
+enum { SAMPLES = 101, BATCH = 8, EPOCH = 13, STEPS = 40 };
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    train_data = toy_data(SAMPLES, 1);
+    val_data = toy_data(37, 2);
+    const fg_client_options options = {.accelerator = "cpu", .cache_dir = fgt_temp_folder()};
+    if (fg_client_open(&options, &client, &err) == FG_OK)
+        return 0;
+    print_error("%s\n", err.message);
+    return 1;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return 0;
+}
+
+static const fg_schedule onecycle = {.name = "onecycle"};
+
+/* Kinds of runs: what a step depends on, and what is due when. */
+typedef struct kind {
+    const char *name;
+    toy model;
+    fg_trainer_options options;
+} kind;
+
+static const kind kinds[] = {
+    {"adam, dropout, batch norm, onecycle",
+     {.dropout = 0.3, .has_norm = true},
+     {.max_steps = STEPS, .log_every = 3, .schedule = &onecycle}},
+    {"sgd, whose momentum the schedule makes",
+     {.optimizer = "sgd"},
+     {.max_epochs = 3, .log_every = 1, .schedule = &onecycle, .save_every_steps = 4}},
+    {"adamw, validations within epochs",
+     {.optimizer = "adamw", .dropout = 0.1},
+     {.max_steps = STEPS,
+      .log_every = 7,
+      .val_every_steps = 5,
+      .val_every_epochs = 2,
+      .save_every_epochs = -1,
+      .limit_val_batches = 3}},
+};
+enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Fits in `folder`, with the recorder r. */
+static fg_status fit(const kind *k, const char *folder, const char *resume, recorder *r,
+                     fg_error *err)
+{
+    toy model = k->model;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = BATCH};
+    fg_trainer_options options = k->options;
+    fg_trainer *trainer = NULL;
+    options.client = client;
+    options.run_dir = folder;
+    options.resume = resume;
+    options.handle_signals = r->signal != 0;
+    options.seed = 5;
+    fg_status status = fg_trainer_create(&options, &trainer, err);
+    if (status == FG_OK)
+        status = fg_trainer_add_callback(trainer, &recorder_ops, r, err);
+    if (status == FG_OK)
+        status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+static void assert_same_file(const char *a, const char *b, const char *what)
+{
+    fg_error err = {0};
+    char *left = NULL, *right = NULL;
+    size_t left_size = 0, right_size = 0;
+    fgt_ok(fgi_file_read(a, 1 << 24, &left, &left_size, &err));
+    fgt_ok(fgi_file_read(b, 1 << 24, &right, &right_size, &err));
+    if (left_size != right_size || memcmp(left, right, left_size) != 0) {
+        size_t same = 0, line = 0; /* where the line begins that differs */
+        for (; same < left_size && same < right_size && left[same] == right[same]; same++)
+            line = left[same] == '\n' ? same + 1 : line;
+        print_error("%.*s\n%.*s\n", (int)strcspn(left + line, "\n"), left + line,
+                    (int)strcspn(right + line, "\n"), right + line);
+        fail_msg("%s: %s and %s differ", what, a, b);
+    }
+    fgi_free(left);
+    fgi_free(right);
+}
+
+/* The runs' logs and last checkpoints. */
+static void assert_same_run(const char *a, const char *b, const char *what)
+{
+    static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE,
+                                        FGI_CKPT_JSON_FILE};
+    fg_error err = {0};
+    char folder[2][512], *path[2] = {NULL, NULL};
+    const char *runs[] = {a, b};
+    assert_same_file(fgt_path(a, "metrics.jsonl"), fgt_path(b, "metrics.jsonl"), what);
+    assert_same_file(fgt_path(a, "metrics.csv"), fgt_path(b, "metrics.csv"), what);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(folder[i], sizeof folder[i], "%s/checkpoints", runs[i]);
+        fgt_ok(fgi_ckpt_resolve(folder[i], "last", &path[i], &err));
+    }
+    for (size_t f = 0; f < sizeof files / sizeof files[0]; f++)
+        assert_same_file(fgt_path(path[0], files[f]), fgt_path(path[1], files[f]), what);
+    fgi_free(path[0]);
+    fgi_free(path[1]);
+}
+
+static char whole[KINDS][512]; /* folders of runs that were never stopped */
+
+static void runs_that_are_not_stopped(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        fg_error err = {0};
+        recorder *r = calloc(1, sizeof *r);
+        (void)snprintf(whole[i], sizeof whole[i], "%s", fgt_temp_folder());
+        fgt_ok(fit(&kinds[i], whole[i], NULL, r, &err));
+        assert_int_equal(recorder_count(r, "batch_end"), i == 1 ? 3 * EPOCH : STEPS);
+        free(r);
+    }
+}
+
+/* Once stopped by a hook, once by a signal. */
+static void stopped_after(int i, int step, int signal)
+{
+    char what[128];
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(what, sizeof what, "%s, stopped after step %d", kinds[i].name, step);
+    r->at_event = "batch_end";
+    r->at_count = step;
+    r->signal = signal;
+    r->status = signal != 0 ? FG_OK : FG_ESTOPPED;
+    if (fit(&kinds[i], folder, NULL, r, &err) != FG_ESTOPPED)
+        fail_msg("%s: %s", what, err.message);
+    *r = (recorder){0};
+    fgt_ok(fit(&kinds[i], folder, "last", r, &err));
+    assert_same_run(whole[i], folder, what);
+    free(r);
+}
+
+static void stopped_anywhere_once(void **state)
+{
+    (void)state;
+    static const int steps[] = {1, 7, 13, 20, 39};
+    for (int i = 0; i < KINDS; i++)
+        for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++)
+            stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
+}
+
+/* In turns: by an event's count, then resumed, and again. */
+static void stopped_many_times(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event;
+        int count;
+    } stops[] = {{"fit_start", 1},   {"batch_end", 2}, {"log", 1},       {"val_start", 1},
+                 {"val_end", 1},     {"epoch_end", 1}, {"saved", 1},     {"epoch_start", 1},
+                 {"batch_end", 13},  {"val_start", 1}, {"batch_end", 1}, {"fit_start", 1},
+                 {"epoch_start", 1}, {"log", 2}};
+    for (int i = 0; i < KINDS; i++) {
+        const char *folder = fgt_temp_folder();
+        recorder *r = calloc(1, sizeof *r);
+        fg_error err = {0};
+        for (size_t s = 0; s < sizeof stops / sizeof stops[0]; s++) {
+            *r = (recorder){
+                .at_event = stops[s].event, .at_count = stops[s].count, .status = FG_ESTOPPED};
+            const fg_status status = fit(&kinds[i], folder, "auto", r, &err);
+            if (status != FG_OK && status != FG_ESTOPPED)
+                fail_msg("%s", err.message);
+        }
+        *r = (recorder){0};
+        fgt_ok(fit(&kinds[i], folder, "auto", r, &err));
+        assert_same_run(whole[i], folder, kinds[i].name);
+        free(r);
+    }
+}
+
+/* A run that ended with an error goes on from its last checkpoint, without the rows after it. */
+static void failed_between_checkpoints(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    const char *folder = fgt_temp_folder();
+    *r = (recorder){.at_event = "batch_end", .at_count = 22, .status = FG_EIO};
+    assert_int_equal(fit(&kinds[1], folder, NULL, r, &err), FG_EIO);
+    *r = (recorder){0};
+    fgt_ok(fit(&kinds[1], folder, "auto", r, &err));
+    assert_int_equal(recorder_count(r, "batch_end"), 3 * EPOCH - 20);
+    assert_same_run(whole[1], folder, kinds[1].name);
+    free(r);
+}
+
+/* From the best instead of the last: the run goes on there, and is again the whole one. */
+static void resumed_from_the_best(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    recorder *r = calloc(1, sizeof *r);
+    const char *folder = fgt_temp_folder();
+    kind k = kinds[1];
+    char path[512];
+    fgt_ok(fit(&k, folder, NULL, r, &err));
+    /* the weights get better all the time here: make an earlier one the best */
+    (void)snprintf(path, sizeof path, "%s/checkpoints", folder);
+    char *best = NULL;
+    fgt_ok(fgi_ckpt_resolve(path, "best", &best, &err));
+    assert_non_null(strstr(best, "/step-0000000"));
+    const int step = atoi(strrchr(best, '-') + 1);
+    fgi_free(best);
+    *r = (recorder){0};
+    fgt_ok(fit(&k, folder, "best", r, &err));
+    assert_int_equal(recorder_count(r, "batch_end"), 3 * EPOCH - step);
+    assert_same_run(whole[1], folder, k.name);
+    free(r);
+}
+
+/* A complete run that is resumed changes nothing, and compiles nothing. */
+static void a_complete_run_stays(void **state)
+{
+    (void)state;
+    for (int i = 0; i < KINDS; i++) {
+        fg_error err = {0};
+        recorder *r = calloc(1, sizeof *r);
+        const char *folder = fgt_temp_folder();
+        fgt_ok(fit(&kinds[i], folder, NULL, r, &err));
+        const fg_client_stats before = fg_client_get_stats(client);
+        *r = (recorder){0};
+        fgt_ok(fit(&kinds[i], folder, "last", r, &err));
+        const fg_client_stats after = fg_client_get_stats(client);
+        assert_int_equal(recorder_count(r, "batch_end"), 0);
+        assert_int_equal(recorder_count(r, "val_end"), 0);
+        if (i == 1) /* it ended with an epoch */
+            assert_int_equal(after.compile_cache_hits, before.compile_cache_hits);
+        assert_same_run(whole[i], folder, kinds[i].name);
+        free(r);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(runs_that_are_not_stopped), cmocka_unit_test(stopped_anywhere_once),
+    cmocka_unit_test(stopped_many_times),        cmocka_unit_test(failed_between_checkpoints),
+    cmocka_unit_test(resumed_from_the_best),     cmocka_unit_test(a_complete_run_stays),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
