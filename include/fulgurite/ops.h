@@ -25,7 +25,8 @@ extern "C" {
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* One value everywhere: fg_full(trace, FG_F32, 0.5, FG_DIMS(2, 3)). value is converted to dtype. */
+/* One value everywhere: fg_full(trace, FG_F32, 0.5, FG_DIMS(2, 3)). value is rounded to a floating
+ * dtype; integers and bool must hold it exactly. */
 FG_API fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank,
                          const int64_t *dim);
 FG_API fg_tensor fg_zeros(fg_trace *trace, fg_dtype dtype, int rank, const int64_t *dim);
@@ -50,7 +51,7 @@ FG_API fg_tensor fg_min(fg_tensor a, fg_tensor b);
 /* a to the power b; T only. The gradient by b uses log(a) where a > 0 and is 0 elsewhere. */
 FG_API fg_tensor fg_pow(fg_tensor a, fg_tensor b);
 
-/* a * factor and a + term by a host number that becomes part of the program. */
+/* a * factor and a + term by a host number that becomes part of the program, as in fg_full. */
 FG_API fg_tensor fg_scale(fg_tensor a, double factor);
 FG_API fg_tensor fg_shift(fg_tensor a, double term);
 
@@ -98,7 +99,7 @@ FG_API fg_tensor fg_where(fg_tensor condition, fg_tensor a, fg_tensor b);
 
 /* Same elements in row-major order; one dimension may be -1 and is then computed. */
 FG_API fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim);
-/* Keeps the first `axis` dimensions and makes one of the rest: f32[B,28,28] at 1 -> f32[B,784]. */
+/* Keeps the dimensions before `axis` and makes one of the rest: f32[B,28,28] at 1 -> f32[B,784]. */
 FG_API fg_tensor fg_flatten(fg_tensor a, int axis);
 /* Dimension i of the result is dimension axis[i] of a; axis has as many entries as a has ranks. */
 FG_API fg_tensor fg_permute(fg_tensor a, const int *axis);
@@ -113,7 +114,7 @@ FG_API fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limi
  * equal to value; low and high may be negative and then cut. interior may be NULL (all 0). */
 FG_API fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int64_t *high,
                         const int64_t *interior);
-/* Joins count >= 1 tensors along an axis; other dimensions agree. */
+/* Joins 1 to 64 tensors along an axis; other dimensions agree. */
 FG_API fg_tensor fg_concat(const fg_tensor *in, int count, int axis);
 /* Reverses the order along the axes. */
 FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
@@ -122,14 +123,14 @@ FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
 
 /* Over the axes given, which vanish; axis_count 0 means over all. Sum and max also for integers.
  * The gradient of max goes to the elements equal to it, in equal parts. f16 and bf16 sums are
- * computed in f32. */
+ * computed in f32. The max of numbers among which is a NaN may be either, by platform. */
 FG_API fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis);
 /* log(sum(exp(a))) over the last axis, without overflow. */
 FG_API fg_tensor fg_logsumexp(fg_tensor a);
-/* Index of the largest element along the last axis, the first where several are equal: s32. No
- * gradient. */
+/* Index of the largest element along the last axis, the first where several are equal: s32, always
+ * within the axis. No gradient. */
 FG_API fg_tensor fg_argmax(fg_tensor a);
 /* Over the last axis. */
 FG_API fg_tensor fg_softmax(fg_tensor a);
@@ -148,7 +149,8 @@ typedef struct fg_dot_options {
     int a_batch[FG_MAX_RANK], b_batch[FG_MAX_RANK];
     int contract_count;
     int a_contract[FG_MAX_RANK], b_contract[FG_MAX_RANK];
-    fg_dtype result; /* number format that is accumulated in and returned [the operands'] */
+    fg_dtype
+        result; /* f32 for bf16 and f16 operands: accumulated in and returned  [the operands'] */
 } fg_dot_options;
 FG_API fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options);
 
@@ -171,7 +173,8 @@ FG_API fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_option
 /* Pooling of T[N, H, W, C] over windows of size x size: T[N, H', W', C] with
  * H' = floor((H + 2 pad - size)/stride) + 1.
  * max: the gradient goes to the first of equal elements of a window, in row-major order.
- * avg: every window counts size * size elements, padding included, as PyTorch does by default. */
+ * avg: every window counts size * size elements, padding included, as PyTorch does by default.
+ * max may pass over NaNs, by platform. */
 typedef struct fg_pool_options {
     int64_t size;   /* pixels               [2]    */
     int64_t stride; /* pixels               [size] */

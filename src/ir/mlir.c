@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/number.h"
+
 const char *fgi_mlir_element(fg_dtype dtype)
 {
     switch (dtype) {
@@ -57,9 +59,13 @@ void fgi_mlir_pairs(fgi_buf *buf, int count, const int64_t *lo, const int64_t *h
     fgi_buf_printf(buf, "]> : tensor<%dx2xi64>", count);
 }
 
-/* MLIR wants a decimal point in float literals; infinities and NaN are written as bits. */
+/* The value as the format holds it, with as many digits as bring it back. MLIR wants a decimal
+ * point in float literals; infinities and NaN are written as bits. */
 static void put_float(fgi_buf *buf, fg_dtype dtype, double value)
 {
+    double room;
+    fgi_number_put(dtype, &room, 0, value);
+    value = fgi_number_get(dtype, &room, 0);
     if (isfinite(value)) {
         fgi_buf_printf(buf, dtype == FG_F64 ? "%.17e" : "%.9e", value);
         return;

@@ -4,13 +4,21 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/number.h"
 #include "ir/mlir.h"
 #include "op/op.h"
 
 enum { CONSTANT_LIMIT_BYTES = 64 * 1024 };
 
-static bool check_shape(fg_trace *trace, const char *op, fg_dtype dtype, int rank,
-                        const int64_t *dim)
+static void set_type(fg_type *type, fg_dtype dtype, int rank, const int64_t *dim)
+{
+    type->dtype = dtype;
+    type->rank = rank;
+    for (int i = 0; i < rank; i++)
+        type->dim[i] = dim[i];
+}
+
+bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim)
 {
     if (fg_dtype_size(dtype) == 0) {
         (void)fgi_trace_fail(trace, FG_EDTYPE, "%s: unknown number format %d", op, (int)dtype);
@@ -25,15 +33,12 @@ static bool check_shape(fg_trace *trace, const char *op, fg_dtype dtype, int ran
             (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: dimension %d is negative", op, i);
             return false;
         }
-    return true;
-}
-
-static void set_type(fg_type *type, fg_dtype dtype, int rank, const int64_t *dim)
-{
-    type->dtype = dtype;
-    type->rank = rank;
-    for (int i = 0; i < rank; i++)
-        type->dim[i] = dim[i];
+    fg_type type = {0};
+    set_type(&type, dtype, rank, dim);
+    if (fg_type_bytes(&type) <= (size_t)INT64_MAX)
+        return true;
+    (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: larger than can be counted", op);
+    return false;
 }
 
 /* ---- full ------------------------------------------------------------------------------------ */
@@ -60,12 +65,23 @@ static const fgi_op full = {.name = "full", .infer = full_infer, .emit = full_em
 fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank, const int64_t *dim)
 {
     full_attr attr;
-    if (!check_shape(trace, "full", dtype, rank, dim))
+    if (!fgi_check_type(trace, "full", dtype, rank, dim))
         return fgi_poison(trace);
     memset(&attr, 0, sizeof attr);
     set_type(&attr.type, dtype, rank, dim);
     attr.value = value;
+    if (!fgi_number_fits(dtype, value))
+        return fgi_trace_fail(trace, FG_EINVAL, "full: %s does not hold %g", fg_dtype_name(dtype),
+                              value);
     return fgi_apply_source(trace, &full, &attr, sizeof attr);
+}
+
+bool fgi_is_full(fg_tensor a, double *out_value)
+{
+    if (a.node->op != &full)
+        return false;
+    *out_value = ((const full_attr *)a.node->attr)->value;
+    return true;
 }
 
 fg_tensor fg_zeros(fg_trace *trace, fg_dtype dtype, int rank, const int64_t *dim)
@@ -112,7 +128,7 @@ static const fgi_op constant = {.name = "constant", .infer = constant_infer, .em
 
 fg_tensor fg_constant(fg_trace *trace, const fg_type *type, const void *data)
 {
-    if (!check_shape(trace, "constant", type->dtype, type->rank, type->dim))
+    if (!fgi_check_type(trace, "constant", type->dtype, type->rank, type->dim))
         return fgi_poison(trace);
     const size_t size = fg_type_bytes(type);
     if (size > CONSTANT_LIMIT_BYTES)
@@ -161,7 +177,7 @@ static const fgi_op iota = {.name = "iota", .infer = iota_infer, .emit = iota_em
 fg_tensor fg_iota(fg_trace *trace, fg_dtype dtype, int axis, int rank, const int64_t *dim)
 {
     iota_attr attr;
-    if (!check_shape(trace, "iota", dtype, rank, dim))
+    if (!fgi_check_type(trace, "iota", dtype, rank, dim))
         return fgi_poison(trace);
     const int at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank || dtype == FG_BOOL)

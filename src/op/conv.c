@@ -37,8 +37,8 @@ static bool conv_infer(fgi_infer *c)
                               x->dim[3], attr->groups, k->dim[2], k->dim[3]);
     int64_t dim[4] = {x->dim[0], 0, 0, k->dim[3]};
     for (int i = 0; i < 2; i++) {
-        if (attr->stride[i] < 1 || attr->k_dilation[i] < 1 || attr->x_dilation[i] < 1)
-            return fgi_infer_fail(c, FG_EINVAL, "stride and dilation are at least 1");
+        if (k->dim[i] < 1)
+            return fgi_infer_fail(c, FG_ESHAPE, "the kernel has no taps");
         const int64_t room = extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] +
                              attr->high[i] - extent(k->dim[i], attr->k_dilation[i]);
         if (room < 0)
@@ -145,6 +145,13 @@ static fg_tensor conv(fg_tensor x, fg_tensor kernel, const conv_attr *attr)
 fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *options)
 {
     const fg_conv2d_options o = options != NULL ? *options : (fg_conv2d_options){0};
+    const int64_t most = FGI_LARGEST_WINDOW;
+    if (o.stride < 0 || o.stride > most || o.dilation < 0 || o.dilation > most || o.pad < 0 ||
+        o.pad > most || o.groups < 0)
+        return fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
+                              "conv2d: stride %" PRId64 ", pad %" PRId64 ", dilation %" PRId64
+                              ", groups %" PRId64 ": none may be negative",
+                              o.stride, o.pad, o.dilation, o.groups);
     conv_attr attr = {.groups = o.groups != 0 ? o.groups : 1};
     for (int i = 0; i < 2; i++) {
         attr.stride[i] = o.stride != 0 ? o.stride : 1;

@@ -30,12 +30,16 @@ static int free_axes(const dot_attr *attr, int side, int rank, int *out)
 }
 
 static bool pairs_agree(fgi_infer *c, const char *what, int64_t count, const int64_t *a_axis,
-                        const int64_t *b_axis)
+                        const int64_t *b_axis, unsigned seen[2])
 {
     const fg_type *a = c->in[0], *b = c->in[1];
     for (int i = 0; i < count; i++) {
         if (a_axis[i] < 0 || a_axis[i] >= a->rank || b_axis[i] < 0 || b_axis[i] >= b->rank)
             return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is outside the operands", what, i);
+        if ((seen[0] & 1u << a_axis[i]) != 0 || (seen[1] & 1u << b_axis[i]) != 0)
+            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is named twice", what, i);
+        seen[0] |= 1u << a_axis[i];
+        seen[1] |= 1u << b_axis[i];
         if (a->dim[a_axis[i]] != b->dim[b_axis[i]])
             return fgi_infer_fail(c, FG_ESHAPE, "%s sizes differ: %" PRId64 ", %" PRId64, what,
                                   a->dim[a_axis[i]], b->dim[b_axis[i]]);
@@ -53,8 +57,13 @@ static bool dot_infer(fgi_infer *c)
         return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
     if (a->dtype == FG_BOOL)
         return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
-    if (!pairs_agree(c, "batch", attr->batch_count, attr->batch[0], attr->batch[1]) ||
-        !pairs_agree(c, "inner", attr->contract_count, attr->contract[0], attr->contract[1]))
+    const bool is_half = a->dtype == FG_BF16 || a->dtype == FG_F16;
+    if (attr->result != (int64_t)a->dtype && !(is_half && attr->result == FG_F32))
+        return fgi_infer_fail(c, FG_EDTYPE, "cannot be accumulated in %s",
+                              fg_dtype_name((fg_dtype)attr->result));
+    unsigned seen[2] = {0, 0};
+    if (!pairs_agree(c, "batch", attr->batch_count, attr->batch[0], attr->batch[1], seen) ||
+        !pairs_agree(c, "inner", attr->contract_count, attr->contract[0], attr->contract[1], seen))
         return false;
     for (int i = 0; i < attr->batch_count; i++)
         dim[rank++] = a->dim[attr->batch[0][i]];

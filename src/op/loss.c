@@ -11,10 +11,12 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     const fg_type *type = fg_tensor_type(index);
     if (fgi_is_poison(index))
         return index;
-    if (type->dtype != FG_S32 || type->rank >= FG_MAX_RANK || depth < 0)
-        return fgi_trace_fail(trace, FG_EDTYPE,
-                              "one_hot: wants s32 indices, not %s, and a depth of at least 0",
+    if (type->dtype != FG_S32)
+        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: wants s32 indices, not %s",
                               fg_dtype_name(type->dtype));
+    if (type->rank >= FG_MAX_RANK || depth < 0)
+        return fgi_trace_fail(trace, FG_ESHAPE, "one_hot: depth %" PRId64 " for indices of rank %d",
+                              depth, type->rank);
     fg_type wide = *type;
     wide.dim[wide.rank++] = depth;
     const int axis = type->rank;
@@ -44,7 +46,8 @@ static bool wants_logits_and_label(const char *op, fg_tensor logits, fg_tensor l
         fg_dtype_is_float(x->dtype))
         return true;
     char a[96], b[96];
-    (void)fgi_trace_fail(fg_tensor_trace(logits), FG_ESHAPE,
+    const bool is_shape = x->rank != 2 || y->rank != 1 || x->dim[0] != y->dim[0];
+    (void)fgi_trace_fail(fg_tensor_trace(logits), is_shape ? FG_ESHAPE : FG_EDTYPE,
                          "%s(%s, %s): wants logits T[B,C] and labels s32[B]", op,
                          fg_type_format(x, a, sizeof a), fg_type_format(y, b, sizeof b));
     return false;
@@ -75,11 +78,11 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
     const fg_type *x = fg_tensor_type(a), *y = fg_tensor_type(b);
     if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
         char p[96], q[96];
-        return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
+        return fgi_trace_fail(fg_tensor_trace(a), x->dtype != y->dtype ? FG_EDTYPE : FG_ESHAPE,
                               "mse(%s, %s): wants two tensors [B, ...] of one type",
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
-    const fg_tensor error = fg_square(fg_cast(fg_sub(a, b), FG_F32));
+    const fg_tensor error = fg_square(fg_sub(fg_cast(a, FG_F32), fg_cast(b, FG_F32)));
     const fg_tensor flat = x->rank > 1 ? fg_mean(fg_flatten(error, 1), 1, (const int[]){1}) : error;
     return sample_mean(flat);
 }

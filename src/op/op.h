@@ -16,10 +16,16 @@
 void fgi_broadcast_both(fg_tensor *a, fg_tensor *b);
 /* The common shape of two under NumPy's rules; false when there is none. */
 bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out);
+/* Whether there is such a type; keeps an error that names `op` otherwise. */
+bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim);
+/* Whether a is one value everywhere by its making (fg_full), and that value. */
+bool fgi_is_full(fg_tensor a, double *out_value);
 /* Same dtype and shape as `like`, one value everywhere. */
 fg_tensor fgi_full_like(fg_tensor like, double value);
 fg_tensor fgi_reshape_to(fg_tensor a, const fg_type *type);
 bool fgi_same_shape(const fg_type *a, const fg_type *b);
+/* Sizes, strides and paddings of windows stay below this, so that sums of them fit int64_t. */
+enum { FGI_LARGEST_WINDOW = 1 << 30 };
 /* Checks and turns negative axes to positive; all axes when count is 0. Returns the number of
  * axes, or -1 after keeping an error. out has room for FG_MAX_RANK. */
 int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);

@@ -24,8 +24,6 @@ static bool window_infer(fgi_infer *c)
         return fgi_infer_fail(c, FG_ESHAPE, "wants [N,H,W,C]");
     if (!fg_dtype_is_float(x->dtype))
         return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
-    if (attr->size < 1 || attr->stride < 1)
-        return fgi_infer_fail(c, FG_EINVAL, "size and stride are at least 1");
     int64_t dim[4] = {x->dim[0], 0, 0, x->dim[3]};
     for (int i = 0; i < 2; i++) {
         const int64_t room =
@@ -151,26 +149,39 @@ static const fgi_op max_pool = {.name = "max_pool",
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-static window_attr attr_of(const fg_pool_options *options)
+/* False after keeping an error. */
+static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options, window_attr *out)
 {
     const fg_pool_options o = options != NULL ? *options : (fg_pool_options){0};
-    const int64_t size = o.size != 0 ? o.size : 2;
-    return (window_attr){.size = size,
+    const int64_t size = o.size != 0 ? o.size : 2, most = FGI_LARGEST_WINDOW;
+    *out = (window_attr){.size = size,
                          .stride = o.stride != 0 ? o.stride : size,
                          .x_dilation = 1,
                          .low = {o.pad, o.pad},
                          .high = {o.pad, o.pad}};
+    if (o.size >= 0 && o.size <= most && o.stride >= 0 && o.stride <= most && o.pad >= 0 &&
+        o.pad < size)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
+                         "%s: size %" PRId64 ", stride %" PRId64 ", pad %" PRId64
+                         ": none may be negative, and pad is less than size",
+                         op, size, out->stride, o.pad);
+    return false;
 }
 
 fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options)
 {
-    const window_attr attr = attr_of(options);
+    window_attr attr;
+    if (!attr_of(x, "max_pool", options, &attr))
+        return fgi_poison(fg_tensor_trace(x));
     return fgi_apply(&max_pool, &x, 1, &attr, sizeof attr);
 }
 
 fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
 {
-    const window_attr attr = attr_of(options);
+    window_attr attr;
+    if (!attr_of(x, "avg_pool", options, &attr))
+        return fgi_poison(fg_tensor_trace(x));
     return fg_scale(window_sum(x, &attr), 1.0 / (double)(attr.size * attr.size));
 }
 

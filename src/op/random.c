@@ -126,9 +126,8 @@ static const fgi_op random_bits = {
 fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
 {
     bits_attr attr;
-    if (rank < 0 || rank > FG_MAX_RANK)
-        return fgi_trace_fail(trace, FG_ESHAPE, "random_bits: rank %d; 0 to %d go", rank,
-                              FG_MAX_RANK);
+    if (!fgi_check_type(trace, "random_bits", FG_U32, rank, dim))
+        return fgi_poison(trace);
     memset(&attr, 0, sizeof attr);
     attr.place = fgi_trace_next_place(trace);
     attr.half.dtype = FG_U32;

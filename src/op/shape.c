@@ -66,6 +66,14 @@ static const fgi_op reshape = {.name = "reshape",
                                .emit = reshape_emit,
                                .vjp = reshape_vjp};
 
+static bool fits_reshape(const fg_type *a, const fg_type *out)
+{
+    bool fits = fg_type_count(a) == fg_type_count(out);
+    for (int i = 0; i < out->rank; i++)
+        fits &= out->dim[i] >= 0;
+    return fits;
+}
+
 fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
 {
     fg_trace *trace = fg_tensor_trace(a);
@@ -91,8 +99,11 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
         attr.dim[open] = known > 0 ? fg_type_count(fg_tensor_type(a)) / known : 0;
     fg_type type = {.rank = rank};
     memcpy(type.dim, attr.dim, sizeof attr.dim);
+    double value;
     if (fgi_same_shape(&type, fg_tensor_type(a)))
         return a;
+    if (fgi_is_full(a, &value) && fits_reshape(fg_tensor_type(a), &type))
+        return fg_full(trace, fg_tensor_type(a)->dtype, value, rank, attr.dim);
     return fgi_apply(&reshape, &a, 1, &attr, sizeof attr);
 }
 
@@ -195,15 +206,20 @@ fg_tensor fg_transpose(fg_tensor a)
 
 /* ---- broadcast ------------------------------------------------------------------------------- */
 
+static bool fits_broadcast(const fg_type *a, int rank, const int64_t *dim)
+{
+    const int shift = rank - a->rank;
+    bool fits = shift >= 0;
+    for (int i = 0; fits && i < a->rank; i++)
+        fits = a->dim[i] == 1 || a->dim[i] == dim[i + shift];
+    return fits;
+}
+
 static bool broadcast_infer(fgi_infer *c)
 {
     const shape_attr *attr = c->attr;
     const fg_type *a = c->in[0];
-    const int shift = (int)attr->rank - a->rank;
-    bool fits = shift >= 0;
-    for (int i = 0; fits && i < a->rank; i++)
-        fits = a->dim[i] == 1 || a->dim[i] == attr->dim[i + shift];
-    if (!fits)
+    if (!fits_broadcast(a, (int)attr->rank, attr->dim))
         return fgi_infer_fail(c, FG_ESHAPE, "does not broadcast to that shape");
     return fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim);
 }
@@ -249,8 +265,11 @@ fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
     shape_attr attr = {.rank = rank};
     for (int i = 0; i < rank; i++)
         type.dim[i] = attr.dim[i] = dim[i];
+    double value;
     if (fgi_same_shape(&type, fg_tensor_type(a)))
         return a;
+    if (fgi_is_full(a, &value) && fits_broadcast(fg_tensor_type(a), rank, dim))
+        return fg_full(fg_tensor_trace(a), fg_tensor_type(a)->dtype, value, rank, dim);
     return fgi_apply(&broadcast, &a, 1, &attr, sizeof attr);
 }
 

@@ -23,6 +23,8 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
             return fgi_infer_fail(c, FG_ESHAPE, "dimension %d of the result would be negative", i);
         c->out.dim[i] = dim[i];
     }
+    if (fg_type_bytes(&c->out) > (size_t)INT64_MAX)
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
     return true;
 }
 

@@ -140,6 +140,16 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     return FG_OK;
 }
 
+fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, size_t count,
+                            fg_error *err)
+{
+    FGI_TRY(fg_trace_error(trace, err));
+    for (size_t i = 0; i < count; i++)
+        if (outputs[i].node->trace != trace || fgi_is_poison(outputs[i]))
+            return fgi_fail(err, FG_EINVAL, "output %zu belongs to another trace", i);
+    return FG_OK;
+}
+
 static fgi_hash whole_structure(const fg_trace *trace, const fg_tensor *outputs, size_t count)
 {
     fgi_hash hash = {count, trace->leaf_count};
@@ -164,9 +174,7 @@ fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t coun
     FGI_TRY(fg_trace_error(trace, err));
     if (trace->client == NULL)
         return fgi_fail(err, FG_EINVAL, "the trace was created without a client: it cannot run");
-    for (size_t i = 0; i < count; i++)
-        if (outputs[i].node->trace != trace || fgi_is_poison(outputs[i]))
-            return fgi_fail(err, FG_EINVAL, "output %zu belongs to another trace", i);
+    FGI_TRY(fgi_outputs_check(trace, outputs, count, err));
     const fgi_hash hash = whole_structure(trace, outputs, count);
     *out = fgi_map_get(&trace->programs, hash);
     if (*out != NULL)

@@ -47,6 +47,9 @@ typedef struct fgi_layout {
     bool *is_live; /* of each node id */
 } fgi_layout;
 
+/* FG_OK when all outputs are values of this trace and it has no error; else that error. */
+fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, size_t count,
+                            fg_error *err);
 /* Which leaves and nodes a program needs; frees with fgi_layout_fini. */
 fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_layout *out, fg_error *err);

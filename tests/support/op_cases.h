@@ -189,7 +189,7 @@ ROW(dot_two, ALL + BF16, "T[2,3,4] T[4,5,2]", fg_dot(a, b, &(fg_dot_options){.co
 ROW(dot_crossed, ALL + TWICE, "T[2,3,4] T[3,2,5]", fg_dot(a, b, &(fg_dot_options){.contract_count = 2, .a_contract = {1, 0}, .b_contract = {0, 1}}), "torch.einsum('ijk,jil->kl', a, b)")
 ROW(dot_batch, ALL, "T[3,2,4] T[5,4,2]", fg_dot(a, b, &(fg_dot_options){.batch_count = 1, .a_batch = {1}, .b_batch = {-1}, .contract_count = 1, .a_contract = {-1}, .b_contract = {1}}), "torch.einsum('ijk,lkj->jil', a, b)")
 ROW(dot_outer, VALUE + GRAD, "T[2] T[3]", fg_dot(a, b, NULL), "torch.outer(a, b)")
-ROW(dot_wide, VALUE + GRAD, "T[3,4] T[5,4]", fg_dot(a, b, &(fg_dot_options){.contract_count = 1, .a_contract = {1}, .b_contract = {1}, .result = FG_F32}), "(a @ b.T).to(torch.float32)")
+ROW(dot_wide, ALL + BF16 + F16, "T[3,4] T[5,4]", fg_dot(a, b, &(fg_dot_options){.contract_count = 1, .a_contract = {1}, .b_contract = {1}, .result = fg_tensor_type(a)->dtype == FG_F64 ? FG_F64 : FG_F32}), "a @ b.T")
 ROW(conv2d, ALL + TWICE, "T[2,5,4,3] T[3,3,3,2]", fg_conv2d(a, b, NULL), "conv(a, b)")
 ROW(conv2d_pad, ALL + BF16, "T[2,4,5,2] T[3,3,2,3]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1}), "conv(a, b, pad=1)")
 ROW(conv2d_pad_wide, VALUE + GRAD + DIFF, "T[1,3,3,2] T[2,2,2,2]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 3}), "conv(a, b, pad=3)")
