@@ -23,7 +23,7 @@ static void permute(const fg_type *type, const int *axis, const unsigned char *f
                     unsigned char *to)
 {
     const size_t size = fg_dtype_size(type->dtype);
-    int64_t stride[FG_MAX_RANK], index[FG_MAX_RANK] = {0};
+    int64_t stride[FG_MAX_RANK] = {0}, index[FG_MAX_RANK] = {0};
     int64_t step = 1;
     for (int i = type->rank - 1; i >= 0; i--) {
         stride[i] = step;
@@ -63,7 +63,7 @@ fg_status fgi_set_from_file(fg_variable *variable, const void *data, fg_error *e
     const int *axis = fg_variable_file_axis(variable);
     if (axis == NULL)
         return fg_variable_set(variable, data, size, err);
-    int back[FG_MAX_RANK];
+    int back[FG_MAX_RANK] = {0};
     const fg_type type = fgi_file_type(variable);
     for (int i = 0; i < type.rank; i++)
         back[axis[i]] = i;
