@@ -210,22 +210,33 @@ static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
     return status;
 }
 
+/* One more batch is launched, and the rows of the one before are given to the caller. */
+static fg_status predict_next(prediction *p, fgi_stage *stage, fg_progress *at, bool *out_more,
+                              fg_error *err)
+{
+    const fg_host_batch *batch = NULL;
+    fg_array *array = NULL;
+    FGI_TRY(fgi_feed_next(p->trainer, stage, &batch, err));
+    *out_more = batch != NULL;
+    if (batch == NULL)
+        return FG_OK;
+    const int64_t first = batch->position, valid = batch->valid;
+    FGI_TRY(fgi_feed_launch(p->trainer, stage, batch, &array, err));
+    FGI_TRY(start_rows(p, array, first, valid, err));
+    FGI_TRY(write_rows(p, false, err));
+    at->batch++;
+    return fgi_notify(p->trainer, FGI_ON_BATCH_END, at, err);
+}
+
 static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *at, fg_error *err)
 {
     fg_trainer *trainer = p->trainer;
+    bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
-    while (!fgi_wants_stop(trainer)) {
-        const fg_host_batch *batch = NULL;
-        fg_array *array = NULL;
-        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
-        if (batch == NULL)
-            break;
-        const int64_t first = batch->position, valid = batch->valid;
-        FGI_TRY(fgi_feed_launch(trainer, stage, batch, &array, err));
-        FGI_TRY(start_rows(p, array, first, valid, err));
-        FGI_TRY(write_rows(p, false, err));
-        at->batch++;
-        FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, at, err));
+    while (has_more && !fgi_wants_stop(trainer)) {
+        const int64_t begin = fgi_now_ns(), waited = trainer->feed.wait_ns;
+        FGI_TRY(predict_next(p, stage, at, &has_more, err));
+        trainer->ledger.work_ns += fgi_now_ns() - begin - (trainer->feed.wait_ns - waited);
     }
     return write_rows(p, true, err);
 }

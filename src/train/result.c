@@ -21,9 +21,11 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
     }
 }
 
+/* Counters of the client, which is opened when the first call needs it. */
 static fg_client_stats stats_of(const fg_trainer *trainer)
 {
-    return trainer->client != NULL ? fg_client_get_stats(trainer->client) : (fg_client_stats){0};
+    const fg_client *client = trainer->client != NULL ? trainer->client : trainer->options.client;
+    return client != NULL ? fg_client_get_stats(client) : (fg_client_stats){0};
 }
 
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
