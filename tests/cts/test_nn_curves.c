@@ -21,14 +21,14 @@ static fgi_key key_of(uint64_t tag) { return fgi_key_fold(fgi_key_from_seed(SEED
 
 static uint32_t word(fgi_key key, uint64_t i) { return (uint32_t)fgi_rng_u64(key, i); }
 
-/* Elements of one output of the parameter: of the layer's weight, for a bias. */
+/* Elements that make one output: of the layer's weight, for a bias. Outputs come first in files. */
 static double fan_in(const fg_module *root, size_t k)
 {
-    const fg_type *type = fg_variable_type(fg_module_variable_at(root, k));
+    const fg_variable *v = fg_module_variable_at(root, k);
+    const fg_type *type = fg_variable_type(v);
     if (type->rank == 1)
         return fan_in(root, k - 1);
-    const double all = (double)fg_type_count(type);
-    return all / (double)(type->rank == 4 ? type->dim[3] : type->dim[0]);
+    return (double)(fg_type_count(type) / type->dim[fg_variable_file_axis(v)[0]]);
 }
 
 static void set_weights(const fg_module *root)

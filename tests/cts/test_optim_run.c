@@ -78,8 +78,9 @@ static void begin(problem *p, const row *r)
     static const char *const names[] = {"weight", "bias"};
     for (size_t i = 0; i < 2; i++) {
         fg_variable *v = fg_module_variable_at(p->root, i);
-        fgt_ok(fg_variable_set(v, fgt_record_get(record, NULL, "problem/%s", names[i]),
-                               fg_type_bytes(fg_variable_type(v)), &err));
+        float values[WEIGHTS];
+        fgt_from_file_order(v, fgt_record_get(record, NULL, "problem/%s", names[i]), values);
+        fgt_ok(fg_variable_set(v, values, fg_type_bytes(fg_variable_type(v)), &err));
     }
     p->x = upload("x");
     p->y = upload("y");
@@ -98,12 +99,18 @@ static void write_step(problem *p)
     fg_optimizer_minimize(p->optimizer, fg_mse(y, fg_input(trace, p->y)));
 }
 
+/* In the order of files: the weight's elements, then the bias's. */
 static void read_parameters(const problem *p, float out[ALL])
 {
     fg_error err = {0};
-    fgt_ok(fg_variable_read(fg_module_variable_at(p->root, 0), out, WEIGHTS * sizeof *out, &err));
-    fgt_ok(fg_variable_read(fg_module_variable_at(p->root, 1), out + WEIGHTS, BIASES * sizeof *out,
-                            &err));
+    float values[WEIGHTS];
+    for (size_t i = 0, done = 0; i < 2; i++) {
+        const fg_variable *v = fg_module_variable_at(p->root, i);
+        const size_t size = fg_type_bytes(fg_variable_type(v));
+        fgt_ok(fg_variable_read(v, values, size, &err));
+        fgt_to_file_order(v, values, out + done);
+        done += size / sizeof *out;
+    }
 }
 
 static void check_parameters(const problem *p, const char *name, int step)
