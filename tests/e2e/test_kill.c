@@ -1,0 +1,180 @@
+/* test_kill.c - kill -9 at fifty moments of training and saving: each time the run is taken up
+ * again with `resume: auto`, and in the end its metrics and its state are those of a run that
+ * nothing had disturbed, bit for bit. Wants the CPU plugin.
+ *
+ * The run saves after every step, so that most of the kills fall into a save. Some come while the
+ * program starts. The moments are drawn from a fixed seed; what they hit, the machine decides.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "base/rng.h"
+
+enum { KILLS = 50, STEPS = 900, PATIENCE_MS = 60000 };
+
+static const char config[] =
+    "model: {name: mlp, hidden: [16], dropout: 0.2}\n"
+    "data: {format: csv, path: " FGT_SOURCE_DIR
+    "/share/data/digits/digits.csv.gz, no_header: true,\n"
+    "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
+    "optimizer: {name: adam, lr: 0.003}\n"
+    "schedule: {name: onecycle}\n"
+    "trainer: {batch_size: 64, max_steps: 900, seed: 3, log_every: 1, val_every_steps: 31}\n";
+
+static void sleep_ms(long ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+static pid_t start(const char *folder)
+{
+    const pid_t child = fork();
+    if (child != 0)
+        return child;
+    const int null = open("/dev/null", O_RDWR);
+    if (chdir(folder) != 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
+        _exit(99);
+    (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "fit", "run.yaml", "-q",
+                "--trainer.run_dir=killed", "--trainer.resume=auto", "--trainer.ckpt_every_steps=1",
+                (char *)NULL);
+    _exit(98);
+}
+
+/* Changes with every save: the pointer is a new file each time. */
+static ino_t last_pointer(const char *folder)
+{
+    struct stat info;
+    return stat(fgt_path(folder, "killed/checkpoints/last"), &info) == 0 ? info.st_ino : 0;
+}
+
+/* Waits until the program saves, or ends; false when it has ended. */
+static bool wait_for_a_save(const char *folder, pid_t child, ino_t before, int *status)
+{
+    for (int ms = 0; ms < PATIENCE_MS; ms++) {
+        if (waitpid(child, status, WNOHANG) == child)
+            return false;
+        if (last_pointer(folder) != before)
+            return true;
+        sleep_ms(1);
+    }
+    fail_msg("the program neither saves nor ends");
+    return false;
+}
+
+/* One life; false when the run came to its end. */
+static bool live(const char *folder, fgi_key key, int number)
+{
+    int status = 0;
+    const ino_t before = last_pointer(folder);
+    const pid_t child = start(folder);
+    const bool is_early = number % 7 == 6;
+    bool is_alive = true;
+    assert_true(child > 0);
+    if (!is_early)
+        is_alive = wait_for_a_save(folder, child, before, &status);
+    if (is_alive) {
+        sleep_ms((long)(fgi_rng_u64(key, (uint64_t)number) % (is_early ? 300 : 30)));
+        (void)kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    }
+    if (WIFSIGNALED(status))
+        return true;
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return false;
+}
+
+static char *slurp(const char *folder, const char *name)
+{
+    char *text = NULL;
+    size_t size;
+    int c;
+    FILE *file = fopen(fgt_path(folder, name), "rb"), *out = open_memstream(&text, &size);
+    if (file == NULL)
+        fail_msg("no file %s/%s", folder, name);
+    while ((c = getc(file)) != EOF)
+        (void)putc(c, out);
+    (void)fclose(file);
+    (void)fclose(out);
+    return text;
+}
+
+/* Compares a file of both runs; says the first line that differs, and not all of both. */
+static void same_text(const char *folder, const char *name)
+{
+    char *whole = slurp(folder, fgt_path("whole", name));
+    char *killed = slurp(folder, fgt_path("killed", name));
+    int line = 1;
+    for (char *a = whole, *b = killed, *left, *right;; line++) {
+        left = strsep(&a, "\n");
+        right = strsep(&b, "\n");
+        if (left == NULL && right == NULL)
+            break;
+        if (left == NULL || right == NULL || strcmp(left, right) != 0)
+            fail_msg("%s: line %d:\n%s\nafter kills:\n%s", name, line,
+                     left != NULL ? left : "(end)", right != NULL ? right : "(end)");
+    }
+    free(whole);
+    free(killed);
+}
+
+/* The lengths and checksums of the last checkpoint's files. */
+static json_t *files_of(const char *folder, const char *run)
+{
+    char path[256];
+    (void)snprintf(path, sizeof(path), "%s/checkpoints/step-%09d/manifest.json", run, (int)STEPS);
+    json_t *manifest = json_load_file(fgt_path(folder, path), 0, NULL);
+    assert_non_null(manifest);
+    json_t *files = json_incref(json_object_get(manifest, "files"));
+    json_decref(manifest);
+    return files;
+}
+
+static void a_killed_run_ends_like_an_undisturbed_one(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    const fgi_key key = fgi_key_from_seed(1);
+    int kills = 0;
+    fgt_write(fgt_path(folder, "run.yaml"), config, strlen(config));
+    (void)program_gives(0, folder, "fit run.yaml -q --trainer.run_dir=whole");
+    while (kills < KILLS && live(folder, key, kills))
+        kills++;
+    if (kills < KILLS) /* too fast for fifty: then the kills so far count, if they are enough */
+        assert_true(kills >= KILLS / 2);
+    (void)program_gives(0, folder,
+                        "fit run.yaml -q --trainer.run_dir=killed --trainer.resume=auto");
+    same_text(folder, "metrics.jsonl");
+    same_text(folder, "metrics.csv");
+    json_t *first = files_of(folder, "whole"), *second = files_of(folder, "killed");
+    assert_int_equal(json_array_size(first), 3);
+    assert_true(json_equal(first, second));
+    json_decref(first);
+    json_decref(second);
+    print_message("killed %d times\n", kills);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_killed_run_ends_like_an_undisturbed_one),
+};
+
+int main(void)
+{
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_temp_folder());
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
