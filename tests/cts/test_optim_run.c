@@ -262,6 +262,58 @@ static void bias_correction_keeps_its_digits(void **state)
     }
 }
 
+/* 3 updates by sum(v^2) from v = 1, in one dtype. */
+static double shrunk(fg_dtype dtype, const char *kind)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const uint16_t one_bf16 = 0x3F80;
+    const double one_f64 = 1;
+    double f64 = 0;
+    uint16_t bf16 = 0;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = dtype}, NULL);
+    const fg_sgd_options sgd = {.lr = 0.1, .momentum = 0.5, .dampening = 0.5, .weight_decay = 0.1};
+    fg_optimizer *o = kind[0] == 's' ? fg_sgd_create(root, &sgd)
+                                     : fg_adamw_create(root, &(fg_adamw_options){.lr = 0.1});
+    fgt_ok(fg_module_error(root, &err));
+    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(o, 1))->dtype, dtype);
+    if (dtype == FG_F64)
+        fgt_ok(fg_variable_set(v, &one_f64, sizeof one_f64, &err));
+    else
+        fgt_ok(fg_variable_set(v, &one_bf16, sizeof one_bf16, &err));
+    for (int i = 0; i < 3; i++) {
+        fg_optimizer_minimize(o, fg_square(fg_variable_value(trace, v)));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    }
+    if (dtype == FG_F64) {
+        fgt_ok(fg_variable_read(v, &f64, sizeof f64, &err));
+    } else {
+        fgt_ok(fg_variable_read(v, &bf16, sizeof bf16, &err));
+        const uint32_t bits = (uint32_t)bf16 << 16;
+        float wide;
+        memcpy(&wide, &bits, sizeof wide);
+        f64 = (double)wide;
+    }
+    fg_module_destroy(root);
+    return f64;
+}
+
+static void parameters_keep_their_format(void **state)
+{
+    /* By hand: g = 2.1 p; v = g, then v/2 + g/2; p = p - 0.1 v. */
+    double p = 1, v = 0;
+    for (int i = 0; i < 3; i++) {
+        v = i == 0 ? 2.1 * p : 0.5 * v + 0.5 * 2.1 * p;
+        p -= 0.1 * v;
+    }
+    fgt_close("sgd f64", shrunk(FG_F64, "sgd"), p, 1e-7, 0);
+    fgt_close("sgd bf16", shrunk(FG_BF16, "sgd"), p, 0.01, 0);
+    const double adam = shrunk(FG_F64, "adamw"); /* each update is about lr */
+    fgt_close("adamw f64", adam, 1 - 3 * 0.101, 0.005, 0);
+    fgt_close("adamw bf16", shrunk(FG_BF16, "adamw"), adam, 0.02, 0);
+}
+
 static int open_all(void **state)
 {
     fg_error err = {0};
@@ -286,6 +338,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(state_moved_to_another_optimizer_goes_on_exactly),
     cmocka_unit_test(learning_rates_compile_nothing),
     cmocka_unit_test(bias_correction_keeps_its_digits),
+    cmocka_unit_test(parameters_keep_their_format),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
