@@ -26,6 +26,8 @@ typedef struct fg_client_options {
     const char
         *plugin_path;       /* a PJRT plugin's .so, used instead of searching              [NULL] */
     int cpu_devices;        /* virtual devices that the CPU plugin makes                      [1] */
+    int model_devices;      /* devices along the mesh's model axis; they divide the devices, and
+                               the rest is the data axis                                      [1] */
     bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
     const char *cache_dir;  /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
                                ~/.cache, then /fulgurite]                                         */

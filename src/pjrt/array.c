@@ -44,7 +44,7 @@ fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type)
 /* ---- handles ----------------------------------------------------------------------------------
  */
 
-fg_array *fgi_array_new(fg_client *client, const fg_type *type)
+fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split *split)
 {
     const size_t count = (size_t)client->info.device_count;
     fg_array *a = fgi_calloc(1, sizeof *a + count * sizeof a->buffer[0]);
@@ -52,6 +52,8 @@ fg_array *fgi_array_new(fg_client *client, const fg_type *type)
         return NULL;
     a->client = client;
     a->type = *type;
+    if (split)
+        a->split = *split;
     a->buffer_count = client->info.device_count;
     atomic_init(&a->references, 1);
     return a;
@@ -120,6 +122,8 @@ void fg_array_release(fg_array *array)
         array_free(array);
 }
 
+const fgi_split *fgi_array_split(const fg_array *array) { return &array->split; }
+
 const fg_type *fg_array_type(const fg_array *array) { return &array->type; }
 
 fg_client *fg_array_client(const fg_array *array) { return array->client; }
@@ -183,17 +187,22 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
     return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
 }
 
-/* Uploads to one device; the event for the end of the plugin's use of `data` goes to `events`. */
+/* Uploads a device's block; the event for the end of the plugin's use of `data` goes to `events`.
+ */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
                            fgi_event *events, fg_error *err)
 {
     static const char nothing[64] = {0};
     const fg_client *c = array->client;
     const PJRT_Api *api = c->plugin.api;
-    FGI_ARGS(PJRT_Client_BufferFromHostBuffer_Args, args, .client = c->client,
-             .data = data ? data : nothing, .type = fgi_dtype_to_pjrt(array->type.dtype),
-             .dims = array->type.dim, .num_dims = (size_t)array->type.rank,
-             .host_buffer_semantics = semantics(c, mode, data),
+    const fgi_block block = fgi_split_block(c, &array->type, &array->split, device);
+    const char *from = data ? (const char *)data + block.offset : nothing;
+    FGI_ARGS(PJRT_Client_BufferFromHostBuffer_Args, args, .client = c->client, .data = from,
+             .type = fgi_dtype_to_pjrt(array->type.dtype), .dims = block.type.dim,
+             .num_dims = (size_t)array->type.rank,
+             .byte_strides = block.is_dense ? NULL : block.stride,
+             .num_byte_strides = block.is_dense ? 0 : (size_t)array->type.rank,
+             .host_buffer_semantics = semantics(c, block.is_dense ? mode : FGI_UPLOAD_COPY, from),
              .device = c->devices[device].device);
     const char *label = c->devices[device].label;
     const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
@@ -207,9 +216,9 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     return fgi_check(api->PJRT_Event_Destroy(&destroy), &place, err);
 }
 
-fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *data,
-                           fgi_upload_mode mode, fg_array **out, fgi_event **out_host_done,
-                           fg_error *err)
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_split *split,
+                           const void *data, fgi_upload_mode mode, fg_array **out,
+                           fgi_event **out_host_done, fg_error *err)
 {
     *out = NULL;
     if (out_host_done)
@@ -217,15 +226,20 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *d
     if ((mode == FGI_UPLOAD_ASYNC) != (out_host_done != NULL))
         return fgi_fail(err, FG_EINVAL, "an asynchronous upload, and no other, gives an event");
     FGI_TRY(check_type(type, data, err));
+    FGI_TRY(fgi_split_check(client, type, split, err));
     fgi_event *events = NULL;
     fg_status status = FG_OK;
-    fg_array *array = fgi_array_new(client, type);
+    fg_array *array = fgi_array_new(client, type, split);
     if (mode == FGI_UPLOAD_ASYNC)
         events = fgi_event_create(client, "uploading an array", client->info.device_count);
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
-    for (int i = 0; i < client->info.device_count && status == FG_OK; i++)
+    int64_t bytes = 0;
+    for (int i = 0; i < client->info.device_count && status == FG_OK; i++) {
+        const fgi_block block = fgi_split_block(client, type, split, i);
+        bytes += (int64_t)fg_type_bytes(&block.type);
         status = upload_to(array, i, data, mode, events, err);
+    }
     if (status != FG_OK) {
         fg_array_release(array);
         if (events) /* the caller may free `data` when we return */
@@ -233,8 +247,7 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *d
         fgi_event_destroy(events);
         return status;
     }
-    (void)atomic_fetch_add(&client->stats.uploaded_bytes,
-                           (int64_t)fg_type_bytes(type) * client->info.device_count);
+    (void)atomic_fetch_add(&client->stats.uploaded_bytes, bytes);
     *out = array;
     if (out_host_done)
         *out_host_done = events;
@@ -244,23 +257,16 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *d
 fg_status fg_array_create(fg_client *client, const fg_type *type, const void *data, fg_array **out,
                           fg_error *err)
 {
-    return fgi_array_upload(client, type, data, FGI_UPLOAD_COPY, out, NULL, err);
+    return fgi_array_upload(client, type, NULL, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
 /* ---- to the host ------------------------------------------------------------------------------
  */
 
-/* Starts the copy from one device; row-major whatever the device's layout is. */
-static fg_status start_download(const fg_array *array, void *out_data, size_t size_bytes,
-                                PJRT_Event **out_event, int *out_device, fg_error *err)
+/* Starts the copy of one device's block; row-major whatever the device's layout is. */
+static fg_status start_download(const fg_array *array, int device, const fg_type *block,
+                                void *out_data, PJRT_Event **out_event, fg_error *err)
 {
-    char type[96];
-    int device;
-    FGI_TRY(readable(array, &device, err));
-    if (size_bytes != fg_type_bytes(&array->type))
-        return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, the room given %zu",
-                        fg_type_format(&array->type, type, sizeof type),
-                        fg_type_bytes(&array->type), size_bytes);
     int64_t minor_to_major[FG_MAX_RANK];
     for (int i = 0; i < array->type.rank; i++)
         minor_to_major[i] = array->type.rank - 1 - i;
@@ -269,30 +275,75 @@ static fg_status start_download(const fg_array *array, void *out_data, size_t si
     layout.tiled.minor_to_major = minor_to_major;
     layout.tiled.minor_to_major_size = (size_t)array->type.rank;
     FGI_ARGS(PJRT_Buffer_ToHostBuffer_Args, args, .src = array->buffer[device],
-             .host_layout = &layout, .dst = out_data, .dst_size = size_bytes);
+             .host_layout = &layout, .dst = out_data, .dst_size = fg_type_bytes(block));
     const fg_client *c = array->client;
     const fgi_place place = {c, c->devices[device].label, "reading an array", FG_EDEVICE};
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Buffer_ToHostBuffer(&args), &place, err));
     *out_event = args.event;
-    *out_device = device;
+    return FG_OK;
+}
+
+/* A block that lies in pieces in the whole: through memory of its own, waiting. */
+static fg_status download_pieces(const fg_array *array, int device, const fgi_block *block,
+                                 void *out_data, fg_error *err)
+{
+    PJRT_Event *event = NULL;
+    const size_t size = fg_type_bytes(&block->type);
+    fgi_event *done = fgi_event_create(array->client, "reading an array", 1);
+    void *dense = fgi_alloc(size + 1);
+    fg_status status = done && dense ? FG_OK : fgi_no_memory(err);
+    if (status == FG_OK)
+        status = start_download(array, device, &block->type, dense, &event, err);
+    if (status == FG_OK) {
+        fgi_event_add(done, event, array->client->devices[device].label);
+        status = fgi_event_wait(done, err);
+    }
+    if (status == FG_OK)
+        fgi_block_scatter(block, dense, out_data);
+    fgi_event_destroy(done);
+    fgi_free(dense);
+    return status;
+}
+
+static fg_status download_block(const fg_array *array, int device, void *out_data, fgi_event *done,
+                                fg_error *err)
+{
+    PJRT_Event *event = NULL;
+    const fgi_block block = fgi_split_block(array->client, &array->type, &array->split, device);
+    /* a whole array comes from the first device that has it, which need not be the mesh's first */
+    const bool is_whole = fgi_split_is_whole(&array->split);
+    if (is_whole ? device != first_device(array) : !block.is_first)
+        return FG_OK;
+    if (!block.is_dense)
+        return download_pieces(array, device, &block, out_data, err);
+    FGI_TRY(
+        start_download(array, device, &block.type, (char *)out_data + block.offset, &event, err));
+    fgi_event_add(done, event, array->client->devices[device].label);
     return FG_OK;
 }
 
 fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_bytes,
                              fgi_event **out_done, fg_error *err)
 {
+    char type[96];
+    int device;
     *out_done = NULL;
-    fgi_event *done = fgi_event_create(array->client, "reading an array", 1);
+    FGI_TRY(readable(array, &device, err));
+    if (size_bytes != fg_type_bytes(&array->type))
+        return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, the room given %zu",
+                        fg_type_format(&array->type, type, sizeof type),
+                        fg_type_bytes(&array->type), size_bytes);
+    fgi_event *done = fgi_event_create(array->client, "reading an array", array->buffer_count);
     if (!done)
         return fgi_no_memory(err);
-    PJRT_Event *event = NULL;
-    int device = 0;
-    const fg_status status = start_download(array, out_data, size_bytes, &event, &device, err);
+    fg_status status = FG_OK;
+    for (int d = 0; d < array->buffer_count && status == FG_OK; d++)
+        status = download_block(array, d, out_data, done, err);
     if (status != FG_OK) {
+        (void)fgi_event_wait(done, NULL);
         fgi_event_destroy(done);
         return status;
     }
-    fgi_event_add(done, event, array->client->devices[device].label);
     *out_done = done;
     return FG_OK;
 }

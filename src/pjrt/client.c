@@ -181,6 +181,17 @@ static fg_status read_devices(fg_client *c, fg_error *err)
     return FG_OK;
 }
 
+static fg_status make_mesh(fg_client *c, const fg_client_options *opt, fg_error *err)
+{
+    const int count = c->info.device_count;
+    c->mesh_model = opt->model_devices > 0 ? opt->model_devices : 1;
+    c->mesh_data = count / c->mesh_model;
+    if (c->mesh_data * c->mesh_model != count)
+        return fgi_fail(err, FG_EINVAL, "%d devices cannot be laid out in rows of %d", count,
+                        c->mesh_model);
+    return FG_OK;
+}
+
 static fg_status check_platform(const fg_client *c, const fg_client_options *opt, fg_error *err)
 {
     const char *named_one = opt->accelerator;
@@ -208,6 +219,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     FGI_DONE(read_platform(c, err));
     FGI_DONE(check_platform(c, opt, err));
     FGI_DONE(read_devices(c, err));
+    FGI_DONE(make_mesh(c, opt, err));
     c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
     FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
 done:
@@ -339,6 +351,10 @@ void fg_client_close(fg_client *client)
 const fg_client_info *fg_client_get_info(const fg_client *client) { return &client->info; }
 
 fgi_platform fgi_client_platform(const fg_client *client) { return client->platform; }
+
+int fgi_client_mesh_data(const fg_client *client) { return client->mesh_data; }
+
+int fgi_client_mesh_model(const fg_client *client) { return client->mesh_model; }
 
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 

@@ -78,7 +78,8 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
         return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, not %zu", e->out_count,
                         options->out_count);
     e->out_types = fgi_calloc(e->out_count + 1, sizeof *e->out_types);
-    if (!e->out_types)
+    e->out_splits = fgi_calloc(e->out_count + 1, sizeof *e->out_splits);
+    if (!e->out_types || !e->out_splits)
         return fgi_no_memory(err);
     if (!options->out_types || e->device_count == 1)
         FGI_TRY(read_types(e, e->out_types, err));
@@ -90,6 +91,8 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
                             fg_type_format(&e->out_types[i], got, sizeof got),
                             fg_type_format(type, wanted, sizeof wanted));
         e->out_types[i] = *type;
+        if (options->out_splits)
+            e->out_splits[i] = options->out_splits[i];
     }
     return FG_OK;
 }
@@ -137,6 +140,7 @@ void fgi_executable_destroy(fgi_executable *executable)
     fgi_scratch_free(atomic_load(&executable->scratch));
     fgi_free(executable->device_index);
     fgi_free(executable->out_types);
+    fgi_free(executable->out_splits);
     fgi_free(executable);
 }
 

@@ -21,6 +21,21 @@ typedef void fgi_event_fn(void *self, fg_status status, const char *message);
 fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
 void fgi_event_destroy(fgi_event *event);
 
+/* ---- splitting arrays over devices ----------------------------------------------------------- */
+
+/* The axes of a client's mesh of devices that a dimension can be split along. */
+enum { FGI_SPLIT_NONE = 0, FGI_SPLIT_DATA = 1, FGI_SPLIT_MODEL = 2 };
+
+/* How each dimension of an array is split; all zero: every device has the whole. An axis splits at
+ * most one dimension. */
+typedef struct fgi_split {
+    signed char axis[FG_MAX_RANK];
+} fgi_split;
+
+/* Lengths of the mesh's axes: data * model devices. */
+int fgi_client_mesh_data(const fg_client *client);
+int fgi_client_mesh_model(const fg_client *client);
+
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* A flag of the plugin's compiler, for one program: a DebugOptions field or a plugin's own. */
@@ -34,7 +49,8 @@ typedef struct fgi_compile_options {
     const int *device_index; /* which of the client's devices, NULL: the first device_count     */
     const fgi_flag *flags;
     size_t flag_count;
-    const fg_type *out_types; /* global types of the outputs, in order */
+    const fg_type *out_types;    /* global types of the outputs, in order */
+    const fgi_split *out_splits; /* how they are split, as the text says; NULL: all whole */
     size_t out_count;
 } fgi_compile_options;
 
@@ -84,11 +100,13 @@ typedef enum fgi_upload_mode {
                         released and every program that reads it has ended */
 } fgi_upload_mode;
 
-/* Uploads the whole array to every device of the client (copy on each). out_host_done is NULL for
- * FGI_UPLOAD_COPY. */
-fg_status fgi_array_upload(fg_client *client, const fg_type *type, const void *data,
-                           fgi_upload_mode mode, fg_array **out, fgi_event **out_host_done,
-                           fg_error *err);
+/* Uploads an array: to each device its block (split NULL: the whole to every device). out_host_done
+ * is NULL for FGI_UPLOAD_COPY. Errors also: FG_ESHAPE when a dimension cannot be split evenly. */
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_split *split,
+                           const void *data, fgi_upload_mode mode, fg_array **out,
+                           fgi_event **out_host_done, fg_error *err);
+/* How the array is split; borrowed, lives as long as the array. */
+const fgi_split *fgi_array_split(const fg_array *array);
 
 /* Starts copying the array to `out_data` (row-major) and returns an event for its end; does not
  * count as a blocking read. */

@@ -76,11 +76,12 @@ struct fg_client {
     fgi_platform platform;
     bool uses_onednn;
     fg_client_info info;
-    fgi_device *devices; /* info.device_count of them, by ascending id */
-    const char *label;   /* "cpu:0", or "cpu" for several devices */
-    fgi_arena arena;     /* every string and table above */
-    char *cache_dir;     /* NULL: no cache */
-    fgi_hash cache_seed; /* all of the cache's key but program and options */
+    fgi_device *devices; /* info.device_count of them, by ascending id unless chosen otherwise */
+    int mesh_data, mesh_model; /* their product is info.device_count */
+    const char *label;         /* "cpu:0", or "cpu" for several devices */
+    fgi_arena arena;           /* every string and table above */
+    char *cache_dir;           /* NULL: no cache */
+    fgi_hash cache_seed;       /* all of the cache's key but program and options */
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
     } stats;
@@ -126,11 +127,29 @@ void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label);
 /* ---- arrays -----------------------------------------------------------------------------------
  */
 
-/* One buffer for each of the client's devices, NULL where the array is not. All hold the whole
- * array. */
+/* The block of an array that a device has, and where it lies in the whole. */
+typedef struct fgi_block {
+    fg_type type;                /* of the block */
+    int64_t offset;              /* of its first element, in bytes */
+    int64_t stride[FG_MAX_RANK]; /* of the whole, in bytes */
+    bool is_dense;               /* the block lies in one piece in the whole */
+    bool is_first;               /* no device before has the same block */
+} fgi_block;
+
+bool fgi_split_is_whole(const fgi_split *split);
+fg_status fgi_split_check(const fg_client *client, const fg_type *type, const fgi_split *split,
+                          fg_error *err);
+fgi_block fgi_split_block(const fg_client *client, const fg_type *type, const fgi_split *split,
+                          int device);
+/* Copies a block's elements, dense, to their places in the whole. */
+void fgi_block_scatter(const fgi_block *block, const void *from, void *to_whole);
+
+/* One buffer for each of the client's devices, NULL where the array is not. Each holds the device's
+ * block. */
 struct fg_array {
     fg_client *client;
     fg_type type;
+    fgi_split split;
     _Atomic int references;
     _Atomic bool is_donated;
     int64_t donated_at; /* which execution of the client took it */
@@ -143,7 +162,7 @@ struct fg_array {
  * before each launch. */
 void fgi_donated_free(fg_client *client, bool all);
 /* An array without buffers, one reference; NULL when out of memory. */
-fg_array *fgi_array_new(fg_client *client, const fg_type *type);
+fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split *split);
 PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype);
 fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type);
 
@@ -159,6 +178,7 @@ struct fgi_executable {
     int device_count;
     int *device_index; /* row of the argument lists -> the client's device */
     fg_type *out_types;
+    fgi_split *out_splits;
     size_t out_count;
     _Atomic(fgi_scratch *) scratch; /* taken by a launch, put back after it */
 };

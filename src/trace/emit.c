@@ -181,6 +181,59 @@ static size_t result_count(const module *m)
     return m->layout->output_count + m->layout->assigned_count;
 }
 
+static int device_count(const fg_trace *trace)
+{
+    return trace->client != NULL ? fg_client_get_info(trace->client)->device_count : 1;
+}
+
+/* #sdy.sharding<@mesh, [{"data"}, {}]>: which axis of the mesh splits which dimension. */
+static void put_split(fgi_buf *out, const fgi_split *split, int rank)
+{
+    static const char *const name[] = {"{}", "{\"data\"}", "{\"model\"}"};
+    fgi_buf_puts(out, "sdy.sharding = #sdy.sharding<@mesh, [");
+    for (int i = 0; i < rank; i++) {
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        fgi_buf_puts(out, name[(int)split->axis[i]]);
+    }
+    fgi_buf_puts(out, "]>");
+}
+
+static void put_mesh(const fg_trace *trace, fgi_buf *out)
+{
+    if (device_count(trace) > 1)
+        fgi_buf_printf(out, "  sdy.mesh @mesh = <[\"data\"=%d, \"model\"=%d]>\n",
+                       fgi_client_mesh_data(trace->client), fgi_client_mesh_model(trace->client));
+}
+
+const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i)
+{
+    if (i < layout->output_count)
+        return &trace->result_split;
+    return fgi_leaf_split(trace->leaves[layout->assigned_leaf[i - layout->output_count]].node);
+}
+
+/* {tf.aliasing_output = 2 : i32, sdy.sharding = ...}: what holds for argument `leaf`. */
+static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
+{
+    const fgi_layout *layout = m->layout;
+    const fgi_node *node = m->trace->leaves[leaf].node;
+    const bool is_split = device_count(m->trace) > 1;
+    const char *before = " {";
+    for (size_t k = 0; k < layout->assigned_count; k++)
+        if (layout->assigned_leaf[k] == leaf) {
+            fgi_buf_printf(out, "%stf.aliasing_output = %zu : i32", before,
+                           layout->output_count + k);
+            before = ", ";
+        }
+    if (is_split) {
+        fgi_buf_puts(out, before);
+        before = ", ";
+        put_split(out, fgi_leaf_split(node), node->type.rank);
+    }
+    if (before[0] == ',')
+        fgi_buf_putc(out, '}');
+}
+
 static void put_arguments(module *m, fgi_buf *out)
 {
     const fgi_layout *layout = m->layout;
@@ -192,22 +245,31 @@ static void put_arguments(module *m, fgi_buf *out)
         put_value(out, m->next++);
         fgi_buf_puts(out, ": ");
         fgi_mlir_type(out, &node->type);
-        for (size_t k = 0; k < layout->assigned_count; k++)
-            if (layout->assigned_leaf[k] == leaf)
-                fgi_buf_printf(out, " {tf.aliasing_output = %zu : i32}", layout->output_count + k);
+        put_argument_attributes(m, leaf, out);
     }
     if (layout->scalar_count > 0) {
         fgi_buf_puts(out, layout->argument_count == 0 ? "" : ", ");
         put_value(out, m->next++);
         fgi_buf_printf(out, ": tensor<%zuxui32>", layout->scalar_count);
+        if (device_count(m->trace) > 1) {
+            fgi_buf_puts(out, " {");
+            put_split(out, &(fgi_split){{0}}, 1);
+            fgi_buf_putc(out, '}');
+        }
     }
 }
 
-static void put_result_types(const module *m, fgi_buf *out)
+static void put_result_types(const module *m, bool with_splits, fgi_buf *out)
 {
     for (size_t i = 0; i < result_count(m); i++) {
+        const fg_type *type = &result_node(m, i)->type;
         fgi_buf_puts(out, i == 0 ? "" : ", ");
-        fgi_mlir_type(out, &result_node(m, i)->type);
+        fgi_mlir_type(out, type);
+        if (with_splits && device_count(m->trace) > 1) {
+            fgi_buf_puts(out, " {");
+            put_split(out, fgi_result_split(m->trace, m->layout, i), type->rank);
+            fgi_buf_putc(out, '}');
+        }
     }
 }
 
@@ -262,7 +324,7 @@ static void put_return(const module *m, fgi_buf *out)
     }
     if (result_count(m) > 0)
         fgi_buf_puts(out, " : ");
-    put_result_types(m, out);
+    put_result_types(m, false, out);
     fgi_buf_puts(out, "\n");
 }
 
@@ -279,10 +341,12 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
     }
     if (trace->client != NULL && fgi_client_uses_onednn(trace->client))
         fgi_cpu_keep_apart(trace, layout->is_live, m.is_apart);
-    fgi_buf_puts(out, "module @fulgurite {\n  func.func public @main(");
+    fgi_buf_puts(out, "module @fulgurite {\n");
+    put_mesh(trace, out);
+    fgi_buf_puts(out, "  func.func public @main(");
     put_arguments(&m, out);
     fgi_buf_puts(out, ") -> (");
-    put_result_types(&m, out);
+    put_result_types(&m, true, out);
     fgi_buf_puts(out, ") {\n");
     put_body(&m, with_locations, out);
     put_return(&m, out);

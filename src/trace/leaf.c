@@ -12,7 +12,14 @@ typedef struct leaf_attr {
     uint64_t index;
     int64_t kind;
     fg_type type;
+    fgi_split split;
 } leaf_attr;
+
+const fgi_split *fgi_leaf_split(const fgi_node *node)
+{
+    const leaf_attr *attr = node->attr;
+    return &attr->split;
+}
 
 size_t fgi_leaf_index(const fgi_node *node)
 {
@@ -46,7 +53,8 @@ static fgi_hash key_of(const void *address)
 }
 
 /* The leaf for `key` (an address, or NULL for a new one each time), made on first use. */
-static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, const fg_type *type)
+static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, const fg_type *type,
+                      const fgi_split *split)
 {
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
@@ -67,6 +75,8 @@ static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, co
     attr.type.dtype = type->dtype;
     attr.type.rank = type->rank;
     memcpy(attr.type.dim, type->dim, (size_t)type->rank * sizeof type->dim[0]);
+    if (split != NULL)
+        attr.split = *split;
     node = fgi_node_create(trace, &fgi_leaf_op, 0);
     if (node == NULL)
         return fgi_poison(trace);
@@ -96,13 +106,19 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count)
 fg_tensor fg_input(fg_trace *trace, fg_array *array)
 {
     const fgi_leaf init = {.kind = FGI_LEAF_ARRAY, .of.array = array};
-    return leaf(trace, array, &init, fg_array_type(array));
+    return leaf(trace, array, &init, fg_array_type(array), fgi_array_split(array));
 }
 
 fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type)
 {
+    return fgi_trace_feed_split(trace, feed, type, NULL);
+}
+
+fg_tensor fgi_trace_feed_split(fg_trace *trace, int feed, const fg_type *type,
+                               const fgi_split *split)
+{
     const fgi_leaf init = {.kind = FGI_LEAF_FEED, .of.feed = feed};
-    return leaf(trace, NULL, &init, type);
+    return leaf(trace, NULL, &init, type, split);
 }
 
 fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
@@ -111,13 +127,13 @@ fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
         return fgi_trace_fail(trace, FG_EDTYPE, "scalar: is %s; f32, s32 and u32 go",
                               fg_dtype_name(scalar->dtype));
     const fgi_leaf init = {.kind = FGI_LEAF_SCALAR, .of.scalar = scalar};
-    return leaf(trace, scalar, &init, &(fg_type){.dtype = scalar->dtype});
+    return leaf(trace, scalar, &init, &(fg_type){.dtype = scalar->dtype}, NULL);
 }
 
 static fg_tensor variable_leaf(fg_trace *trace, fg_variable *variable)
 {
     const fgi_leaf init = {.kind = FGI_LEAF_VARIABLE, .of.variable = variable};
-    return leaf(trace, variable, &init, fg_variable_type(variable));
+    return leaf(trace, variable, &init, fg_variable_type(variable), fgi_variable_split(variable));
 }
 
 fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable)

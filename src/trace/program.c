@@ -86,13 +86,22 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     fgi_buf text = {0}, key = {0};
     const size_t results = layout->output_count + layout->assigned_count;
     fg_type *types = fgi_calloc(results + 1, sizeof *types);
-    if (types == NULL)
+    fgi_split *splits = fgi_calloc(results + 1, sizeof *splits);
+    if (types == NULL || splits == NULL) {
+        fgi_free(types);
+        fgi_free(splits);
         return fgi_no_memory(err);
-    for (size_t i = 0; i < results; i++)
+    }
+    for (size_t i = 0; i < results; i++) {
         types[i] = i < layout->output_count
                        ? outputs[i].node->type
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
-    fgi_compile_options options = {.device_count = 1, .out_types = types, .out_count = results};
+        splits[i] = *fgi_result_split(trace, layout, i);
+    }
+    fgi_compile_options options = {.device_count = fg_client_get_info(trace->client)->device_count,
+                                   .out_types = types,
+                                   .out_splits = splits,
+                                   .out_count = results};
     if (fgi_client_uses_onednn(trace->client)) {
         options.flags = fgi_cpu_flags;
         options.flag_count = fgi_cpu_flag_count;
@@ -103,6 +112,7 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
         fgi_compile(trace->client, text.data, text.size, key.data, key.size, &options, out, err));
 done:
     fgi_free(types);
+    fgi_free(splits);
     fgi_buf_fini(&text);
     fgi_buf_fini(&key);
     return status;
@@ -257,7 +267,7 @@ static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_c
     const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)l->scalar_count}};
     for (size_t i = 0; i < l->scalar_count; i++)
         program->words[i] = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
-    return fgi_array_upload(client, &type, program->words, FGI_UPLOAD_COPY, out, NULL, err);
+    return fgi_array_upload(client, &type, NULL, program->words, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
 fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,

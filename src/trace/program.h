@@ -62,6 +62,8 @@ extern const size_t fgi_cpu_flag_count;
 /* Marks the live nodes whose results must not be fused with what uses them, by node id. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
 
+/* How result i (outputs, then assigned variables) is split over the devices. */
+const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i);
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);

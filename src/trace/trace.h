@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "pjrt/pjrt.h"
+#include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
@@ -52,6 +53,7 @@ struct fg_trace {
     fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
     uint32_t random_places;
     fg_tensor mask;
+    fgi_split result_split; /* of every output; the Trainer's predictions keep the batch's */
     bool has_mask, is_training;
     bool is_step; /* belongs to a Trainer's step: fg_run is refused */
 };
@@ -70,8 +72,12 @@ extern const fgi_op fgi_leaf_op;
 size_t fgi_leaf_index(const fgi_node *node);
 /* The value a variable has when the program starts. */
 fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable);
-/* A batch tensor of the Trainer: array number `feed` at launch. */
+/* How a leaf's array is split over the devices. */
+const fgi_split *fgi_leaf_split(const fgi_node *node);
+/* A batch tensor of the Trainer: array number `feed` at launch; whole, or split so. */
 fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type);
+fg_tensor fgi_trace_feed_split(fg_trace *trace, int feed, const fg_type *type,
+                               const fgi_split *split);
 /* Drops the references that leaves hold. */
 void fgi_leaves_release(fgi_leaf *leaves, size_t count);
 
@@ -79,6 +85,9 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count);
  * initialised first if need be; borrowed. */
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err);
+/* How the variable is split over the devices; set it before the first program uses it. */
+const fgi_split *fgi_variable_split(const fg_variable *variable);
+void fgi_variable_set_split(fg_variable *variable, const fgi_split *split);
 /* The variable takes over one reference of `take_array`. */
 void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */

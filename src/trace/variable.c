@@ -17,6 +17,7 @@ struct fg_variable {
     char *name;
     fg_type type;
     fg_variable_options options;
+    fgi_split split;
     bool has_file_axis;
     bool is_lost;    /* consumed by a program that failed */
     fg_array *array; /* the value, or NULL while it is on the host */
@@ -79,6 +80,13 @@ const fg_type *fg_variable_type(const fg_variable *variable) { return &variable-
 fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
 {
     return variable->options.kind;
+}
+
+const fgi_split *fgi_variable_split(const fg_variable *variable) { return &variable->split; }
+
+void fgi_variable_set_split(fg_variable *variable, const fgi_split *split)
+{
+    variable->split = *split;
 }
 
 const int *fg_variable_file_axis(const fg_variable *variable)
@@ -202,8 +210,8 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
         variable->host = host;
     }
     FGI_TRY(host_value(variable, err));
-    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, variable->host, FGI_UPLOAD_COPY,
-                                 &variable->array, NULL, err),
+    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, &variable->split, variable->host,
+                                 FGI_UPLOAD_COPY, &variable->array, NULL, err),
                 err, "uploading variable '%s'", variable->name);
     fgi_free_aligned(variable->host);
     variable->host = NULL;

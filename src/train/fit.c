@@ -284,8 +284,8 @@ static fg_status continue_window(fg_trainer *trainer, fg_error *err)
     trainer->restored.is_open = false;
     if (!is_same || !is_open)
         return FG_OK;
-    FGI_TRY(fgi_array_upload(trainer->client, &type, trainer->restored.sums, FGI_UPLOAD_COPY, &sums,
-                             NULL, err));
+    FGI_TRY(fgi_array_upload(trainer->client, &type, NULL, trainer->restored.sums, FGI_UPLOAD_COPY,
+                             &sums, NULL, err));
     fg_array_release(stage->sums);
     stage->sums = sums;
     stage->fresh.value.u32 = 0;

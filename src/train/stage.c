@@ -28,6 +28,8 @@ struct fg_batch {
     fg_tensor field[FG_MAX_FIELDS];
 };
 
+const fgi_split fgi_batch_split = {{FGI_SPLIT_DATA}};
+
 const char *fgi_stage_prefix(fgi_stage_kind kind)
 {
     static const char *const prefix[] = {"train_", "val_", "test_", ""};
@@ -223,8 +225,10 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     stage->fresh.dtype = FG_U32;
     stage->metric_count = 0;
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
+    if (stage->kind == FGI_PREDICT)
+        trace->result_split = fgi_batch_split;
     for (int i = 0; i < stage->field_count; i++)
-        batch.field[i] = fgi_trace_feed(trace, i, &stage->field_type[i]);
+        batch.field[i] = fgi_trace_feed_split(trace, i, &stage->field_type[i], &fgi_batch_split);
     set_mask(&step);
     const fg_tensor result = trace_step(trainer, &step, &batch);
     FGI_TRY(fg_trace_error(trace, err));
@@ -241,8 +245,8 @@ static fg_status empty_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err
         return FG_OK;
     const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
     stage->fresh.value.u32 = 1;
-    return fgi_array_upload(trainer->client, &type, zeros, FGI_UPLOAD_COPY, &stage->sums, NULL,
-                            err);
+    return fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY, &stage->sums,
+                            NULL, err);
 }
 
 /* ---- loader ---------------------------------------------------------------------------------- */

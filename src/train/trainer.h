@@ -41,6 +41,9 @@ typedef struct fgi_stage {
     double compile_s;
 } fgi_stage;
 
+/* A batch's first dimension is dealt along the mesh's data axis. */
+extern const fgi_split fgi_batch_split;
+
 /* "train_", "val_", "test_", "". */
 const char *fgi_stage_prefix(fgi_stage_kind kind);
 

@@ -289,7 +289,7 @@ static void aligned_upload_is_used_in_place(void **state)
         data[i] = i;
     fg_array *a;
     fgi_event *done;
-    fgt_ok(fgi_array_upload(client, &type, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
+    fgt_ok(fgi_array_upload(client, &type, NULL, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
     fgt_ok(fg_array_wait(a, &err));
     assert_false(fgi_event_is_ready(done));
     fgt_ok(fg_array_read(a, got, sizeof got, &err));

@@ -496,7 +496,7 @@ static void failing_transfers_are_told(void **state)
     assert_string_equal(err.message, "uploading an array on cpu:2 (fakepjrt.so): UNAVAILABLE: the "
                                      "bus is on strike");
     fake.set("upload_skip", 1);
-    assert_int_equal(fgi_array_upload(f.client, &vec4, numbers, FGI_UPLOAD_ASYNC, &a, &done, &err),
+    assert_int_equal(fgi_array_upload(f.client, &vec4, NULL, numbers, FGI_UPLOAD_ASYNC, &a, &done, &err),
                      FG_EDEVICE);
     assert_null(a);
     assert_null(done);
@@ -537,7 +537,7 @@ static void odd_types_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(fg_array_create(client, &bad[i], numbers, &a, &err), FG_EINVAL);
     assert_int_equal(fg_array_create(client, &vec4, NULL, &a, &err), FG_EINVAL);
-    assert_int_equal(fgi_array_upload(client, &vec4, numbers, FGI_UPLOAD_COPY, &a, &done, &err),
+    assert_int_equal(fgi_array_upload(client, &vec4, NULL, numbers, FGI_UPLOAD_COPY, &a, &done, &err),
                      FG_EINVAL);
     const fg_type empty = {.dtype = FG_F32, .rank = 2, .dim = {0, 5}};
     fgt_ok(fg_array_create(client, &empty, NULL, &a, &err));
@@ -558,7 +558,7 @@ static void asynchronous_upload_says_when_data_is_free(void **state)
     fake.set("delay_ms", 2);
     /* 64-byte aligned: used in place until the array is gone */
     memcpy(data, numbers, sizeof numbers);
-    fgt_ok(fgi_array_upload(client, &vec4, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
+    fgt_ok(fgi_array_upload(client, &vec4, NULL, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
     fgt_ok(fg_array_read(a, got, sizeof got, &err));
     assert_memory_equal(got, numbers, sizeof got);
     assert_false(fgi_event_is_ready(done));
@@ -568,7 +568,7 @@ static void asynchronous_upload_says_when_data_is_free(void **state)
     /* not aligned: copied */
     memcpy(data + 1, numbers, sizeof numbers);
     fake.set("hold", 1);
-    fgt_ok(fgi_array_upload(client, &vec4, data + 1, FGI_UPLOAD_ASYNC, &a, &done, &err));
+    fgt_ok(fgi_array_upload(client, &vec4, NULL, data + 1, FGI_UPLOAD_ASYNC, &a, &done, &err));
     assert_false(fgi_event_is_ready(done));
     fake.set("hold", 0);
     fgt_ok(fgi_event_wait(done, &err));
@@ -735,7 +735,7 @@ static fg_status run_all(fg_client *client, fg_error *err)
     fg_status status;
     FGI_DONE(fgi_compile(client, step_text, strlen(step_text), NULL, 0, &opt, &e, err));
     FGI_DONE(fg_array_create(client, &vec4, numbers, &args[0], err));
-    FGI_DONE(fgi_array_upload(client, &mat22, numbers, FGI_UPLOAD_ASYNC, &args[1], &host, err));
+    FGI_DONE(fgi_array_upload(client, &mat22, NULL, numbers, FGI_UPLOAD_ASYNC, &args[1], &host, err));
     FGI_DONE(fgi_execute(e, args, 2, outs, &done, err));
     FGI_DONE(fgi_event_on_ready(done, listen, &h, err));
     FGI_DONE(fgi_event_wait(done, err));

@@ -1,0 +1,135 @@
+/* test_mesh.c - arrays dealt over a mesh of devices, and programs on them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+#include "pjrt/pjrt.h"
+#include "trace/trace.h"
+
+static fg_client *client; /* eight devices: 4 along data, 2 along model */
+
+static int open_client(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){
+            .accelerator = "cpu", .cpu_devices = 8, .model_devices = 2, .cache_dir = ""},
+        &client, &err));
+    return 0;
+}
+
+static int close_client(void **state)
+{
+    (void)state;
+    fg_client_close(client);
+    return 0;
+}
+
+static const fg_type cube = {.dtype = FG_F32, .rank = 3, .dim = {8, 4, 6}};
+
+static void fill(float *out, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        out[i] = (float)((i * 37) % 101) - 50;
+}
+
+static void every_split_reads_back_as_it_was(void **state)
+{
+    enum { COUNT = 8 * 4 * 6 };
+    const signed char axes[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0},
+                                   {0, 0, 2}, {1, 2, 0}, {2, 1, 0}, {1, 0, 2}, {0, 1, 2}};
+    float data[COUNT], back[COUNT];
+    fg_error err = {0};
+    (void)state;
+    fill(data, COUNT);
+    for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
+        const fgi_split split = {{axes[i][0], axes[i][1], axes[i][2]}};
+        fg_array *a = NULL;
+        memset(back, 0, sizeof back);
+        fgt_ok(fgi_array_upload(client, &cube, &split, data, FGI_UPLOAD_COPY, &a, NULL, &err));
+        fgt_ok(fg_array_read(a, back, sizeof back, &err));
+        assert_memory_equal(back, data, sizeof data);
+        fg_array_release(a);
+    }
+}
+
+static void devices_get_their_part_only(void **state)
+{
+    float data[8 * 4 * 6];
+    fg_error err = {0};
+    fg_array *a = NULL;
+    const int64_t before = fg_client_get_stats(client).uploaded_bytes;
+    (void)state;
+    fill(data, 8 * 4 * 6);
+    fgt_ok(fgi_array_upload(client, &cube, &(fgi_split){{FGI_SPLIT_DATA, FGI_SPLIT_MODEL}}, data,
+                            FGI_UPLOAD_COPY, &a, NULL, &err));
+    assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before, sizeof data);
+    fg_array_release(a);
+}
+
+static void uneven_and_repeated_splits_are_refused(void **state)
+{
+    const fg_type odd = {.dtype = FG_F32, .rank = 2, .dim = {6, 6}};
+    float data[36] = {0};
+    fg_error err = {0};
+    fg_array *a = NULL;
+    (void)state;
+    assert_int_equal(fgi_array_upload(client, &odd, &(fgi_split){{FGI_SPLIT_DATA}}, data,
+                                      FGI_UPLOAD_COPY, &a, NULL, &err),
+                     FG_ESHAPE);
+    assert_string_equal(err.message,
+                        "dimension 0 of array f32[6,6] cannot be split evenly over 4 devices");
+    assert_int_equal(fgi_array_upload(client, &odd,
+                                      &(fgi_split){{FGI_SPLIT_MODEL, FGI_SPLIT_MODEL}}, data,
+                                      FGI_UPLOAD_COPY, &a, NULL, &err),
+                     FG_EINVAL);
+    assert_null(a);
+}
+
+/* x [8,6] split along data, w [6,4] along model: the product and its sum, on eight devices. */
+static void a_product_of_split_operands_is_the_product(void **state)
+{
+    const fg_type x_type = {.dtype = FG_F32, .rank = 2, .dim = {8, 6}};
+    const fg_type w_type = {.dtype = FG_F32, .rank = 2, .dim = {6, 4}};
+    float x[48], w[24], y[32], want[32] = {0}, total = 0, sum;
+    fg_array *ax = NULL, *aw = NULL, *out[2] = {NULL};
+    fg_trace *trace = NULL;
+    fg_error err = {0};
+    (void)state;
+    fill(x, 48);
+    fill(w, 24);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 4; j++)
+            for (int k = 0; k < 6; k++)
+                want[i * 4 + j] += x[i * 6 + k] * w[k * 4 + j];
+    for (int i = 0; i < 32; i++)
+        total += want[i];
+    fgt_ok(fgi_array_upload(client, &x_type, &(fgi_split){{FGI_SPLIT_DATA}}, x, FGI_UPLOAD_COPY,
+                            &ax, NULL, &err));
+    fgt_ok(fgi_array_upload(client, &w_type, &(fgi_split){{0, FGI_SPLIT_MODEL}}, w, FGI_UPLOAD_COPY,
+                            &aw, NULL, &err));
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor product = fg_matmul(fg_input(trace, ax), fg_input(trace, aw));
+    const fg_tensor outs[] = {product, fg_sum(product, 0, NULL)};
+    fgt_ok(fg_run(trace, outs, 2, out, &err));
+    fgt_ok(fg_array_read(out[0], y, sizeof y, &err));
+    fgt_ok(fg_array_read(out[1], &sum, sizeof sum, &err));
+    assert_memory_equal(y, want, sizeof y); /* whole numbers: exact */
+    assert_true(sum == total);
+    fg_array_release(out[0]);
+    fg_array_release(out[1]);
+    fg_array_release(ax);
+    fg_array_release(aw);
+    fg_trace_destroy(trace);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_split_reads_back_as_it_was),
+    cmocka_unit_test(devices_get_their_part_only),
+    cmocka_unit_test(uneven_and_repeated_splits_are_refused),
+    cmocka_unit_test(a_product_of_split_operands_is_the_product),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }
