@@ -30,7 +30,7 @@ const cli_command cli_predict = {
         "--ckpt names the weights: best or last of the run's folder, or the path of a checkpoint "
         "or\n"
         ".safetensors file. Without it they are model.weights where given, else best where\n"
-        "there is one, else last. ",
+        "there is one, else last.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

@@ -429,6 +429,31 @@ static void a_convolutional_net_on_idx_files(void **state)
         "fulgurite fit: --data.mean: data.mean has 3 numbers: expected 1 or 1");
 }
 
+/* CIFAR-10's files in small: the label is the plane that is bright. */
+static void colours_from_cifar_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    for (int f = 0; f < 6; f++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), f < 5 ? "data_batch_%d.bin" : "test_batch.bin", f + 1);
+        FILE *out = fopen(fgt_path(folder, name), "wb");
+        assert_non_null(out);
+        for (int i = 0; i < 24; i++) {
+            (void)putc(i % 3, out);
+            for (int p = 0; p < 3072; p++)
+                (void)putc(p / 1024 == i % 3 ? 180 + (i + p) % 60 : (i * p) % 50, out);
+        }
+        (void)fclose(out);
+    }
+    (void)program_gives(0, folder,
+                        "fit -q --model.name=linear --data.format=cifar10 --data.path=. "
+                        "--data.mean=0.4,0.4,0.4 --data.std=0.3 --trainer.max_epochs=6 "
+                        "--trainer.batch_size=16 --trainer.run_dir=run");
+    const outcome *o = program_gives(0, folder, "test run/config.yaml -q --draw=always");
+    contains(o->out, "confusion matrix: 24 of 24 right  100.0 %\n");
+    contains(o->out, "test_acc\t1\n");
+}
+
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
 static void mistakes_name_the_place(void **state)
@@ -517,6 +542,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_regression_from_csv),
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),
+    cmocka_unit_test(colours_from_cifar_files),
 };
 
 /* Compiled programs are shared by the runs of this test and go with it. */
