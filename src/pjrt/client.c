@@ -222,6 +222,8 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     FGI_DONE(make_mesh(c, opt, err));
     c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
     FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
+    FGI_DONE(fgi_mutex_init(&c->lock, err));
+    c->has_lock = true;
 done:
     if (status != FG_OK) {
         fg_client_close(c);
@@ -340,6 +342,8 @@ void fg_client_close(fg_client *client)
         FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
         (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
     }
+    if (client->has_lock)
+        pthread_mutex_destroy(&client->lock);
     fgi_free(client->cache_dir);
     fgi_arena_fini(&client->arena);
     fgi_free(client);

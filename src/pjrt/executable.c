@@ -97,39 +97,8 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
     return FG_OK;
 }
 
-/* Takes `loaded` over, also on failure. */
-static fg_status wrap(fg_client *c, PJRT_LoadedExecutable *loaded,
-                      const fgi_compile_options *options, fgi_executable **out, fg_error *err)
+static void destroy(fgi_executable *executable)
 {
-    const PJRT_Api *api = c->plugin.api;
-    fgi_executable *e = fgi_calloc(1, sizeof *e);
-    if (!e) {
-        FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = loaded);
-        (void)fgi_ignore(&c->plugin, api->PJRT_LoadedExecutable_Destroy(&args));
-        return fgi_no_memory(err);
-    }
-    e->client = c;
-    e->loaded = loaded;
-    fg_status status;
-    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = loaded);
-    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
-    FGI_DONE(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
-    e->executable = get.executable;
-    FGI_DONE(map_rows(e, options->device_count > 0 ? options->device_count : 1, err));
-    FGI_DONE(set_types(e, options, err));
-done:
-    if (status != FG_OK) {
-        fgi_executable_destroy(e);
-        e = NULL;
-    }
-    *out = e;
-    return status;
-}
-
-void fgi_executable_destroy(fgi_executable *executable)
-{
-    if (!executable)
-        return;
     const fgi_plugin *plugin = &executable->client->plugin;
     if (executable->executable) {
         FGI_ARGS(PJRT_Executable_Destroy_Args, args, .executable = executable->executable);
@@ -142,6 +111,78 @@ void fgi_executable_destroy(fgi_executable *executable)
     fgi_free(executable->out_types);
     fgi_free(executable->out_splits);
     fgi_free(executable);
+}
+
+/* Takes `loaded` over, also on failure. */
+static fg_status wrap(fg_client *c, PJRT_LoadedExecutable *loaded,
+                      const fgi_compile_options *options, fgi_executable **out, fg_error *err)
+{
+    const PJRT_Api *api = c->plugin.api;
+    fgi_executable *e = fgi_calloc(1, sizeof *e);
+    if (!e) {
+        FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = loaded);
+        (void)fgi_ignore(&c->plugin, api->PJRT_LoadedExecutable_Destroy(&args));
+        return fgi_no_memory(err);
+    }
+    e->client = c;
+    e->references = 1;
+    e->loaded = loaded;
+    fg_status status;
+    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = loaded);
+    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
+    FGI_DONE(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
+    e->executable = get.executable;
+    FGI_DONE(map_rows(e, options->device_count > 0 ? options->device_count : 1, err));
+    FGI_DONE(set_types(e, options, err));
+done:
+    if (status != FG_OK) {
+        destroy(e);
+        e = NULL;
+    }
+    *out = e;
+    return status;
+}
+
+/* ---- programs that are in use -----------------------------------------------------------------
+ * A program that equals one which somebody holds is that one: it is compiled and kept once.
+ */
+
+static fgi_executable *find_held(fg_client *c, fgi_hash key)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    fgi_executable *e = c->programs;
+    while (e && !fgi_hash_equal(e->key, key))
+        e = e->next;
+    if (e)
+        e->references++;
+    (void)pthread_mutex_unlock(&c->lock);
+    return e;
+}
+
+static void hold(fg_client *c, fgi_executable *e, fgi_hash key)
+{
+    (void)pthread_mutex_lock(&c->lock);
+    e->key = key;
+    e->next = c->programs;
+    c->programs = e;
+    (void)pthread_mutex_unlock(&c->lock);
+}
+
+void fgi_executable_destroy(fgi_executable *executable)
+{
+    if (!executable)
+        return;
+    fg_client *c = executable->client;
+    (void)pthread_mutex_lock(&c->lock);
+    const bool is_last = --executable->references == 0;
+    fgi_executable **at = &c->programs;
+    while (is_last && *at && *at != executable)
+        at = &(*at)->next;
+    if (is_last && *at)
+        *at = executable->next;
+    (void)pthread_mutex_unlock(&c->lock);
+    if (is_last)
+        destroy(executable);
 }
 
 /* ---- compiling --------------------------------------------------------------------------------
@@ -173,21 +214,23 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
     unsigned char *packed = NULL;
     size_t packed_size = 0;
     PJRT_LoadedExecutable *loaded = NULL;
-    fgi_hash key = {0, 0};
     fg_status status;
     FGI_DONE(fgi_compile_options_pack(c, options, &packed, &packed_size, err));
-    if (c->cache_dir) {
-        key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);
+    const fgi_hash key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);
+    *out = find_held(c, key);
+    if (*out)
+        goto done;
+    if (c->cache_dir)
         *out = fgi_cache_load(c, key, options);
-    }
     if (*out) {
         (void)atomic_fetch_add(&c->stats.cache_hits, 1);
-        goto done;
+    } else {
+        FGI_DONE(compile(c, text, text_size, packed, packed_size, &loaded, err));
+        FGI_DONE(wrap(c, loaded, options, out, err));
+        if (c->cache_dir)
+            fgi_cache_store(c, key, *out);
     }
-    FGI_DONE(compile(c, text, text_size, packed, packed_size, &loaded, err));
-    FGI_DONE(wrap(c, loaded, options, out, err));
-    if (c->cache_dir)
-        fgi_cache_store(c, key, *out);
+    hold(c, *out, key);
 done:
     fgi_free(packed);
     return status;

@@ -54,16 +54,18 @@ typedef struct fgi_compile_options {
     size_t out_count;
 } fgi_compile_options;
 
-/* A compiled program, ready to run on its devices. Thread-safe. */
+/* A compiled program, ready to run on its devices. Reference counted; thread-safe. */
 typedef struct fgi_executable fgi_executable;
 
-/* Compiles StableHLO text. Looks in the client's disk cache first, keyed by the text given as
+/* Compiles StableHLO text. A program equal to one that is still held by anybody is that one, with
+ * one reference more. Otherwise looks in the client's disk cache, keyed by the text given as
  * `key_text` (the program without source locations; NULL: `text`), the options, the plugin file,
  * its version and its devices; writes what it compiled there. A damaged cache entry is compiled
  * anew, silently. Errors: FG_ECOMPILE with the compiler's text, FG_EDEVMEM, FG_ENOMEM. */
 fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, const char *key_text,
                       size_t key_size, const fgi_compile_options *options, fgi_executable **out,
                       fg_error *err);
+/* Drops one reference; the last one frees. NULL is allowed. */
 void fgi_executable_destroy(fgi_executable *executable);
 
 /* Serialised form of a compiled program (fgi_free), and back. */

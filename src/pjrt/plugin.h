@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "pjrt/pjrt.h"
 
 /* The oldest minor version of the PJRT C API (major 0) that this library has been tried with. */
@@ -82,6 +83,9 @@ struct fg_client {
     fgi_arena arena;           /* every string and table above */
     char *cache_dir;           /* NULL: no cache */
     fgi_hash cache_seed;       /* all of the cache's key but program and options */
+    pthread_mutex_t lock;      /* of the list below, and of its members' references */
+    bool has_lock;
+    fgi_executable *programs; /* what was compiled and is still held by somebody */
     struct {
         _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
     } stats;
@@ -173,6 +177,9 @@ typedef struct fgi_scratch fgi_scratch;
 
 struct fgi_executable {
     fg_client *client;
+    int references;
+    fgi_hash key; /* as in the cache on disk; zero: was loaded by hand, is shared with nobody */
+    fgi_executable *next;
     PJRT_LoadedExecutable *loaded;
     PJRT_Executable *executable;
     int device_count;
