@@ -24,7 +24,7 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
 }
 
-/* Mean of f32[B] over the samples that count. */
+/* Mean of f32[B] over the samples that count; rounds as fg_mean does, by a reciprocal. */
 static fg_tensor sample_mean(fg_tensor each)
 {
     fg_tensor mask;
@@ -34,7 +34,8 @@ static fg_tensor sample_mean(fg_tensor each)
         return fgi_trace_fail(fg_tensor_trace(each), FG_ESHAPE,
                               "loss over %" PRId64 " samples under a mask of %" PRId64,
                               fg_tensor_dim(each, 0), fg_tensor_dim(mask, 0));
-    return fg_div(fg_sum(fg_mul(each, mask), 0, NULL), fg_sum(mask, 0, NULL));
+    const fg_tensor count = fg_sum(mask, 0, NULL);
+    return fg_mul(fg_sum(fg_mul(each, mask), 0, NULL), fg_div(fgi_full_like(count, 1), count));
 }
 
 static bool wants_logits_and_label(const char *op, fg_tensor logits, fg_tensor label)

@@ -35,12 +35,36 @@ static bool is_permutation(const int *axis, int rank)
     return seen == (1u << rank) - 1;
 }
 
+static fg_status check_type(const char *name, const fg_type *type, fg_error *err)
+{
+    bool is_type = fg_dtype_size(type->dtype) > 0 && type->rank >= 0 && type->rank <= FG_MAX_RANK;
+    for (int i = 0; is_type && i < type->rank; i++)
+        is_type = type->dim[i] >= 0;
+    if (name == NULL || name[0] == '\0' || !is_type || fg_type_bytes(type) > (size_t)INT64_MAX)
+        return fgi_fail(err, FG_EINVAL, "a variable needs a name, a number format and a shape");
+    return FG_OK;
+}
+
+static fg_status check_options(const fg_variable *variable, fg_error *err)
+{
+    const fg_variable_options *o = &variable->options;
+    const fg_dtype dtype = variable->type.dtype;
+    if (variable->has_file_axis && !is_permutation(o->file_axis, variable->type.rank))
+        return fgi_fail(err, FG_EINVAL, "variable '%s': file_axis is no permutation of 0..%d",
+                        variable->name, variable->type.rank - 1);
+    const bool is_random = o->init.kind == FG_INIT_UNIFORM || o->init.kind == FG_INIT_NORMAL;
+    if ((is_random && !fg_dtype_is_float(dtype)) ||
+        (o->init.kind == FG_INIT_CONSTANT && !fgi_number_fits(dtype, o->init.a)))
+        return fgi_fail(err, FG_EINVAL, "variable '%s': %s cannot start so", variable->name,
+                        fg_dtype_name(dtype));
+    return FG_OK;
+}
+
 fg_status fg_variable_create(const char *name, const fg_type *type,
                              const fg_variable_options *options, fg_variable **out, fg_error *err)
 {
     *out = NULL;
-    if (name == NULL || name[0] == '\0' || fg_dtype_size(type->dtype) == 0)
-        return fgi_fail(err, FG_EINVAL, "a variable needs a name and a number format");
+    FGI_TRY(check_type(name, type, err));
     fg_variable *variable = fgi_calloc(1, sizeof *variable);
     if (variable == NULL)
         return fgi_no_memory(err);
@@ -50,14 +74,11 @@ fg_status fg_variable_create(const char *name, const fg_type *type,
         variable->options = *options;
     for (int i = 0; i < type->rank; i++)
         variable->has_file_axis |= variable->options.file_axis[i] != 0;
-    if (variable->name == NULL) {
+    const fg_status status =
+        variable->name == NULL ? fgi_no_memory(err) : check_options(variable, err);
+    if (status != FG_OK) {
         fg_variable_destroy(variable);
-        return fgi_no_memory(err);
-    }
-    if (variable->has_file_axis && !is_permutation(variable->options.file_axis, type->rank)) {
-        fg_variable_destroy(variable);
-        return fgi_fail(err, FG_EINVAL, "variable '%s': file_axis is no permutation of 0..%d", name,
-                        type->rank - 1);
+        return status;
     }
     *out = variable;
     return FG_OK;
