@@ -54,11 +54,11 @@ ssize_t write(int fd, const void *data, size_t size)
     return function(fd, data, size > 60 ? size / 2 : size); /* short writes, too */
 }
 
+/* A process that ends loses nothing that it has written, so the disk need not be waited for. */
 int fsync(int fd)
 {
-    typedef int fsync_fn(int);
-    REAL(fsync_fn *, "fsync");
-    return function(fd);
+    count_call();
+    return fcntl(fd, F_GETFD) < 0 ? -1 : 0;
 }
 
 int rename(const char *from, const char *to)
