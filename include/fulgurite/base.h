@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* The version of these headers; fg_version tells that of the library. */
 #define FG_VERSION_MAJOR  0
 #define FG_VERSION_MINOR  1
 #define FG_VERSION_PATCH  0
@@ -74,6 +75,7 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 
+/* How much a line of talk matters. */
 typedef enum fg_log_level { FG_LOG_DEBUG = 0, FG_LOG_INFO = 1, FG_LOG_WARNING = 2 } fg_log_level;
 
 /* Receives one line of talk, without a newline. May be called from any thread, one at a time. */

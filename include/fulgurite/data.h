@@ -21,6 +21,7 @@ extern "C" {
 
 /* ---- datasets -------------------------------------------------------------------------------- */
 
+/* Fields of a sample, at most. */
 #define FG_MAX_FIELDS 8
 
 /* A numbered collection of samples, unchanging after its creation. Thread-safe. Subsets and loaders

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* Dimensions of a tensor, at most. */
 #define FG_MAX_RANK 8
 
 /* Number formats, named as StableHLO and safetensors name them. Values are stable. */

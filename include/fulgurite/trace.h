@@ -84,6 +84,7 @@ FG_API fg_tensor fg_input(fg_trace *trace, fg_array *array);
 
 /* ---- variables: values that stay on the devices from run to run ------------------------------ */
 
+/* A named value on the devices: what is trained, and what is kept beside it. */
 typedef struct fg_variable fg_variable;
 
 typedef enum fg_variable_kind {
@@ -122,6 +123,7 @@ FG_API FG_MUST_USE fg_status fg_variable_create(const char *name, const fg_type 
                                                 fg_variable **out, fg_error *err);
 FG_API void fg_variable_destroy(fg_variable *variable);
 
+/* As given at creation; borrowed, lives as long as the variable. */
 FG_API const char *fg_variable_name(const fg_variable *variable);
 FG_API const fg_type *fg_variable_type(const fg_variable *variable);
 FG_API fg_variable_kind fg_variable_get_kind(const fg_variable *variable);

@@ -56,6 +56,7 @@ typedef struct fg_task_ops {
     fg_optimizer *(*optimizer)(void *self, fg_module *root);
 } fg_task_ops;
 
+/* A model and what is done with it: a table of functions and what they are called with. */
 typedef struct fg_task {
     const char *name;
     void *self;
@@ -208,6 +209,7 @@ typedef struct fg_idle {
     double other_s; /* launches, callbacks, everything else */
 } fg_idle;
 
+/* Metrics of a result, at most. */
 #define FG_MAX_RESULTS (3 * FG_MAX_METRICS)
 
 /* What happened in the last fit, validate, test or predict. A figure that is not known is NaN, or
