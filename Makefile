@@ -11,8 +11,7 @@ all:  ## build the library and the program, build/fulgurite
 	@cmake --build build -j $(JOBS)
 
 demo: all  ## train a small convolutional net on handwritten digits and show how it went
-	@build/fulgurite setup cpu
-	@build/fulgurite fit examples/digits.yaml --draw=always
+	@tools/demo
 
 check:  ## all tests and checks; installs what they need
 	@JOBS=$(JOBS) tools/check-all
