@@ -26,6 +26,9 @@ typedef struct fg_client_options {
     const char
         *plugin_path;       /* a PJRT plugin's .so, used instead of searching              [NULL] */
     int cpu_devices;        /* virtual devices that the CPU plugin makes                      [1] */
+    const char *devices;    /* which of the devices: "auto", "all" or "-1": every one (of the CPU's:
+                               one), "4": the first four, "[1]": the second alone, "0,2": those.
+                               The CPU makes as many virtual ones as are needed           ["auto"] */
     int model_devices;      /* devices along the mesh's model axis; they divide the devices, and
                                the rest is the data axis                                      [1] */
     bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */

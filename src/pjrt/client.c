@@ -28,6 +28,17 @@ static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
                              .value_size = 1};
 }
 
+/* As many as were asked for by number, or as the list of devices needs. */
+static int cpu_device_count(const fg_client_options *opt)
+{
+    fgi_device_list list;
+    const int asked = opt->cpu_devices > 0 ? opt->cpu_devices : 1;
+    if (fgi_device_list_parse(opt->devices, &list, NULL) != FG_OK)
+        return asked; /* check_options has refused it */
+    const int needed = fgi_device_list_needed(&list);
+    return needed > asked ? needed : asked;
+}
+
 /* Fills in the options that a platform knows; returns how many. The first *out_needed of them may
  * not be left out when the plugin does not know all. A wrong type would end the process, so each
  * platform's are listed here and nowhere else. */
@@ -38,7 +49,7 @@ static size_t create_options(const char *accelerator, const fg_client_options *o
     *out_needed = 0;
     if (accelerator && strcmp(accelerator, "cpu") == 0) {
         out[n] = named("cpu_device_count", PJRT_NamedValue_kInt64); /* its default would be 4 */
-        out[n++].int64_value = opt->cpu_devices > 0 ? opt->cpu_devices : 1;
+        out[n++].int64_value = cpu_device_count(opt);
         *out_needed = n;
     } else if (accelerator && strcmp(accelerator, "cuda") == 0) {
         out[n] = named("preallocate", PJRT_NamedValue_kBool);
@@ -161,8 +172,9 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static fg_status read_devices(fg_client *c, fg_error *err)
+static fg_status read_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
 {
+    fgi_device_list chosen;
     const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
@@ -177,7 +189,10 @@ static fg_status read_devices(fg_client *c, fg_error *err)
         FGI_TRY(read_device(c, list.addressable_devices[i], &c->devices[i], err));
     qsort(c->devices, (size_t)count, sizeof *c->devices, by_id);
     c->info.device_count = count;
-    c->label = count == 1 ? c->devices[0].label : c->info.platform;
+    FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
+    FGI_TRY(
+        fgi_device_list_choose(&chosen, c->info.platform, c->devices, &c->info.device_count, err));
+    c->label = c->info.device_count == 1 ? c->devices[0].label : c->info.platform;
     return FG_OK;
 }
 
@@ -218,7 +233,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     FGI_DONE(create_client(c, accelerator, opt, err));
     FGI_DONE(read_platform(c, err));
     FGI_DONE(check_platform(c, opt, err));
-    FGI_DONE(read_devices(c, err));
+    FGI_DONE(read_devices(c, opt, err));
     FGI_DONE(make_mesh(c, opt, err));
     c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
     FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
@@ -310,6 +325,8 @@ static fg_status check_options(const fg_client_options *opt, fg_error *err)
     if (opt->cpu_devices < 0 || opt->cpu_devices > CPU_DEVICES_MAX)
         return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: 1 to %d expected (0 means 1)",
                         opt->cpu_devices, CPU_DEVICES_MAX);
+    fgi_device_list list;
+    FGI_TRY(fgi_device_list_parse(opt->devices, &list, err));
     if (!(opt->memory_fraction >= 0 && opt->memory_fraction <= 1))
         return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: 0 to 1 expected",
                         opt->memory_fraction);

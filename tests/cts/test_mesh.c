@@ -125,11 +125,33 @@ static void a_product_of_split_operands_is_the_product(void **state)
     fg_trace_destroy(trace);
 }
 
+/* The second device alone: a program runs there. */
+static void one_particular_device_can_be_had(void **state)
+{
+    fg_client *one = NULL;
+    fg_trace *trace = NULL;
+    fg_device_info info;
+    fg_error err = {0};
+    float value = 0;
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .devices = "[1]", .cache_dir = ""}, &one, &err));
+    assert_int_equal(fg_client_get_info(one)->device_count, 1);
+    fgt_ok(fg_device_get_info(one, 0, &info, &err));
+    assert_int_equal(info.id, 1);
+    fgt_ok(fg_trace_create(one, &trace, &err));
+    fgt_ok(fg_run_f32(trace, fg_scale(fg_ones(trace, FG_F32, FG_SCALAR), 3), &value, &err));
+    assert_true(value == 3);
+    fg_trace_destroy(trace);
+    fg_client_close(one);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_split_reads_back_as_it_was),
     cmocka_unit_test(devices_get_their_part_only),
     cmocka_unit_test(uneven_and_repeated_splits_are_refused),
     cmocka_unit_test(a_product_of_split_operands_is_the_product),
+    cmocka_unit_test(one_particular_device_can_be_had),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -1,0 +1,99 @@
+/* device_list.c - which of a plugin's devices are meant: "auto", "all", a number, a list.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "pjrt/plugin.h"
+
+static fg_status bad(const char *text, const char *why, fg_error *err)
+{
+    return fgi_fail(err, FG_EINVAL,
+                    "devices '%s': %s\n"
+                    "\"auto\" or \"-1\" takes all, \"4\" the first four, \"[1]\" the second alone, "
+                    "\"0,2\" those two",
+                    text, why);
+}
+
+static bool is_in(const fgi_device_list *list, int device)
+{
+    for (int i = 0; i < list->count; i++)
+        if (list->index[i] == device)
+            return true;
+    return false;
+}
+
+/* "0,2,5": numbers between commas. */
+static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out, fg_error *err)
+{
+    while (true) {
+        const char *comma = memchr(rest.data, ',', rest.size);
+        const size_t size = comma != NULL ? (size_t)(comma - rest.data) : rest.size;
+        int64_t device;
+        if (!fgi_parse_i64(fgi_str_trim((fgi_str){rest.data, size}), &device))
+            return bad(text, "is no list of whole numbers", err);
+        if (device < 0 || device >= FGI_DEVICES_MAX)
+            return bad(text, "devices are counted from 0", err);
+        if (is_in(out, (int)device))
+            return bad(text, "names a device twice", err);
+        out->index[out->count++] = (int)device;
+        if (comma == NULL)
+            return FG_OK;
+        if (out->count == FGI_DEVICES_MAX)
+            return bad(text, "names too many devices", err);
+        rest = (fgi_str){comma + 1, rest.size - size - 1};
+    }
+}
+
+fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error *err)
+{
+    *out = (fgi_device_list){0};
+    if (text == NULL)
+        return FG_OK;
+    const fgi_str all = fgi_str_trim(fgi_str_of(text));
+    int64_t count;
+    if (fgi_str_equal(all, "auto") || fgi_str_equal(all, "all") || fgi_str_equal(all, "-1"))
+        return FG_OK;
+    if (all.size >= 2 && all.data[0] == '[' && all.data[all.size - 1] == ']')
+        return parse_list(text, (fgi_str){all.data + 1, all.size - 2}, out, err);
+    if (memchr(all.data, ',', all.size) != NULL)
+        return parse_list(text, all, out, err);
+    if (!fgi_parse_i64(all, &count))
+        return bad(text, "is neither a number nor a list", err);
+    if (count < 1 || count > FGI_DEVICES_MAX)
+        return bad(text, "at least one device is needed", err);
+    out->first = (int)count;
+    return FG_OK;
+}
+
+int fgi_device_list_needed(const fgi_device_list *list)
+{
+    int needed = list->first;
+    for (int i = 0; i < list->count; i++)
+        needed = list->index[i] >= needed ? list->index[i] + 1 : needed;
+    return needed;
+}
+
+fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
+                                 fgi_device *devices, int *count, fg_error *err)
+{
+    fgi_device chosen[FGI_DEVICES_MAX];
+    const int needed = fgi_device_list_needed(list);
+    if (needed > *count && list->count > 0)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "device %d was asked for: %s has %d, numbered from 0; `fulgurite devices` "
+                        "lists them",
+                        needed - 1, platform, *count);
+    if (needed > *count)
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%d devices were asked for: %s has %d; `fulgurite devices` lists them",
+                        needed, platform, *count);
+    for (int i = 0; i < list->count; i++)
+        chosen[i] = devices[list->index[i]];
+    if (list->count > 0)
+        memcpy(devices, chosen, (size_t)list->count * sizeof *devices);
+    *count = list->count > 0 ? list->count : list->first > 0 ? list->first : *count;
+    return FG_OK;
+}

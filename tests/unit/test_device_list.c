@@ -1,0 +1,62 @@
+/* test_device_list.c - which devices a text means, and what is said where they are not there.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "pjrt/plugin.h"
+
+static void texts_mean_devices(void **state)
+{
+    static const struct {
+        const char *text;
+        int there, count, index[4];
+    } rows[] = {
+        {NULL, 3, 3, {0, 1, 2}}, {"auto", 2, 2, {0, 1}}, {"all", 2, 2, {0, 1}},
+        {"-1", 2, 2, {0, 1}},    {"1", 4, 1, {0}},       {"3", 4, 3, {0, 1, 2}},
+        {"[1]", 4, 1, {1}},      {"0,2", 4, 2, {0, 2}},  {" [ 3 , 1 ] ", 4, 2, {3, 1}},
+        {"2,", 4, -1, {0}},      {"[]", 4, -1, {0}},     {"0", 4, -1, {0}},
+        {"x", 4, -1, {0}},       {"1,1", 4, -1, {0}},    {"[-1]", 4, -1, {0}},
+        {"", 4, -1, {0}},        {"1.5", 4, -1, {0}},    {"99999999999999999999", 4, -1, {0}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_device_list list;
+        fgi_device devices[4] = {{.id = 0}, {.id = 1}, {.id = 2}, {.id = 3}};
+        int count = rows[i].there;
+        const fg_status status = fgi_device_list_parse(rows[i].text, &list, &err);
+        if (rows[i].count < 0) {
+            assert_int_equal(status, FG_EINVAL);
+            assert_non_null(strstr(err.message, "takes all"));
+            continue;
+        }
+        fgt_ok(status);
+        fgt_ok(fgi_device_list_choose(&list, "cpu", devices, &count, &err));
+        assert_int_equal(count, rows[i].count);
+        for (int k = 0; k < count; k++)
+            assert_int_equal(devices[k].id, rows[i].index[k]);
+    }
+}
+
+static void missing_devices_are_told(void **state)
+{
+    fg_error err = {0};
+    fgi_device_list list;
+    fgi_device devices[2] = {{.id = 0}, {.id = 1}};
+    int count = 2;
+    (void)state;
+    fgt_ok(fgi_device_list_parse("4", &list, &err));
+    assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, &count, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message,
+                        "4 devices were asked for: tpu has 2; `fulgurite devices` lists them");
+    fgt_ok(fgi_device_list_parse("[2]", &list, &err));
+    assert_int_equal(fgi_device_list_choose(&list, "cuda", devices, &count, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "device 2 was asked for: cuda has 2, numbered from 0"));
+    assert_int_equal(count, 2);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(texts_mean_devices),
+    cmocka_unit_test(missing_devices_are_told),
+};
+FGT_MAIN(tests)
