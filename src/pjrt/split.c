@@ -38,7 +38,7 @@ fg_status fgi_split_check(const fg_client *client, const fg_type *type, const fg
     char text[96];
     unsigned used = 0;
     for (int i = 0; split != NULL && i < FG_MAX_RANK; i++) {
-        const int axis = split->axis[i];
+        const int axis = (int)split->axis[i];
         if (axis == FGI_SPLIT_NONE)
             continue;
         const int parts = axis_size(client, axis);

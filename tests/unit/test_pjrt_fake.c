@@ -496,8 +496,9 @@ static void failing_transfers_are_told(void **state)
     assert_string_equal(err.message, "uploading an array on cpu:2 (fakepjrt.so): UNAVAILABLE: the "
                                      "bus is on strike");
     fake.set("upload_skip", 1);
-    assert_int_equal(fgi_array_upload(f.client, &vec4, NULL, numbers, FGI_UPLOAD_ASYNC, &a, &done, &err),
-                     FG_EDEVICE);
+    assert_int_equal(
+        fgi_array_upload(f.client, &vec4, NULL, numbers, FGI_UPLOAD_ASYNC, &a, &done, &err),
+        FG_EDEVICE);
     assert_null(a);
     assert_null(done);
     fake.reset();
@@ -537,8 +538,9 @@ static void odd_types_are_refused(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(fg_array_create(client, &bad[i], numbers, &a, &err), FG_EINVAL);
     assert_int_equal(fg_array_create(client, &vec4, NULL, &a, &err), FG_EINVAL);
-    assert_int_equal(fgi_array_upload(client, &vec4, NULL, numbers, FGI_UPLOAD_COPY, &a, &done, &err),
-                     FG_EINVAL);
+    assert_int_equal(
+        fgi_array_upload(client, &vec4, NULL, numbers, FGI_UPLOAD_COPY, &a, &done, &err),
+        FG_EINVAL);
     const fg_type empty = {.dtype = FG_F32, .rank = 2, .dim = {0, 5}};
     fgt_ok(fg_array_create(client, &empty, NULL, &a, &err));
     fgt_ok(fg_array_read(a, NULL, 0, &err));
@@ -735,7 +737,8 @@ static fg_status run_all(fg_client *client, fg_error *err)
     fg_status status;
     FGI_DONE(fgi_compile(client, step_text, strlen(step_text), NULL, 0, &opt, &e, err));
     FGI_DONE(fg_array_create(client, &vec4, numbers, &args[0], err));
-    FGI_DONE(fgi_array_upload(client, &mat22, NULL, numbers, FGI_UPLOAD_ASYNC, &args[1], &host, err));
+    FGI_DONE(
+        fgi_array_upload(client, &mat22, NULL, numbers, FGI_UPLOAD_ASYNC, &args[1], &host, err));
     FGI_DONE(fgi_execute(e, args, 2, outs, &done, err));
     FGI_DONE(fgi_event_on_ready(done, listen, &h, err));
     FGI_DONE(fgi_event_wait(done, err));

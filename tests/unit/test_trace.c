@@ -350,8 +350,7 @@ static void equal_applications_are_one_node(void **state)
                          fg_zeros(trace, FG_F32, FG_DIMS(3, 2)).node);
     assert_ptr_not_equal(fg_sum(o.m, 1, (const int[]){0}).node,
                          fg_sum(o.m, 1, (const int[]){1}).node);
-    assert_ptr_equal(fg_sum(o.m, 1, (const int[]){-1}).node,
-                     fg_sum(o.m, 1, (const int[]){1}).node);
+    assert_ptr_equal(fg_sum(o.m, 1, (const int[]){-1}).node, fg_sum(o.m, 1, (const int[]){1}).node);
     assert_ptr_not_equal(fg_random_bits(trace, FG_DIMS(4)).node,
                          fg_random_bits(trace, FG_DIMS(4)).node);
     fg_trace_destroy(trace);
