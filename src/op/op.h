@@ -29,7 +29,7 @@ enum { FGI_LARGEST_WINDOW = 1 << 30 };
 /* Checks and turns negative axes to positive; all axes when count is 0. Returns the number of
  * axes, or -1 after keeping an error. out has room for FG_MAX_RANK. */
 int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
-/* a with the reduced axes back as dimensions of 1, then repeated to `type`. */
+/* a, from which the axes were reduced, repeated along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
 #endif

@@ -206,42 +206,49 @@ fg_tensor fg_transpose(fg_tensor a)
 
 /* ---- broadcast ------------------------------------------------------------------------------- */
 
-static bool fits_broadcast(const fg_type *a, int rank, const int64_t *dim)
+/* Dimension i of the operand becomes dimension axis[i] of the result, ascending; the result's other
+ * dimensions repeat it, as do operand dimensions of 1. */
+typedef struct broadcast_attr {
+    int64_t rank;
+    int64_t dim[FG_MAX_RANK];
+    int64_t axis[FG_MAX_RANK];
+} broadcast_attr;
+
+static bool fits_broadcast(const fg_type *a, const broadcast_attr *attr)
 {
-    const int shift = rank - a->rank;
-    bool fits = shift >= 0;
+    bool fits = attr->rank >= a->rank;
     for (int i = 0; fits && i < a->rank; i++)
-        fits = a->dim[i] == 1 || a->dim[i] == dim[i + shift];
+        fits = a->dim[i] == 1 || a->dim[i] == attr->dim[attr->axis[i]];
     return fits;
 }
 
 static bool broadcast_infer(fgi_infer *c)
 {
-    const shape_attr *attr = c->attr;
-    const fg_type *a = c->in[0];
-    if (!fits_broadcast(a, (int)attr->rank, attr->dim))
+    const broadcast_attr *attr = c->attr;
+    if (!fits_broadcast(c->in[0], attr))
         return fgi_infer_fail(c, FG_ESHAPE, "does not broadcast to that shape");
-    return fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim);
+    return fgi_infer_ok(c, c->in[0]->dtype, (int)attr->rank, attr->dim);
 }
 
 static void broadcast_emit(fgi_emit *e)
 {
-    const fgi_node *in = e->node->in[0];
-    int64_t axis[FG_MAX_RANK];
-    for (int i = 0; i < in->type.rank; i++)
-        axis[i] = i + e->node->type.rank - in->type.rank;
+    const broadcast_attr *attr = e->node->attr;
     fgi_buf text = {0};
-    put_list(&text, "broadcast_dimensions", in->type.rank, axis);
+    put_list(&text, "broadcast_dimensions", e->node->in[0]->type.rank, attr->axis);
     emit_text(e, "broadcast_in_dim", &text);
 }
 
+/* Sums what was repeated; dimensions of 1 that were repeated come back by reshaping. */
 static void broadcast_vjp(fgi_vjp *v)
 {
+    const broadcast_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]), *out = fg_tensor_type(v->out);
-    const int shift = out->rank - in->rank;
+    bool is_kept[FG_MAX_RANK] = {false};
     int axis[FG_MAX_RANK], count = 0;
+    for (int i = 0; i < in->rank; i++)
+        is_kept[attr->axis[i]] = in->dim[i] == out->dim[attr->axis[i]];
     for (int i = 0; i < out->rank; i++)
-        if (i < shift || in->dim[i - shift] != out->dim[i])
+        if (!is_kept[i])
             axis[count++] = i;
     const fg_tensor sum = count > 0 ? fg_sum(v->dout, count, axis) : v->dout;
     v->din[0] = fgi_reshape_to(sum, in);
@@ -254,6 +261,19 @@ static const fgi_op broadcast = {.name = "broadcast",
                                  .emit = broadcast_emit,
                                  .vjp = broadcast_vjp};
 
+static fg_tensor apply_broadcast(fg_tensor a, const broadcast_attr *attr)
+{
+    fg_trace *trace = fg_tensor_trace(a);
+    fg_type type = {.rank = (int)attr->rank};
+    double value;
+    memcpy(type.dim, attr->dim, sizeof type.dim);
+    if (fgi_same_shape(&type, fg_tensor_type(a)))
+        return a;
+    if (fgi_is_full(a, &value) && fits_broadcast(fg_tensor_type(a), attr))
+        return fg_full(trace, fg_tensor_type(a)->dtype, value, type.rank, type.dim);
+    return fgi_apply(&broadcast, &a, 1, attr, sizeof *attr);
+}
+
 fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
 {
     if (fgi_is_poison(a))
@@ -261,16 +281,30 @@ fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
     if (rank < 0 || rank > FG_MAX_RANK)
         return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "broadcast: rank %d; 0 to %d go", rank,
                               FG_MAX_RANK);
-    fg_type type = {.rank = rank};
-    shape_attr attr = {.rank = rank};
+    const int shift = rank - fg_tensor_type(a)->rank;
+    broadcast_attr attr = {.rank = rank};
     for (int i = 0; i < rank; i++)
-        type.dim[i] = attr.dim[i] = dim[i];
-    double value;
-    if (fgi_same_shape(&type, fg_tensor_type(a)))
+        attr.dim[i] = dim[i];
+    for (int i = 0; i + shift < rank && shift >= 0; i++)
+        attr.axis[i] = i + shift;
+    return apply_broadcast(a, &attr);
+}
+
+fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type)
+{
+    unsigned gone = 0;
+    int rank = 0;
+    broadcast_attr attr = {.rank = type->rank};
+    if (fgi_is_poison(a))
         return a;
-    if (fgi_is_full(a, &value) && fits_broadcast(fg_tensor_type(a), rank, dim))
-        return fg_full(fg_tensor_trace(a), fg_tensor_type(a)->dtype, value, rank, dim);
-    return fgi_apply(&broadcast, &a, 1, &attr, sizeof attr);
+    for (int i = 0; i < axis_count; i++)
+        gone |= 1u << axis[i];
+    for (int i = 0; i < type->rank; i++) {
+        attr.dim[i] = type->dim[i];
+        if ((gone & 1u << i) == 0)
+            attr.axis[rank++] = i;
+    }
+    return apply_broadcast(a, &attr);
 }
 
 bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out)
@@ -295,14 +329,6 @@ void fgi_broadcast_both(fg_tensor *a, fg_tensor *b)
         return;
     *a = fg_broadcast(*a, type.rank, type.dim);
     *b = fg_broadcast(*b, type.rank, type.dim);
-}
-
-fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type)
-{
-    fg_type kept = *type;
-    for (int i = 0; i < axis_count; i++)
-        kept.dim[axis[i]] = 1;
-    return fg_broadcast(fgi_reshape_to(a, &kept), type->rank, type->dim);
 }
 
 int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out)

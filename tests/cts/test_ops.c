@@ -4,11 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "battery.h"
 
 enum { VALUE = FGT_VALUE, GRAD = FGT_GRAD, DIFF = FGT_DIFF, TWICE = FGT_TWICE };
@@ -54,11 +54,64 @@ static void rows_in_f64(void **client) { fgt_battery(*client, rows, ROW_COUNT, F
 static void rows_in_bf16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_BF16); }
 static void rows_in_f16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_F16); }
 
+/* The products again through oneDNN, which is an option: the backend has to be kept from fusing
+ * them (src/trace/cpu.c), or the process dies here. */
+static void products_through_onednn(void **client)
+{
+    (void)client;
+    static const char *const picks[] = {"matmul", "dot", "attention", "dense", "conv_block"};
+    fg_client *other;
+    fg_error err = {0};
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .cache_dir = "", .cpu_onednn = true}, &other,
+        &err));
+    for (size_t i = 0; i < sizeof picks / sizeof picks[0]; i++) {
+        assert_int_equal(setenv("FGT_ROW", picks[i], 1), 0);
+        fgt_battery(other, rows, ROW_COUNT, FG_F32);
+    }
+    assert_int_equal(unsetenv("FGT_ROW"), 0);
+    fg_client_close(other);
+}
+
+/* Every function of ops.h that makes a tensor stands in a row; counted randomness is proved in
+ * test_trace_run.c, for PyTorch draws other numbers. */
+static void every_operation_has_a_row(void **client)
+{
+    (void)client;
+    static const char *const elsewhere[] = {"fg_random_bits", "fg_random_uniform", "fg_dropout"};
+    static const char declares[] = "FG_API fg_tensor ";
+    fg_error err = {0};
+    char *header, *cases;
+    size_t size;
+    int count = 0, missing = 0;
+    fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/include/fulgurite/ops.h", 1 << 20, &header, &size, &err));
+    fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/tests/support/op_cases.h", 1 << 20, &cases, &size, &err));
+    for (const char *at = header; (at = strstr(at, declares)) != NULL; count++) {
+        char name[64] = "";
+        at += sizeof declares - 1;
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at, "("), at);
+        bool is_elsewhere = false;
+        for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++)
+            is_elsewhere |= strcmp(name, elsewhere[i]) == 0;
+        (void)snprintf(name + strlen(name), sizeof name - strlen(name), "(");
+        if (!is_elsewhere && strstr(cases, name) == NULL) {
+            print_error("no row for %s)\n", name);
+            missing++;
+        }
+    }
+    fgi_free(header);
+    fgi_free(cases);
+    assert_int_equal(missing, 0);
+    assert_true(count > 60);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_operation_has_a_row),
     cmocka_unit_test(rows_in_f32),
     cmocka_unit_test(rows_in_f64),
     cmocka_unit_test(rows_in_bf16),
     cmocka_unit_test(rows_in_f16),
+    cmocka_unit_test(products_through_onednn),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -226,6 +226,7 @@ ROW(iota_last, VALUE, "s32[]", fg_iota(trace, FG_F32, -1, FG_DIMS(2, 3)), "torch
 ROW(constant, VALUE, "s32[]", fg_add(fg_constant(trace, &(fg_type){.dtype = FG_S32, .rank = 2, .dim = {2, 2}}, (const int32_t[]){1, -2, 3, 400000}), a), "torch.tensor([[1, -2], [3, 400000]], dtype=torch.int32) + a")
 ROW(constant_u8, VALUE, "u8[]<5", fg_add(fg_constant(trace, &(fg_type){.dtype = FG_U8, .rank = 1, .dim = {3}}, (const uint8_t[]){1, 128, 255}), a), "torch.tensor([1, 128, 255], dtype=torch.uint8) + a")
 ROW(full_values, VALUE, "T[]", fg_add(a, fg_concat((const fg_tensor[]){fg_full(trace, fg_tensor_type(a)->dtype, 1e-3, FG_DIMS(1)), fg_full(trace, fg_tensor_type(a)->dtype, -12345, FG_DIMS(1)), fg_full(trace, fg_tensor_type(a)->dtype, 0.1, FG_DIMS(1))}, 3, 0)), "a + torch.tensor([1e-3, -12345.0, 0.1], dtype=torch.float64)")
+ROW(ones, VALUE, "s32[2]", fg_add(a, fg_ones(trace, FG_S32, FG_DIMS(3, 1))), "a + torch.ones(3, 1, dtype=torch.int32)")
 ROW(cross_entropy, VALUE + GRAD + ROUGH + BF16 + F16, "T[4,5] s32[4]<5", fg_cross_entropy(a, b, NULL), "F.cross_entropy(a, b.long()).to(torch.float32)")
 ROW(cross_entropy_smooth, VALUE + GRAD + ROUGH, "T[3,7] s32[3]<7", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.label_smoothing = 0.1}), "F.cross_entropy(a, b.long(), label_smoothing=0.1).to(torch.float32)")
 ROW(cross_entropy_large, VALUE + GRAD + ROUGH, "T[4,5] s32[4]<5", fg_cross_entropy(fg_scale(a, 100), b, NULL), "F.cross_entropy(a * 100, b.long()).to(torch.float32)")

@@ -1,0 +1,201 @@
+/* test_trace_fake.c - runs that fail, on the fake plugin: what becomes of variables, and that
+ * nothing leaks wherever an allocation fails.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "fakepjrt/fake_control.h"
+#include "trace/program.h"
+
+static fake_control fake;
+static const fg_type vec3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
+static const float numbers[3] = {1, 2, 3};
+
+typedef struct fixture {
+    fg_client *client;
+    fg_trace *trace;
+    fg_variable *v;
+    fg_scalar rate;
+} fixture;
+
+static fg_status begin(fixture *f, fg_error *err)
+{
+    *f = (fixture){.rate = {.dtype = FG_F32}};
+    FGI_TRY(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
+        &f->client, err));
+    FGI_TRY(fg_trace_create(f->client, &f->trace, err));
+    FGI_TRY(fg_variable_create("fc.weight", &vec3, NULL, &f->v, err));
+    return fg_variable_set(f->v, numbers, sizeof numbers, err);
+}
+
+static void end(fixture *f)
+{
+    fg_variable_destroy(f->v);
+    fg_trace_destroy(f->trace);
+    fg_client_close(f->client);
+}
+
+/* One iteration: v += rate, and the old value's sum. */
+static fg_status update(fixture *f, fg_array **out, fg_error *err)
+{
+    const fg_tensor old = fg_variable_value(f->trace, f->v);
+    const fg_tensor sum = fg_sum(old, 0, NULL);
+    fg_assign(f->v, fg_add(old, fg_scalar_value(f->trace, &f->rate)));
+    return fg_run(f->trace, &sum, 1, out, err);
+}
+
+static int before_each(void **state)
+{
+    static fixture f;
+    fg_error err = {0};
+    fake.reset();
+    fgt_ok(begin(&f, &err));
+    *state = &f;
+    return 0;
+}
+
+static int after_each(void **state)
+{
+    end(*state);
+    const bool is_clean = fake.get("buffers") == 0 && fake.get("programs") == 0 &&
+                          fake.get("events") == 0 && fake.get("errors") == 0;
+    return is_clean && fgi_alloc_live() == 0 ? 0 : 1;
+}
+
+/* A program that fails has taken its donated arguments with it: the variable says so until it is
+ * set again. */
+static void failed_run_loses_what_it_updates(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    float got[3];
+    fg_array *out;
+    fake.set("execute_error", 13);
+    assert_int_equal(update(f, &out, &err), FG_EDEVICE);
+    assert_null(out);
+    assert_int_equal(fg_variable_read(f->v, got, sizeof got, &err), FG_EDEVICE);
+    assert_string_equal(err.message,
+                        "variable 'fc.weight' was consumed by a program that failed: set it again, "
+                        "from a checkpoint for instance");
+    fake.set("execute_error", 0);
+    assert_int_equal(update(f, &out, &err), FG_EDEVICE); /* still lost */
+    assert_null(out);
+    fgt_ok(fg_variable_set(f->v, numbers, sizeof numbers, &err));
+    fgt_ok(update(f, &out, &err));
+    fg_array_release(out);
+    fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
+    assert_memory_equal(got, numbers, sizeof got); /* the fake gives back what it was given */
+}
+
+static void failing_before_the_launch_loses_nothing(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    float got[3];
+    fg_array *out;
+    fake.set("compile_error", 13);
+    assert_int_equal(update(f, &out, &err), FG_ECOMPILE);
+    fake.set("compile_error", 8);
+    assert_int_equal(update(f, &out, &err), FG_EDEVMEM);
+    fake.set("compile_error", 0);
+    fake.set("upload_error", 8);
+    assert_int_equal(update(f, &out, &err), FG_EDEVMEM);
+    assert_non_null(strstr(err.message, "uploading variable 'fc.weight': "));
+    fake.set("upload_error", 0);
+    fgt_ok(update(f, &out, &err));
+    fg_array_release(out);
+    fake.set("upload_error", 8); /* now only the scalars are uploaded */
+    assert_int_equal(update(f, &out, &err), FG_EDEVMEM);
+    assert_non_null(strstr(err.message, "uploading the step's scalars: "));
+    fake.set("upload_error", 0);
+    fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
+    assert_memory_equal(got, numbers, sizeof got);
+    assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
+}
+
+static void run_without_updates_loses_nothing(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    float got[3];
+    fg_array *out;
+    fake.set("execute_error", 13);
+    const fg_tensor twice = fg_scale(fg_variable_value(f->trace, f->v), 2);
+    assert_int_equal(fg_run(f->trace, &twice, 1, &out, &err), FG_EDEVICE);
+    assert_null(out);
+    fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
+    assert_memory_equal(got, numbers, sizeof got);
+}
+
+static void late_failures_come_out_when_read(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    float got;
+    fg_array *out;
+    fake.set("execute_late_error", 13);
+    fgt_ok(update(f, &out, &err)); /* launched well */
+    assert_int_equal(fg_array_read(out, &got, sizeof got, &err), FG_EDEVICE);
+    fg_array_release(out);
+    assert_int_equal(
+        fg_run_f32(f->trace, fg_sum(fg_variable_value(f->trace, f->v), 0, NULL), &got, &err),
+        FG_EDEVICE);
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static fg_status iterate(void *self, fg_error *err)
+{
+    (void)self;
+    fixture f;
+    fg_array *out = NULL;
+    fgi_step_program *step = NULL;
+    float loss, got[3];
+    fg_status status = begin(&f, err);
+    for (int i = 0; i < 2 && status == FG_OK; i++) {
+        status = update(&f, &out, err);
+        fg_array_release(out);
+    }
+    if (status == FG_OK)
+        status = fg_run_f32(f.trace, fg_sum(fg_variable_value(f.trace, f.v), 0, NULL), &loss, err);
+    if (status == FG_OK)
+        status = fg_variable_read(f.v, got, sizeof got, err);
+    if (status == FG_OK) {
+        const fg_tensor x = fgi_trace_feed(f.trace, 0, &vec3);
+        fg_assign(f.v, fg_add(fg_variable_value(f.trace, f.v), x));
+        status = fgi_step_program_create(f.trace, &x, 1, &step, err);
+    }
+    fgi_step_program_destroy(step);
+    end(&f);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fake.reset();
+    fgt_fault_loop(iterate, NULL);
+    assert_int_equal(fake.get("buffers"), 0);
+    assert_int_equal(fake.get("programs"), 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(failed_run_loses_what_it_updates, before_each, after_each),
+    cmocka_unit_test_setup_teardown(failing_before_the_launch_loses_nothing, before_each,
+                                    after_each),
+    cmocka_unit_test_setup_teardown(run_without_updates_loses_nothing, before_each, after_each),
+    cmocka_unit_test_setup_teardown(late_failures_come_out_when_read, before_each, after_each),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+
+int main(void)
+{
+    if (!fake_open(&fake))
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}

@@ -1,0 +1,294 @@
+/* test_trace_text.c - the program text that a trace becomes, byte for byte beside files in
+ * tests/golden/text, and that it needs no plugin; every allocation on the way may fail.
+ *
+ * After an intended change: FGT_WRITE_GOLDEN=1 build/tests/unit/test_trace_text writes the files
+ * anew; read the difference before committing it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "ir/mlir.h"
+#include "trace/program.h"
+
+static const fg_type batch = {.dtype = FG_F32, .rank = 2, .dim = {4, 3}};
+static const fg_type labels = {.dtype = FG_S32, .rank = 1, .dim = {4}};
+static const fg_type weight = {.dtype = FG_F32, .rank = 2, .dim = {3, 2}};
+static const fg_type bias = {.dtype = FG_F32, .rank = 1, .dim = {2}};
+static const fg_type images = {.dtype = FG_F32, .rank = 4, .dim = {2, 6, 6, 2}};
+static const fg_type kernel = {.dtype = FG_F32, .rank = 4, .dim = {3, 3, 1, 4}};
+
+static char *text_of(fg_trace *trace, const fg_tensor *outputs, size_t count)
+{
+    fg_error err = {0};
+    char *text;
+    fgt_ok(fg_trace_text(trace, outputs, count, &text, &err));
+    return text;
+}
+
+/* Locations name this file as the compiler was given it, and lines of it; the golden files say
+ * "HERE" and no line. */
+static char *without_places(const char *text)
+{
+    const size_t name = strlen(__FILE__);
+    char *out = malloc(strlen(text) + 1), *to = out;
+    for (const char *at = text; *at != '\0';) {
+        if (strncmp(at, __FILE__, name) == 0) {
+            to = (char *)memcpy(to, "HERE\"", 5) + 5;
+            at += name + strspn(at + name, "\":0123456789");
+        } else {
+            *to++ = *at++;
+        }
+    }
+    *to = '\0';
+    return out;
+}
+
+static void compare(const char *name, const char *text)
+{
+    fg_error err = {0};
+    char path[512], *want;
+    size_t size;
+    char *have = without_places(text);
+    (void)snprintf(path, sizeof path, FGT_SOURCE_DIR "/tests/golden/text/%s.mlir", name);
+    if (getenv("FGT_WRITE_GOLDEN") != NULL)
+        fgt_write(path, have, strlen(have));
+    fgt_ok(fgi_file_read(path, 1 << 20, &want, &size, &err));
+    if (strcmp(have, want) != 0)
+        fail_msg("%s.mlir differs:\n%s", name, have);
+    fgi_free(want);
+    free(have);
+}
+
+static void text_is(const char *name, fg_trace *trace, const fg_tensor *outputs, size_t count)
+{
+    char *text = text_of(trace, outputs, count);
+    compare(name, text);
+    fg_text_free(text);
+}
+
+/* ---- golden files ---------------------------------------------------------------------------- */
+
+typedef struct layer {
+    fg_variable *weight, *bias;
+    fg_scalar rate;
+} layer;
+
+static fg_status layer_create(layer *l, fg_error *err)
+{
+    *l = (layer){.rate = {.dtype = FG_F32}};
+    FGI_TRY(fg_variable_create("fc.weight", &weight, NULL, &l->weight, err));
+    return fg_variable_create("fc.bias", &bias, NULL, &l->bias, err);
+}
+
+static void layer_destroy(layer *l)
+{
+    fg_variable_destroy(l->weight);
+    fg_variable_destroy(l->bias);
+}
+
+/* A whole step: forward, loss, gradients, plain descent, in two scopes. */
+static fg_tensor step(fg_trace *trace, const layer *l)
+{
+    const fg_tensor x = fgi_trace_feed(trace, 0, &batch), y = fgi_trace_feed(trace, 1, &labels);
+    fg_variable *variables[2] = {l->weight, l->bias};
+    fg_tensor gradient[2];
+    fg_scope_push(trace, "model");
+    fg_scope_push(trace, "fc");
+    const fg_tensor product = fg_matmul(x, fg_variable_value(trace, l->weight));
+    const fg_tensor logits = fg_add(product, fg_variable_value(trace, l->bias));
+    fg_scope_pop(trace);
+    fg_scope_pop(trace);
+    const fg_tensor loss = fg_cross_entropy(fg_relu(logits), y, NULL);
+    fg_grad_variables(loss, variables, 2, gradient);
+    const fg_tensor rate = fg_scalar_value(trace, &l->rate);
+    for (int i = 0; i < 2; i++) {
+        const fg_tensor old = fg_variable_value(trace, variables[i]);
+        fg_assign(variables[i], fg_sub(old, fg_mul(gradient[i], rate)));
+    }
+    return loss;
+}
+
+static void text_of_a_step(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    layer l;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    fgt_ok(layer_create(&l, &err));
+    const fg_tensor loss = step(trace, &l);
+    text_is("step", trace, &loss, 1);
+    text_is("step", trace, &loss, 1); /* asking changes nothing */
+    fg_trace_destroy(trace);
+    layer_destroy(&l);
+}
+
+static void text_of_windows(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor x = fgi_trace_feed(trace, 0, &images), k = fgi_trace_feed(trace, 1, &kernel);
+    const fg_conv2d_options conv = {.stride = 2, .pad = 1, .groups = 2};
+    fg_tensor outputs[4] = {fg_conv2d(x, k, &conv), fg_avg_pool(x, NULL)};
+    const fg_tensor in[2] = {x, k};
+    const fg_tensor pooled = fg_max_pool(x, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1});
+    fg_grad(fg_add(fg_sum(outputs[0], 0, NULL), fg_sum(pooled, 0, NULL)), in, 2, &outputs[2]);
+    text_is("windows", trace, outputs, 4);
+    fg_trace_destroy(trace);
+}
+
+static void text_of_moves_and_numbers(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const int64_t low[2] = {1, 0}, high[2] = {0, -1}, start[2] = {0, 1}, limit[2] = {4, 3};
+    const fg_tensor x = fgi_trace_feed(trace, 0, &batch);
+    const uint8_t table[4] = {0, 1, 128, 255};
+    const fg_type table_type = {.dtype = FG_U8, .rank = 2, .dim = {2, 2}};
+    const fg_tensor outputs[] = {
+        fg_pad(x, 0.1, low, high, NULL),
+        fg_slice(x, start, limit, NULL),
+        fg_permute(fg_broadcast(x, FG_DIMS(2, 4, 3)), (const int[]){2, 0, 1}),
+        fg_concat((const fg_tensor[]){x, fg_reverse(x, 1, (const int[]){1})}, 2, 0),
+        fg_argmax(x),
+        fg_cast(fg_where(fg_lt(x, fg_zeros(trace, FG_F32, FG_SCALAR)), x, fg_floor(x)), FG_BF16),
+        fg_constant(trace, &table_type, table),
+        fg_random_bits(trace, FG_DIMS(3)),
+        fg_matmul(fg_transpose(x), x),
+    };
+    text_is("moves", trace, outputs, sizeof outputs / sizeof outputs[0]);
+    fg_trace_destroy(trace);
+}
+
+/* ---- locations and numbers ------------------------------------------------------------------- */
+
+static void locations_name_scope_operation_and_line(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    char want[256];
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor x = fgi_trace_feed(trace, 0, &batch);
+    fg_scope_push(trace, "net \"one\"\\");
+    fg_scope_push(trace, "fc1");
+    const int line = __LINE__ + 1;
+    const fg_tensor y = fg_tanh(x);
+    fg_scope_pop(trace);
+    fg_scope_pop(trace);
+    fg_scope_pop(trace); /* one too many is no harm */
+    fg_tensor d;
+    fg_grad(fg_sum(y, 0, NULL), &x, 1, &d);
+    char *text = text_of(trace, &d, 1);
+    (void)snprintf(want, sizeof want,
+                   "\"stablehlo.tanh\"(%%0) : (tensor<4x3xf32>) -> tensor<4x3xf32> "
+                   "loc(\"net \\22one\\22\\5C/fc1/tanh\"(\"%s\":%d:0))",
+                   __FILE__, line);
+    if (strstr(text, want) == NULL)
+        fail_msg("no %s in\n%s", want, text);
+    /* what the gradient adds stands at the line of what it differentiates */
+    (void)snprintf(want, sizeof want, "net \\22one\\22\\5C/fc1/sub\"(\"%s\":%d:0)", __FILE__, line);
+    if (strstr(text, want) == NULL)
+        fail_msg("no %s in\n%s", want, text);
+    fg_text_free(text);
+    fg_trace_destroy(trace);
+}
+
+static void deep_scopes_are_counted(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    for (int i = 0; i < 40; i++)
+        fg_scope_push(trace, "s");
+    const fg_tensor deep = fg_zeros(trace, FG_F32, FG_DIMS(1));
+    assert_int_equal(strlen(deep.node->scope), 2 * FGI_SCOPE_DEPTH - 1);
+    for (int i = 0; i < 39; i++)
+        fg_scope_pop(trace);
+    assert_string_equal(fg_zeros(trace, FG_F32, FG_DIMS(2)).node->scope, "s");
+    fg_scope_pop(trace);
+    assert_null(fg_zeros(trace, FG_F32, FG_DIMS(3)).node->scope);
+    fg_trace_destroy(trace);
+}
+
+static void splat_is(fg_dtype dtype, double value, const char *want)
+{
+    fgi_buf buf = {0};
+    fgi_mlir_splat(&buf, &(fg_type){.dtype = dtype}, value);
+    if (strcmp(buf.data, want) != 0)
+        fail_msg("%g: %s, not %s", value, buf.data, want);
+    fgi_buf_fini(&buf);
+}
+
+static void numbers_are_written_as_the_format_holds_them(void **state)
+{
+    (void)state;
+    splat_is(FG_F32, 0.1, "dense<1.000000015e-01> : tensor<f32>");
+    splat_is(FG_F64, 0.1, "dense<1.00000000000000006e-01> : tensor<f64>");
+    splat_is(FG_F64, 1.0 / 3, "dense<3.33333333333333315e-01> : tensor<f64>");
+    splat_is(FG_BF16, 0.1, "dense<1.000976562e-01> : tensor<bf16>");
+    splat_is(FG_F16, 1e5, "dense<0x7C00> : tensor<f16>");
+    splat_is(FG_F32, -1e39, "dense<0xFF800000> : tensor<f32>");
+    splat_is(FG_F32, (double)NAN, "dense<0x7FC00000> : tensor<f32>");
+    splat_is(FG_F64, (double)INFINITY, "dense<0x7FF0000000000000> : tensor<f64>");
+    splat_is(FG_BF16, (double)-INFINITY, "dense<0xFF80> : tensor<bf16>");
+    splat_is(FG_F16, (double)NAN, "dense<0x7E00> : tensor<f16>");
+    splat_is(FG_U32, 4294967295.0, "dense<4294967295> : tensor<ui32>");
+    splat_is(FG_S64, -9223372036854775808.0, "dense<-9223372036854775808> : tensor<i64>");
+    splat_is(FG_BOOL, 1, "dense<true> : tensor<i1>");
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static fg_status write_down(void *self, fg_error *err)
+{
+    (void)self;
+    fg_trace *trace = NULL;
+    char *text = NULL;
+    layer l;
+    fg_status status = layer_create(&l, err);
+    if (status == FG_OK)
+        status = fg_trace_create(NULL, &trace, err);
+    for (int i = 0; i < 2 && status == FG_OK; i++) { /* the second in the memory of the first */
+        fg_trace_set_training(trace, true);
+        const fg_tensor loss =
+            fg_add(step(trace, &l),
+                   fg_sum(fg_dropout(fg_full(trace, FG_F32, 1, FG_DIMS(5)), 0.5), 0, NULL));
+        status = fg_trace_text(trace, &loss, 1, &text, err);
+        fg_text_free(text);
+        fg_trace_reset(trace);
+    }
+    fg_trace_destroy(trace);
+    layer_destroy(&l);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(write_down, NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(text_of_a_step),
+    cmocka_unit_test(text_of_windows),
+    cmocka_unit_test(text_of_moves_and_numbers),
+    cmocka_unit_test(locations_name_scope_operation_and_line),
+    cmocka_unit_test(deep_scopes_are_counted),
+    cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)
