@@ -29,7 +29,7 @@ enum { FGI_SPLIT_NONE = 0, FGI_SPLIT_DATA = 1, FGI_SPLIT_MODEL = 2 };
 /* How each dimension of an array is split; all zero: every device has the whole. An axis splits at
  * most one dimension. */
 typedef struct fgi_split {
-    signed char axis[FG_MAX_RANK];
+    unsigned char axis[FG_MAX_RANK];
 } fgi_split;
 
 /* Lengths of the mesh's axes: data * model devices. */

@@ -193,7 +193,7 @@ static void put_split(fgi_buf *out, const fgi_split *split, int rank)
     fgi_buf_puts(out, "sdy.sharding = #sdy.sharding<@mesh, [");
     for (int i = 0; i < rank; i++) {
         fgi_buf_puts(out, i == 0 ? "" : ", ");
-        fgi_buf_puts(out, name[(int)split->axis[i]]);
+        fgi_buf_puts(out, name[split->axis[i]]);
     }
     fgi_buf_puts(out, "]>");
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "ckpt/series.h"
@@ -164,6 +165,13 @@ static bool put_metrics(json_t *object, const fgi_stage *stage)
     return ok;
 }
 
+static int append(const char *bytes, size_t size, void *self)
+{
+    fgi_buf *text = self;
+    fgi_buf_add(text, bytes, size);
+    return text->failed ? -1 : 0;
+}
+
 /* The text of state.json (free), NULL when out of memory. */
 static char *state_text(const fg_trainer *trainer)
 {
@@ -176,9 +184,13 @@ static char *state_text(const fg_trainer *trainer)
         ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
     if (ok && trainer->has_best)
         ok = json_object_set_new(object, "best", json_real(trainer->best)) == 0;
-    char *text = ok ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) : NULL;
+    fgi_buf text = {0};
+    ok = ok &&
+         json_dump_callback(object, append, &text, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
     json_decref(object);
-    return text;
+    char *result = ok ? fgi_buf_take(&text) : NULL;
+    fgi_buf_fini(&text);
+    return result;
 }
 
 static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const char *name,
@@ -199,7 +211,7 @@ static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const
     FGI_DONE(fg_ckpt_save(path, &files, err));
     (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
 done:
-    free(json); /* jansson's */
+    fgi_free(json);
     fgi_free(path);
     return status;
 }

@@ -38,8 +38,8 @@ static void fill(float *out, int64_t count)
 static void every_split_reads_back_as_it_was(void **state)
 {
     enum { COUNT = 8 * 4 * 6 };
-    const signed char axes[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0},
-                                   {0, 0, 2}, {1, 2, 0}, {2, 1, 0}, {1, 0, 2}, {0, 1, 2}};
+    const unsigned char axes[][3] = {{0, 0, 0}, {1, 0, 0}, {2, 0, 0}, {0, 1, 0}, {0, 2, 0},
+                                     {0, 0, 2}, {1, 2, 0}, {2, 1, 0}, {1, 0, 2}, {0, 1, 2}};
     float data[COUNT], back[COUNT];
     fg_error err = {0};
     (void)state;
