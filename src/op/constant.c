@@ -76,14 +76,6 @@ fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank, const
     return fgi_apply_source(trace, &full, &attr, sizeof attr);
 }
 
-bool fgi_is_full(fg_tensor a, double *out_value)
-{
-    if (a.node->op != &full)
-        return false;
-    *out_value = ((const full_attr *)a.node->attr)->value;
-    return true;
-}
-
 fg_tensor fg_zeros(fg_trace *trace, fg_dtype dtype, int rank, const int64_t *dim)
 {
     return fg_full(trace, dtype, 0, rank, dim);

@@ -194,28 +194,8 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
     return fgi_apply(op, (const fg_tensor[]){a, b}, 2, NULL, 0);
 }
 
-/* The product by 1 is the other operand, and that of two constants is one, rounded as the format
- * does: gradients begin with such. Products of f64 are left to the device. */
-static fg_tensor product(const fgi_op *op, fg_tensor a, fg_tensor b)
-{
-    double x = 0, y = 0;
-    fgi_broadcast_both(&a, &b);
-    const bool a_full = fgi_is_full(a, &x), b_full = fgi_is_full(b, &y);
-    const fg_type *type = fg_tensor_type(a);
-    if ((a_full || b_full) && type->dtype != FG_BOOL && fg_tensor_trace(a) == fg_tensor_trace(b) &&
-        type->dtype == fg_tensor_type(b)->dtype && fgi_same_shape(type, fg_tensor_type(b))) {
-        if (a_full && x == 1)
-            return b;
-        if (b_full && y == 1)
-            return a;
-        if (a_full && b_full && type->dtype == FG_F32)
-            return fgi_full_like(a, (double)((float)x * (float)y));
-    }
-    return fgi_apply(op, (const fg_tensor[]){a, b}, 2, NULL, 0);
-}
-
 /* A row of two operands a and b; da and db are expressions of a, b, y and d. */
-#define BINARY(id, stablehlo, commutes, apply, rule, da, db)                                       \
+#define BINARY(id, stablehlo, commutes, rule, da, db)                                              \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static void id##_vjp(fgi_vjp *v)                                                               \
     {                                                                                              \
@@ -233,7 +213,7 @@ static fg_tensor product(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .infer = (rule),                                                \
                                    .emit = id##_emit,                                              \
                                    .vjp = id##_vjp};                                               \
-    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return apply(&id##_op, a, b); }
+    fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
 #define BINARY_FLAT(id, stablehlo, rule)                                                           \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
@@ -270,16 +250,13 @@ static fg_tensor pow_exponent_share(fg_tensor d, fg_tensor a, fg_tensor y)
     return fg_where(positive, fg_mul(d, fg_mul(y, log_a)), zero);
 }
 
-BINARY(add, "add", true, binary, binary_number, d, d)
-BINARY(sub, "subtract", false, binary, binary_number, d, fg_neg(d))
-BINARY(mul, "multiply", true, product, binary_number, fg_mul(d, b), fg_mul(d, a))
-BINARY(div, "divide", false, binary, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
-BINARY(max, "maximum", true, binary, binary_number, winners_share(d, a, b, y),
-       winners_share(d, b, a, y))
-BINARY(min, "minimum", true, binary, binary_number, winners_share(d, a, b, y),
-       winners_share(d, b, a, y))
-BINARY(pow, "power", false, binary, binary_float, pow_base_share(d, a, b),
-       pow_exponent_share(d, a, y))
+BINARY(add, "add", true, binary_number, d, d)
+BINARY(sub, "subtract", false, binary_number, d, fg_neg(d))
+BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
+BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
+BINARY(max, "maximum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
+BINARY(min, "minimum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
+BINARY(pow, "power", false, binary_float, pow_base_share(d, a, b), pow_exponent_share(d, a, y))
 BINARY_FLAT(and, "and", binary_bits)
 BINARY_FLAT(or, "or", binary_bits)
 
@@ -292,6 +269,9 @@ static bool not_infer(fgi_infer *c)
 
 UNARY_FLAT(not, "not", not_infer)
 
-fg_tensor fg_scale(fg_tensor a, double factor) { return fg_mul(a, fgi_full_like(a, factor)); }
+fg_tensor fg_scale(fg_tensor a, double factor)
+{
+    return factor == 1 ? a : fg_mul(a, fgi_full_like(a, factor));
+}
 
 fg_tensor fg_shift(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }

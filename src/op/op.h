@@ -18,8 +18,6 @@ void fgi_broadcast_both(fg_tensor *a, fg_tensor *b);
 bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out);
 /* Whether there is such a type; keeps an error that names `op` otherwise. */
 bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim);
-/* Whether a is one value everywhere by its making (fg_full), and that value. */
-bool fgi_is_full(fg_tensor a, double *out_value);
 /* Same dtype and shape as `like`, one value everywhere. */
 fg_tensor fgi_full_like(fg_tensor like, double value);
 fg_tensor fgi_reshape_to(fg_tensor a, const fg_type *type);

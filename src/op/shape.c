@@ -66,14 +66,6 @@ static const fgi_op reshape = {.name = "reshape",
                                .emit = reshape_emit,
                                .vjp = reshape_vjp};
 
-static bool fits_reshape(const fg_type *a, const fg_type *out)
-{
-    bool fits = fg_type_count(a) == fg_type_count(out);
-    for (int i = 0; i < out->rank; i++)
-        fits &= out->dim[i] >= 0;
-    return fits;
-}
-
 fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
 {
     fg_trace *trace = fg_tensor_trace(a);
@@ -99,11 +91,8 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
         attr.dim[open] = known > 0 ? fg_type_count(fg_tensor_type(a)) / known : 0;
     fg_type type = {.rank = rank};
     memcpy(type.dim, attr.dim, sizeof attr.dim);
-    double value;
     if (fgi_same_shape(&type, fg_tensor_type(a)))
         return a;
-    if (fgi_is_full(a, &value) && fits_reshape(fg_tensor_type(a), &type))
-        return fg_full(trace, fg_tensor_type(a)->dtype, value, rank, attr.dim);
     return fgi_apply(&reshape, &a, 1, &attr, sizeof attr);
 }
 
@@ -214,20 +203,16 @@ typedef struct broadcast_attr {
     int64_t axis[FG_MAX_RANK];
 } broadcast_attr;
 
-static bool fits_broadcast(const fg_type *a, const broadcast_attr *attr)
-{
-    bool fits = attr->rank >= a->rank;
-    for (int i = 0; fits && i < a->rank; i++)
-        fits = a->dim[i] == 1 || a->dim[i] == attr->dim[attr->axis[i]];
-    return fits;
-}
-
 static bool broadcast_infer(fgi_infer *c)
 {
     const broadcast_attr *attr = c->attr;
-    if (!fits_broadcast(c->in[0], attr))
+    const fg_type *a = c->in[0];
+    bool fits = attr->rank >= a->rank;
+    for (int i = 0; fits && i < a->rank; i++)
+        fits = a->dim[i] == 1 || a->dim[i] == attr->dim[attr->axis[i]];
+    if (!fits)
         return fgi_infer_fail(c, FG_ESHAPE, "does not broadcast to that shape");
-    return fgi_infer_ok(c, c->in[0]->dtype, (int)attr->rank, attr->dim);
+    return fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim);
 }
 
 static void broadcast_emit(fgi_emit *e)
@@ -263,15 +248,11 @@ static const fgi_op broadcast = {.name = "broadcast",
 
 static fg_tensor apply_broadcast(fg_tensor a, const broadcast_attr *attr)
 {
-    fg_trace *trace = fg_tensor_trace(a);
     fg_type type = {.rank = (int)attr->rank};
-    double value;
     memcpy(type.dim, attr->dim, sizeof type.dim);
-    if (fgi_same_shape(&type, fg_tensor_type(a)))
-        return a;
-    if (fgi_is_full(a, &value) && fits_broadcast(fg_tensor_type(a), attr))
-        return fg_full(trace, fg_tensor_type(a)->dtype, value, type.rank, type.dim);
-    return fgi_apply(&broadcast, &a, 1, attr, sizeof *attr);
+    return fgi_same_shape(&type, fg_tensor_type(a))
+               ? a
+               : fgi_apply(&broadcast, &a, 1, attr, sizeof *attr);
 }
 
 fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
