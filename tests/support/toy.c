@@ -17,8 +17,9 @@
 static void build(void *self, fg_module *root)
 {
     toy *t = self;
-    t->fc1 =
-        fg_linear_create(root, "fc1", &(fg_linear_options){.in = TOY_FEATURES, .out = TOY_HIDDEN});
+    /* a bias before batch norm would have no gradient but rounding, which Adam makes large */
+    const fg_linear_options first = {.in = TOY_FEATURES, .out = TOY_HIDDEN, .no_bias = t->has_norm};
+    t->fc1 = fg_linear_create(root, "fc1", &first);
     t->norm = NULL;
     if (t->has_norm)
         t->norm =
