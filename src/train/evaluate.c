@@ -37,7 +37,7 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     at.batch = 0;
     at.batches = fgi_stage_batches(stage, limit);
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
-    stage->fresh.value.u32 = 1;
+    FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && at.batch < at.batches && !fgi_wants_stop(trainer)) {
         const int64_t begin = fgi_now_ns(), waited = trainer->feed.wait_ns;
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
@@ -56,6 +56,8 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
     const fg_status status = pass(trainer, stage, &windows, limit, err);
     if (status != FG_OK) {
         fgi_windows_abandon(&windows);
+        fg_array_release(stage->sums); /* those of a step that failed would fail the next one */
+        stage->sums = NULL;
         return status;
     }
     *out_count = fgi_windows_means(&windows, stage, NULL, out_metrics);

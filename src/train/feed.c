@@ -162,16 +162,21 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_fn *don
     done(flight, status, late.message);
 }
 
-/* Says which step it was; a training step takes the weights with it. */
-static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
+/* Says which step it was. */
+static fg_status name_step(const fgi_flight *flight, fg_status status, fg_error *err)
 {
     static const char *const name[] = {"training", "validation", "test", "prediction"};
+    return fgi_context(err, status, "%s step %lld", name[flight->kind], (long long)flight->number);
+}
+
+/* A step has failed after its launch: one of training takes the weights with it. */
+static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
+{
     if (flight->kind == FGI_TRAIN && trainer->lost_step == 0)
         trainer->lost_step = flight->number;
     if (err != NULL)
         *err = flight->error;
-    return fgi_context(err, flight->error.status, "%s step %lld", name[flight->kind],
-                       (long long)flight->number);
+    return name_step(flight, flight->error.status, err);
 }
 
 /* Takes finished flights off the list; waits until at most `keep` are under way. */
@@ -307,8 +312,10 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
             feeds[stage->field_count] = stage->sums;
             status = launch(trainer, stage, flight, feeds, out_prediction, err);
         }
-        if (status != FG_OK)
+        if (status != FG_OK) {
             cancel(flight);
+            (void)name_step(flight, status, err);
+        }
     }
     for (int f = 0; f < stage->field_count; f++)
         fg_array_release(feeds[f]);

@@ -238,13 +238,13 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     return FG_OK;
 }
 
-static fg_status empty_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     static const float zeros[2 * FG_MAX_METRICS];
-    if (stage->kind == FGI_PREDICT)
+    stage->fresh.value.u32 = 1;
+    if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
     const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
-    stage->fresh.value.u32 = 1;
     return fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY, &stage->sums,
                             NULL, err);
 }
@@ -336,7 +336,7 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
     const int64_t begin = fgi_now_ns();
     FGI_TRY(build_program(trainer, stage, err));
-    FGI_TRY(empty_sums(trainer, stage, err));
+    FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;
 }

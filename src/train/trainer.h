@@ -200,6 +200,8 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
 void fgi_stage_fini(fgi_stage *stage);
+/* The next step begins new sums; there are some to begin from. */
+fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 bool fgi_same_type(const fg_type *a, const fg_type *b);
 /* Batches of a pass over the stage's data; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);

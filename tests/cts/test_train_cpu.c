@@ -100,7 +100,7 @@ static void by_hand(const table *t, uint64_t seed, double *out_loss, double *out
 static void metrics_of_a_prime_number_of_samples(void **state)
 {
     (void)state;
-    static const int64_t sizes[] = {1, 7, 32, PRIME, 128};
+    static const int64_t sizes[] = {7, PRIME, 128};
     fg_error err = {0};
     toy model = {.has_norm = true, .dropout = 0.5};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
@@ -145,7 +145,7 @@ static void training_metrics_count_each_sample_once(void **state)
     ops.optimizer = standing_still;
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     fg_dataset *data = toy_data(PRIME, 3);
-    for (int64_t size = 1; size < 128; size = size * 5 + 1) {
+    for (int64_t size = 1; size < 128; size = size * 31) {
         fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2, .log_every = 3});
         const fg_fit_data fit = {.train = data, .val = data, .batch_size = size};
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
@@ -423,4 +423,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_data_take_the_same_program),
 };
 
-int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}

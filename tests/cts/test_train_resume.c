@@ -271,4 +271,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resumed_from_the_best),     cmocka_unit_test(a_complete_run_stays),
 };
 
-int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}

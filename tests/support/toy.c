@@ -9,8 +9,15 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/rng.h"
+
+void toy_use_memory(void)
+{
+    if (access("/dev/shm", W_OK | X_OK) == 0)
+        (void)setenv("TMPDIR", "/dev/shm", 0);
+}
 
 /* ---- the task -------------------------------------------------------------------------------- */
 

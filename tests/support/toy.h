@@ -9,6 +9,10 @@
 
 enum { TOY_FEATURES = 6, TOY_CLASSES = 3, TOY_HIDDEN = 8 };
 
+/* Lets temporary folders be in memory where there is a place for it: tests that save hundreds of
+ * times need not wait for a disk. Call it first. */
+void toy_use_memory(void);
+
 /* A classifier of two layers. It logs "acc", one number a sample. */
 typedef struct toy {
     bool has_norm;         /* batch norm between the layers   */

@@ -391,4 +391,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(signals_are_left_alone_by_default),
 };
 
-int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
