@@ -137,9 +137,6 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     at.batch = 0;
     at.batches = fgi_stage_batches(&trainer->stage[FGI_VAL], limit);
-    /* what is on its way is logged before the validation that comes after it */
-    FGI_TRY(
-        fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
     if (trainer->is_stopping) /* cut short */
