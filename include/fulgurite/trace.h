@@ -190,7 +190,8 @@ FG_API void fg_text_free(char *text);
 /* Derivatives of a scalar by tensors: out[i] has wrt[i]'s type. Reverse mode, graph to graph: the
  * result is traced like anything else and can be differentiated again. A tensor that loss does not
  * depend on gets zeros, as does one behind operations without a gradient. Errors, kept in the
- * trace: FG_ESHAPE unless loss has rank 0, FG_EDTYPE unless it and wrt[i] are floating.
+ * trace: FG_ESHAPE unless loss has rank 0, FG_EDTYPE unless it and wrt[i] are floating, FG_EINVAL
+ * where wrt[i] is a constant (fg_full and the like: equal constants are one value).
  * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3. */
 FG_API void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out);
 /* The same by variables, at the values they had when first used in the trace. */

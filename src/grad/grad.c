@@ -73,28 +73,44 @@ static void sweep_back(sweep *s, fg_tensor loss)
     fgi_trace_borrow_place(s->trace, NULL);
 }
 
+static bool check_loss(fg_tensor loss)
+{
+    const fg_type *type = fg_tensor_type(loss);
+    char text[96];
+    if (type->rank == 0 && fg_dtype_is_float(type->dtype))
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(loss), type->rank != 0 ? FG_ESHAPE : FG_EDTYPE,
+                         "grad: the loss is %s, a floating scalar is wanted",
+                         fg_type_format(type, text, sizeof text));
+    return false;
+}
+
+static bool check_wanted(fg_trace *trace, fg_tensor wanted, size_t i)
+{
+    const fgi_node *node = wanted.node;
+    char text[96];
+    if (node->trace != trace || !fg_dtype_is_float(node->type.dtype)) {
+        (void)fgi_trace_fail(trace, FG_EDTYPE,
+                             "grad: tensor %zu is %s; a floating one of the same trace is wanted",
+                             i, fg_type_format(&node->type, text, sizeof text));
+        return false;
+    }
+    /* Equal constants are one node: what else the program uses that number for is not meant. */
+    if (node->arity == 0 && node->op != &fgi_leaf_op) {
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "grad: tensor %zu is a constant; make it an input or a variable", i);
+        return false;
+    }
+    return true;
+}
+
 static bool check(fg_tensor loss, const fg_tensor *wrt, size_t count)
 {
     fg_trace *trace = fg_tensor_trace(loss);
-    const fg_type *type = fg_tensor_type(loss);
-    char text[96];
-    if (trace->error.status != FG_OK)
-        return false;
-    if (type->rank != 0 || !fg_dtype_is_float(type->dtype)) {
-        (void)fgi_trace_fail(trace, type->rank != 0 ? FG_ESHAPE : FG_EDTYPE,
-                             "grad: the loss is %s, a floating scalar is wanted",
-                             fg_type_format(type, text, sizeof text));
-        return false;
-    }
-    for (size_t i = 0; i < count; i++)
-        if (wrt[i].node->trace != trace || !fg_dtype_is_float(wrt[i].node->type.dtype)) {
-            (void)fgi_trace_fail(trace, FG_EDTYPE,
-                                 "grad: tensor %zu is %s; a floating one of the same trace is "
-                                 "wanted",
-                                 i, fg_type_format(&wrt[i].node->type, text, sizeof text));
-            return false;
-        }
-    return true;
+    bool is_good = trace->error.status == FG_OK && check_loss(loss);
+    for (size_t i = 0; i < count && is_good; i++)
+        is_good = check_wanted(trace, wrt[i], i);
+    return is_good;
 }
 
 void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)

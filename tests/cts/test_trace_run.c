@@ -414,28 +414,6 @@ static void gradients_by_variables_are_taken_at_the_start(void **client)
     fg_trace_destroy(trace);
 }
 
-/* A constant may be what a derivative is asked by: operations on it must not be done in advance. */
-static void constants_have_gradients_too(void **client)
-{
-    fg_error err = {0};
-    float got[2];
-    fg_tensor d, dd;
-    fg_trace *trace = trace_on(*client);
-    const fg_tensor one = fg_ones(trace, FG_F32, FG_SCALAR), x = fg_broadcast(one, FG_DIMS(4));
-    const fg_tensor y =
-        fg_sum(fg_mul(fg_scale(x, 3), fg_mul(x, fg_reshape(x, FG_DIMS(4)))), 0, NULL);
-    fg_grad(y, &one, 1, &d);
-    fg_grad(d, &one, 1, &dd);
-    fg_array *out[2];
-    fgt_ok(fg_run(trace, (const fg_tensor[]){d, dd}, 2, out, &err));
-    for (int i = 0; i < 2; i++) {
-        fgt_ok(fg_array_read(out[i], &got[i], sizeof *got, &err));
-        fg_array_release(out[i]);
-    }
-    assert_true(got[0] == 36 && got[1] == 72);
-    fg_trace_destroy(trace);
-}
-
 static void steps_are_launched_with_new_feeds(void **client)
 {
     fg_error err = {0};
@@ -573,7 +551,8 @@ static void dropout_drops_its_share_and_its_gradient(void **client)
     fg_tensor gradient;
     fg_trace *trace = trace_on(*client);
     fg_trace_set_training(trace, true);
-    const fg_tensor x = fg_full(trace, FG_F32, 3, FG_DIMS(N));
+    const fg_scalar three = {.dtype = FG_F32, .value.f32 = 3};
+    const fg_tensor x = fg_broadcast(fg_scalar_value(trace, &three), FG_DIMS(N));
     const fg_tensor dropped = fg_dropout(x, 0.25), again = fg_dropout(x, 0.25);
     fg_grad(fg_sum(dropped, 0, NULL), &x, 1, &gradient);
     fgt_ok(fg_run(trace, (const fg_tensor[]){dropped, gradient, again}, 3, out, &err));
@@ -678,7 +657,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(start_values_of_every_kind),
     cmocka_unit_test(order_of_axes_in_files),
     cmocka_unit_test(gradients_by_variables_are_taken_at_the_start),
-    cmocka_unit_test(constants_have_gradients_too),
     cmocka_unit_test(steps_are_launched_with_new_feeds),
     cmocka_unit_test(bits_are_the_hosts),
     cmocka_unit_test(bits_are_the_known_answers),

@@ -249,6 +249,14 @@ static void gradient_of_what_has_none(void **state)
     assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
     assert_string_equal(err.message,
                         "grad: tensor 0 is s32[3]; a floating one of the same trace is wanted");
+    fg_trace_reset(trace);
+    const fg_tensor two[2] = {operands_of(trace).m, fg_ones(trace, FG_F32, FG_DIMS(3, 4))};
+    fg_tensor both[2];
+    fg_grad(fg_sum(fg_mul(two[0], two[1]), 0, NULL), two, 2, both);
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "grad: tensor 1 is a constant; make it an input or a variable");
+    assert_true(fgi_is_poison(both[0]) && fgi_is_poison(both[1]));
     fg_trace_destroy(trace);
 }
 
