@@ -248,6 +248,14 @@ done:
     return status;
 }
 
+/* `fulgurite setup` has pins for the CPU's plugin; the others come with a Python environment. */
+static const char *what_to_type(const char *accelerator)
+{
+    if (strcmp(accelerator, "cpu") == 0)
+        return "fulgurite setup cpu";
+    return strcmp(accelerator, "tpu") == 0 ? "pip install libtpu" : "pip install jax-cuda13-pjrt";
+}
+
 /* "no plugin for 'tpu' found; looked in A; B; C": as many places as the message holds. */
 static fg_status not_found(const char *accelerator, const fg_plugin_candidate *places, size_t count,
                            fg_error *err)
@@ -267,8 +275,8 @@ static fg_status not_found(const char *accelerator, const fg_plugin_candidate *p
         used += (size_t)n;
     }
     return fgi_fail(err, FG_ENOTFOUND,
-                    "no PJRT plugin for '%s' is installed; type: fulgurite setup %s\nlooked in%s",
-                    accelerator, strcmp(accelerator, "cuda") == 0 ? "cuda13" : accelerator, where);
+                    "no PJRT plugin for '%s' is installed; type: %s\nlooked in%s", accelerator,
+                    what_to_type(accelerator), where);
 }
 
 /* Opens the first plugin that is there. */
