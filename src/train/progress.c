@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -90,17 +91,30 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 
 /* ---- while it runs --------------------------------------------------------------------------- */
 
+/* Columns of the terminal, as it is now. */
+static size_t columns_of(FILE *out)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* One line, cut so that the terminal does not begin another one. */
 static void draw_bar(progress *p, const fg_progress *at)
 {
-    const int64_t done = at->batches > 0 ? at->batch * BAR_WIDTH / at->batches : 0;
-    char bar[BAR_WIDTH + 1], rate[48] = "";
+    const int64_t all = at->batches > 0 ? at->batches : 1;
+    const int64_t done = at->batch < all ? at->batch * BAR_WIDTH / all : BAR_WIDTH;
+    char bar[BAR_WIDTH + 1], line[512], rate[48] = "";
+    const size_t columns = columns_of(p->out);
     for (int i = 0; i < BAR_WIDTH; i++)
         bar[i] = i < done ? '#' : '.';
     bar[BAR_WIDTH] = '\0';
     if (p->samples_per_s > 0)
         (void)snprintf(rate, sizeof rate, "  %.0f samples/s", p->samples_per_s);
-    (void)fprintf(p->out, "\r\033[Kepoch %" PRId64 "  [%s] %" PRId64 "/%" PRId64 "%s%s", at->epoch,
-                  bar, at->batch, at->batches, p->metrics, rate);
+    (void)snprintf(line, sizeof line, "epoch %" PRId64 "  [%s] %" PRId64 "/%" PRId64 "%s%s",
+                   at->epoch, bar, at->batch, at->batches, p->metrics, rate);
+    if (columns <= sizeof line)
+        line[columns - 1] = '\0';
+    (void)fprintf(p->out, "\r\033[K%s", line);
     (void)fflush(p->out);
     p->has_bar = true;
 }

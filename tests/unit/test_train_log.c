@@ -1,0 +1,443 @@
+/* test_train_log.c - what a run leaves and shows: metrics.csv and metrics.jsonl, what happens to
+ * them on a full disk; the ledger of idle time; the progress bar and the plain lines.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+#include "train/trainer.h"
+
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_client_options options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    train_data = toy_data(10, 1);
+    val_data = toy_data(5, 2);
+    return fg_client_open(&options, &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+/* ---- logger ---------------------------------------------------------------------------------- */
+
+static fgi_logger *open_logger(const char *folder, int64_t from_step, int64_t lines)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    fgt_ok(fgi_logger_create(folder, from_step, lines, &logger, &err));
+    return logger;
+}
+
+static fg_status train_row(fgi_logger *logger, int64_t step, double loss, fg_error *err)
+{
+    const fg_metric metrics[] = {{"train_loss", loss}};
+    const fg_progress at = {
+        .step = step, .epoch = step / 4, .lr = 0.1, .metrics = metrics, .metric_count = 1};
+    return fgi_logger_ops.log(logger, &at, err);
+}
+
+static fg_status val_row(fgi_logger *logger, int64_t step, const char *name, double value,
+                         fg_error *err)
+{
+    fg_metric metric = {.value = value};
+    (void)snprintf(metric.name, sizeof metric.name, "%s", name);
+    const fg_progress at = {
+        .step = step, .epoch = step / 4, .lr = 0.1, .metrics = &metric, .metric_count = 1};
+    return fgi_logger_ops.val_end(logger, &at, err);
+}
+
+static void assert_text(const char *folder, const char *name, const char *want)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 20, &text, &size, &err));
+    assert_string_equal(text, want);
+    fgi_free(text);
+}
+
+static void rows_and_columns(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    fgt_ok(train_row(logger, 2, 0.5, &err));
+    fgt_ok(train_row(logger, 4, 1.0 / 3, &err));
+    fgt_ok(val_row(logger, 4, "val_loss", 1e-20, &err));
+    fgt_ok(train_row(logger, 6, (double)NAN, &err));
+    fgt_ok(val_row(logger, 8, "val_acc", (double)INFINITY, &err));
+    assert_int_equal(fgi_logger_lines(logger), 5);
+    fgi_logger_ops.destroy(logger);
+    assert_text(folder, "metrics.jsonl",
+                "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 0.5}\n"
+                "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 0.333333333}\n"
+                "{\"step\": 4, \"epoch\": 1, \"val_loss\": 1e-20}\n"
+                "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": null}\n"
+                "{\"step\": 8, \"epoch\": 2, \"val_acc\": null}\n");
+    /* the header has grown twice, and the rows before with it */
+    assert_text(folder, "metrics.csv",
+                "step,epoch,lr,train_loss,val_loss,val_acc\n"
+                "2,0,0.1,0.5,,\n"
+                "4,1,0.1,0.333333333,,\n"
+                "4,1,,,1e-20,\n"
+                "6,1,0.1,,,\n"
+                "8,2,,,,\n");
+}
+
+static const char four_rows[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 3}\n"
+                                "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 2}\n"
+                                "{\"step\": 4, \"epoch\": 1, \"val_loss\": 2}\n"
+                                "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 1}\n";
+
+/* What follows the checkpoint resumed from is dropped, by step and by number of lines. */
+static void rows_are_taken_up_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *more; /* after the four rows */
+        int64_t from_step, lines;
+        int keeps;
+    } rows[] = {
+        {"", 6, -1, 4},        {"", 5, -1, 3},
+        {"", 4, 3, 3},         {"", 4, 2, 2},
+        {"", 1, -1, 0},        {"", 0, -1, 0},
+        {"", 99, 0, 0},        {"{\"step\": 7, \"epo", 9, -1, 4},
+        {"what?\n", 9, -1, 4}, {"{\"epoch\": 3}\n", 9, -1, 4},
+        {"\n\n", 9, 9, 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        char text[1024], want[1024];
+        const char *folder = fgt_temp_folder();
+        (void)snprintf(text, sizeof text, "%s%s", four_rows, rows[i].more);
+        fgt_write(fgt_path(folder, "metrics.jsonl"), text, strlen(text));
+        fgt_write(fgt_path(folder, "metrics.csv"), "rubbish", 7);
+        fgi_logger *logger = open_logger(folder, rows[i].from_step, rows[i].lines);
+        assert_int_equal(fgi_logger_lines(logger), rows[i].keeps);
+        fgt_ok(train_row(logger, 8, 0.25, &err));
+        fgi_logger_ops.destroy(logger);
+        const char *end = four_rows;
+        for (int k = 0; k < rows[i].keeps; k++)
+            end = strchr(end, '\n') + 1;
+        (void)snprintf(want, sizeof want,
+                       "%.*s{\"step\": 8, \"epoch\": 2, \"lr\": 0.1, \"train_loss\": 0.25}\n",
+                       (int)(end - four_rows), four_rows);
+        assert_text(folder, "metrics.jsonl", want);
+        if (rows[i].keeps == 4)
+            assert_text(folder, "metrics.csv",
+                        "step,epoch,lr,train_loss,val_loss\n"
+                        "2,0,0.1,3,\n4,1,0.1,2,\n4,1,,,2\n6,1,0.1,1,\n8,2,0.1,0.25,\n");
+        if (rows[i].keeps == 0)
+            assert_text(folder, "metrics.csv", "step,epoch,lr,train_loss\n8,2,0.1,0.25\n");
+    }
+}
+
+/* No file of this process may grow beyond so many bytes; 0: as large as it likes. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = bytes > 0 ? bytes : limit.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+static void a_full_disk_leaves_whole_rows(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = open_logger(folder, 0, -1);
+    char want[512] = "";
+    int64_t step = 0;
+    limit_files(200);
+    for (step = 1; train_row(logger, step, 1, &err) == FG_OK; step++)
+        (void)snprintf(want + strlen(want), sizeof want - strlen(want),
+                       "{\"step\": %d, \"epoch\": %d, \"lr\": 0.1, \"train_loss\": 1}\n", (int)step,
+                       (int)step / 4);
+    limit_files(0);
+    assert_int_equal(err.status, FG_EIO);
+    assert_non_null(strstr(err.message, "metrics.jsonl': File too large"));
+    assert_true(step > 2);
+    assert_int_equal(fgi_logger_lines(logger), step - 1);
+    assert_text(folder, "metrics.jsonl", want);
+    fgt_ok(train_row(logger, 9, 1, &err)); /* there is room again */
+    (void)snprintf(want + strlen(want), sizeof want - strlen(want),
+                   "{\"step\": 9, \"epoch\": 2, \"lr\": 0.1, \"train_loss\": 1}\n");
+    assert_text(folder, "metrics.jsonl", want);
+    fgi_logger_ops.destroy(logger);
+}
+
+static fg_status fit(const char *folder, FILE *progress, fg_error *err)
+{
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.client = client,
+                                        .max_epochs = 3,
+                                        .run_dir = folder,
+                                        .resume = folder != NULL ? "auto" : NULL,
+                                        .progress = progress};
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    fg_status status = fg_trainer_create(&options, &trainer, err);
+    if (status == FG_OK)
+        status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+/* Wherever the disk gets full, the run says so, and goes on when there is room. */
+static void a_full_disk_ends_the_run_and_loses_nothing(void **state)
+{
+    (void)state;
+    char whole[512];
+    fg_error err = {0};
+    (void)snprintf(whole, sizeof whole, "%s", fgt_temp_folder());
+    fgt_ok(fit(whole, NULL, &err));
+    char *lines = NULL, *csv = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(whole, "metrics.jsonl"), 1 << 20, &lines, &size, &err));
+    fgt_ok(fgi_file_read(fgt_path(whole, "metrics.csv"), 1 << 20, &csv, &size, &err));
+    int failures = 0;
+    for (rlim_t bytes = 20; bytes < 3000; bytes += bytes / 3) {
+        const char *folder = fgt_temp_folder();
+        limit_files(bytes);
+        const fg_status status = fit(folder, NULL, &err);
+        limit_files(0);
+        if (status != FG_OK) {
+            failures++;
+            assert_int_equal(status, FG_EIO);
+            assert_non_null(strstr(err.message, folder));
+            assert_non_null(strstr(err.message, "File too large"));
+        }
+        fgt_ok(fit(folder, NULL, &err));
+        assert_text(folder, "metrics.jsonl", lines);
+        assert_text(folder, "metrics.csv", csv);
+        assert_true(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000009/manifest.json")));
+    }
+    assert_true(failures > 3);
+    fgi_free(lines);
+    fgi_free(csv);
+}
+
+static void a_folder_that_cannot_be_made(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "file"), "x", 1);
+    const fg_status status = fit(fgt_path(folder, "file/run"), NULL, &err);
+    assert_true(status == FG_EIO || status == FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "/file"));
+}
+
+/* ---- ledger ---------------------------------------------------------------------------------- */
+
+enum { MOMENTS = 400 };
+
+/* A host that does things within things, and a device; each moment of the host belongs to the
+ * innermost thing. */
+typedef struct timeline {
+    fgi_ledger ledger;
+    fgi_key key;
+    uint64_t draws;
+    int activity[MOMENTS]; /* of the host, -1: nothing */
+    int64_t now;
+    int64_t launch[MOMENTS], inputs[MOMENTS], done[MOMENTS];
+    int64_t flights;
+} timeline;
+
+static int64_t draw(timeline *t, int64_t below)
+{
+    return (int64_t)(fgi_rng_u64(t->key, t->draws++) % (uint64_t)below);
+}
+
+static void pass_time(timeline *t, int activity)
+{
+    for (int64_t left = draw(t, 6); left > 0 && t->now < MOMENTS - 40; left--)
+        t->activity[t->now++] = activity;
+}
+
+static void act(timeline *t, int depth)
+{
+    const int activity = (int)draw(t, FGI_ACTIVITIES);
+    const int64_t begin = t->now;
+    pass_time(t, activity);
+    while (depth < 2 && draw(t, 3) == 0)
+        act(t, depth + 1);
+    pass_time(t, activity);
+    fgi_ledger_add(&t->ledger, (fgi_activity)activity, begin, t->now);
+}
+
+static void fly(timeline *t)
+{
+    const int64_t n = t->flights++, before = n > 0 ? t->done[n - 1] : 0;
+    t->launch[n] = t->now;
+    t->inputs[n] = draw(t, 2) ? 0 : t->now + draw(t, 4);
+    const int64_t start = t->now > before ? t->now : before;
+    const int64_t can = t->inputs[n] > start ? t->inputs[n] : start;
+    t->done[n] = can + draw(t, 12);
+    fgi_ledger_launched(&t->ledger, n);
+    /* retired late, as the Trainer does: before the third launch after */
+    const fgi_flight flight = {.is_step = draw(t, 4) != 0,
+                               .samples = 2,
+                               .launch_ns = t->launch[n],
+                               .inputs_ns = t->inputs[n],
+                               .done_ns = t->done[n]};
+    fgi_ledger_retired(&t->ledger, n, &flight);
+}
+
+static void parts_of_idle_time_sum_up(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        static timeline t;
+        t = (timeline){.key = fgi_key_from_seed(seed)};
+        for (int i = 0; i < MOMENTS; i++)
+            t.activity[i] = -1;
+        fgi_ledger_start(&t.ledger, 0);
+        while (t.now < MOMENTS - 50) {
+            pass_time(&t, -1);
+            for (int64_t n = draw(&t, 3); n > 0; n--)
+                act(&t, 0);
+            fly(&t);
+            pass_time(&t, -1);
+        }
+        int64_t part[FGI_ACTIVITIES] = {0}, idle = 0, busy = 0;
+        for (int64_t n = 1; n < t.flights; n++) {
+            const int64_t launch = t.launch[n] > t.done[n - 1] ? t.launch[n] : t.done[n - 1];
+            const int64_t start = t.inputs[n] > launch ? t.inputs[n] : launch;
+            for (int64_t at = t.done[n - 1]; at < launch; at++)
+                if (t.activity[at] >= 0)
+                    part[t.activity[at]]++;
+            part[FGI_UPLOAD] += start - launch;
+            idle += start - t.done[n - 1];
+            busy += t.done[n] - start;
+        }
+        assert_int_equal(t.ledger.idle_ns, idle);
+        assert_int_equal(t.ledger.busy_ns, busy);
+        for (int i = 0; i < FGI_ACTIVITIES; i++)
+            assert_int_equal(t.ledger.activity_ns[i], part[i]);
+        fg_result result = {0};
+        fgi_ledger_result(&t.ledger, &result);
+        assert_true(result.idle.other_s >= 0);
+        fgt_close("busy and idle", result.idle.busy_s + result.idle.idle_s,
+                  (double)(t.done[t.flights - 1] - t.done[0]) * 1e-9, 1e-15, 1e-9);
+    }
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static const char table[] = "module                   kind         detail                "
+                            "       output                 parameters\n"
+                            "fc1                      linear       6 -> 8                "
+                            "       f32[4,8]                       56\n"
+                            "fc2                      linear       8 -> 3                "
+                            "       f32[4,3]                       27\n"
+                            "83 parameters in all; on cpu\n";
+
+static const char lines[] = "epoch 0  step 3  validated  val_acc nan  val_loss nan\n"
+                            "epoch 0  step 3  trained    train_acc nan  train_loss nan\n"
+                            "epoch 1  step 6  validated  val_acc nan  val_loss nan\n"
+                            "epoch 1  step 6  trained    train_acc nan  train_loss nan\n"
+                            "epoch 2  step 9  validated  val_acc nan  val_loss nan\n"
+                            "epoch 2  step 9  trained    train_acc nan  train_loss nan\n";
+
+static void plain_lines_into_a_file(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL, want[2048];
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fgt_ok(fit(NULL, out, &err));
+    assert_int_equal(fclose(out), 0);
+    (void)snprintf(want, sizeof want, "%s%s", table, lines);
+    assert_string_equal(text, want);
+    free(text);
+}
+
+/* A terminal of so many columns, and what was written to it. */
+static void fit_on_a_terminal(unsigned short columns, char *out, size_t size)
+{
+    fg_error err = {0};
+    const int master = posix_openpt(O_RDWR | O_NOCTTY);
+    assert_true(master >= 0);
+    assert_int_equal(grantpt(master), 0);
+    assert_int_equal(unlockpt(master), 0);
+    const int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    FILE *file = fdopen(slave, "w");
+    assert_non_null(file);
+    const struct winsize window = {.ws_row = 24, .ws_col = columns};
+    assert_int_equal(ioctl(slave, TIOCSWINSZ, &window), 0);
+    fgt_ok(fit(NULL, file, &err));
+    assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
+    size_t used = 0;
+    ssize_t n = 0;
+    while (used < size - 1 && (n = read(master, out + used, size - 1 - used)) > 0)
+        used += (size_t)n;
+    out[used] = '\0';
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(close(master), 0);
+}
+
+static void a_bar_on_a_terminal(void **state)
+{
+    (void)state;
+    static char text[8192];
+    fit_on_a_terminal(100, text, sizeof text);
+    const char *bar = strstr(text, "\r\033[Kepoch 0  [########................] 1/3");
+    assert_non_null(bar);
+    /* the line that stays takes the bar's place */
+    assert_non_null(
+        strstr(bar, "\r\033[Kepoch 0  step 3  validated  val_acc nan  val_loss nan\r\n"));
+    assert_non_null(strstr(bar, "epoch 2  step 9  trained "));
+    fit_on_a_terminal(20, text, sizeof text);
+    bar = strstr(text, "\r\033[Kepoch 0  [########");
+    assert_non_null(bar);
+    assert_int_equal(strcspn(bar + 4, "\r\n"), 19); /* within 20 columns */
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_and_columns),
+    cmocka_unit_test(rows_are_taken_up_again),
+    cmocka_unit_test(a_full_disk_leaves_whole_rows),
+    cmocka_unit_test(a_full_disk_ends_the_run_and_loses_nothing),
+    cmocka_unit_test(a_folder_that_cannot_be_made),
+    cmocka_unit_test(parts_of_idle_time_sum_up),
+    cmocka_unit_test(plain_lines_into_a_file),
+    cmocka_unit_test(a_bar_on_a_terminal),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    (void)signal(SIGXFSZ, SIG_IGN);
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}

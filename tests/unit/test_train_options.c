@@ -1,0 +1,503 @@
+/* test_train_options.c - what the Trainer refuses and how it says so, and what its limits do. On
+ * the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_client_options options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    train_data = toy_data(10, 1);
+    val_data = toy_data(5, 2);
+    return fg_client_open(&options, &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+static fg_fit_data the_data(void)
+{
+    return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+}
+
+static fg_trainer *create(const fg_trainer_options *options)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.client = client;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    return trainer;
+}
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static void wrong_options_are_refused(void **state)
+{
+    (void)state;
+    const fg_schedule bad = {.name = "onecicle"};
+    const struct {
+        fg_trainer_options options;
+        const char *says;
+    } rows[] = {
+        {{.max_epochs = -1}, "trainer: max_epochs is -1; at least 0 is wanted"},
+        {{.max_steps = -1}, "trainer: max_steps is -1; at least 0 is wanted"},
+        {{.limit_train_batches = -2}, "trainer: limit_train_batches is -2; at least 0 is wanted"},
+        {{.limit_val_batches = -2}, "trainer: limit_val_batches is -2; at least 0 is wanted"},
+        {{.val_every_epochs = -1}, "trainer: val_every_epochs is -1; at least 0 is wanted"},
+        {{.val_every_steps = -1}, "trainer: val_every_steps is -1; at least 0 is wanted"},
+        {{.log_every = -5}, "trainer: log_every is -5; at least 0 is wanted"},
+        {{.save_every_epochs = -2}, "trainer: save_every_epochs is -2; at least -1 is wanted"},
+        {{.save_every_steps = -1}, "trainer: save_every_steps is -1; at least 0 is wanted"},
+        {{.keep_checkpoints = -2}, "trainer: keep_checkpoints is -2; at least -1 is wanted"},
+        {{.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
+        {{.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
+        {{.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
+        {{.schedule = &bad},
+         "trainer: unknown schedule 'onecicle': 'constant' or 'onecycle' is wanted"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = (fg_trainer *)&err;
+        assert_int_equal(fg_trainer_create(&rows[i].options, &trainer, &err), FG_EINVAL);
+        assert_null(trainer);
+        assert_string_equal(err.message, rows[i].says);
+    }
+    fg_trainer_destroy(NULL);
+}
+
+/* Options, their strings and the schedule are copied; the task's name too. */
+static void options_are_copied(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char folder[512], name[] = "onecycle", task_name[] = "toy", accelerator[] = "cpu";
+    (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
+    fg_schedule schedule = {.name = name, .pct_start = 0.5};
+    fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
+    fg_trainer *trainer = create(&(fg_trainer_options){
+        .max_epochs = 2, .run_dir = folder, .schedule = &schedule, .accelerator = accelerator});
+    char kept[512];
+    (void)snprintf(kept, sizeof kept, "%s", folder);
+    memset(folder, 'x', sizeof folder - 1);
+    memset(name, 'x', sizeof name - 1);
+    memset(accelerator, 'x', sizeof accelerator - 1);
+    schedule = (fg_schedule){.pct_start = 7};
+    fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
+    memset(task_name, 'x', sizeof task_name - 1);
+    assert_true(fgi_file_exists(fgt_path(kept, "metrics.jsonl")));
+    assert_true(fgi_file_exists(fgt_path(kept, "checkpoints/step-000000006/manifest.json")));
+    mine.ops = NULL;
+    assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
+    mine = (fg_task){.name = "other", .ops = &toy_ops};
+    assert_int_equal(fg_trainer_fit(trainer, &mine, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "the Trainer has task 'toy' already: create another one for 'other'");
+    fg_trainer_destroy(trainer);
+}
+
+static void missing_arguments_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = create(&(fg_trainer_options){0});
+    const fg_fit_data data = the_data();
+    const fg_task empty = {.name = "empty"};
+    assert_int_equal(fg_trainer_fit(NULL, &task, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message, "no Trainer was given");
+    assert_int_equal(fg_trainer_fit(trainer, NULL, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message, "no task, or one without ops, was given");
+    assert_int_equal(fg_trainer_validate(trainer, &empty, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message, "no task, or one without ops, was given");
+    assert_int_equal(fg_trainer_test(trainer, &task, NULL, NULL), FG_EINVAL);
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err)); /* it is as good as before */
+    fg_trainer_destroy(trainer);
+}
+
+static void wrong_data_are_refused(void **state)
+{
+    (void)state;
+    fg_dataset *few = toy_data(3, 1), *none = toy_data(0, 1);
+    const struct {
+        bool is_fit;
+        fg_fit_data data;
+        const char *says;
+    } rows[] = {
+        {true, {.val = val_data}, "no training data were given"},
+        {false, {.train = train_data}, "no validation data were given"},
+        {true, {.train = train_data, .batch_size = -1}, "batch_size is -1; at least 1 is wanted"},
+        {false, {.val = val_data, .batch_size = -1}, "batch_size is -1; at least 1 is wanted"},
+        {true,
+         {.train = few, .batch_size = 4, .drop_last = true},
+         "an epoch has no step: 3 samples in batches of 4, the incomplete one left out"},
+        {true, {.train = none, .batch_size = 4}, "an epoch has no step: 0 samples in batches of 4"},
+        {false,
+         {.val = none, .batch_size = 4},
+         "the validation data have 0 samples: no batch of 4"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        assert_int_equal(rows[i].is_fit ? fg_trainer_fit(trainer, &task, &rows[i].data, &err)
+                                        : fg_trainer_validate(trainer, &task, &rows[i].data, &err),
+                         FG_EINVAL);
+        assert_string_equal(err.message, rows[i].says);
+        fg_trainer_destroy(trainer);
+    }
+    fg_dataset_destroy(few);
+    fg_dataset_destroy(none);
+}
+
+static void no_plugin_no_training(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.accelerator = "abacus"}, &trainer, &err));
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "abacus"));
+    assert_null(fg_trainer_client(trainer));
+    assert_null(fg_trainer_module(trainer));
+    assert_true(isnan(fg_trainer_result(trainer)->time_to_first_step_s));
+    assert_true(isnan(fg_trainer_result(trainer)->samples_per_s));
+    assert_int_equal(fg_trainer_result(trainer)->device_peak_bytes, -1);
+    fg_trainer_destroy(trainer);
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* Of 10 samples in batches of 4. */
+static void limits_end_the_run(void **state)
+{
+    (void)state;
+    const struct {
+        fg_trainer_options options;
+        bool drop_last;
+        int steps, epochs, logs, validations, val_batches, saves;
+    } rows[] = {
+        {{0}, false, 3, 1, 1, 1, 2, 1},
+        {{.max_epochs = 3}, false, 9, 3, 3, 3, 2, 3},
+        {{.max_epochs = 3}, true, 6, 3, 3, 3, 2, 3},
+        {{.max_steps = 7}, false, 7, 2, 3, 3, 2, 3},
+        {{.max_steps = 6}, false, 6, 2, 2, 2, 2, 2},
+        {{.max_steps = 7, .max_epochs = 2}, false, 6, 2, 2, 2, 2, 2},
+        {{.max_steps = 5, .max_epochs = 2}, false, 5, 1, 2, 2, 2, 2},
+        {{.max_epochs = 3, .limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
+        {{.max_epochs = 3, .limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
+        {{.max_epochs = 2, .limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
+        {{.max_epochs = 5, .val_every_epochs = 2}, false, 15, 5, 5, 2, 2, 5},
+        {{.max_epochs = 2, .val_every_epochs = 9, .val_every_steps = 2}, false, 6, 2, 2, 3, 2, 2},
+        {{.max_epochs = 2, .log_every = 1}, false, 6, 2, 6, 2, 2, 2},
+        {{.max_epochs = 2, .log_every = 2}, false, 6, 2, 4, 2, 2, 2},
+        {{.max_epochs = 5, .save_every_epochs = 2}, false, 15, 5, 5, 5, 2, 3},
+        {{.max_epochs = 5, .save_every_epochs = -1}, false, 15, 5, 5, 5, 2, 1},
+        {{.max_epochs = 2, .save_every_steps = 1}, false, 6, 2, 2, 2, 2, 6},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        r = (recorder){0};
+        fg_trainer_options options = rows[i].options;
+        fg_fit_data data = the_data();
+        options.run_dir = fgt_temp_folder();
+        data.drop_last = rows[i].drop_last;
+        fg_trainer *trainer = create(&options);
+        fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        char val[32];
+        (void)snprintf(val, sizeof val, "batch %d/%d", rows[i].val_batches, rows[i].val_batches);
+        const char *val_end = strstr(r.text, "val_end");
+        if (recorder_count(&r, "batch_end") != rows[i].steps ||
+            recorder_count(&r, "epoch_end") != rows[i].epochs ||
+            recorder_count(&r, "log") != rows[i].logs ||
+            recorder_count(&r, "val_end") != rows[i].validations ||
+            recorder_count(&r, "saved") != rows[i].saves ||
+            fg_trainer_result(trainer)->steps != rows[i].steps ||
+            fg_trainer_result(trainer)->epochs != rows[i].epochs || val_end == NULL ||
+            strstr(val_end, val) != strstr(val_end, "batch "))
+            fail_msg("row %zu:\n%s", i, r.text);
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* At the limit there is nothing to do; a Trainer with a higher one goes on. */
+static void a_second_fit_goes_on_up_to_the_limits(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){.at_event = "epoch_end", .at_count = 2, .status = FG_ESTOPPED};
+    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 3});
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(fg_trainer_result(trainer)->epochs, 2);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->epochs, 3);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 9);
+    assert_int_equal(fg_trainer_result(trainer)->compiles, 0);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 9);
+    assert_int_equal(recorder_count(&r, "fit_end"), 3);
+    fg_trainer_destroy(trainer);
+}
+
+/* In the middle of an epoch the data must be the same; at its end, and in other batches, not. */
+static void other_data_in_the_middle_of_an_epoch(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_dataset *more = toy_data(20, 1);
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
+    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2});
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    data.train = more;
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "training stands 8 samples into an epoch of 10, but the data have 20\n"
+                        "to train on other data, start from the weights instead");
+    data.train = train_data;
+    data.batch_size = 3; /* one batch of 2 is left; then 4 */
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 2 + 1 + 4);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(more);
+}
+
+/* ---- tasks ----------------------------------------------------------------------------------- */
+
+static void bad_build(void *self, fg_module *root)
+{
+    (void)self;
+    (void)fg_linear_create(root, "fc1", &(fg_linear_options){.in = 0, .out = 3});
+}
+
+static fg_optimizer *no_optimizer(void *self, fg_module *root)
+{
+    (void)self, (void)root;
+    return NULL;
+}
+
+static fg_optimizer *bad_optimizer(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_adam_create(root, &(fg_adam_options){.lr = -1});
+}
+
+/* A step that does one thing wrong, by number. */
+static int fault;
+static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor x = fg_batch_at(batch, 0);
+    const fg_tensor loss = fg_mean(toy_forward(self, x), 0, NULL);
+    char name[32];
+    switch (fault) {
+    case 0: return x;
+    case 1: return fg_cast(loss, FG_S32);
+    case 2: return fg_mean(fg_batch_get(batch, "image"), 0, NULL);
+    case 3: return fg_mean(fg_batch_at(batch, 7), 0, NULL);
+    case 4: fg_step_log(st, "my loss", loss); break;
+    case 5: fg_step_log(st, "", loss); break;
+    case 6: fg_step_log(st, "n\xe9", loss); break;
+    case 7: fg_step_log(st, "a_name_that_is_longer_than_any_name_of_a_metric_may_be", loss); break;
+    case 8: fg_step_log(st, "x", x); break;
+    case 9: fg_step_log(st, "x", fg_reshape(x, FG_DIMS(24))); break;
+    case 10:
+        fg_step_log(st, "twice", loss);
+        fg_step_log(st, "twice", loss);
+        break;
+    case 11:
+        for (int i = 0; i <= FG_MAX_METRICS; i++) {
+            (void)snprintf(name, sizeof name, "m%d", i);
+            fg_step_log(st, name, loss);
+        }
+        break;
+    case 12:
+        for (int i = 0; i < FG_MAX_METRICS; i++) {
+            (void)snprintf(name, sizeof name, "m%d", i);
+            fg_step_log(st, name, loss);
+        }
+        break;
+    case 13: {
+        float value = 0;
+        fg_error err = {0};
+        assert_int_equal(fg_run_f32(fg_step_trace(st), loss, &value, &err), FG_EINVAL);
+        return fg_matmul(x, x); /* the step's own error is the first one */
+    }
+    default: break;
+    }
+    return loss;
+}
+
+static void bad_steps_are_told(void **state)
+{
+    (void)state;
+    static const struct {
+        fg_status status;
+        const char *says;
+    } rows[] = {
+        {FG_ESHAPE, "the train_step returned f32[4,6]; its loss, a floating scalar, is wanted"},
+        {FG_ESHAPE, "the train_step returned s32[]; its loss, a floating scalar, is wanted"},
+        {FG_ENOTFOUND, "batch: no field 'image'; there are 'x', 'y'"},
+        {FG_ENOTFOUND, "batch: no field 7; there are 2"},
+        {FG_EINVAL, "log 'my loss': a name has 1 to 47 letters, digits, '_', '.', '/', '-'"},
+        {FG_EINVAL, "log '': a name has 1 to 47"},
+        {FG_EINVAL, "log 'n\xe9': a name has 1 to 47"},
+        {FG_EINVAL, "log 'a_name_that_is_longer_than_any_name_of_a_metric_may_be': a name has"},
+        {FG_ESHAPE, "log 'x': is f32[4,6]; a scalar or one number a sample is wanted"},
+        {FG_ESHAPE, "log 'x': is f32[24]; a scalar or one number a sample is wanted"},
+        {FG_EINVAL, "log 'twice': logged twice in one step"},
+        {FG_EINVAL, "log 'm16': a step logs at most 16 names"},
+        {FG_EINVAL, "log 'loss': a step logs at most 16 names"},
+        {FG_ESHAPE, "matmul(f32[4,6], f32[4,6]): inner sizes differ: 6, 4"},
+    };
+    fg_task_ops ops = toy_ops;
+    ops.train_step = bad_step;
+    const fg_task bad = {.name = "bad", .self = &model, .ops = &ops};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        const fg_fit_data data = the_data();
+        fault = (int)i;
+        const fg_status status = fg_trainer_fit(trainer, &bad, &data, &err);
+        if (status != rows[i].status || !strstr(err.message, rows[i].says))
+            fail_msg("%zu: %s: '%s'", i, fg_status_name(status), err.message);
+        fault = -1; /* the next call traces it anew */
+        fgt_ok(fg_trainer_fit(trainer, &bad, &data, &err));
+        fg_trainer_destroy(trainer);
+    }
+}
+
+static fg_tensor scalar_prediction(void *self, fg_step *st, const fg_batch *batch)
+{
+    (void)st;
+    return fg_mean(toy_forward(self, fg_batch_at(batch, 0)), 0, NULL);
+}
+
+static fg_status any_rows(void *self, const fg_type *type, const void *rows, int64_t first,
+                          fg_error *err)
+{
+    (void)self, (void)type, (void)rows, (void)first, (void)err;
+    return FG_OK;
+}
+
+static void bad_tables_are_told(void **state)
+{
+    (void)state;
+    enum { FIT, VALIDATE, TEST, PREDICT };
+    const struct {
+        int call;
+        fg_task_ops ops;
+        fg_status status;
+        const char *says;
+    } rows[] = {
+        {FIT, {0}, FG_EINVAL, "task 'bad' has no build function"},
+        {FIT, {.build = toy_ops.build}, FG_EINVAL, "task 'bad' has no optimizer function"},
+        {FIT,
+         {.build = toy_ops.build, .optimizer = toy_ops.optimizer},
+         FG_EINVAL,
+         "task 'bad' has no train_step"},
+        {VALIDATE, {.build = toy_ops.build}, FG_EINVAL, "task 'bad' has no val_step"},
+        {TEST, {.build = toy_ops.build}, FG_EINVAL, "task 'bad' has no test_step"},
+        {PREDICT, {.build = toy_ops.build}, FG_EINVAL, "task 'bad' has no predict_step"},
+        {PREDICT,
+         {.build = toy_ops.build, .predict_step = scalar_prediction},
+         FG_ESHAPE,
+         "the predict step returned f32[]; one row a sample is wanted"},
+        {FIT, {.build = bad_build}, FG_EINVAL, "linear 'fc1': "},
+        {FIT,
+         {.build = toy_ops.build, .train_step = toy_ops.train_step, .optimizer = no_optimizer},
+         FG_EINVAL,
+         "task 'bad': its optimizer function returned NULL"},
+        {FIT,
+         {.build = toy_ops.build, .train_step = toy_ops.train_step, .optimizer = bad_optimizer},
+         FG_EINVAL,
+         "adam: lr -1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        const fg_task bad = {.name = "bad", .self = &model, .ops = &rows[i].ops};
+        const fg_fit_data data = the_data();
+        for (int again = 0; again < 2; again++) { /* the same each time */
+            fg_error err = {0};
+            const fg_status status =
+                rows[i].call == FIT        ? fg_trainer_fit(trainer, &bad, &data, &err)
+                : rows[i].call == VALIDATE ? fg_trainer_validate(trainer, &bad, &data, &err)
+                : rows[i].call == TEST
+                    ? fg_trainer_test(trainer, &bad, &data, &err)
+                    : fg_trainer_predict(trainer, &bad, &data, any_rows, NULL, &err);
+            if (status != rows[i].status || !strstr(err.message, rows[i].says))
+                fail_msg("%zu: %s: '%s'", i, fg_status_name(status), err.message);
+        }
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* Without a val_step, fit does not validate; with its own test_step, test takes that. */
+static void optional_steps(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_task_ops ops = toy_ops;
+    ops.val_step = NULL;
+    ops.test_step = toy_ops.train_step;
+    const fg_task some = {.name = "some", .self = &model, .ops = &ops};
+    fg_trainer *trainer = create(&(fg_trainer_options){0});
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &some, &data, &err));
+    assert_int_equal(recorder_count(&r, "val_start"), 0);
+    fgt_ok(fg_trainer_test(trainer, &some, &data, &err));
+    assert_int_equal(recorder_count(&r, "eval_end"), 1);
+    assert_string_equal(r.metrics, "test_acc=nan test_loss=nan ");
+    fg_trainer_destroy(trainer);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(options_are_copied),
+    cmocka_unit_test(missing_arguments_are_refused),
+    cmocka_unit_test(wrong_data_are_refused),
+    cmocka_unit_test(no_plugin_no_training),
+    cmocka_unit_test(limits_end_the_run),
+    cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
+    cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
+    cmocka_unit_test(bad_steps_are_told),
+    cmocka_unit_test(bad_tables_are_told),
+    cmocka_unit_test(optional_steps),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
