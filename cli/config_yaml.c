@@ -37,11 +37,19 @@ static bool blame(reader *r, struct fy_node *node, const char *message)
     return cli_fail(r->err, "%s: %s", place, message);
 }
 
+/* Texts after '|' or '>'. libfyaml 0.7.12 gives bytes for some of them that it never wrote, and no
+ * value here needs several lines. */
+static bool is_block_text(struct fy_node *node)
+{
+    const enum fy_node_style style = fy_node_get_style(node);
+    return style == FYNS_LITERAL || style == FYNS_FOLDED;
+}
+
 /* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar. */
 static char *text_of(struct fy_node *node, bool *out_is_quoted)
 {
     size_t size;
-    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node))
+    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node) || is_block_text(node))
         return NULL;
     const char *text = fy_node_get_scalar(node, &size);
     if (text == NULL || memchr(text, '\0', size) != NULL)
@@ -67,6 +75,8 @@ static const char *kind_of(struct fy_node *node)
 {
     if (fy_node_is_alias(node))
         return "an alias, which this file may not have";
+    if (is_block_text(node))
+        return "a block of text ('|' or '>'), which this file may not have";
     return fy_node_is_mapping(node)    ? "a mapping"
            : fy_node_is_sequence(node) ? "a list"
                                        : "a scalar";

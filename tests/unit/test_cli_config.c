@@ -190,6 +190,9 @@ static void wrong_values(void **state)
     refused("data: {path: &x f.csv}\nmodel: {weights: *x}\n",
             "run.yaml:2:9: model.weights: expected a text, found an alias, which this file may not "
             "have");
+    refused("data:\n  path: |\n    a\n    b\n",
+            "run.yaml:2:3: data.path: expected a text, found a block of text ('|' or '>'), which "
+            "this file may not have");
 }
 
 static void broken_yaml(void **state)
