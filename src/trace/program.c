@@ -19,7 +19,8 @@ struct fgi_program {
     fg_type *argument_type; /* of the array arguments */
     fg_array **arguments;   /* scratch for a launch: array arguments and the scalars */
     fg_array **results;     /* scratch: all results */
-    uint32_t *words;        /* scratch: packed scalars */
+    uint32_t *words;        /* packed scalars of the last launch ... */
+    fg_array *scalars;      /* ... and where they are on the devices, or NULL */
 };
 
 /* ---- what a program needs -------------------------------------------------------------------- */
@@ -217,6 +218,7 @@ void fgi_program_release(fgi_program *program)
     fgi_free(program->arguments);
     fgi_free(program->results);
     fgi_free(program->words);
+    fg_array_release(program->scalars);
     fgi_free(program);
 }
 
@@ -260,14 +262,27 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
     return FG_OK;
 }
 
+/* The packed scalars on the devices; uploaded only when one has changed since the last launch. */
 static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
                               fg_array **out, fg_error *err)
 {
     const fgi_layout *l = &program->layout;
     const fg_type type = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)l->scalar_count}};
-    for (size_t i = 0; i < l->scalar_count; i++)
-        program->words[i] = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
-    return fgi_array_upload(client, &type, NULL, program->words, FGI_UPLOAD_COPY, out, NULL, err);
+    bool has_changed = program->scalars == NULL;
+    for (size_t i = 0; i < l->scalar_count; i++) {
+        const uint32_t word = leaves[l->scalar_leaf[i]].of.scalar->value.u32;
+        has_changed |= word != program->words[i];
+        program->words[i] = word;
+    }
+    if (has_changed) {
+        fg_array_release(program->scalars);
+        program->scalars = NULL;
+        FGI_TRY_CTX(fgi_array_upload(client, &type, NULL, program->words, FGI_UPLOAD_COPY,
+                                     &program->scalars, NULL, err),
+                    err, "uploading the step's scalars");
+    }
+    *out = program->scalars;
+    return FG_OK;
 }
 
 fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
@@ -282,13 +297,15 @@ fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_cl
     for (size_t i = 0; i < l->argument_count; i++)
         FGI_TRY(bind(program, &leaves[l->argument_leaf[i]], i, client, feeds, feed_count, err));
     if (l->scalar_count > 0) {
-        FGI_TRY_CTX(pack_scalars(program, leaves, client, &scalars, err), err,
-                    "uploading the step's scalars");
+        FGI_TRY(pack_scalars(program, leaves, client, &scalars, err));
         program->arguments[arguments++] = scalars;
     }
     const fg_status status = fgi_execute(program->executable, program->arguments, arguments,
                                          program->results, out_done, err);
-    fg_array_release(scalars);
+    if (status != FG_OK) { /* they may be what failed */
+        fg_array_release(scalars);
+        program->scalars = NULL;
+    }
     for (size_t i = 0; i < l->assigned_count; i++) {
         fg_variable *variable = leaves[l->assigned_leaf[i]].of.variable;
         if (status == FG_OK)

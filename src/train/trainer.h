@@ -101,7 +101,7 @@ typedef struct fgi_ledger {
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
     int64_t timed_ns, timed_samples; /* of steps that came after another launch */
-    int64_t work_ns;                 /* the Trainer's own */
+    int64_t work_ns;                 /* processor time of the Trainer's thread */
     float step_s[FGI_STEP_TIMES];
     int64_t step_count;
 } fgi_ledger;

@@ -109,10 +109,15 @@ static void failing_before_the_launch_loses_nothing(void **state)
     fake.set("upload_error", 0);
     fgt_ok(update(f, &out, &err));
     fg_array_release(out);
-    fake.set("upload_error", 8); /* now only the scalars are uploaded */
+    fake.set("upload_error", 8);
+    fgt_ok(update(f, &out, &err)); /* the scalars are there already and the same */
+    fg_array_release(out);
+    f->rate.value.f32 = 2; /* now they are uploaded, and nothing else */
     assert_int_equal(update(f, &out, &err), FG_EDEVMEM);
     assert_non_null(strstr(err.message, "uploading the step's scalars: "));
     fake.set("upload_error", 0);
+    fgt_ok(update(f, &out, &err)); /* and again after the failure */
+    fg_array_release(out);
     fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
     assert_memory_equal(got, numbers, sizeof got);
     assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
