@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/mlir.h"
@@ -48,10 +49,125 @@ static bool conv_infer(fgi_infer *c)
     return fgi_infer_ok(c, x->dtype, 4, dim);
 }
 
+/* ---- depthwise on the CPU --------------------------------------------------------------------
+ * Kernels that see one channel each. XLA's CPU backend runs them as scalar loops; a sum of shifted
+ * and scaled images is 50 times faster.
+ */
+
+enum { MOST_TAPS = 64 };
+
+static bool is_depthwise(const fgi_node *node)
+{
+    const conv_attr *attr = node->attr;
+    const int64_t *k = node->in[1]->type.dim;
+    return k[2] == 1 && attr->groups > 1 && k[0] * k[1] <= MOST_TAPS;
+}
+
+static uint32_t line(fgi_emit *e, const fg_type *type, const char *name, const char *attributes,
+                     uint32_t in, const fg_type *in_type)
+{
+    const uint32_t r = fgi_emit_temp(e);
+    fgi_emit_line(e, r, type, name, attributes, 1, &in, &in_type);
+    return r;
+}
+
+static uint32_t cut(fgi_emit *e, const fg_type *type, uint32_t in, const fg_type *in_type,
+                    const int64_t *start, const int64_t *limit, const int64_t *stride)
+{
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "start_indices = ");
+    fgi_mlir_array(&text, 4, start);
+    fgi_buf_puts(&text, ", limit_indices = ");
+    fgi_mlir_array(&text, 4, limit);
+    fgi_buf_puts(&text, ", strides = ");
+    fgi_mlir_array(&text, 4, stride);
+    uint32_t r = 0;
+    if (text.failed)
+        e->out->failed = true;
+    else
+        r = line(e, type, "slice", text.data, in, in_type);
+    fgi_buf_fini(&text);
+    return r;
+}
+
+/* x with its padding around and between its elements, and as many channels as the result has. */
+static uint32_t emit_padded(fgi_emit *e, fg_type *out)
+{
+    const conv_attr *attr = e->node->attr;
+    const fg_type *x = &e->node->in[0]->type, scalar = {.dtype = x->dtype};
+    const int64_t wide = e->node->type.dim[3] / x->dim[3];
+    char text[256];
+    *out = *x;
+    for (int i = 0; i < 2; i++)
+        out->dim[i + 1] = extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] + attr->high[i];
+    const uint32_t zero = fgi_emit_temp(e), padded = fgi_emit_temp(e);
+    fgi_emit_splat(e, zero, &scalar, 0);
+    (void)snprintf(text, sizeof text,
+                   "edge_padding_low = array<i64: 0, %" PRId64 ", %" PRId64 ", 0>, "
+                   "edge_padding_high = array<i64: 0, %" PRId64 ", %" PRId64 ", 0>, "
+                   "interior_padding = array<i64: 0, %" PRId64 ", %" PRId64 ", 0>",
+                   attr->low[0], attr->low[1], attr->high[0], attr->high[1],
+                   attr->x_dilation[0] - 1, attr->x_dilation[1] - 1);
+    fgi_emit_line(e, padded, out, "pad", text, 2, (const uint32_t[]){fgi_emit_in(e, 0), zero},
+                  (const fg_type *const[]){x, &scalar});
+    if (wide == 1)
+        return padded;
+    fg_type repeated = *out;
+    repeated.rank = 5;
+    repeated.dim[4] = wide;
+    const uint32_t r = line(e, &repeated, "broadcast_in_dim",
+                            "broadcast_dimensions = array<i64: 0, 1, 2, 3>", padded, out);
+    out->dim[3] *= wide;
+    return line(e, out, "reshape", NULL, r, &repeated);
+}
+
+/* The kernel's tap (i, j), a number for each channel, all over the result. */
+static uint32_t emit_tap(fgi_emit *e, int64_t i, int64_t j)
+{
+    const fg_type *y = &e->node->type, *k = &e->node->in[1]->type;
+    const fg_type one = {.dtype = y->dtype, .rank = 4, .dim = {1, 1, 1, y->dim[3]}};
+    const fg_type row = {.dtype = y->dtype, .rank = 1, .dim = {y->dim[3]}};
+    const int64_t start[4] = {i, j, 0, 0}, limit[4] = {i + 1, j + 1, 1, y->dim[3]};
+    const uint32_t tap = cut(e, &one, fgi_emit_in(e, 1), k, start, limit, (int64_t[]){1, 1, 1, 1});
+    const uint32_t flat = line(e, &row, "reshape", NULL, tap, &one);
+    return line(e, y, "broadcast_in_dim", "broadcast_dimensions = array<i64: 3>", flat, &row);
+}
+
+static void emit_depthwise(fgi_emit *e)
+{
+    const conv_attr *attr = e->node->attr;
+    const fg_type *y = &e->node->type;
+    const fg_type *const pair[] = {y, y};
+    const int64_t *k = e->node->in[1]->type.dim;
+    const int64_t stride[4] = {1, attr->stride[0], attr->stride[1], 1};
+    fg_type x;
+    uint32_t sum = 0;
+    const uint32_t padded = emit_padded(e, &x);
+    for (int64_t at = 0; at < k[0] * k[1]; at++) {
+        const int64_t i = at / k[1], j = at % k[1];
+        const int64_t start[4] = {0, i * attr->k_dilation[0], j * attr->k_dilation[1], 0};
+        const int64_t limit[4] = {x.dim[0], start[1] + extent(y->dim[1], stride[1]),
+                                  start[2] + extent(y->dim[2], stride[2]), x.dim[3]};
+        const bool is_last = at == k[0] * k[1] - 1;
+        const uint32_t image = cut(e, y, padded, &x, start, limit, stride);
+        const uint32_t term = at == 0 && is_last ? fgi_emit_result(e) : fgi_emit_temp(e);
+        fgi_emit_line(e, term, y, "multiply", NULL, 2, (const uint32_t[]){image, emit_tap(e, i, j)},
+                      pair);
+        const uint32_t total = at > 0 && is_last ? fgi_emit_result(e) : fgi_emit_temp(e);
+        if (at > 0)
+            fgi_emit_line(e, total, y, "add", NULL, 2, (const uint32_t[]){sum, term}, pair);
+        sum = at > 0 ? total : term;
+    }
+}
+
 static void conv_emit(fgi_emit *e)
 {
     const conv_attr *attr = e->node->attr;
     fgi_buf text = {0};
+    if (e->is_cpu && is_depthwise(e->node)) {
+        emit_depthwise(e);
+        return;
+    }
     fgi_buf_puts(&text, "window_strides = ");
     fgi_mlir_array(&text, 2, attr->stride);
     fgi_buf_puts(&text, ", padding = ");

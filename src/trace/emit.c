@@ -288,6 +288,8 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
     fgi_emit e = {.out = out,
                   .with_locations = with_locations,
+                  .is_cpu =
+                      m->trace->client != NULL && fgi_client_platform(m->trace->client) == FGI_CPU,
                   .value = m->value,
                   .next_value = &m->next,
                   .scalars = m->next - 1,

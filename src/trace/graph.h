@@ -50,6 +50,7 @@ typedef struct fgi_emit {
     fgi_buf *out;
     const fgi_node *node;
     bool with_locations;
+    bool is_cpu;                 /* for XLA's CPU backend: see what it does badly in cpu.c */
     const uint32_t *value;       /* SSA number of each node id */
     uint32_t *next_value;        /* for temporaries */
     uint32_t scalars;            /* SSA number of the packed scalars */
