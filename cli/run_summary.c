@@ -79,6 +79,7 @@ static void put_result(json_t *root, const run *r)
     (void)json_object_set_new(root, "samples_per_s", number(f->samples_per_s * unknown));
     (void)json_object_set_new(root, "host_overhead_us_per_step",
                               number(f->host_overhead_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
     (void)json_object_set_new(root, "compiles", count(f->compiles));
     (void)json_object_set_new(root, "compile_cache_hits", count(f->compile_cache_hits));
     (void)json_object_set_new(root, "compile_s", number(f->compile_s * unknown));

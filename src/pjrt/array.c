@@ -68,12 +68,14 @@ fg_array *fg_array_retain(fg_array *array)
 static void array_free(fg_array *array)
 {
     const fgi_plugin *plugin = &array->client->plugin;
+    const int64_t begin = fgi_now_ns();
     for (int i = 0; i < array->buffer_count; i++) {
         if (!array->buffer[i])
             continue;
         FGI_ARGS(PJRT_Buffer_Destroy_Args, args, .buffer = array->buffer[i]);
         (void)fgi_ignore(plugin, plugin->api->PJRT_Buffer_Destroy(&args));
     }
+    fgi_plugin_ns += fgi_now_ns() - begin;
     fgi_free(array);
 }
 
@@ -206,7 +208,10 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
              .device = c->devices[device].device);
     const char *label = c->devices[device].label;
     const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
-    FGI_TRY(fgi_check(api->PJRT_Client_BufferFromHostBuffer(&args), &place, err));
+    const int64_t begin = fgi_now_ns();
+    PJRT_Error *error = api->PJRT_Client_BufferFromHostBuffer(&args);
+    fgi_plugin_ns += fgi_now_ns() - begin;
+    FGI_TRY(fgi_check(error, &place, err));
     array->buffer[device] = args.buffer;
     if (events) {
         fgi_event_add(events, args.done_with_host_buffer, label);

@@ -13,6 +13,10 @@ struct fgi_scratch {
     void *slot[];                           /* all of the above */
 };
 
+_Thread_local int64_t fgi_plugin_ns;
+
+int64_t fgi_plugin_time_ns(void) { return fgi_plugin_ns; }
+
 void fgi_scratch_free(fgi_scratch *scratch) { fgi_free(scratch); }
 
 static fgi_scratch *scratch_create(const fgi_executable *e, size_t arg_count)
@@ -115,7 +119,10 @@ static fg_status launch(const fgi_executable *e, fgi_scratch *s, size_t arg_coun
              .device_complete_events = wants_event ? s->events : NULL);
     const char *label = e->device_count == 1 ? c->devices[e->device_index[0]].label : c->label;
     const fgi_place place = {c, label, "running a program", FG_EDEVICE};
-    return fgi_check(c->plugin.api->PJRT_LoadedExecutable_Execute(&args), &place, err);
+    const int64_t begin = fgi_now_ns();
+    PJRT_Error *error = c->plugin.api->PJRT_LoadedExecutable_Execute(&args);
+    fgi_plugin_ns += fgi_now_ns() - begin;
+    return fgi_check(error, &place, err);
 }
 
 static fg_status make_outputs(const fgi_executable *e, fg_array **outs, fgi_event **out_done,

@@ -110,6 +110,12 @@ struct fg_client {
     _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];
 };
 
+/* Time that the calling thread has spent inside the plugin, launching and moving data. Use it as
+ *     const int64_t begin = fgi_now_ns();
+ *     ... a call of the plugin's ...
+ *     fgi_plugin_ns += fgi_now_ns() - begin; */
+extern _Thread_local int64_t fgi_plugin_ns;
+
 /* Where and at what an error happened. */
 typedef struct fgi_place {
     const fg_client *client;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "train/trainer.h"
 
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
@@ -96,6 +97,19 @@ static void step_times(const fgi_ledger *ledger, fg_result *out)
 
 static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
+fgi_stopwatch fgi_work_begin(const fg_trainer *trainer)
+{
+    return (fgi_stopwatch){fgi_now_ns(), trainer->feed.wait_ns, fgi_plugin_time_ns()};
+}
+
+void fgi_work_end(fg_trainer *trainer, const fgi_stopwatch *watch)
+{
+    const int64_t plugin = fgi_plugin_time_ns() - watch->plugin_ns;
+    const int64_t wait = trainer->feed.wait_ns - watch->wait_ns;
+    trainer->ledger.plugin_ns += plugin;
+    trainer->ledger.work_ns += fgi_now_ns() - watch->now_ns - wait - plugin;
+}
+
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
 {
     const double unknown = (double)NAN;
@@ -106,6 +120,8 @@ void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
         ledger->timed_ns > 0 ? (double)ledger->timed_samples / seconds(ledger->timed_ns) : unknown;
     out->host_overhead_s =
         ledger->steps > 0 ? seconds(ledger->work_ns) / (double)ledger->steps : unknown;
+    out->plugin_s =
+        ledger->steps > 0 ? seconds(ledger->plugin_ns) / (double)ledger->steps : unknown;
     const int64_t *part = ledger->activity_ns;
     int64_t named = 0;
     for (int i = 0; i < FGI_ACTIVITIES; i++)

@@ -101,7 +101,7 @@ typedef struct fgi_ledger {
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
     int64_t timed_ns, timed_samples; /* of steps that came after another launch */
-    int64_t work_ns;                 /* processor time of the Trainer's thread */
+    int64_t work_ns, plugin_ns;      /* the Trainer's own, and in the plugin's calls */
     float step_s[FGI_STEP_TIMES];
     int64_t step_count;
 } fgi_ledger;
@@ -223,6 +223,13 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
 /* ledger.c */
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
+/* The time between begin and end that is neither waiting nor inside the plugin is the Trainer's
+ * own. */
+typedef struct fgi_stopwatch {
+    int64_t now_ns, wait_ns, plugin_ns;
+} fgi_stopwatch;
+fgi_stopwatch fgi_work_begin(const fg_trainer *trainer);
+void fgi_work_end(fg_trainer *trainer, const fgi_stopwatch *watch);
 /* A step was launched: what the host did so far belongs before it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */
