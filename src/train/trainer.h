@@ -38,7 +38,6 @@ typedef struct fgi_stage {
     size_t metric_count;
     char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
     fg_array *sums;                  /* f32[2 * metric_count]: sum, count of each metric */
-    double compile_s;
 } fgi_stage;
 
 /* A batch's first dimension is dealt along the mesh's data axis. */

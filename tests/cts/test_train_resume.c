@@ -124,6 +124,7 @@ static void assert_same_run(const char *a, const char *b, const char *what)
         (void)snprintf(folder[i], sizeof folder[i], "%s/checkpoints", runs[i]);
         fgt_ok(fgi_ckpt_resolve(folder[i], "last", &path[i], &err));
     }
+    assert_same_file(fgt_path(folder[0], "best"), fgt_path(folder[1], "best"), what);
     for (size_t f = 0; f < sizeof files / sizeof files[0]; f++)
         assert_same_file(fgt_path(path[0], files[f]), fgt_path(path[1], files[f]), what);
     fgi_free(path[0]);

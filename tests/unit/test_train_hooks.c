@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -358,6 +359,73 @@ static void an_ignored_signal_stays_ignored(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* One of two Trainers, each in a thread of its own, on one client and the same data. */
+typedef struct runner {
+    toy model;
+    recorder record;
+    fg_status status;
+    int64_t steps;
+    fg_error err;
+} runner;
+
+static pthread_barrier_t barrier;
+
+/* Both fits have begun. */
+static fg_status meet(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    (void)pthread_barrier_wait(&barrier);
+    return FG_OK;
+}
+
+static void *run_in_thread(void *self)
+{
+    runner *r = self;
+    static const fg_callback_ops meeting = {.fit_start = meet};
+    const fg_task mine = {.name = "toy", .self = &r->model, .ops = &toy_ops};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {
+        .client = client, .max_steps = 100000, .handle_signals = true, .log_every = 7};
+    const fg_fit_data data = the_data();
+    r->status = fg_trainer_create(&options, &trainer, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_add_callback(trainer, &recorder_ops, &r->record, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_add_callback(trainer, &meeting, NULL, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_fit(trainer, &mine, &data, &r->err);
+    if (trainer != NULL)
+        r->steps = fg_trainer_result(trainer)->steps;
+    fg_trainer_destroy(trainer);
+    return NULL;
+}
+
+/* One signal stops both, and afterwards the handlers are gone. */
+static void two_trainers_at_once(void **state)
+{
+    (void)state;
+    static runner runners[2];
+    pthread_t threads[2];
+    struct sigaction now;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    /* the second one raises it, in its 300th step */
+    runners[1].record = (recorder){.at_event = "batch_end", .at_count = 300, .signal = SIGTERM};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_in_thread, &runners[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(runners[i].status, FG_ESTOPPED);
+        assert_true(runners[i].steps < 100000);
+    }
+    assert_int_equal(runners[1].steps, 300);
+    assert_int_equal(pthread_barrier_destroy(&barrier), 0);
+    assert_int_equal(sigaction(SIGTERM, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL);
+}
+
 /* Without the option the Trainer leaves signals alone. */
 static void signals_are_left_alone_by_default(void **state)
 {
@@ -389,6 +457,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_second_signal_is_the_program_s),
     cmocka_unit_test(an_ignored_signal_stays_ignored),
     cmocka_unit_test(signals_are_left_alone_by_default),
+    cmocka_unit_test(two_trainers_at_once),
 };
 
 int main(void)
