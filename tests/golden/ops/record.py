@@ -21,7 +21,7 @@ FIXED = {"s32": torch.int32, "s64": torch.int64, "u8": torch.uint8, "bool": torc
 
 
 def conv(x, kernel, stride=1, pad=0, dilation=1, groups=1):
-    y = F.conv2d(x.permute(0, 3, 1, 2), kernel.permute(3, 2, 0, 1), None, stride, pad, dilation, groups)
+    y = F.conv2d(x.permute(0, 3, 1, 2).contiguous(), kernel.permute(3, 2, 0, 1).contiguous(), None, stride, pad, dilation, groups)
     return y.permute(0, 2, 3, 1)
 
 
