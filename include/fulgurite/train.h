@@ -136,13 +136,13 @@ typedef struct fg_trainer_options {
     int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
     int64_t save_every_steps;    /* also within an epoch                                     [no] */
     int keep_checkpoints;        /* newest that stay, beside last and best; -1: all           [1] */
-    const char *monitor;         /* metric that "best" goes by            ["val_loss" if it is]   */
-    bool monitor_max;            /* more is better                                        [false] */
-    const char *weights;         /* .safetensors or checkpoint with starting weights       [NULL] */
-    const char *resume;          /* "last", "best", a path: go on from there; "auto": from last
-                                    where there is one                                     [NULL] */
-    bool handle_signals;         /* SIGINT and SIGTERM save and stop                      [false] */
-    FILE *progress;              /* a bar on a terminal, else plain lines                  [NULL] */
+    const char *monitor; /* validation's metric that "best" goes by            ["val_loss"] */
+    bool monitor_max;    /* more is better                                        [false] */
+    const char *weights; /* .safetensors or checkpoint with starting weights       [NULL] */
+    const char *resume;  /* "last", "best", a path: go on from there; "auto": from last
+                            where there is one                                     [NULL] */
+    bool handle_signals; /* SIGINT and SIGTERM save and stop                      [false] */
+    FILE *progress;      /* a bar on a terminal, else plain lines                  [NULL] */
     uint64_t reserved[8];
 } fg_trainer_options;
 

@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/thread.h"
 #include "train/trainer.h"
 
@@ -82,22 +83,26 @@ static bool is_over(const fg_trainer *trainer)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
-/* Whether `metrics` has the monitored number, and it is the best so far. */
+/* Whether the monitored number is the best so far. One that is not finite never is. */
 static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const double value = metrics[i].value;
-        if (strcmp(metrics[i].name, trainer->options.monitor) != 0 || isnan(value))
-            continue;
-        const bool better =
-            !trainer->has_best ||
-            (trainer->options.monitor_max ? value > trainer->best : value < trainer->best);
-        if (better)
-            trainer->best = value;
-        trainer->has_best = true;
-        return better;
-    }
-    return false;
+    const fg_trainer_options *o = &trainer->options;
+    size_t i = 0;
+    while (i < count && strcmp(metrics[i].name, o->monitor) != 0)
+        i++;
+    if (i == count && !trainer->has_warned)
+        fgi_log(FG_LOG_WARNING, "validation gives no '%s' to find the best checkpoint by",
+                o->monitor);
+    trainer->has_warned |= i == count;
+    if (i == count || !isfinite(metrics[i].value))
+        return false;
+    const double value = metrics[i].value;
+    const bool is_better =
+        !trainer->has_best || (o->monitor_max ? value > trainer->best : value < trainer->best);
+    if (is_better)
+        trainer->best = value;
+    trainer->has_best = true;
+    return is_better;
 }
 
 /* Saves unless this very state has been. */

@@ -156,7 +156,7 @@ struct fg_trainer {
     int64_t validated_step;           /* -1: none */
     bool owes_validation;             /* of this step, put off by a stop */
     double best;
-    bool has_best;
+    bool has_best, has_warned; /* of a monitored metric that is not there */
     struct {
         bool is_open;
         size_t metric_count;

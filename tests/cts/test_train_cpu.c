@@ -326,6 +326,50 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
     fg_dataset_destroy(data);
 }
 
+/* ---- numbers that are none ------------------------------------------------------------------- */
+
+static fg_tensor infinite_loss(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor loss = fg_mean(toy_forward(self, fg_batch_at(batch, 0)), 0, NULL);
+    fg_step_log(st, "nan", fg_sqrt(fg_shift(fg_scale(loss, 0), -1)));
+    return fg_exp(fg_shift(fg_scale(loss, 0), 1000));
+}
+
+/* A run that diverges is told of and saved like any other; it has no best. */
+static void infinity_is_no_best(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    toy model = {0};
+    fg_task_ops ops = toy_ops;
+    ops.val_step = infinite_loss;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
+    fg_dataset *data = toy_data(12, 1);
+    const fg_fit_data fit = {.train = data, .val = data, .batch_size = 8};
+    const char *monitors[] = {"val_loss", "val_nan", "val_none"};
+    for (int i = 0; i < 3; i++) {
+        char *text = NULL;
+        size_t size = 0;
+        const fg_trainer_options options = {.max_epochs = 2,
+                                            .run_dir = fgt_temp_folder(),
+                                            .monitor = monitors[i],
+                                            .monitor_max = i == 0};
+        fg_trainer *trainer = create(&options);
+        fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
+        assert_true(isinf(metric(trainer, "val_loss")));
+        assert_true(isnan(metric(trainer, "val_nan")));
+        assert_false(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/best")));
+        assert_true(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/last")));
+        fgt_ok(
+            fgi_file_read(fgt_path(options.run_dir, "metrics.jsonl"), 1 << 16, &text, &size, &err));
+        assert_non_null(
+            strstr(text, "{\"step\": 2, \"epoch\": 0, \"val_nan\": null, \"val_loss\": null}\n"));
+        fgi_free(text);
+        fg_trainer_destroy(trainer);
+    }
+    fg_dataset_destroy(data);
+}
+
 /* ---- figures --------------------------------------------------------------------------------- */
 
 static void assert_figures(const fg_result *r, int64_t samples)
@@ -419,6 +463,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_masked_tail_is_a_smaller_batch),
     cmocka_unit_test(a_validation_between_changes_nothing),
     cmocka_unit_test(weights_of_a_checkpoint_and_of_a_file),
+    cmocka_unit_test(infinity_is_no_best),
     cmocka_unit_test(figures_of_a_run),
     cmocka_unit_test(other_data_take_the_same_program),
 };

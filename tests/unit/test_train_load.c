@@ -1,0 +1,361 @@
+/* test_train_load.c - checkpoints that do not go with the run that would resume from them: what is
+ * refused, what is warned of, what is taken. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static fg_client *client;
+static fg_dataset *train_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+static char saved[1024]; /* a checkpoint at step 2 of an epoch of 3 */
+static fgi_buf talk;
+
+static void listen(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    fgi_buf_printf(&talk, "%d: %s\n", (int)level, line);
+}
+
+static fg_status fit(const fg_trainer_options *options, const fg_task *what, recorder *r,
+                     fg_error *err)
+{
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    o.client = client;
+    fg_status status = fg_trainer_create(&o, &trainer, err);
+    if (status == FG_OK)
+        status = fg_trainer_add_callback(trainer, &recorder_ops, r, err);
+    if (status == FG_OK)
+        status = fg_trainer_fit(trainer, what, &data, err);
+    if (trainer != NULL)
+        (void)snprintf(saved, sizeof saved, "%.511s", fg_trainer_result(trainer)->checkpoint);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r = {.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
+    const fg_client_options options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    train_data = toy_data(10, 1);
+    if (fg_client_open(&options, &client, &err) != FG_OK)
+        return 1;
+    return fit(&(fg_trainer_options){.run_dir = fgt_temp_folder()}, &task, &r, &err) != FG_ESTOPPED;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    talk = (fgi_buf){0};
+    fg_log_set(listen, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    fg_log_set(NULL, NULL);
+    fgi_buf_fini(&talk);
+    return 0;
+}
+
+/* Fits on from `path`: *r tells what happened. */
+static fg_status resume(const char *path, const fg_task *what, uint64_t seed, recorder *r,
+                        fg_error *err)
+{
+    char kept[sizeof saved];
+    (void)snprintf(kept, sizeof kept, "%s", saved);
+    *r = (recorder){0};
+    const fg_status status = fit(&(fg_trainer_options){.resume = path, .seed = seed}, what, r, err);
+    (void)snprintf(saved, sizeof saved, "%s", kept);
+    return status;
+}
+
+/* ---- models ---------------------------------------------------------------------------------- */
+
+static void other_models_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    toy other = {.has_norm = true};
+    const fg_task norm = {.name = "toy", .self = &other, .ops = &toy_ops};
+    assert_int_equal(resume(saved, &norm, 0, &r, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, saved));
+    assert_non_null(strstr(err.message, ": has no 'norm."));
+    assert_int_equal(recorder_count(&r, "fit_start"), 0);
+}
+
+static void build_wide(void *self, fg_module *root)
+{
+    toy *t = self;
+    t->fc1 = fg_linear_create(root, "fc1", &(fg_linear_options){.in = TOY_FEATURES, .out = 9});
+    t->fc2 = fg_linear_create(root, "fc2", &(fg_linear_options){.in = 9, .out = TOY_CLASSES});
+}
+
+static void other_shapes_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    toy other = {0};
+    fg_task_ops ops = toy_ops;
+    ops.build = build_wide;
+    const fg_task wide = {.name = "toy", .self = &other, .ops = &ops};
+    assert_int_equal(resume(saved, &wide, 0, &r, &err), FG_ESHAPE);
+    assert_non_null(strstr(err.message, ": 'fc1.weight' is f32[8,6], but f32[9,6] in the model"));
+}
+
+static void other_optimizers_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    toy other = {.optimizer = "sgd"};
+    const fg_task sgd = {.name = "toy", .self = &other, .ops = &toy_ops};
+    assert_int_equal(resume(saved, &sgd, 0, &r, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, ": was trained by 'adam', not by 'sgd'\n"
+                                        "to change the optimizer, start from its weights instead"));
+}
+
+static void another_seed_is_warned_of(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fgt_ok(resume(saved, &task, 0, &r, &err));
+    assert_int_equal(talk.size, 0);
+    assert_int_equal(recorder_count(&r, "batch_end"), 1);
+    fgt_ok(resume(saved, &task, 5, &r, &err));
+    assert_non_null(strstr(talk.data, "2: "));
+    assert_non_null(strstr(talk.data, ": was trained with seed 0, goes on with 5\n"));
+}
+
+static void missing_files_are_told(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    const fg_trainer_options rows[] = {
+        {.client = client, .resume = "/no/such/checkpoint"},
+        {.client = client, .resume = "last", .run_dir = folder},
+        {.client = client, .resume = "best", .run_dir = folder},
+        {.client = client, .weights = "/no/such/file.safetensors"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgt_ok(fg_trainer_create(&rows[i], &trainer, &err));
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ENOTFOUND);
+        assert_non_null(strstr(err.message, i == 0   ? "/no/such/checkpoint"
+                                            : i == 3 ? "/no/such/file.safetensors"
+                                                     : folder));
+        fg_trainer_destroy(trainer);
+    }
+}
+
+/* ---- state.json ------------------------------------------------------------------------------ */
+
+/* A checkpoint of the tensors saved and this state.json; `without`: but this tensor, and without
+ * the one that is added else. */
+static const char *rewrite(const char *json, const char *without)
+{
+    static char path[512];
+    static const float number = 1;
+    fg_error err = {0};
+    fg_ckpt *ckpt = NULL;
+    fg_ckpt_tensor tensors[2][32];
+    size_t count[2] = {0, 0};
+    fgt_ok(fg_ckpt_open(saved, &ckpt, &err));
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        const int part = info->part == FG_CKPT_MODEL ? 0 : 1;
+        if (without == NULL || strcmp(info->name, without) != 0)
+            tensors[part][count[part]++] = (fg_ckpt_tensor){
+                .name = info->name, .type = info->type, .data = fg_ckpt_data(ckpt, i)};
+    }
+    if (without == NULL) /* something that no model has */
+        tensors[0][count[0]++] =
+            (fg_ckpt_tensor){.name = "extra", .type = {.dtype = FG_F32}, .data = &number};
+    const fg_ckpt_content content = {.model = tensors[0],
+                                     .model_count = count[0],
+                                     .state = tensors[1],
+                                     .state_count = count[1],
+                                     .state_json = json};
+    (void)snprintf(path, sizeof path, "%s/again", fgt_temp_folder());
+    fgt_ok(fg_ckpt_save(path, &content, &err));
+    fg_ckpt_close(ckpt);
+    return path;
+}
+
+static void counters_must_make_sense(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "{}",
+        "{\"step\": 2, \"epoch\": 0, \"position\": 8}",
+        "{\"step\": -2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
+        "{\"step\": \"2\", \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
+        "{\"step\": 2, \"epoch\": 0.5, \"position\": 8, \"epoch_batches\": 2}",
+        "{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": null}",
+        "{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"log_lines\": -2}",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        const char *path = rewrite(texts[i], NULL);
+        assert_int_equal(resume(path, &task, 0, &r, &err), FG_EFORMAT);
+        assert_non_null(strstr(
+            err.message, ": its state.json does not say step, epoch, position and epoch_batches"));
+        assert_non_null(strstr(err.message, path));
+    }
+}
+
+/* What is not known of a place is done without. */
+static void little_is_enough(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json, *without;
+    } rows[] = {
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10}",
+         NULL},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10,"
+         "\"metrics\": [\"acc\", \"loss\"]}",
+         "trainer.epoch_sums"},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10,"
+         "\"metrics\": [\"acc\", \"loss\"]}",
+         "trainer.sums"},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10,"
+         "\"metrics\": [1, 2, 3]}",
+         NULL},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10,"
+         "\"metrics\": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
+         NULL},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": 10,"
+         "\"metrics\": [\"other\", \"loss\"], \"best\": \"x\", \"monitor\": 3}",
+         NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        fgt_ok(resume(rewrite(rows[i].json, rows[i].without), &task, 0, &r, &err));
+        assert_int_equal(recorder_count(&r, "batch_end"), 1);
+        assert_int_equal(recorder_count(&r, "epoch_end"), 1);
+        const char *says = ": 1 of its 5 tensors have no place in the model\n";
+        assert_true((rows[i].without == NULL) == (talk.data && strstr(talk.data, says)));
+        fgi_buf_fini(&talk);
+    }
+}
+
+/* A task that logs other things goes on with its own sums. */
+static fg_tensor logs_less(void *self, fg_step *st, const fg_batch *batch)
+{
+    (void)st;
+    const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
+    return fg_cross_entropy(logits, fg_batch_get(batch, "y"), NULL);
+}
+
+static void other_metrics_begin_anew(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_task_ops ops = toy_ops;
+    ops.train_step = logs_less;
+    const fg_task less = {.name = "toy", .self = &model, .ops = &ops};
+    fgt_ok(resume(saved, &less, 0, &r, &err));
+    assert_string_equal(r.metrics, "train_loss=nan ");
+}
+
+/* A bare .safetensors file has no place to go on from. */
+static void state_json_must_be_there(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char path[sizeof saved];
+    (void)snprintf(path, sizeof path, "%.900s/model.safetensors", saved);
+    assert_int_equal(resume(path, &task, 0, &r, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "is a file of weights, not a checkpoint to resume from\n"
+                                        "give it as the starting weights instead"));
+}
+
+/* ---- best ------------------------------------------------------------------------------------ */
+
+static void a_monitor_that_is_not_there_is_told_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.client = client, .max_epochs = 3, .monitor = "val_ac"};
+    const fg_fit_data data = {
+        .train = train_data, .val = train_data, .batch_size = 4, .workers = -1};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_string_equal(talk.data,
+                        "2: validation gives no 'val_ac' to find the best checkpoint by\n");
+    fg_trainer_destroy(trainer);
+}
+
+/* ---- whose client it is ---------------------------------------------------------------------- */
+
+static void a_trainer_opens_and_closes_its_own_client(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.cache_dir = ""}, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_string_equal(fg_client_get_info(fg_trainer_client(trainer))->plugin_path, FAKE_PATH);
+    assert_ptr_not_equal(fg_trainer_client(trainer), client);
+    assert_int_equal(fg_trainer_result(trainer)->compiles, 1);
+    fg_trainer_destroy(trainer);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+static const struct CMUnitTest tests[] = {
+    TEST(other_models_are_refused),
+    TEST(other_shapes_are_refused),
+    TEST(other_optimizers_are_refused),
+    TEST(another_seed_is_warned_of),
+    TEST(missing_files_are_told),
+    TEST(counters_must_make_sense),
+    TEST(little_is_enough),
+    TEST(other_metrics_begin_anew),
+    TEST(state_json_must_be_there),
+    TEST(a_monitor_that_is_not_there_is_told_once),
+    TEST(a_trainer_opens_and_closes_its_own_client),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
