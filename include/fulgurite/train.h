@@ -222,9 +222,10 @@ typedef struct fg_result {
     double time_to_first_step_s;       /* from the call to the first finished step */
     double step_median_s, step_p95_s;  /* from the end of what ran before to the step's own */
     double samples_per_s;              /* over the same time */
-    double host_overhead_s;            /* the Trainer's own work for a step: what is neither waiting
-                                          nor inside the plugin's calls */
-    double plugin_s;                   /* time in the plugin's calls for a step: launch, upload */
+    double host_overhead_s;            /* the Trainer's own work for a step: processor time of its
+                                          thread, the plugin's calls not counted; every 16th step
+                                          is measured */
+    double plugin_s;                   /* the plugin's calls for a step, likewise: launch, upload */
     int64_t compiles, compile_cache_hits;
     double compile_s;
     int64_t host_reads; /* blocking ones */

@@ -54,12 +54,16 @@ fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err)
     return failure == 0 ? FG_OK : fail_number(err, "condition", failure);
 }
 
-int64_t fgi_now_ns(void)
+static int64_t read_clock(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+
+int64_t fgi_now_ns(void) { return read_clock(CLOCK_MONOTONIC); }
+
+int64_t fgi_thread_cpu_ns(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 int fgi_cpu_count(void)
 {

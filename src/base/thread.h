@@ -22,6 +22,9 @@ fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t fgi_now_ns(void);
+/* Nanoseconds that the calling thread has spent on a processor: waiting does not count. Costs a
+ * system call. */
+int64_t fgi_thread_cpu_ns(void);
 /* Processors this process may run on (affinity honoured), at least 1. */
 int fgi_cpu_count(void);
 

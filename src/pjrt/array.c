@@ -68,14 +68,12 @@ fg_array *fg_array_retain(fg_array *array)
 static void array_free(fg_array *array)
 {
     const fgi_plugin *plugin = &array->client->plugin;
-    const int64_t begin = fgi_now_ns();
     for (int i = 0; i < array->buffer_count; i++) {
         if (!array->buffer[i])
             continue;
         FGI_ARGS(PJRT_Buffer_Destroy_Args, args, .buffer = array->buffer[i]);
         (void)fgi_ignore(plugin, plugin->api->PJRT_Buffer_Destroy(&args));
     }
-    fgi_plugin_ns += fgi_now_ns() - begin;
     fgi_free(array);
 }
 
@@ -98,12 +96,14 @@ static void keep_donated(fg_client *client, fg_array *array)
 
 static void free_list(_Atomic(fg_array *) *list)
 {
+    const int64_t begin = fgi_plugin_enter();
     fg_array *array = atomic_exchange(list, NULL);
     while (array) {
         fg_array *next = array->next;
         array_free(array);
         array = next;
     }
+    fgi_plugin_leave(begin);
 }
 
 void fgi_donated_free(fg_client *client, bool all)
@@ -118,10 +118,13 @@ void fg_array_release(fg_array *array)
 {
     if (!array || atomic_fetch_sub_explicit(&array->references, 1, memory_order_acq_rel) != 1)
         return;
-    if (atomic_load(&array->is_donated))
+    if (atomic_load(&array->is_donated)) {
         keep_donated(array->client, array);
-    else
-        array_free(array);
+        return;
+    }
+    const int64_t begin = fgi_plugin_enter();
+    array_free(array);
+    fgi_plugin_leave(begin);
 }
 
 const fgi_split *fgi_array_split(const fg_array *array) { return &array->split; }
@@ -208,9 +211,9 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
              .device = c->devices[device].device);
     const char *label = c->devices[device].label;
     const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
-    const int64_t begin = fgi_now_ns();
+    const int64_t begin = fgi_plugin_enter();
     PJRT_Error *error = api->PJRT_Client_BufferFromHostBuffer(&args);
-    fgi_plugin_ns += fgi_now_ns() - begin;
+    fgi_plugin_leave(begin);
     FGI_TRY(fgi_check(error, &place, err));
     array->buffer[device] = args.buffer;
     if (events) {

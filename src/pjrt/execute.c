@@ -13,9 +13,30 @@ struct fgi_scratch {
     void *slot[];                           /* all of the above */
 };
 
-_Thread_local int64_t fgi_plugin_ns;
+static _Thread_local struct {
+    bool is_on;
+    int64_t ns;
+} watch;
 
-int64_t fgi_plugin_time_ns(void) { return fgi_plugin_ns; }
+void fgi_plugin_watch(void)
+{
+    watch.is_on = true;
+    watch.ns = 0;
+}
+
+int64_t fgi_plugin_unwatch(void)
+{
+    watch.is_on = false;
+    return watch.ns;
+}
+
+int64_t fgi_plugin_enter(void) { return watch.is_on ? fgi_thread_cpu_ns() : 0; }
+
+void fgi_plugin_leave(int64_t begin)
+{
+    if (watch.is_on)
+        watch.ns += fgi_thread_cpu_ns() - begin;
+}
 
 void fgi_scratch_free(fgi_scratch *scratch) { fgi_free(scratch); }
 
@@ -119,9 +140,9 @@ static fg_status launch(const fgi_executable *e, fgi_scratch *s, size_t arg_coun
              .device_complete_events = wants_event ? s->events : NULL);
     const char *label = e->device_count == 1 ? c->devices[e->device_index[0]].label : c->label;
     const fgi_place place = {c, label, "running a program", FG_EDEVICE};
-    const int64_t begin = fgi_now_ns();
+    const int64_t begin = fgi_plugin_enter();
     PJRT_Error *error = c->plugin.api->PJRT_LoadedExecutable_Execute(&args);
-    fgi_plugin_ns += fgi_now_ns() - begin;
+    fgi_plugin_leave(begin);
     return fgi_check(error, &place, err);
 }
 

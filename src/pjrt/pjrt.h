@@ -93,9 +93,10 @@ fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost
 fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t arg_count,
                       fg_array **outs, fgi_event **out_done, fg_error *err);
 
-/* Nanoseconds that the calling thread has spent in the plugin's own calls for launching programs
- * and for moving and freeing arrays. */
-int64_t fgi_plugin_time_ns(void);
+/* Starts or ends counting the processor time that the calling thread spends in the plugin's calls
+ * for launching programs and for moving and freeing arrays; ending gives the nanoseconds. */
+void fgi_plugin_watch(void);
+int64_t fgi_plugin_unwatch(void);
 
 /* ---- moving data ----------------------------------------------------------------------------- */
 

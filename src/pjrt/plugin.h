@@ -110,11 +110,13 @@ struct fg_client {
     _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];
 };
 
-/* Time that the calling thread has spent inside the plugin, launching and moving data. Use it as
- *     const int64_t begin = fgi_now_ns();
- *     ... a call of the plugin's ...
- *     fgi_plugin_ns += fgi_now_ns() - begin; */
-extern _Thread_local int64_t fgi_plugin_ns;
+/* Around calls of the plugin's that launch, move and free: their processor time, while somebody
+ * wants it (fgi_plugin_watch).
+ *     const int64_t begin = fgi_plugin_enter();
+ *     ... calls ...
+ *     fgi_plugin_leave(begin); */
+int64_t fgi_plugin_enter(void);
+void fgi_plugin_leave(int64_t begin);
 
 /* Where and at what an error happened. */
 typedef struct fgi_place {

@@ -39,10 +39,10 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && at.batch < at.batches && !fgi_wants_stop(trainer)) {
-        const fgi_stopwatch watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->is_running)
-            fgi_work_end(trainer, &watch);
+            fgi_work_end(trainer, watch);
     }
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, 0, err);
@@ -236,9 +236,9 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     while (has_more && !fgi_wants_stop(trainer)) {
-        const fgi_stopwatch watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
-        fgi_work_end(trainer, &watch);
+        fgi_work_end(trainer, watch);
     }
     return write_rows(p, true, err);
 }

@@ -245,14 +245,14 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (trainer->owes_validation)
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_wants_stop(trainer)) {
-        const fgi_stopwatch watch = fgi_work_begin(trainer);
+        const int64_t watch = fgi_work_begin(trainer);
         const fg_host_batch *batch = NULL;
         FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
         if (batch == NULL)
             return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
                             (long long)trainer->position, (long long)trainer->sample_count);
         FGI_TRY(train_step(trainer, batch, err));
-        fgi_work_end(trainer, &watch);
+        fgi_work_end(trainer, watch);
         FGI_TRY(do_due(trainer, data, err));
     }
     if (!epoch_is_over(trainer) || fgi_wants_stop(trainer))

@@ -97,31 +97,38 @@ static void step_times(const fgi_ledger *ledger, fg_result *out)
 
 static double seconds(int64_t ns) { return (double)ns * 1e-9; }
 
-fgi_stopwatch fgi_work_begin(const fg_trainer *trainer)
+enum { WORK_EVERY = 16 };
+
+int64_t fgi_work_begin(fg_trainer *trainer)
 {
-    return (fgi_stopwatch){fgi_now_ns(), trainer->feed.wait_ns, fgi_plugin_time_ns()};
+    if (trainer->ledger.work_steps++ % WORK_EVERY != WORK_EVERY - 1)
+        return -1;
+    fgi_plugin_watch();
+    return fgi_thread_cpu_ns();
 }
 
-void fgi_work_end(fg_trainer *trainer, const fgi_stopwatch *watch)
+void fgi_work_end(fg_trainer *trainer, int64_t begin)
 {
-    const int64_t plugin = fgi_plugin_time_ns() - watch->plugin_ns;
-    const int64_t wait = trainer->feed.wait_ns - watch->wait_ns;
+    if (begin < 0)
+        return;
+    const int64_t plugin = fgi_plugin_unwatch();
+    trainer->ledger.work_measured++;
     trainer->ledger.plugin_ns += plugin;
-    trainer->ledger.work_ns += fgi_now_ns() - watch->now_ns - wait - plugin;
+    trainer->ledger.work_ns += fgi_thread_cpu_ns() - begin - plugin;
 }
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
 {
+    (void)fgi_plugin_unwatch(); /* a step that failed has left it on */
     const double unknown = (double)NAN;
     step_times(ledger, out);
     out->time_to_first_step_s =
         ledger->steps > 0 ? seconds(ledger->first_done_ns - ledger->start_ns) : unknown;
     out->samples_per_s =
         ledger->timed_ns > 0 ? (double)ledger->timed_samples / seconds(ledger->timed_ns) : unknown;
-    out->host_overhead_s =
-        ledger->steps > 0 ? seconds(ledger->work_ns) / (double)ledger->steps : unknown;
-    out->plugin_s =
-        ledger->steps > 0 ? seconds(ledger->plugin_ns) / (double)ledger->steps : unknown;
+    const double measured = (double)ledger->work_measured;
+    out->host_overhead_s = measured > 0 ? seconds(ledger->work_ns) / measured : unknown;
+    out->plugin_s = measured > 0 ? seconds(ledger->plugin_ns) / measured : unknown;
     const int64_t *part = ledger->activity_ns;
     int64_t named = 0;
     for (int i = 0; i < FGI_ACTIVITIES; i++)

@@ -99,8 +99,9 @@ typedef struct fgi_ledger {
     int64_t launches, steps; /* finished; steps are those that are measured */
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
-    int64_t timed_ns, timed_samples; /* of steps that came after another launch */
-    int64_t work_ns, plugin_ns;      /* the Trainer's own, and in the plugin's calls */
+    int64_t timed_ns, timed_samples;   /* of steps that came after another launch */
+    int64_t work_steps, work_measured; /* steps so far, and those that were measured */
+    int64_t work_ns, plugin_ns;        /* of the latter: the Trainer's own, in the plugin's calls */
     float step_s[FGI_STEP_TIMES];
     int64_t step_count;
 } fgi_ledger;
@@ -222,13 +223,10 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
 /* ledger.c */
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
-/* The time between begin and end that is neither waiting nor inside the plugin is the Trainer's
- * own. */
-typedef struct fgi_stopwatch {
-    int64_t now_ns, wait_ns, plugin_ns;
-} fgi_stopwatch;
-fgi_stopwatch fgi_work_begin(const fg_trainer *trainer);
-void fgi_work_end(fg_trainer *trainer, const fgi_stopwatch *watch);
+/* Around a step on the Trainer's thread: every 16th is measured, in processor time, for the clocks
+ * cost system calls. begin gives a time, or -1 for a step that is not measured. */
+int64_t fgi_work_begin(fg_trainer *trainer);
+void fgi_work_end(fg_trainer *trainer, int64_t begin);
 /* A step was launched: what the host did so far belongs before it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */
