@@ -1,23 +1,37 @@
-/* cpu.c - what XLA's CPU backend needs to be told.
+/* cpu.c - what XLA's CPU backend (xla-cpu-pjrt 0.0.1) needs to be told.
  *
- * Where the client asks for it, matrix products go to oneDNN: 5 to 40 % faster on some processors,
- * and their bits do not depend on the number of threads. Such programs cannot be serialised, so it
- * is not the default. And the backend (xla-cpu-pjrt 0.0.1) fuses a product with the arithmetic
- * around it and with other products, and then kills the process at the first run ("partition
- * compile failed") when two products meet in a sum or a chain, or when a product's operand is
- * itself a sum or a product of elements. So every product is kept alone: its result, and operands
- * that are computed element by element, pass through an operation that changes nothing and that
- * oneDNN does not know. Other fusions take it in.
+ * Variables are updated in place, and a weight is read by the backward pass too. Unless asked to
+ * look at regions, the backend copies each such weight in every step: 5 % of a perceptron's step.
+ *
+ * Products of matrices through oneDNN are an option of the client. The backend then fuses a product
+ * with the arithmetic around it and with other products, and kills the process at the first run
+ * ("partition compile failed") when two products meet in a sum or a chain, or when a product's
+ * operand is itself a sum or a product of elements. So every product is kept alone: its result, and
+ * operands that are computed element by element, pass through an operation that changes nothing and
+ * that oneDNN does not know. It costs nothing: other fusions take it in.
+ *
+ * What else it does badly is written around where it is emitted: convolutions with reversed or
+ * depthwise kernels (src/op/conv.c), the gradient of pooling (src/op/pool.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
 #include "trace/program.h"
 
-const fgi_flag fgi_cpu_flags[] = {
+static const fgi_flag flags[] = {
+    {"xla_cpu_copy_insertion_use_region_analysis", "True"},
+    /* those of oneDNN */
     {"xla_cpu_use_onednn", "True"},
     {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
 };
-const size_t fgi_cpu_flag_count = sizeof fgi_cpu_flags / sizeof fgi_cpu_flags[0];
+enum { FLAG_COUNT = sizeof flags / sizeof flags[0], WITHOUT_ONEDNN = 1 };
+
+const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
+{
+    *out_count = 0;
+    if (fgi_client_platform(client) == FGI_CPU)
+        *out_count = fgi_client_uses_onednn(client) ? FLAG_COUNT : WITHOUT_ONEDNN;
+    return flags;
+}
 
 /* Goes from users to what they use, so that the mark on operands of products passes through
  * operations that only move elements, down to what computes them. */

@@ -80,6 +80,24 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
+/* Flags make a program faster, no more: a plugin that does not know one goes without. */
+static fg_status compile_text(fg_client *client, const fgi_buf *text, const fgi_buf *key,
+                              fgi_compile_options *options, fgi_executable **out, fg_error *err)
+{
+    fg_error why = {0};
+    fg_status status =
+        fgi_compile(client, text->data, text->size, key->data, key->size, options, out, &why);
+    if (status == FG_ECOMPILE && options->flag_count > 0 &&
+        strstr(why.message, "No such compile option") != NULL) {
+        options->flag_count = 0;
+        status =
+            fgi_compile(client, text->data, text->size, key->data, key->size, options, out, &why);
+    }
+    if (status != FG_OK && err != NULL)
+        *err = why;
+    return status;
+}
+
 static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                          fgi_executable **out, fg_error *err)
 {
@@ -103,14 +121,10 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
                                    .out_types = types,
                                    .out_splits = splits,
                                    .out_count = results};
-    if (fgi_client_uses_onednn(trace->client)) {
-        options.flags = fgi_cpu_flags;
-        options.flag_count = fgi_cpu_flag_count;
-    }
+    options.flags = fgi_cpu_flags(trace->client, &options.flag_count);
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
     FGI_DONE(fgi_emit_module(trace, layout, outputs, false, &key, err));
-    FGI_DONE(
-        fgi_compile(trace->client, text.data, text.size, key.data, key.size, &options, out, err));
+    FGI_DONE(compile_text(trace->client, &text, &key, &options, out, err));
 done:
     fgi_free(types);
     fgi_free(splits);

@@ -29,6 +29,7 @@ static struct setting {
     {"api_is_null", 0, 0},
     {"platform", 0, 0},        /* 0 cpu, 1 cuda, 2 tpu, 3 "abacus" */
     {"unknown_options", 0, 0}, /* refuse all client options but cpu_device_count */
+    {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */
     {"initialize_error", 0, 0},
     {"client_error", 0, 0},
     {"compile_error", 0, 0},

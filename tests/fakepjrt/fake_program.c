@@ -199,6 +199,17 @@ static void read_assignment(program *p, wire w)
     }
 }
 
+/* Field 7 of the options: the compiler's flags. */
+static bool has_flags(const char *data, size_t size)
+{
+    wire w = {(const unsigned char *)data, (const unsigned char *)data + size}, part;
+    uint64_t value;
+    bool found = false;
+    while (w.at < w.end)
+        found |= field(&w, &value, &part) == 7;
+    return found;
+}
+
 static bool read_options(program *p, const char *data, size_t size)
 {
     wire w = {(const unsigned char *)data, (const unsigned char *)data + size}, part, inner;
@@ -250,6 +261,9 @@ program *program_create(PJRT_Client *client, const char *text, size_t text_size,
     else if (options && !read_options(p, options, options_size))
         *out_error = fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
                                 "%d devices assigned to the partitions", p->device_count);
+    else if (options && fake_get("unknown_flags") && has_flags(options, options_size))
+        *out_error =
+            fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "No such compile option: 'xla_x'");
     if (!*out_error)
         return p;
     program_release(p);

@@ -123,6 +123,16 @@ static void failing_before_the_launch_loses_nothing(void **state)
     assert_int_equal(fg_client_get_stats(f->client).compiles, 1);
 }
 
+static void flags_that_a_plugin_does_not_know_are_left_out(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    fg_array *out;
+    fake.set("unknown_flags", 1);
+    fgt_ok(update(f, &out, &err));
+    fg_array_release(out);
+}
+
 static void run_without_updates_loses_nothing(void **state)
 {
     fixture *f = *state;
@@ -192,6 +202,8 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(failed_run_loses_what_it_updates, before_each, after_each),
     cmocka_unit_test_setup_teardown(failing_before_the_launch_loses_nothing, before_each,
+                                    after_each),
+    cmocka_unit_test_setup_teardown(flags_that_a_plugin_does_not_know_are_left_out, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(run_without_updates_loses_nothing, before_each, after_each),
     cmocka_unit_test_setup_teardown(late_failures_come_out_when_read, before_each, after_each),
