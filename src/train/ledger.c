@@ -101,7 +101,7 @@ enum { WORK_EVERY = 16 };
 
 int64_t fgi_work_begin(fg_trainer *trainer)
 {
-    if (trainer->ledger.work_steps++ % WORK_EVERY != WORK_EVERY - 1)
+    if (trainer->ledger.work_steps++ % WORK_EVERY != 1) /* the first one is not like the others */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
