@@ -229,6 +229,38 @@ static void out_of_memory_at_run_keeps_the_weights(void **state)
     end(&f);
 }
 
+/* An upload that fails, at any of a step's fields and at its scalars, gives the batch back to the
+ * loader once and no more: its few slots outlast any number of failures. */
+static void failed_uploads_give_batches_back(int delay_ms, int workers)
+{
+    fg_error err = {0};
+    fixture f = begin(&(fg_trainer_options){0}, workers);
+    record(&f);
+    f.record.at_event = "batch_end";
+    f.record.at_count = 1;
+    f.record.status = FG_ESTOPPED; /* the variables are on the device from now on */
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_ESTOPPED);
+    for (int i = 0; i < 30; i++) {
+        fake.set("delay_ms", delay_ms);
+        set_fault(&(fault_row){.fault = "upload", .skip = i % 3, .code = 13});
+        assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
+        assert_non_null(strstr(err.message, i % 3 < 2 ? "training step 2: uploading an array on"
+                                                      : "uploading the step's scalars"));
+        assert_null(strstr(err.message, "lost"));
+    }
+    fake.reset();
+    fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
+    assert_int_equal(fg_trainer_result(f.trainer)->steps, 12);
+    end(&f);
+}
+
+static void failed_uploads(void **state)
+{
+    (void)state;
+    failed_uploads_give_batches_back(0, -1);
+    failed_uploads_give_batches_back(1, 2);
+}
+
 /* ---- lateness -------------------------------------------------------------------------------- */
 
 /* Metrics are read behind the steps that run: step 1's come when more have been launched. */
@@ -469,6 +501,7 @@ static const struct CMUnitTest tests[] = {
     TEST(faults_while_everything_is_late),
     TEST(the_last_checkpoint_is_named_after_a_loss),
     TEST(out_of_memory_at_run_keeps_the_weights),
+    TEST(failed_uploads),
     TEST(metrics_arrive_behind_the_running_step),
     TEST(a_late_batch_is_upload_time),
     TEST(faults_of_a_prediction),
