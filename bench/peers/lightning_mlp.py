@@ -1,7 +1,8 @@
 """The MLP 784-512-512-10, batch 128, Adam, f32, 60,000 samples in memory, through Lightning's
 Trainer with its loader. Prints one JSON object.
 
-usage: lightning_mlp.py EPOCHS     needs: torch lightning
+usage: lightning_mlp.py EPOCHS [bar]     needs: torch lightning
+bar: with its progress bar, and the loss logged to it each step
 """
 import time
 
@@ -20,6 +21,9 @@ import torch
 from torch import nn
 
 
+BAR = sys.argv[2:] == ["bar"]
+
+
 class Mlp(lightning.LightningModule):
     def __init__(self):
         super().__init__()
@@ -33,7 +37,10 @@ class Mlp(lightning.LightningModule):
             fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
             self.first = time.clock_gettime(time.CLOCK_BOOTTIME) - float(fields[19]) / 100
         x, y = batch
-        return nn.functional.cross_entropy(self.net(x), y)
+        loss = nn.functional.cross_entropy(self.net(x), y)
+        if BAR:
+            self.log("loss", loss, prog_bar=True)
+        return loss
 
     def configure_optimizers(self):
         return torch.optim.Adam(self.parameters(), 1e-3, fused=True)
@@ -47,7 +54,7 @@ def main():
     model = Mlp()
     trainer = lightning.Trainer(accelerator="cpu", max_epochs=int(sys.argv[1]), logger=False,
                                 enable_checkpointing=False, enable_model_summary=False,
-                                enable_progress_bar=False)
+                                enable_progress_bar=BAR)
     trainer.fit(model, loader)
     gaps = [b - a for a, b in zip(model.times[100:], model.times[101:])]
     rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
