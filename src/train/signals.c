@@ -7,20 +7,22 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "train/trainer.h"
 
 enum { SIGNALS = 2 };
+_Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
 
 static const int numbers[SIGNALS] = {SIGINT, SIGTERM};
-static volatile sig_atomic_t caught;
+static atomic_bool caught;               /* set by a handler on any thread, read by all fits */
 static struct sigaction before[SIGNALS]; /* written before a handler is installed */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
 static void on_signal(int number)
 {
-    caught = 1;
+    atomic_store(&caught, true);
     for (int i = 0; i < SIGNALS; i++)
         if (numbers[i] == number)
             (void)sigaction(number, &before[i], NULL);
@@ -32,7 +34,7 @@ void fgi_signals_catch(void)
     (void)sigemptyset(&action.sa_mask);
     (void)pthread_mutex_lock(&lock);
     if (users++ == 0) {
-        caught = 0;
+        atomic_store(&caught, false);
         for (int i = 0; i < SIGNALS; i++)
             if (sigaction(numbers[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
                 (void)sigaction(numbers[i], &action, NULL);
@@ -59,7 +61,7 @@ void fgi_signals_release(void)
 
 bool fgi_wants_stop(fg_trainer *trainer)
 {
-    if (trainer->is_running && trainer->options.handle_signals && caught != 0)
+    if (trainer->is_running && trainer->options.handle_signals && atomic_load(&caught))
         trainer->is_stopping = true;
     return trainer->is_stopping;
 }
