@@ -20,9 +20,6 @@ typedef struct conv_attr {
     int64_t stride[2], low[2], high[2], x_dilation[2], k_dilation[2], groups;
 } conv_attr;
 
-/* Extent of n elements that stand `dilation` apart. */
-static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
-
 static bool conv_infer(fgi_infer *c)
 {
     const conv_attr *attr = c->attr;
@@ -40,8 +37,8 @@ static bool conv_infer(fgi_infer *c)
     for (int i = 0; i < 2; i++) {
         if (k->dim[i] < 1)
             return fgi_infer_fail(c, FG_ESHAPE, "the kernel has no taps");
-        const int64_t room = extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] +
-                             attr->high[i] - extent(k->dim[i], attr->k_dilation[i]);
+        const int64_t room = fgi_extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] +
+                             attr->high[i] - fgi_extent(k->dim[i], attr->k_dilation[i]);
         if (room < 0)
             return fgi_infer_fail(c, FG_ESHAPE, "the kernel is larger than the padded image");
         dim[i + 1] = room / attr->stride[i] + 1;
@@ -99,7 +96,8 @@ static uint32_t emit_padded(fgi_emit *e, fg_type *out)
     char text[256];
     *out = *x;
     for (int i = 0; i < 2; i++)
-        out->dim[i + 1] = extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] + attr->high[i];
+        out->dim[i + 1] =
+            fgi_extent(x->dim[i + 1], attr->x_dilation[i]) + attr->low[i] + attr->high[i];
     const uint32_t zero = fgi_emit_temp(e), padded = fgi_emit_temp(e);
     fgi_emit_splat(e, zero, &scalar, 0);
     (void)snprintf(text, sizeof text,
@@ -146,8 +144,8 @@ static void emit_depthwise(fgi_emit *e)
     for (int64_t at = 0; at < k[0] * k[1]; at++) {
         const int64_t i = at / k[1], j = at % k[1];
         const int64_t start[4] = {0, i * attr->k_dilation[0], j * attr->k_dilation[1], 0};
-        const int64_t limit[4] = {x.dim[0], start[1] + extent(y->dim[1], stride[1]),
-                                  start[2] + extent(y->dim[2], stride[2]), x.dim[3]};
+        const int64_t limit[4] = {x.dim[0], start[1] + fgi_extent(y->dim[1], stride[1]),
+                                  start[2] + fgi_extent(y->dim[2], stride[2]), x.dim[3]};
         const bool is_last = at == k[0] * k[1] - 1;
         const uint32_t image = cut(e, y, padded, &x, start, limit, stride);
         const uint32_t term = at == 0 && is_last ? fgi_emit_result(e) : fgi_emit_temp(e);
@@ -207,13 +205,13 @@ static fg_tensor input_share(const fgi_vjp *v)
     const int64_t *y = fg_tensor_type(v->out)->dim;
     conv_attr back = {.groups = attr->groups};
     for (int i = 0; i < 2; i++) {
-        const int64_t taps = extent(k[i], attr->k_dilation[i]);
+        const int64_t taps = fgi_extent(k[i], attr->k_dilation[i]);
         back.stride[i] = attr->x_dilation[i];
         back.x_dilation[i] = attr->stride[i];
         back.k_dilation[i] = attr->k_dilation[i];
         back.low[i] = taps - 1 - attr->low[i];
-        back.high[i] = extent(x[i + 1], attr->x_dilation[i]) + taps - 1 -
-                       extent(y[i + 1], attr->stride[i]) - back.low[i];
+        back.high[i] = fgi_extent(x[i + 1], attr->x_dilation[i]) + taps - 1 -
+                       fgi_extent(y[i + 1], attr->stride[i]) - back.low[i];
     }
     return conv(v->dout, turned(v->in[1], attr->groups), &back);
 }
@@ -232,8 +230,9 @@ static fg_tensor kernel_share(const fgi_vjp *v)
         back.x_dilation[i] = attr->x_dilation[i];
         back.k_dilation[i] = attr->stride[i];
         back.low[i] = attr->low[i];
-        back.high[i] = extent(y[i + 1], attr->stride[i]) + extent(k[i], attr->k_dilation[i]) - 1 -
-                       extent(x[i + 1], attr->x_dilation[i]) - attr->low[i];
+        back.high[i] = fgi_extent(y[i + 1], attr->stride[i]) +
+                       fgi_extent(k[i], attr->k_dilation[i]) - 1 -
+                       fgi_extent(x[i + 1], attr->x_dilation[i]) - attr->low[i];
     }
     const fg_tensor split = fg_reshape(v->in[0], FG_DIMS(x[0], x[1], x[2], g, x[3] / g));
     const fg_tensor turned_x = fg_reshape(fg_permute(split, (const int[]){4, 1, 2, 3, 0}),

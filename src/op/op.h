@@ -30,4 +30,10 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, from which the axes were reduced, repeated along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
+/* Places that n elements take up which stand `dilation` apart. */
+static inline int64_t fgi_extent(int64_t n, int64_t dilation)
+{
+    return n > 0 ? (n - 1) * dilation + 1 : 0;
+}
+
 #endif

@@ -14,8 +14,6 @@ typedef struct window_attr {
     int64_t low[2], high[2];
 } window_attr;
 
-static int64_t extent(int64_t n, int64_t dilation) { return n > 0 ? (n - 1) * dilation + 1 : 0; }
-
 static bool window_infer(fgi_infer *c)
 {
     const window_attr *attr = c->attr;
@@ -27,7 +25,7 @@ static bool window_infer(fgi_infer *c)
     int64_t dim[4] = {x->dim[0], 0, 0, x->dim[3]};
     for (int i = 0; i < 2; i++) {
         const int64_t room =
-            extent(x->dim[i + 1], attr->x_dilation) + attr->low[i] + attr->high[i] - attr->size;
+            fgi_extent(x->dim[i + 1], attr->x_dilation) + attr->low[i] + attr->high[i] - attr->size;
         if (room < 0)
             return fgi_infer_fail(c, FG_ESHAPE, "the window is larger than the padded image");
         dim[i + 1] = room / attr->stride + 1;
@@ -73,8 +71,8 @@ static void window_sum_vjp(fgi_vjp *v)
     window_attr back = {.size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
     for (int i = 0; i < 2; i++) {
         back.low[i] = attr->size - 1 - attr->low[i];
-        back.high[i] = extent(x[i + 1], attr->x_dilation) + attr->size - 1 -
-                       extent(y[i + 1], attr->stride) - back.low[i];
+        back.high[i] = fgi_extent(x[i + 1], attr->x_dilation) + attr->size - 1 -
+                       fgi_extent(y[i + 1], attr->stride) - back.low[i];
     }
     v->din[0] = window_sum(v->dout, &back);
 }
@@ -99,7 +97,8 @@ static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int6
 {
     const int64_t *p = fg_tensor_type(padded)->dim;
     const int64_t start[4] = {0, i, j, 0};
-    const int64_t limit[4] = {p[0], i + extent(y[1], stride), j + extent(y[2], stride), p[3]};
+    const int64_t limit[4] = {p[0], i + fgi_extent(y[1], stride), j + fgi_extent(y[2], stride),
+                              p[3]};
     const int64_t step[4] = {1, stride, stride, 1};
     return fg_slice(padded, start, limit, step);
 }
@@ -114,7 +113,7 @@ static fg_tensor tap_back(fg_tensor share, const window_attr *attr, const int64_
     const int64_t interior[4] = {0, attr->stride - 1, attr->stride - 1, 0};
     for (int k = 0; k < 2; k++) {
         low[k + 1] = at[k];
-        high[k + 1] = x[k + 1] - at[k] - extent(y[k + 1], attr->stride);
+        high[k + 1] = x[k + 1] - at[k] - fgi_extent(y[k + 1], attr->stride);
     }
     return fg_pad(share, 0, low, high, interior);
 }

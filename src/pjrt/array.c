@@ -195,7 +195,7 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
 /* Uploads a device's block; the event for the end of the plugin's use of `data` goes to `events`.
  */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
-                           fgi_event *events, fg_error *err)
+                           fgi_event *events, int64_t *bytes, fg_error *err)
 {
     static const char nothing[64] = {0};
     const fg_client *c = array->client;
@@ -216,6 +216,7 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     fgi_plugin_leave(begin);
     FGI_TRY(fgi_check(error, &place, err));
     array->buffer[device] = args.buffer;
+    *bytes += (int64_t)fg_type_bytes(&block.type);
     if (events) {
         fgi_event_add(events, args.done_with_host_buffer, label);
         return FG_OK;
@@ -243,11 +244,8 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_spl
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
     int64_t bytes = 0;
-    for (int i = 0; i < client->info.device_count && status == FG_OK; i++) {
-        const fgi_block block = fgi_split_block(client, type, split, i);
-        bytes += (int64_t)fg_type_bytes(&block.type);
-        status = upload_to(array, i, data, mode, events, err);
-    }
+    for (int i = 0; i < client->info.device_count && status == FG_OK; i++)
+        status = upload_to(array, i, data, mode, events, &bytes, err);
     if (status != FG_OK) {
         fg_array_release(array);
         if (events) /* the caller may free `data` when we return */

@@ -1,7 +1,8 @@
 /* emit.c - prints the live part of a trace as a StableHLO module.
  *
  * Arguments are the array leaves in order, then one u32 vector with all scalars; results are the
- * outputs, then the assigned variables, each aliased to the argument it replaces.
+ * outputs, then the assigned variables, each aliased to the argument it replaces. For several
+ * devices each of them says how it is split over the mesh (Shardy annotations).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
