@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/tpu.h"
 #include "pjrt/plugin.h"
 
 enum { PLUGINS_MAX = 16 };
@@ -15,20 +16,15 @@ enum { PLUGINS_MAX = 16 };
 /* What plugins read from the environment while they are loaded. */
 static void set_environment(const char *accelerator, bool show_log)
 {
-    /* NOLINTBEGIN(concurrency-mt-unsafe): plugins take these from the environment only */
     if (!show_log) {
+        /* NOLINTBEGIN(concurrency-mt-unsafe): plugins take these from the environment only */
         setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
+        /* NOLINTEND(concurrency-mt-unsafe) */
     }
-    if (accelerator && strcmp(accelerator, "tpu") == 0 && !fgi_machine_has("", "tpu")) {
-        /* Off Google's cloud libtpu asks a metadata server for minutes before it gives up, and
-         * complains of what it then does not know. */
-        setenv("TPU_SKIP_MDS_QUERY", "1", 0);
-        setenv("TPU_WORKER_HOSTNAMES", "localhost", 0);
-        setenv("TPU_ACCELERATOR_TYPE", "v5litepod-1", 0);
-    }
-    /* NOLINTEND(concurrency-mt-unsafe) */
+    if (accelerator && strcmp(accelerator, "tpu") == 0)
+        fgi_host_tpu_prepare(false);
 }
 
 static fg_status check_version(const fgi_plugin *p, fg_error *err)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "host/tpu.h"
 #include "pjrt/plugin.h"
 
 /* Where a plugin lies inside a folder of Python packages. `setup` is also the folder under plugins/
@@ -274,41 +275,6 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
 /* ---- what the machine holds -------------------------------------------------------------------
  */
 
-/* The first line of folder/name/leaf starts with one of `values`. */
-static bool line_is(const char *folder, const char *name, const char *leaf,
-                    const char *const *values, int count)
-{
-    char file[2 * FGI_PATH_MAX], line[8];
-    snprintf(file, sizeof file, "%s/%.255s/%s", folder, name, leaf);
-    FILE *in = fopen(file, "re");
-    const bool read = in && fgets(line, sizeof line, in);
-    if (in)
-        fclose(in);
-    for (int i = 0; read && i < count; i++) {
-        if (strncmp(line, values[i], 6) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* True when a PCI device is a TPU. The vendor alone does not tell: Google's virtual network card
- * has the same. Source of the numbers: JAX, cloud_tpu_init.py. */
-static bool has_tpu_pci(const char *root)
-{
-    static const char *const vendor[] = {"0x1ae0"};
-    static const char *const tpus[] = {"0x0027", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076"};
-    char path[FGI_PATH_MAX];
-    snprintf(path, sizeof path, "%s/sys/bus/pci/devices", root);
-    DIR *folder = opendir(path);
-    bool found = false;
-    for (struct dirent *e = folder ? readdir(folder) : NULL; e && !found; e = readdir(folder))
-        found = line_is(path, e->d_name, "vendor", vendor, 1) &&
-                line_is(path, e->d_name, "device", tpus, (int)(sizeof tpus / sizeof tpus[0]));
-    if (folder)
-        closedir(folder);
-    return found;
-}
-
 bool fgi_machine_has(const char *root, const char *accelerator)
 {
     static const char *const gpu_files[] = {"dev/nvidiactl", "dev/nvidia0", "dev/dxg"};
@@ -316,10 +282,8 @@ bool fgi_machine_has(const char *root, const char *accelerator)
     struct stat st;
     if (strcmp(accelerator, "cpu") == 0)
         return true;
-    if (strcmp(accelerator, "tpu") == 0) {
-        snprintf(path, sizeof path, "%s/dev/accel0", root);
-        return stat(path, &st) == 0 || has_tpu_pci(root);
-    }
+    if (strcmp(accelerator, "tpu") == 0)
+        return fgi_host_has_tpu(&(fgi_host){.root = root});
     for (int i = 0; i < 3; i++) {
         snprintf(path, sizeof path, "%s/%s", root, gpu_files[i]);
         if (stat(path, &st) == 0)
