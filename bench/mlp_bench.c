@@ -1,7 +1,8 @@
 /* mlp_bench.c - the MLP 784-512-512-10 through the whole Trainer, loader included: batch 128, Adam,
- * f32, 60,000 samples in memory, shuffled.      usage: mlp_bench EPOCHS [CACHE_DIR|""]
+ * f32, 60,000 samples in memory, shuffled.    usage: mlp_bench EPOCHS [CACHE_DIR|"" [DEVICES]]
  *
- * Prints one JSON object. bench/mlp runs it beside its peers.
+ * The batch is the global one, dealt to DEVICES virtual devices. Prints one JSON object. bench/mlp
+ * and bench/sharded run it beside its peers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -90,11 +91,15 @@ int main(int argc, char **argv)
     const fg_task task = {.name = "mlp", .self = &model, .ops = &ops};
     fg_dataset *train = NULL;
     fg_trainer *trainer = NULL;
+    fg_client *client = NULL;
     fg_error err = {0};
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .max_epochs = argc > 1 ? strtol(argv[1], NULL, 10) : 2,
-                                        .cache_dir = argc > 2 ? argv[2] : ""};
-    const bool ok = make_data(&train, &err) && fg_trainer_create(&options, &trainer, &err) == FG_OK;
+    const fg_client_options client_options = {.accelerator = "cpu",
+                                              .devices = argc > 3 ? argv[3] : "1",
+                                              .cache_dir = argc > 2 ? argv[2] : ""};
+    fg_trainer_options options = {.max_epochs = argc > 1 ? strtol(argv[1], NULL, 10) : 2};
+    bool ok = make_data(&train, &err) && fg_client_open(&client_options, &client, &err) == FG_OK;
+    options.client = client;
+    ok = ok && fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const double fit = since_start();
     if (!ok || fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .batch_size = 128},
                               &err) != FG_OK)
@@ -110,6 +115,7 @@ int main(int argc, char **argv)
            r->plugin_s * 1e6, (double)usage.ru_maxrss / 1024, r->compile_s, (int)r->compiles,
            r->idle.idle_s / (r->idle.busy_s + r->idle.idle_s));
     fg_trainer_destroy(trainer);
+    fg_client_close(client);
     fg_dataset_destroy(train);
     return 0;
 }

@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "pjrt/pjrt.h"
-#include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
