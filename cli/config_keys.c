@@ -142,6 +142,9 @@ static const config_key keys[] = {
      .help = "Samples per device and step."},
     {"trainer.global_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,
      .help = "Samples per step on all devices together; given instead of batch_size."},
+    {"trainer.accumulate_grad_batches", CONFIG_INT, "1", .min = 1, .max = 1 << 20,
+     .help = "Batches of one step of the optimizer: it gets the gradient's mean over all their "
+             "samples, in the memory that one batch takes."},
     {"trainer.max_epochs", CONFIG_INT, "auto", .min = -1, .max = MOST, .has_auto = true,
      .help = "Passes over the training data; -1: no limit. auto: 10, or no limit where max_steps is "
              "given."},

@@ -91,7 +91,8 @@ typedef struct fg_progress {
  *
  *   fit_start
  *     epoch_start
- *       batch_end ...      after each launch, whose results are not known yet
+ *       batch_end ...      after each batch's launch, whose results are not known yet; the step is
+ *                          counted at the last batch of those that are accumulated for it
  *       log ...            when the metrics of a window have arrived
  *       val_start  val_end every validation
  *       saved              every checkpoint
@@ -129,6 +130,9 @@ typedef struct fg_trainer_options {
     int64_t val_every_epochs;    /*                                                           [1] */
     int64_t val_every_steps;     /* also within an epoch                                     [no] */
     int64_t log_every;           /* steps from one line of metrics to the next               [50] */
+    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient's mean
+                                        over all their samples; the last step of an epoch may have
+                                        fewer. Batch norm goes by each batch's own statistics [1] */
     const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
                                                                                        [constant] */
     uint64_t seed;               /* of weights, order and dropout                             [0] */
@@ -163,7 +167,8 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
 typedef struct fg_fit_data {
     fg_dataset *train;
     fg_dataset *val;    /* may be NULL */
-    int64_t batch_size; /* samples of the global batch                                   [32] */
+    int64_t batch_size; /* samples of the global batch; a step has accumulate_grad_batches of
+                           these                                                         [32] */
     int workers;        /* loader threads          [as fg_loader_options; -1: none, in line] */
     bool no_shuffle;    /* keep the dataset's order in training                        [false] */
     bool drop_last;     /* leave out the incomplete batch at an epoch's end            [false] */

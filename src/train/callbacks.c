@@ -49,7 +49,7 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .step = trainer->step,
         .epoch = trainer->epoch,
         .batch = trainer->epoch_batches,
-        .batches = trainer->steps_per_epoch,
+        .batches = trainer->batches_per_epoch,
         .total_steps = trainer->total_steps,
         .lr = trainer->optimizer != NULL ? fg_optimizer_get_lr(trainer->optimizer) : 0,
     };

@@ -224,22 +224,29 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     stage->valid.value.s32 = (int32_t)batch->valid;
     if (stage->kind != FGI_TRAIN)
         return;
-    fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)trainer->step);
+    fgi_accumulator *a = stage->accumulator;
+    const int64_t batches = trainer->options.accumulate_grad_batches;
+    const int64_t number = trainer->step * batches + fgi_accumulator_batches(a);
+    fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
     fg_optimizer_begin_step(trainer->optimizer, trainer->step);
+    if (a != NULL)
+        fgi_accumulator_add(a, batch->valid);
 }
 
-/* The flight that the next launch will be. */
+/* The flight that the next launch will be; batch NULL: an update. */
 static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
                                const fg_host_batch *batch)
 {
     fgi_feed *feed = &trainer->feed;
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
+    const bool is_part = stage->accumulator != NULL && batch != NULL;
     *flight = (fgi_flight){
         .feed = feed,
         .kind = stage->kind,
-        .is_step = stage->kind == FGI_TRAIN || !trainer->is_running,
+        .is_step = !is_part && (stage->kind == FGI_TRAIN || !trainer->is_running),
+        .is_part = is_part,
         .number = stage->kind == FGI_TRAIN ? trainer->step + 1 : batch->index + 1,
-        .samples = batch->valid,
+        .samples = batch != NULL ? batch->valid : 0,
     };
     return flight;
 }
@@ -321,4 +328,23 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
         fg_array_release(feeds[f]);
     upload_part_done(u);
     return status;
+}
+
+fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    fgi_feed *feed = &trainer->feed;
+    fgi_event *done = NULL;
+    FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
+    fgi_flight *flight = next_flight(trainer, stage, NULL);
+    fg_optimizer_begin_step(trainer->optimizer, trainer->step);
+    flight->launch_ns = fgi_now_ns();
+    const fg_status status = fgi_step_program_launch(fgi_accumulator_update(stage->accumulator),
+                                                     NULL, 0, NULL, &done, err);
+    if (status != FG_OK)
+        return name_step(flight, status, err);
+    fgi_ledger_launched(&trainer->ledger, feed->launched);
+    feed->launched++;
+    flight_watch(flight, done, on_step_done);
+    fgi_event_destroy(done);
+    return FG_OK;
 }

@@ -31,16 +31,18 @@ static fg_status plan(fg_trainer *trainer, const fg_fit_data *data, fg_error *er
         return fgi_fail(err, FG_EINVAL, "no training data were given");
     FGI_TRY(fgi_batch_size(data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
-    int64_t steps = data->drop_last ? count / size : count / size + (count % size != 0);
+    int64_t batches = data->drop_last ? count / size : count / size + (count % size != 0);
     if (o->limit_train_batches > 0)
-        steps = smaller(steps, o->limit_train_batches);
-    if (steps == 0)
+        batches = smaller(batches, o->limit_train_batches);
+    if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? ", the incomplete one left out" : "");
+    const int64_t each = o->accumulate_grad_batches;
+    const int64_t steps = batches / each + (batches % each != 0); /* the last may be of fewer */
     if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
         all = steps * o->max_epochs;
-    trainer->steps_per_epoch = steps;
+    trainer->batches_per_epoch = batches;
     trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
     return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, trainer->total_steps, err);
 }
@@ -178,27 +180,42 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     return FG_OK;
 }
 
-static fg_status train_batch(fg_trainer *trainer, const fg_host_batch *batch, fg_error *err)
+/* Launches the next batch and, if it is the step's last, the update; tells of it. */
+static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *err)
 {
+    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    const fg_host_batch *batch = NULL;
+    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    if (batch == NULL)
+        return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
+                        (long long)trainer->position, (long long)trainer->sample_count);
     const int64_t next_position = batch->next_position, valid = batch->valid;
-    FGI_TRY(fgi_feed_launch(trainer, &trainer->stage[FGI_TRAIN], batch, NULL, err));
-    trainer->step++;
+    FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
     trainer->epoch_batches++;
     trainer->position = next_position;
     trainer->window_samples += valid;
     trainer->train_windows.is_open = true;
     trainer->is_saved = false;
-    return FG_OK;
+    const int64_t batches = trainer->options.accumulate_grad_batches;
+    *out_is_last = stage->accumulator == NULL ||
+                   fgi_accumulator_batches(stage->accumulator) == batches || epoch_is_over(trainer);
+    if (*out_is_last && stage->accumulator != NULL)
+        FGI_TRY(fgi_feed_update(trainer, stage, err));
+    trainer->step += *out_is_last;
+    const fg_progress at = fgi_progress_at(trainer);
+    return fgi_notify(trainer, FGI_ON_BATCH_END, &at, err);
 }
 
-/* Launches a batch, tells of it, and takes what has arrived of earlier ones. */
-static fg_status train_step(fg_trainer *trainer, const fg_host_batch *batch, fg_error *err)
+/* A step of the optimizer: its batches are launched, and what has arrived of earlier ones is taken.
+ * A stop waits for its end, so that every checkpoint is of a whole number of steps. */
+static fg_status train_step(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     fgi_windows *windows = &trainer->train_windows;
-    FGI_TRY(train_batch(trainer, batch, err));
-    const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fgi_notify(trainer, FGI_ON_BATCH_END, &at, err));
+    bool is_done = false;
+    fgi_accumulator_begin(stage->accumulator);
+    while (!is_done)
+        FGI_TRY(train_batch(trainer, &is_done, err));
     if (is_due(trainer->options.log_every, trainer->step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
@@ -246,12 +263,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_wants_stop(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
-        const fg_host_batch *batch = NULL;
-        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
-        if (batch == NULL)
-            return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
-                            (long long)trainer->position, (long long)trainer->sample_count);
-        FGI_TRY(train_step(trainer, batch, err));
+        FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer, watch);
         FGI_TRY(do_due(trainer, data, err));
     }
@@ -375,6 +387,8 @@ static void tell_loss(fg_trainer *trainer, fg_error *err)
         if (trainer->lost_step == 0 &&
             fgi_variable_is_lost(fg_module_variable_at(trainer->root, i)))
             trainer->lost_step = trainer->step + 1;
+    if (trainer->lost_step == 0 && fgi_accumulator_is_lost(trainer->stage[FGI_TRAIN].accumulator))
+        trainer->lost_step = trainer->step + 1;
     if (trainer->lost_step == 0)
         return;
     (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s", err->message,

@@ -57,10 +57,22 @@ static void note_interval(fgi_ledger *ledger, int64_t interval_ns, int64_t sampl
     ledger->timed_samples += samples;
 }
 
+/* With the batches of the step that came before its update. */
+static void end_step(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
+{
+    if (!ledger->part_is_first)
+        note_interval(ledger, ledger->part_ns + interval_ns, ledger->part_samples + samples);
+    ledger->part_is_first = false;
+    ledger->part_ns = ledger->part_samples = 0;
+}
+
 void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight)
 {
     const int64_t before = ledger->last_done_ns, done = flight->done_ns;
     const bool is_first = ledger->launches++ == 0;
+    if (flight->is_part)
+        ledger->part_samples += flight->samples;
+    ledger->part_is_first |= is_first && flight->is_part;
     ledger->last_done_ns = larger(before, done);
     if (flight->is_step && ledger->steps++ == 0)
         ledger->first_done_ns = done;
@@ -72,8 +84,10 @@ void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *fl
     ledger->idle_ns += start - before;
     split_idle(ledger, &ledger->of_flight[number % FGI_IN_FLIGHT], before, launched);
     ledger->activity_ns[FGI_UPLOAD] += start - launched;
+    if (flight->is_part)
+        ledger->part_ns += ledger->last_done_ns - before;
     if (flight->is_step)
-        note_interval(ledger, ledger->last_done_ns - before, flight->samples);
+        end_step(ledger, ledger->last_done_ns - before, flight->samples);
 }
 
 static int compare(const void *a, const void *b)

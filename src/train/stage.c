@@ -40,6 +40,7 @@ void fgi_stage_fini(fgi_stage *stage)
     fg_loader_destroy(stage->loader);
     fg_array_release(stage->sums);
     fgi_step_program_destroy(stage->program);
+    fgi_accumulator_destroy(stage->accumulator);
     fg_trace_destroy(stage->trace);
 }
 
@@ -198,7 +199,9 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               fg_type_format(type, text, sizeof text));
     if (!logs(stage, "loss"))
         fg_step_log(step, "loss", value);
-    if (stage->kind == FGI_TRAIN)
+    if (stage->accumulator != NULL)
+        fgi_accumulate(stage->accumulator, value, step->count);
+    else if (stage->kind == FGI_TRAIN)
         fg_optimizer_minimize(trainer->optimizer, value);
     if (fg_trace_error(step->trace, NULL) != FG_OK)
         return fgi_poison(step->trace);
@@ -338,6 +341,10 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 {
     FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
     const int64_t begin = fgi_now_ns();
+    if (stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1) {
+        FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
+        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
+    }
     FGI_TRY(build_program(trainer, stage, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());

@@ -25,6 +25,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         {"val_every_epochs", o->val_every_epochs, 0},
         {"val_every_steps", o->val_every_steps, 0},
         {"log_every", o->log_every, 0},
+        {"accumulate_grad_batches", o->accumulate_grad_batches, 0},
         {"save_every_epochs", o->save_every_epochs, -1},
         {"save_every_steps", o->save_every_steps, 0},
         {"keep_checkpoints", o->keep_checkpoints, -1},
@@ -76,6 +77,8 @@ static void set_defaults(fg_trainer_options *o)
         o->val_every_epochs = 1;
     if (o->log_every == 0)
         o->log_every = 50;
+    if (o->accumulate_grad_batches == 0)
+        o->accumulate_grad_batches = 1;
     if (o->save_every_epochs == 0)
         o->save_every_epochs = 1;
     if (o->keep_checkpoints == 0)

@@ -21,10 +21,13 @@ enum {
 
 typedef enum fgi_stage_kind { FGI_TRAIN, FGI_VAL, FGI_TEST, FGI_PREDICT } fgi_stage_kind;
 
+typedef struct fgi_accumulator fgi_accumulator;
+
 typedef struct fgi_stage {
     fgi_stage_kind kind;
     fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
     fgi_step_program *program;
+    fgi_accumulator *accumulator; /* of a training whose steps are of several batches, or NULL */
     fg_loader *loader;
     fg_dataset *dataset;        /* that the loader reads, which holds it */
     bool no_shuffle, drop_last; /* as the loader was made with */
@@ -54,6 +57,7 @@ typedef struct fgi_flight {
     int open; /* events that have not happened: its end, and batches that have not arrived */
     fgi_stage_kind kind;
     bool is_step;   /* of what is being measured: not a validation within fit */
+    bool is_part;   /* a batch of such a step, whose update is yet to come */
     int64_t number; /* of the step in its kind, from 1 */
     int64_t samples;
     int64_t launch_ns, inputs_ns, done_ns;
@@ -100,6 +104,8 @@ typedef struct fgi_ledger {
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
     int64_t timed_ns, timed_samples;   /* of steps that came after another launch */
+    int64_t part_ns, part_samples;     /* of the step whose batches are accumulated ... */
+    bool part_is_first;                /* ... and came after no launch */
     int64_t work_steps, work_measured; /* steps so far, and those that were measured */
     int64_t work_ns, plugin_ns;        /* of the latter: the Trainer's own, in the plugin's calls */
     float step_s[FGI_STEP_TIMES];
@@ -152,7 +158,7 @@ struct fg_trainer {
     fgi_logger *logger;
     /* where training stands: what a checkpoint holds */
     int64_t step, epoch, position;    /* position: samples done of this epoch */
-    int64_t epoch_batches;            /* steps done of this epoch */
+    int64_t epoch_batches;            /* batches done of this epoch */
     int64_t sample_count, batch_size; /* of the data that position refers to; 0: none yet */
     int64_t validated_step;           /* -1: none */
     bool owes_validation;             /* of this step, put off by a stop */
@@ -166,7 +172,7 @@ struct fg_trainer {
         int64_t log_lines; /* of metrics.jsonl, -1 when not known */
     } restored;            /* from the checkpoint resumed from; the window that was open in it */
     /* this fit */
-    int64_t total_steps, steps_per_epoch;
+    int64_t total_steps, batches_per_epoch;
     bool drop_last;
     int64_t window_start_ns, window_samples;
     bool is_saved;     /* the present state is in the last checkpoint */
@@ -206,6 +212,24 @@ bool fgi_same_type(const fg_type *a, const fg_type *b);
 /* Batches of a pass over the stage's data; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 
+/* accumulate.c: sums of gradients over the batches of a step. The optimizer is borrowed. */
+fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out, fg_error *err);
+void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed */
+/* Whether a launch that failed has consumed sums. */
+bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
+/* Writes a batch's part into its program's trace: samples is f32[], how many count. */
+void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor samples);
+/* Makes the program of the update. */
+fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client, fg_error *err);
+/* A step begins; NULL is allowed. */
+void fgi_accumulator_begin(fgi_accumulator *accumulator);
+/* Sets the scalars of the next batch, which has so many samples that count. */
+void fgi_accumulator_add(fgi_accumulator *accumulator, int64_t samples);
+/* Batches of the step so far; 0 for NULL. */
+int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
+/* The update's program, with its scalars set. */
+fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator);
+
 /* feed.c */
 fg_status fgi_feed_init(fgi_feed *feed, fg_error *err);
 void fgi_feed_fini(fgi_feed *feed);
@@ -214,6 +238,8 @@ void fgi_feed_fini(fgi_feed *feed);
  * NULL. */
 fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err);
+/* Launches the update of a step whose batches have been launched. */
+fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 /* Waits for everything launched and for host memory to be free again. */
 fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err);
 /* The next batch of a stage's loader, with the time it took in the ledger. */

@@ -102,6 +102,19 @@ static void a_fit_is_as_docs_say(void **state)
     assert_true(r.is_destroyed);
 }
 
+static void an_accumulating_fit_is_as_docs_say(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = {.accumulate_grad_batches = 2, .log_every = 1};
+    fg_trainer *trainer = create(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_as_written("accumulate", r.text);
+    fg_trainer_destroy(trainer);
+}
+
 static fg_status no_rows(void *self, const fg_type *type, const void *rows, int64_t first,
                          fg_error *err)
 {
@@ -446,6 +459,7 @@ static void signals_are_left_alone_by_default(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_fit_is_as_docs_say),
+    cmocka_unit_test(an_accumulating_fit_is_as_docs_say),
     cmocka_unit_test(evaluations_are_as_docs_say),
     cmocka_unit_test(a_stop_and_a_resume_are_as_docs_say),
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),

@@ -1,0 +1,260 @@
+/* test_train_accumulate.c - steps of several batches: the gradient is that of the whole, on any
+ * number of devices, with tails of fewer samples and of fewer batches. On the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "toy.h"
+
+static fg_client *client;
+
+/* All but one test share a folder of compiled programs. */
+static char cache[512];
+
+static int make_cache(void **state)
+{
+    (void)state;
+    (void)snprintf(cache, sizeof cache, "%s", fgt_temp_folder());
+    return 0;
+}
+
+static void open_client(int devices, const char *cache_dir)
+{
+    fg_error err = {0};
+    const fg_client_options options = {
+        .accelerator = "cpu", .cpu_devices = devices, .cache_dir = cache_dir};
+    fgt_ok(fg_client_open(&options, &client, &err));
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    return fgi_alloc_live() != 0;
+}
+
+/* ---- the curve ------------------------------------------------------------------------------- */
+
+enum { EPOCHS = 4, POINTS = 64 };
+
+/* The loss of every step, and how often batch_end came. */
+typedef struct curve {
+    double loss[POINTS];
+    int64_t steps, batches, last_step;
+} curve;
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    curve *c = self;
+    (void)err;
+    assert_string_equal(at->metrics[1].name, "train_loss");
+    assert_int_equal(at->step, c->steps + 1);
+    c->loss[c->steps++] = at->metrics[1].value;
+    return FG_OK;
+}
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    curve *c = self;
+    (void)err;
+    c->batches++;
+    c->last_step = at->step;
+    return FG_OK;
+}
+
+static const fg_callback_ops curve_ops = {.log = on_log, .batch_end = on_batch_end};
+static const fg_schedule onecycle = {.name = "onecycle"};
+
+typedef struct setting {
+    const char *optimizer;
+    int64_t samples, batch, accumulate;
+    bool drop_last;
+} setting;
+
+static void train(const setting *s, curve *out, fg_result *out_result)
+{
+    fg_error err = {0};
+    toy model = {.optimizer = s->optimizer};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    fg_dataset *data = toy_data(s->samples, 3);
+    const fg_fit_data fit = {.train = data, .batch_size = s->batch, .drop_last = s->drop_last};
+    const fg_trainer_options options = {.client = client,
+                                        .max_epochs = EPOCHS,
+                                        .log_every = 1,
+                                        .seed = 11,
+                                        .schedule = &onecycle,
+                                        .accumulate_grad_batches = s->accumulate};
+    fg_trainer *trainer = NULL;
+    *out = (curve){0};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &curve_ops, out, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
+    *out_result = *fg_trainer_result(trainer);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+/* Four batches of 8 a step beside one of 32. The prime numbers leave tails of 5 samples in one
+ * batch, of 15 in two and of 29 in four. */
+static void small_batches_add_up_to_a_large_one(void **state)
+{
+    static const int64_t samples[] = {101, 47, 61};
+    static const char *const optimizers[] = {"sgd", "adamw"};
+    static curve whole, parts;
+    fg_result result;
+    (void)state;
+    for (int devices = 1; devices <= 8; devices = devices == 1 ? 2 : devices * 4) {
+        open_client(devices, cache);
+        for (int i = devices == 8 ? 2 : 0; i < 3; i++) {
+            setting s = {.optimizer = optimizers[i % 2], .samples = samples[i], .batch = 32};
+            train(&s, &whole, &result);
+            assert_int_equal(whole.batches, whole.steps);
+            s.batch = 8;
+            s.accumulate = 4;
+            train(&s, &parts, &result);
+            assert_int_equal(parts.steps, EPOCHS * ((samples[i] + 31) / 32));
+            assert_int_equal(parts.steps, whole.steps);
+            assert_int_equal(parts.last_step, parts.steps);
+            assert_int_equal(result.steps, parts.steps);
+            assert_int_equal(parts.batches, EPOCHS * ((samples[i] + 7) / 8));
+            for (int64_t k = 0; k < parts.steps; k++)
+                fgt_close("loss", parts.loss[k], whole.loss[k], 0, 1e-5);
+            if (i == 0) /* and it learns */
+                assert_true(parts.loss[parts.steps - 1] < 0.9 * parts.loss[0]);
+        }
+        fg_client_close(client);
+    }
+}
+
+/* With drop_last the tail that is left out is of the small batch: 101 samples are 12 of 8. */
+static void drop_last_drops_a_batch_not_a_step(void **state)
+{
+    static curve parts;
+    fg_result result;
+    (void)state;
+    open_client(1, cache);
+    const setting s = {
+        .optimizer = "sgd", .samples = 101, .batch = 8, .accumulate = 5, .drop_last = true};
+    train(&s, &parts, &result);
+    assert_int_equal(parts.batches, EPOCHS * 12);
+    assert_int_equal(parts.steps, EPOCHS * 3);
+    fg_client_close(client);
+}
+
+/* One program adds up, one updates, whatever the tails; nothing is read but metrics. */
+static void tails_compile_and_read_nothing(void **state)
+{
+    static curve parts;
+    fg_result result;
+    (void)state;
+    open_client(1, "");
+    const setting s = {.optimizer = "adamw", .samples = 101, .batch = 8, .accumulate = 4};
+    train(&s, &parts, &result);
+    assert_int_equal(result.compiles, 2);
+    assert_int_equal(result.host_reads, 0);
+    fg_client_close(client);
+}
+
+/* ---- what is each batch's own ---------------------------------------------------------------- */
+
+static fg_optimizer *standing_still(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_sgd_create(root, &(fg_sgd_options){.lr = 1e-30});
+}
+
+static void statistics(int64_t accumulate, float out[2][TOY_HIDDEN])
+{
+    fg_error err = {0};
+    toy model = {.has_norm = true};
+    fg_task_ops ops = toy_ops;
+    ops.optimizer = standing_still;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
+    fg_dataset *data = toy_data(101, 3);
+    const fg_trainer_options options = {
+        .client = client, .max_epochs = 2, .accumulate_grad_batches = accumulate};
+    fg_trainer *trainer = NULL;
+    int found = 0;
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 8}, &err));
+    fg_module *root = fg_trainer_module(trainer);
+    for (size_t i = 0; i < fg_module_variable_count(root); i++) {
+        fg_variable *v = fg_module_variable_at(root, i);
+        if (fg_variable_get_kind(v) == FG_BUFFER && fg_variable_type(v)->rank == 1)
+            fgt_ok(fg_variable_read(v, out[found++], sizeof out[0], &err));
+    }
+    assert_int_equal(found, 2);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+static void batch_norm_goes_by_each_batch(void **state)
+{
+    float plain[2][TOY_HIDDEN], accumulated[2][TOY_HIDDEN];
+    (void)state;
+    open_client(1, cache);
+    statistics(1, plain);
+    statistics(4, accumulated);
+    for (int i = 0; i < TOY_HIDDEN; i++) {
+        fgt_close("mean", (double)accumulated[0][i], (double)plain[0][i], 1e-7, 0);
+        fgt_close("variance", (double)accumulated[1][i], (double)plain[1][i], 0, 1e-6);
+    }
+    fg_client_close(client);
+}
+
+/* The batches of a step draw different bits: with half of the units dropped from two copies of one
+ * batch, the mean gradient is not that of the first copy. */
+static double loss_with_dropout(int64_t accumulate)
+{
+    fg_error err = {0};
+    toy model = {.optimizer = "sgd", .dropout = 0.5};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    static const int64_t twice[] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
+    fg_dataset *data = toy_data(8, 3), *copies = NULL;
+    fgt_ok(fg_dataset_subset(data, twice, accumulate == 2 ? 16 : 8, &copies, &err));
+    const fg_trainer_options options = {
+        .client = client, .max_steps = 1, .seed = 4, .accumulate_grad_batches = accumulate};
+    fg_trainer *trainer = NULL;
+    const fg_fit_data fit = {.train = copies, .batch_size = 8, .no_shuffle = true};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
+    const double loss = fg_trainer_result(trainer)->metrics[1].value;
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(copies);
+    fg_dataset_destroy(data);
+    return loss;
+}
+
+static void batches_of_a_step_draw_their_own_bits(void **state)
+{
+    (void)state;
+    open_client(1, cache);
+    const double one = loss_with_dropout(1), two = loss_with_dropout(2);
+    assert_true(one - two > 1e-3 || two - one > 1e-3);
+    fg_client_close(client);
+}
+
+static void a_negative_number_is_refused(void **state)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    (void)state;
+    assert_int_equal(
+        fg_trainer_create(&(fg_trainer_options){.accumulate_grad_batches = -2}, &trainer, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "trainer: accumulate_grad_batches is -2; at least 0 is wanted");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(small_batches_add_up_to_a_large_one),
+    cmocka_unit_test(drop_last_drops_a_batch_not_a_step),
+    cmocka_unit_test(tails_compile_and_read_nothing),
+    cmocka_unit_test(batch_norm_goes_by_each_batch),
+    cmocka_unit_test(batches_of_a_step_draw_their_own_bits),
+    cmocka_unit_test(a_negative_number_is_refused),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, make_cache, close_all) == 0 ? 0 : 1; }
