@@ -87,6 +87,8 @@ static bool parse_choice(const config_key *key, const config_token *token, confi
     while (count < 16 && (name = strsep(&rest, "|")) != NULL)
         names[count++] = name;
     const char *nearest = cli_nearest(token->text, names, count);
+    if (strcmp(token->text, "gpu") == 0 && is_listed(key->choices, "cuda"))
+        nearest = "cuda";
     if (nearest == NULL)
         return unexpected(key, token, err);
     return cli_fail(err, "%s: expected %s, found '%.80s': did you mean '%s'?", key->path,
@@ -138,6 +140,7 @@ static bool parse_item(const config_key *key, const config_token *token, config_
     case CONFIG_BOOL: return parse_bool(key, token, out, err);
     case CONFIG_CHOICE: return parse_choice(key, token, out, err);
     case CONFIG_AMOUNT: return parse_amount(key, token, out, err);
+    case CONFIG_DEVICES: return config_parse_devices(key, token->text, out, err);
     case CONFIG_TEXT:
     case CONFIG_TEXTS: out->text = cli_strdup(token->text); return true;
     case CONFIG_INT:
@@ -379,4 +382,10 @@ int64_t config_amount(const config *c, const char *path, int64_t whole)
         return item->whole < whole ? item->whole : whole;
     const double part = floor(item->number * (double)whole);
     return item->number > 0 && part < 1 && whole > 0 ? 1 : (int64_t)part;
+}
+
+double config_share(const config *c, const char *path)
+{
+    const config_item *item = item_at(c, path, 0);
+    return item->is_share ? item->number : -1;
 }

@@ -14,13 +14,14 @@
 #include <fulgurite/base.h>
 
 typedef enum config_kind {
-    CONFIG_INT,    /* a whole number */
-    CONFIG_FLOAT,  /* a number */
-    CONFIG_BOOL,   /* true or false */
-    CONFIG_TEXT,   /* any text */
-    CONFIG_CHOICE, /* one of `choices` */
-    CONFIG_AMOUNT, /* 1.0: a share (with a point, 0 to 1); 100: a count */
-    CONFIG_INTS,   /* lists */
+    CONFIG_INT,     /* a whole number */
+    CONFIG_FLOAT,   /* a number */
+    CONFIG_BOOL,    /* true or false */
+    CONFIG_TEXT,    /* any text */
+    CONFIG_CHOICE,  /* one of `choices` */
+    CONFIG_AMOUNT,  /* 1.0: a share (with a point, 0 to 1); 100: a count */
+    CONFIG_DEVICES, /* 8, -1, [1] or "0,2"; a text, "8" or "[0, 2]" */
+    CONFIG_INTS,    /* lists */
     CONFIG_FLOATS,
     CONFIG_TEXTS
 } config_kind;
@@ -67,6 +68,8 @@ bool config_read(config *c, const char *name, const char *text, size_t size, fg_
 bool config_read_file(config *c, const char *path, fg_error *err);
 /* Sets one key from "a.b=value", as it stands on the command line behind the dashes. */
 bool config_override(config *c, const char *assignment, fg_error *err);
+/* Keys that have another name now take it; *out_was_old tells whether there were any. */
+bool config_modernize(config *c, bool *out_was_old, fg_error *err);
 
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
  * of the value of another. */
@@ -78,7 +81,7 @@ bool config_is_auto(const config *c, const char *path);
 int64_t config_int(const config *c, const char *path);
 double config_float(const config *c, const char *path);
 bool config_bool(const config *c, const char *path);
-/* Texts and choices; NULL when the key is empty. */
+/* Texts, choices and devices; NULL when the key is empty. */
 const char *config_text(const config *c, const char *path);
 /* Number of a list's elements, and one of them. */
 size_t config_count(const config *c, const char *path);
@@ -87,6 +90,8 @@ double config_float_at(const config *c, const char *path, size_t index);
 const char *config_text_at(const config *c, const char *path, size_t index);
 /* An amount out of `whole`: all of it, a part (at least 1), or a count. */
 int64_t config_amount(const config *c, const char *path, int64_t whole);
+/* An amount that is a share; -1: it is a count. */
+double config_share(const config *c, const char *path);
 /* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
 const char *config_place(const config *c, const char *path);
 

@@ -130,18 +130,35 @@ static const config_key keys[] = {
     {"schedule.max_momentum", CONFIG_FLOAT, "0.95", .min = 0, .max = 1, .is_below_max = true,
      .only = "schedule.name=onecycle", .help = "The greatest momentum."},
 
-    {"trainer.accelerator", CONFIG_CHOICE, "auto", .choices = "auto|cpu", .later = "cuda|gpu|tpu",
-     .help = "Where it is trained; `fulgurite devices` tells what there is."},
-    {"trainer.devices", CONFIG_INT, "auto", .min = 1, .max = 1, .has_auto = true,
-     .help = "Number of devices; this version trains on one."},
-    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single", .later = "ddp|fsdp",
-     .help = "How devices share the work."},
+    {"trainer.accelerator", CONFIG_CHOICE, "auto", .choices = "auto|tpu|cuda|cpu",
+     .help = "Where it is trained; `fulgurite devices` tells what there is. auto: a TPU where there is "
+             "one, else CUDA, else the CPU. A named one never falls back to another."},
+    {"trainer.devices", CONFIG_DEVICES, "auto", .has_auto = true,
+     .help = "Which of its devices: 8 takes the first eight, [1] the second alone, \"0,2\" or [0, 2] "
+             "those two; auto and -1 take all (of the CPU's: one). With the CPU a number makes as many "
+             "virtual devices, for development."},
+    {"trainer.tpu_cores", CONFIG_DEVICES, NULL, .has_auto = true,
+     .help = "The old spelling of accelerator: tpu with devices."},
+    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single|ddp", .later = "fsdp",
+     .help = "How devices share the work. single: there is one; ddp: each has the whole model and a part "
+             "of every batch. auto: by the number of devices."},
+    {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024,
+     .help = "Devices along the second axis of their mesh, which the batch is not dealt to; it divides "
+             "their number."},
     {"trainer.precision", CONFIG_CHOICE, "32-true", .choices = "32-true",
      .later = "bf16-mixed|bf16-true|16-mixed|16-true|64-true", .help = "Number format."},
     {"trainer.batch_size", CONFIG_INT, "32", .min = 1, .max = 1 << 24,
      .help = "Samples per device and step."},
     {"trainer.global_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,
-     .help = "Samples per step on all devices together; given instead of batch_size."},
+     .help = "Samples per step on all devices together, which divide it evenly; given instead of "
+             "batch_size."},
+    {"trainer.lr_scaling", CONFIG_CHOICE, "none", .choices = "none|linear|sqrt",
+     .help = "How optimizer.lr follows the batch: linear: times k, sqrt: times the root of k, where k is "
+             "the samples of a step divided by base_batch_size."},
+    {"trainer.base_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,
+     .only = "trainer.lr_scaling=linear|sqrt",
+     .help = "The batch that optimizer.lr is meant for. auto: one device's, so that k is the number of "
+             "devices times accumulate_grad_batches."},
     {"trainer.accumulate_grad_batches", CONFIG_INT, "1", .min = 1, .max = 1 << 20,
      .help = "Batches of one step of the optimizer: it gets the gradient's mean over all their "
              "samples, in the memory that one batch takes."},
@@ -202,6 +219,7 @@ static const struct {
     {"seed_everything", "trainer.seed"},
     {"epochs", "trainer.max_epochs"},
     {"learning_rate", "optimizer.lr"},
+    {"gpus", "trainer.devices"},
     {"mode", "trainer.monitor_mode"},
 };
 
@@ -280,13 +298,15 @@ const char *config_describe(const config_key *key)
         [CONFIG_TEXT] = "a text",
         [CONFIG_CHOICE] = "one of ",
         [CONFIG_AMOUNT] = "a share (0.0 to 1.0) or a count",
+        [CONFIG_DEVICES] = "a number of devices, -1 (all), or a list of them, counted from 0",
         [CONFIG_INTS] = "a list of whole numbers",
         [CONFIG_FLOATS] = "a list of numbers",
         [CONFIG_TEXTS] = "a list of texts",
     };
     const bool is_choice = key->kind == CONFIG_CHOICE;
-    (void)snprintf(text, sizeof(text), "%s%s%s%s", kinds[key->kind], is_choice ? key->choices : "",
-                   is_choice || key->kind == CONFIG_AMOUNT ? "" : range_of(key),
-                   key->has_auto ? ", or auto" : "");
+    (void)snprintf(
+        text, sizeof(text), "%s%s%s%s", kinds[key->kind], is_choice ? key->choices : "",
+        is_choice || key->kind == CONFIG_AMOUNT || key->kind == CONFIG_DEVICES ? "" : range_of(key),
+        key->has_auto ? ", or auto" : "");
     return text;
 }

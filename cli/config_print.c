@@ -97,6 +97,7 @@ static void put_item(text *out, const config_key *key, const config_item *item)
             put(out, ".0"); /* the point tells a share from a count */
         return;
     }
+    case CONFIG_DEVICES:
     case CONFIG_CHOICE: /* 32-true and true are choices alike: they need no quotes */
         put(out, "%s", item->text);
         return;

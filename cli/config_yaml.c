@@ -130,6 +130,29 @@ static bool read_list(reader *r, const config_key *key, struct fy_node *name, st
     return is_good;
 }
 
+/* [0, 2] as one text. */
+static bool read_devices(reader *r, const config_key *key, struct fy_node *name,
+                         struct fy_node *node)
+{
+    char list[1024] = "[";
+    size_t used = 1;
+    void *place = NULL;
+    struct fy_node *item;
+    while ((item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        char *text = text_of(item, NULL);
+        if (text == NULL)
+            return wrong_kind(r, key, name, item);
+        const int size =
+            snprintf(list + used, sizeof(list) - used, "%s%s", used > 1 ? "," : "", text);
+        free(text);
+        used += size > 0 ? (size_t)size : 0;
+        if (used >= sizeof(list) - 1)
+            return blame(r, item, "a list of too many devices");
+    }
+    (void)snprintf(list + used, sizeof(list) - used, "]");
+    return set_tokens(r, key, name, &(config_token){.text = list}, 1);
+}
+
 static bool read_key(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node)
 {
     if (is_null(node)) {
@@ -138,6 +161,8 @@ static bool read_key(reader *r, const config_key *key, struct fy_node *name, str
     }
     if (fy_node_is_sequence(node) && config_is_list(key))
         return read_list(r, key, name, node);
+    if (fy_node_is_sequence(node) && key->kind == CONFIG_DEVICES)
+        return read_devices(r, key, name, node);
     config_token token = {0};
     token.text = text_of(node, &token.is_quoted);
     if (token.text == NULL)

@@ -105,7 +105,7 @@ int64_t *run_confusion(run *r, fg_error *err);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 
-/* Remembers the figures of a fit, and prints its plan before the first step. A callback of the
+/* Remembers the figures of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status run_record_add(run *r, fg_error *err);
 /* The curves of what was remembered. */

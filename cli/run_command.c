@@ -15,6 +15,21 @@ double run_seconds(void) { return cli_now_s() - cli_start_s; }
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
+/* Keys of old take their new names, which is told. */
+static bool read_old_keys(run *r, fg_error *err)
+{
+    bool was_old = false;
+    if (!config_modernize(r->c, &was_old, err))
+        return false;
+    if (was_old && !r->options->is_quiet)
+        (void)fprintf(
+            stderr,
+            "note: trainer.tpu_cores is an old spelling: read as --trainer.accelerator=tpu "
+            "--trainer.devices=%s\n",
+            config_format(r->c, config_find("trainer.devices")));
+    return true;
+}
+
 static bool read_config(run *r, const cli_call *call, fg_error *err)
 {
     r->c = config_create();
@@ -30,7 +45,7 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
                         "%s: trainer.global_batch_size: trainer.batch_size is given too: expected "
                         "one of them",
                         config_place(r->c, "trainer.global_batch_size"));
-    return true;
+    return read_old_keys(r, err);
 }
 
 static void warn(void *self, const char *line)
@@ -51,10 +66,22 @@ static void log_line(void *self, fg_log_level level, const char *line)
 /* "Never" and "no limit", where the Trainer's 0 means its default. */
 static const int64_t NEVER = INT64_C(1) << 40;
 
-static int64_t batches_of(const run *r, fg_dataset *dataset)
+/* "auto", "8", "[0, 2]" */
+static const char *devices(const config *c)
 {
-    const int64_t size = r->fit_data.batch_size;
-    return dataset != NULL ? (fg_dataset_count(dataset) + size - 1) / size : 0;
+    return config_is_auto(c, "trainer.devices") ? "auto" : config_text(c, "trainer.devices");
+}
+
+/* A limit of batches, as a count or a share; all of them are no limit. */
+static int64_t limit_count(const config *c, const char *key)
+{
+    return config_share(c, key) >= 0 ? 0 : config_amount(c, key, INT64_MAX);
+}
+
+static double limit_share(const config *c, const char *key)
+{
+    const double share = config_share(c, key);
+    return share > 0 && share < 1 ? share : 0;
 }
 
 static int64_t max_epochs(const config *c)
@@ -103,12 +130,19 @@ static fg_trainer_options trainer_options(const run *r, const char *resume,
     const bool is_fit = r->options->kind == RUN_FIT;
     return (fg_trainer_options){
         .accelerator = config_text(c, "trainer.accelerator"),
+        .devices = devices(c),
+        .strategy = config_text(c, "trainer.strategy"),
+        .model_devices = (int)config_int(c, "trainer.model_devices"),
+        .lr_scaling = config_text(c, "trainer.lr_scaling"),
+        .base_batch_size = config_is_auto(c, "trainer.base_batch_size")
+                               ? 0
+                               : config_int(c, "trainer.base_batch_size"),
         .max_epochs = max_epochs(c),
         .max_steps = steps > 0 ? steps : 0,
-        .limit_train_batches =
-            config_amount(c, "trainer.limit_train_batches", batches_of(r, r->fit_data.train)),
-        .limit_val_batches =
-            config_amount(c, "trainer.limit_val_batches", batches_of(r, r->fit_data.val)),
+        .limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
+        .limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
+        .limit_train_share = limit_share(c, "trainer.limit_train_batches"),
+        .limit_val_share = limit_share(c, "trainer.limit_val_batches"),
         .val_every_epochs = or_never(config_int(c, "trainer.val_every_epochs")),
         .val_every_steps = config_int(c, "trainer.val_every_steps"),
         .log_every = config_int(c, "trainer.log_every"),
@@ -138,11 +172,13 @@ static fg_status choose_data(run *r, fg_error *err)
     const bool is_other = r->options->kind == RUN_TEST || r->options->kind == RUN_PREDICT;
     r->fit_data.train = r->data.train;
     r->fit_data.val = is_other && r->data.test != NULL ? r->data.test : r->data.val;
-    r->fit_data.batch_size = is_global ? global : config_int(r->c, "trainer.batch_size");
+    r->fit_data.batch_size = is_global ? 0 : config_int(r->c, "trainer.batch_size");
+    r->fit_data.global_batch_size = is_global ? global : 0;
     r->fit_data.workers =
         config_is_auto(r->c, "trainer.workers") ? 0 : (int)config_int(r->c, "trainer.workers");
     if (r->fit_data.val != NULL && r->options->kind == RUN_FIT &&
-        config_amount(r->c, "trainer.limit_val_batches", batches_of(r, r->fit_data.val)) == 0)
+        (fg_dataset_count(r->fit_data.val) == 0 ||
+         config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
         r->fit_data.val = NULL;
     if (r->options->kind == RUN_FIT || r->fit_data.val != NULL)
         return FG_OK;
@@ -190,14 +226,8 @@ static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
     r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
     if (r->folder == NULL && is_fit)
         r->folder = run_dir_new(r->c, r->config_path);
-    if (is_fit && *out_resume == NULL && !r->options->is_quiet && run_dir_is_used(r->folder))
-        (void)fprintf(
-            stderr,
-            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
-            "go on with it)\n",
-            r->folder);
     if (is_fit)
-        return run_dir_begin(r->c, r->folder, err) ? FG_OK : FG_EIO;
+        return FG_OK;
     if (*out_resume == NULL && given(r->c, "model.weights") != NULL)
         return FG_OK; /* these are meant */
     if (*out_resume == NULL && r->folder != NULL)
@@ -207,6 +237,18 @@ static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
     (void)cli_fail(err, "no weights: give --ckpt=PATH, trainer.run_dir of an earlier fit, or "
                         "model.weights");
     return FG_EINVAL;
+}
+
+/* The folder of a fit, once it is known that there are devices for it. */
+static fg_status begin_folder(const run *r, const char *resume, fg_error *err)
+{
+    if (resume == NULL && !r->options->is_quiet && run_dir_is_used(r->folder))
+        (void)fprintf(
+            stderr,
+            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
+            "go on with it)\n",
+            r->folder);
+    return run_dir_begin(r->c, r->folder, err) ? FG_OK : FG_EIO;
 }
 
 static fg_status set_up(run *r, fg_error *err)
@@ -228,6 +270,10 @@ static fg_status set_up(run *r, fg_error *err)
         return status;
     const fg_trainer_options options = trainer_options(r, resume, &schedule);
     status = fg_trainer_create(&options, &r->trainer, err);
+    if (status == FG_OK)
+        status = fg_trainer_open(r->trainer, err);
+    if (status == FG_OK && r->options->kind == RUN_FIT)
+        status = begin_folder(r, resume, err);
     return status == FG_OK ? run_record_add(r, err) : status;
 }
 

@@ -1,5 +1,4 @@
-/* run_report.c - what a run says: its plan before the first step, its curves and metrics at the
- * end.
+/* run_report.c - what a run says at its end: its curves and metrics.
  *
  * The record is a callback of the Trainer, which owns it; the run borrows it until the Trainer is
  * destroyed.
@@ -64,40 +63,10 @@ static void destroy(void *self)
     free(r);
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
-
-/* Learning rate and steps, which decide whether what follows is worth its time. */
-static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
-{
-    const run *r = ((const run_record *)self)->owner;
-    const double lr = run_task_lr(r->c);
-    const fg_schedule schedule = run_task_schedule(r->c);
-    (void)err;
-    if (r->options->is_quiet)
-        return FG_OK;
-    (void)fprintf(stderr, "%s, lr %g (scaling rule: none), batches of %" PRId64,
-                  config_text(r->c, "optimizer.name"), lr, r->fit_data.batch_size);
-    if (at->total_steps <= 0) {
-        (void)fprintf(stderr, ", no limit of steps\n");
-        return FG_OK;
-    }
-    (void)fprintf(stderr, ", %" PRId64 " steps%s\nlr at 0, 25, 50, 75, 100 %%:", at->total_steps,
-                  at->step > 0 ? " in all" : "");
-    for (int part = 0; part <= 4; part++)
-        (void)fprintf(
-            stderr, " %.4g",
-            fg_schedule_lr(&schedule, lr, (at->total_steps - 1) * part / 4, at->total_steps));
-    (void)fputc('\n', stderr);
-    return FG_OK;
-}
-
 fg_status run_record_add(run *r, fg_error *err)
 {
-    static const fg_callback_ops ops = {.fit_start = on_fit_start,
-                                        .log = on_log,
-                                        .val_end = on_val_end,
-                                        .epoch_end = on_epoch_end,
-                                        .destroy = destroy};
+    static const fg_callback_ops ops = {
+        .log = on_log, .val_end = on_val_end, .epoch_end = on_epoch_end, .destroy = destroy};
     run_record *record = cli_alloc(1, sizeof(*record));
     record->owner = r;
     const fg_status status = fg_trainer_add_callback(r->trainer, &ops, record, err);

@@ -63,6 +63,18 @@ static void put_devices(json_t *root, const run *r)
         root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
 }
 
+/* How the devices shared the work; null where it did not come to a fit. */
+static void put_plan(json_t *root, const run *r)
+{
+    const fg_fit_plan *plan = r->trainer != NULL ? fg_trainer_plan(r->trainer) : NULL;
+    const bool is_known = plan != NULL && plan->device_count > 0;
+    (void)json_object_set_new(root, "strategy", is_known ? text(plan->strategy) : json_null());
+    (void)json_object_set_new(root, "global_batch_size",
+                              is_known ? count(plan->global_batch_size) : json_null());
+    (void)json_object_set_new(root, "lr", is_known ? number(plan->lr) : json_null());
+    (void)json_object_set_new(root, "lr_scaling", is_known ? text(plan->lr_scaling) : json_null());
+}
+
 static void put_result(json_t *root, const run *r)
 {
     static const fg_result nothing;
@@ -103,6 +115,7 @@ bool run_summary_write(const run *r, const fg_error *error, fg_error *err)
         json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->options->command,
                   "error", has_failed ? text(error->message) : json_null());
     put_devices(root, r);
+    put_plan(root, r);
     (void)json_object_set_new(root, "precision", text(config_text(r->c, "trainer.precision")));
     put_result(root, r);
     (void)json_object_set_new(root, "run_dir", text(r->folder));

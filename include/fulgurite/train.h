@@ -120,13 +120,29 @@ typedef struct fg_callback_ops {
 typedef struct fg_trainer fg_trainer;
 
 typedef struct fg_trainer_options {
-    const char *accelerator; /* "auto", "cpu"                                            ["auto"] */
+    const char *accelerator; /* "auto": a TPU, then CUDA, then the CPU; "tpu", "cuda", "cpu": that
+                                and no other                                             ["auto"] */
+    const char *devices;     /* which of its devices, as in fg_client_options: "auto", "-1": all (of
+                                the CPU's: one); "8"; "0,2"; "[1]": the second alone. A number makes
+                                so many virtual devices of the CPU                       ["auto"] */
+    const char *strategy;    /* "single": one device; "ddp": each device has the whole model and a
+                                part of every batch; "auto": by the number of devices    ["auto"] */
+    int model_devices;       /* the mesh's second axis, as in fg_client_options               [1] */
     fg_client *client;       /* an open client to use instead, borrowed                    [NULL] */
     const char *cache_dir;   /* of compiled programs, as in fg_client_options          [NULL: on] */
+    const char
+        *lr_scaling;         /* how the optimizer's learning rate follows the batch: "none";
+                                "linear":  times k (Goyal et al. 2017); "sqrt": times sqrt(k)
+                                (Krizhevsky 2014).  k: samples of a step / base_batch_size  ["none"] */
+    int64_t base_batch_size; /* the batch that the optimizer's learning rate is meant for  [one
+                                device's batch: k is devices * accumulate_grad_batches]          */
     int64_t max_epochs;      /* [1 when max_steps is 0 too, else no limit]                        */
     int64_t max_steps;       /* optimizer steps                                        [no limit] */
     int64_t limit_train_batches; /* of each epoch                                      [no limit] */
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
+    double limit_train_share;    /* the same as a share of all batches, 0 to 1; at least one batch
+                                                                                       [no limit] */
+    double limit_val_share;      /* likewise                                           [no limit] */
     int64_t val_every_epochs;    /*                                                           [1] */
     int64_t val_every_steps;     /* also within an epoch                                     [no] */
     int64_t log_every;           /* steps from one line of metrics to the next               [50] */
@@ -157,6 +173,11 @@ FG_API FG_MUST_USE fg_status fg_trainer_create(const fg_trainer_options *options
 /* NULL is allowed. Destroys its callbacks. */
 FG_API void fg_trainer_destroy(fg_trainer *trainer);
 
+/* Opens the client now and not in the first call, so that fg_trainer_client tells the devices.
+ * Nothing is done when it is open. Errors: those of fg_client_open; FG_EINVAL where the devices do
+ * not go with the strategy. */
+FG_API FG_MUST_USE fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err);
+
 /* Adds a callback; ops must outlive the Trainer, take_self is consumed, also on failure. Errors:
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
@@ -167,11 +188,13 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
 typedef struct fg_fit_data {
     fg_dataset *train;
     fg_dataset *val;    /* may be NULL */
-    int64_t batch_size; /* samples of the global batch; a step has accumulate_grad_batches of
-                           these                                                         [32] */
-    int workers;        /* loader threads          [as fg_loader_options; -1: none, in line] */
-    bool no_shuffle;    /* keep the dataset's order in training                        [false] */
-    bool drop_last;     /* leave out the incomplete batch at an epoch's end            [false] */
+    int64_t batch_size; /* samples that each device (row of the mesh) takes in a batch; a step of
+                           the optimizer has accumulate_grad_batches of these                [32] */
+    int64_t global_batch_size; /* samples of all devices together, instead of batch_size; they
+                                  divide it evenly                       [batch_size * rows] */
+    int workers;     /* loader threads          [as fg_loader_options; -1: none, in line] */
+    bool no_shuffle; /* keep the dataset's order in training                        [false] */
+    bool drop_last;  /* leave out the incomplete batch at an epoch's end            [false] */
     uint64_t reserved[4];
 } fg_fit_data;
 
@@ -198,7 +221,28 @@ FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_ta
 
 /* The module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
+/* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
+
+/* What a fit will do, worked out before its first step: callbacks may ask for it from fit_start on.
+ * Texts are constants. */
+typedef struct fg_fit_plan {
+    const char *strategy;      /* "single", "ddp" */
+    int device_count;          /* all that take part */
+    int batch_rows;            /* of them, those that the batch is dealt to: the mesh's data axis */
+    int64_t batch_size;        /* samples of each of these in a batch */
+    int64_t global_batch_size; /* of all */
+    int64_t accumulate_grad_batches; /* batches of a step of the optimizer */
+    int64_t steps_per_epoch;         /* of the optimizer */
+    int64_t total_steps;             /* likewise, those before a resume included; -1: no limit */
+    const char *lr_scaling;          /* "none", "linear", "sqrt" */
+    int64_t base_batch_size;         /* that lr_given is meant for */
+    double lr_given, lr_factor;      /* the optimizer's, and what the rule makes of it */
+    double lr;                       /* lr_given * lr_factor: the schedule's peak */
+    double lr_at[5];                 /* the schedule at 0, 25, 50, 75 and 100 % of the steps */
+} fg_fit_plan;
+/* Of the last fit; all zero before the first. */
+FG_API const fg_fit_plan *fg_trainer_plan(const fg_trainer *trainer);
 
 /* Where the time of the device went, in seconds from the end of the first step of the last call to
  * the end of its last, validations included. The device is idle from the end of a step until the

@@ -21,6 +21,22 @@ typedef void fgi_event_fn(void *self, fg_status status, const char *message);
 fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
 void fgi_event_destroy(fgi_event *event);
 
+/* ---- choosing devices ------------------------------------------------------------------------ */
+
+enum { FGI_DEVICES_MAX = 1024 };
+
+/* Which devices a user asked for: all (zero), the first so many, or a list. */
+typedef struct fgi_device_list {
+    int first;
+    int count;
+    int index[FGI_DEVICES_MAX];
+} fgi_device_list;
+
+/* text may be NULL: all. Errors: FG_EINVAL. */
+fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error *err);
+/* How many devices must be there; 0: any number. */
+int fgi_device_list_needed(const fgi_device_list *list);
+
 /* ---- splitting arrays over devices ----------------------------------------------------------- */
 
 /* The axes of a client's mesh of devices that a dimension can be split along. */

@@ -68,19 +68,6 @@ typedef struct fgi_device {
     const char *label; /* "cpu:0": for messages */
 } fgi_device;
 
-enum { FGI_DEVICES_MAX = 1024 };
-
-/* Which devices a user asked for: all (zero), the first so many, or a list. */
-typedef struct fgi_device_list {
-    int first;
-    int count;
-    int index[FGI_DEVICES_MAX];
-} fgi_device_list;
-
-/* text may be NULL: all. Errors: FG_EINVAL. */
-fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error *err);
-/* How many devices must be there; 0: any number. */
-int fgi_device_list_needed(const fgi_device_list *list);
 /* Leaves the chosen ones, in the order asked for, in devices[0..*count). Errors: FG_ENOTFOUND. */
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
                                  fgi_device *devices, int *count, fg_error *err);

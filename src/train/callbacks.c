@@ -50,7 +50,7 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .epoch = trainer->epoch,
         .batch = trainer->epoch_batches,
         .batches = trainer->batches_per_epoch,
-        .total_steps = trainer->total_steps,
+        .total_steps = trainer->plan.total_steps,
         .lr = trainer->optimizer != NULL ? fg_optimizer_get_lr(trainer->optimizer) : 0,
     };
 }

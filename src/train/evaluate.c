@@ -89,10 +89,10 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
 {
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
-    const int64_t limit = kind == FGI_VAL ? trainer->options.limit_val_batches : 0;
     FGI_TRY(fgi_trainer_prepare(trainer, task, false, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(fgi_stage_prepare(trainer, kind, data, err));
+    const int64_t limit = fgi_stage_limit(trainer, kind);
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(&trainer->stage[kind], limit);

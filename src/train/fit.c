@@ -20,39 +20,12 @@
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
-/* Sizes of this fit, from data and limits, before anything is compiled. */
-static fg_status plan(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
-{
-    const fg_trainer_options *o = &trainer->options;
-    int64_t size = 0, all = INT64_MAX;
-    if (data->train == NULL)
-        return fgi_fail(err, FG_EINVAL, "no training data were given");
-    FGI_TRY(fgi_batch_size(data, &size, err));
-    const int64_t count = fg_dataset_count(data->train);
-    int64_t batches = data->drop_last ? count / size : count / size + (count % size != 0);
-    if (o->limit_train_batches > 0)
-        batches = smaller(batches, o->limit_train_batches);
-    if (batches == 0)
-        return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
-                        (long long)count, (long long)size,
-                        data->drop_last ? ", the incomplete one left out" : "");
-    const int64_t each = o->accumulate_grad_batches;
-    const int64_t steps = batches / each + (batches % each != 0); /* the last may be of fewer */
-    if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
-        all = steps * o->max_epochs;
-    trainer->batches_per_epoch = batches;
-    trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
-    return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, trainer->total_steps, err);
-}
-
 /* Finds the place within the epoch in the data given, which may come in other batches now. */
 static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     int64_t size = 0;
     const int64_t count = fg_dataset_count(data->train);
-    FGI_TRY(fgi_batch_size(data, &size, err));
+    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     if (trainer->position > 0 && trainer->sample_count != count)
         return fgi_fail(err, FG_EINVAL,
                         "training stands %lld samples into an epoch of %lld, but the data have "
@@ -69,7 +42,7 @@ static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_err
 
 static bool epoch_is_over(const fg_trainer *trainer)
 {
-    const int64_t limit = trainer->options.limit_train_batches;
+    const int64_t limit = trainer->train_limit;
     const int64_t left = trainer->sample_count - trainer->position;
     return (limit > 0 && trainer->epoch_batches >= limit) || left <= 0 ||
            (trainer->drop_last && left < trainer->batch_size);
@@ -131,7 +104,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_progress at = fgi_progress_at(trainer);
-    const int64_t limit = trainer->options.limit_val_batches;
+    int64_t limit;
     *out_best = false;
     if (data->val == NULL || trainer->task.ops->val_step == NULL ||
         trainer->validated_step == trainer->step)
@@ -142,6 +115,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     if (fgi_wants_stop(trainer))
         return FG_OK;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
+    limit = fgi_stage_limit(trainer, FGI_VAL);
     at.batch = 0;
     at.batches = fgi_stage_batches(&trainer->stage[FGI_VAL], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
@@ -353,9 +327,10 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
                            fg_error *err)
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
-    FGI_TRY(plan(trainer, data, err));
+    FGI_TRY(fgi_plan_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
+    FGI_TRY(fgi_plan_settle(trainer, err));
     if (trainer->step > 0) /* the learning rate of the last step is told until the next one */
         fg_optimizer_begin_step(trainer->optimizer, trainer->step - 1);
     FGI_TRY(open_run(trainer, err));

@@ -58,7 +58,8 @@ static void clear_bar(progress *p)
     p->has_bar = false;
 }
 
-/* ---- the model's table ----------------------------------------------------------------------- */
+/* ---- before the first step: the model's table, the plan
+ * ----------------------------------------------------------------------- */
 
 static void put_shape(const fg_type *type, char *out, size_t size)
 {
@@ -67,13 +68,57 @@ static void put_shape(const fg_type *type, char *out, size_t size)
         (void)fg_type_format(type, out, size);
 }
 
+/* Learning rate and steps, which decide whether what follows is worth its time. */
+static void put_plan(const progress *p, const fg_progress *at)
+{
+    const fg_fit_plan *plan = fg_trainer_plan(p->trainer);
+    (void)fprintf(p->out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(p->trainer->optimizer),
+                  plan->lr, plan->lr_scaling);
+    if (plan->lr_factor != 1)
+        (void)fprintf(p->out, ", %g x %g", plan->lr_given, plan->lr_factor);
+    (void)fprintf(p->out, "), batches of %" PRId64, plan->global_batch_size);
+    if (plan->batch_rows > 1)
+        (void)fprintf(p->out, " (%d x %" PRId64 ")", plan->batch_rows, plan->batch_size);
+    if (plan->accumulate_grad_batches > 1)
+        (void)fprintf(p->out, ", %" PRId64 " a step", plan->accumulate_grad_batches);
+    if (plan->total_steps < 0) {
+        (void)fprintf(p->out, ", no limit of steps\n");
+        return;
+    }
+    (void)fprintf(p->out, ", %" PRId64 " steps%s\nlr at 0, 25, 50, 75, 100 %%:", plan->total_steps,
+                  at->step > 0 ? " in all" : "");
+    for (int i = 0; i < 5; i++)
+        (void)fprintf(p->out, " %.4g", plan->lr_at[i]);
+    (void)fputc('\n', p->out);
+}
+
+/* "8 x TPU v3 (ddp)" */
+static void put_devices(const progress *p)
+{
+    const fg_fit_plan *plan = fg_trainer_plan(p->trainer);
+    const fg_client *client = fg_trainer_client(p->trainer);
+    fg_error err;
+    fg_device_info info;
+    const char *kind = fg_client_get_info(client)->platform;
+    const bool is_cpu = strcmp(kind, "cpu") == 0;
+    if (fg_device_get_info(client, 0, &info, &err) == FG_OK)
+        kind = info.kind;
+    if (plan->device_count == 1)
+        (void)fprintf(p->out, "%s\n", kind);
+    else if (is_cpu)
+        (void)fprintf(p->out, "%d virtual devices of the CPU, for development (%s)\n",
+                      plan->device_count, plan->strategy);
+    else
+        (void)fprintf(p->out, "%d x %s (%s)\n", plan->device_count, kind, plan->strategy);
+}
+
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     progress *p = self;
     fg_module *root = fg_trainer_module(p->trainer);
     fg_module_info info;
     char shape[96];
-    (void)at, (void)err;
+    (void)err;
     (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12s\n", "module", "kind", "detail", "output",
                   "parameters");
     for (size_t i = 0; fg_module_info_at(root, i, &info); i++) {
@@ -83,8 +128,9 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
         (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12" PRId64 "\n", info.name, info.kind,
                       info.detail, shape, info.parameter_count);
     }
-    (void)fprintf(p->out, "%" PRId64 " parameters in all; on %s\n", fg_module_parameter_count(root),
-                  fg_client_get_info(fg_trainer_client(p->trainer))->platform);
+    (void)fprintf(p->out, "%" PRId64 " parameters in all; on ", fg_module_parameter_count(root));
+    put_devices(p);
+    put_plan(p, at);
     (void)fflush(p->out);
     return FG_OK;
 }

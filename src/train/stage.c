@@ -375,7 +375,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     FGI_TRY(check_step_functions(trainer, kind, err));
     if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
         return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
-    FGI_TRY(fgi_batch_size(data, &batch_size, err));
+    FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     const fgi_stage wanted = describe(kind, data, batch_size);
     if (has_loader(stage, &wanted))
         return FG_OK;
@@ -400,4 +400,11 @@ int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit)
 {
     const int64_t count = fg_loader_batch_count(stage->loader);
     return limit > 0 && limit < count ? limit : count;
+}
+
+int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
+{
+    const fg_trainer_options *o = &trainer->options;
+    const int64_t all = fg_loader_batch_count(trainer->stage[kind].loader);
+    return kind == FGI_VAL ? fgi_limit(o->limit_val_batches, o->limit_val_share, all) : 0;
 }

@@ -29,6 +29,8 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         {"save_every_epochs", o->save_every_epochs, -1},
         {"save_every_steps", o->save_every_steps, 0},
         {"keep_checkpoints", o->keep_checkpoints, -1},
+        {"model_devices", o->model_devices, 0},
+        {"base_batch_size", o->base_batch_size, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].value < rows[i].least)
@@ -41,6 +43,8 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
                         o->resume);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
+    FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
+    FGI_TRY_CTX(fgi_plan_check(o, err), err, "trainer");
     return FG_OK;
 }
 
@@ -56,7 +60,8 @@ static bool keep(fg_trainer *trainer, const char **text)
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator, &o->cache_dir, &o->run_dir,
+    const char **text[] = {&o->accelerator, &o->devices,   &o->strategy,
+                           &o->lr_scaling,  &o->cache_dir, &o->run_dir,
                            &o->monitor,     &o->weights,   &o->resume};
     bool ok = true;
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
@@ -101,6 +106,7 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
         trainer->stage[i].kind = (fgi_stage_kind)i;
     trainer->validated_step = -1;
     trainer->restored.log_lines = -1;
+    trainer->lr_factor = 1;
     set_defaults(&trainer->options);
     if (!keep_options(trainer)) {
         status = fgi_no_memory(err);
@@ -160,20 +166,6 @@ fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client
 
 const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->result; }
 
-static fg_status open_client(fg_trainer *trainer, fg_error *err)
-{
-    if (trainer->client != NULL)
-        return FG_OK;
-    trainer->client = trainer->options.client;
-    if (trainer->client != NULL)
-        return FG_OK;
-    const fg_client_options options = {.accelerator = trainer->options.accelerator,
-                                       .cache_dir = trainer->options.cache_dir};
-    FGI_TRY(fg_client_open(&options, &trainer->client, err));
-    trainer->owns_client = true;
-    return FG_OK;
-}
-
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
 {
     if (trainer->root != NULL)
@@ -226,16 +218,7 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "the weights were lost when training step %lld failed: go on in another "
                         "Trainer, from a checkpoint where there is one",
                         (long long)trainer->lost_step);
-    FGI_TRY(open_client(trainer, err));
+    FGI_TRY(fgi_strategy_open(trainer, err));
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
-}
-
-fg_status fgi_batch_size(const fg_fit_data *data, int64_t *out, fg_error *err)
-{
-    *out = data->batch_size != 0 ? data->batch_size : 32;
-    if (*out < 1 || *out > INT32_MAX)
-        return fgi_fail(err, FG_EINVAL, "batch_size is %lld; at least 1 is wanted",
-                        (long long)*out);
-    return FG_OK;
 }

@@ -172,7 +172,10 @@ struct fg_trainer {
         int64_t log_lines; /* of metrics.jsonl, -1 when not known */
     } restored;            /* from the checkpoint resumed from; the window that was open in it */
     /* this fit */
+    fg_fit_plan plan;
+    double lr_factor; /* that the optimizer's learning rate has been multiplied by */
     int64_t total_steps, batches_per_epoch;
+    int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
     int64_t window_start_ns, window_samples;
     bool is_saved;     /* the present state is in the last checkpoint */
@@ -188,8 +191,23 @@ struct fg_trainer {
 /* trainer.c: client, module and, for fit, optimizer; made on first use. */
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
-/* data->batch_size or its default. */
-fg_status fgi_batch_size(const fg_fit_data *data, int64_t *out, fg_error *err);
+
+/* strategy.c: which devices, and how they share the work. */
+fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);
+/* Opens the client that the options ask for, once. */
+fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err);
+
+/* plan.c: in which steps. The client is open. */
+fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
+/* Samples of a batch on all devices together. */
+fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
+                         fg_error *err);
+/* Batches that a limit leaves of `all`; 0: no limit. */
+int64_t fgi_limit(int64_t batches, double share, int64_t all);
+/* Sizes of a fit before anything is compiled or restored; gives the optimizer its schedule. */
+fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+/* The same once it is known where training stands: what is left of it, and its learning rates. */
+fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err);
 
 /* result.c: a public call begins: checks its arguments, clears the result. */
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -209,6 +227,8 @@ void fgi_stage_fini(fgi_stage *stage);
 /* The next step begins new sums; there are some to begin from. */
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 bool fgi_same_type(const fg_type *a, const fg_type *b);
+/* How many batches of a pass the options want, of a stage that is prepared; 0: no limit. */
+int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
 /* Batches of a pass over the stage's data; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 

@@ -142,6 +142,54 @@ static void fit_learns_digits(void **state)
     check_files(folder);
 }
 
+/* The same batches on eight virtual devices as on one: the same figures but for rounding. */
+static void eight_devices_give_what_one_gives(void **state)
+{
+    const char *folder = workplace();
+    (void)program_gives(0, folder, "fit digits.yaml -q --summary=s.json --model.dropout=0");
+    const outcome *o = program_gives(0, folder,
+                                     "fit digits.yaml --summary=t.json --model.dropout=0 "
+                                     "--trainer.batch_size=8 --trainer.devices=8 "
+                                     "--trainer.accelerator=cpu --trainer.run_dir=eight");
+    contains(o->err, "on 8 virtual devices of the CPU, for development (ddp)\n"
+                     "adam, lr 0.01 (scaling rule: none), batches of 64 (8 x 8), 69 steps\n");
+    json_t *one = load(folder, "s.json"), *eight = load(folder, "t.json");
+    assert_int_equal(json_integer_value(json_object_get(one, "devices")), 1);
+    assert_int_equal(json_integer_value(json_object_get(eight, "devices")), 8);
+    assert_string_equal(json_string_value(json_object_get(eight, "strategy")), "ddp");
+    assert_int_equal(json_integer_value(json_object_get(eight, "global_batch_size")), 64);
+    assert_true(json_real_value(json_object_get(eight, "lr")) == 0.01);
+    assert_true(fabs(figure(one, "train_loss") / figure(eight, "train_loss") - 1) < 1e-3);
+    assert_true(fabs(figure(one, "val_loss") / figure(eight, "val_loss") - 1) < 1e-3);
+    json_decref(one);
+    json_decref(eight);
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --trainer.devices=[1] --trainer.max_steps=1 "
+                           "--trainer.run_dir=second --trainer.accelerator=cpu")
+                 ->err,
+             "parameters in all; on cpu\n");
+}
+
+/* A TPU that is not there: the old spelling is understood, nothing falls back, no folder is left.
+ */
+static void a_named_accelerator_or_none(void **state)
+{
+    const char *folder = workplace();
+    assert_int_equal(setenv("FULGURITE_PLUGIN", "/nowhere/libtpu.so", 1), 0);
+    const outcome *o = program_gives(1, folder, "fit digits.yaml --trainer.tpu_cores=[1]");
+    contains(o->err, "note: trainer.tpu_cores is an old spelling: read as "
+                     "--trainer.accelerator=tpu --trainer.devices=[1]\n");
+    contains(o->err, "fulgurite fit: plugin '/nowhere/libtpu.so' does not exist");
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    assert_false(is_there(folder, "run"));
+    contains(program_gives(2, folder,
+                           "fit digits.yaml --trainer.strategy=single "
+                           "--trainer.devices=8")
+                 ->err,
+             "strategy 'single' trains on one device, but 8 were chosen");
+    assert_false(is_there(folder, "run"));
+}
+
 /* The first command of the README keeps its word. */
 static void the_example_gets_98_percent(void **state)
 {
@@ -532,6 +580,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_has_a_summary_too),
     cmocka_unit_test(print_config_shows_all),
     cmocka_unit_test(fit_learns_digits),
+    cmocka_unit_test(eight_devices_give_what_one_gives),
+    cmocka_unit_test(a_named_accelerator_or_none),
     cmocka_unit_test(the_example_gets_98_percent),
     cmocka_unit_test(the_written_config_repeats_the_run),
     cmocka_unit_test(resume_goes_on_at_the_next_sample),

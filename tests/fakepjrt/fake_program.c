@@ -63,8 +63,34 @@ static const char *item_end(const char *at)
     return at;
 }
 
+/* Devices along an axis of the module's mesh: sdy.mesh @mesh = <["data"=4, "model"=2]>. */
+static long axis_size(const char *module, const char *name, size_t size)
+{
+    char entry[80];
+    const char *mesh = strstr(module, "sdy.mesh @mesh = <[");
+    snprintf(entry, sizeof entry, "\"%.*s\"=", (int)(size < 64 ? size : 64), name);
+    const char *at = mesh ? strstr(mesh, entry) : NULL;
+    return at ? strtol(at + strlen(entry), NULL, 10) : 1;
+}
+
+/* Leaves a device's part of each dimension: [{"data"}, {}] of sdy.sharding. */
+static void split_shape(const char *module, const char *item, shape *out)
+{
+    const char *at = strstr(item, "#sdy.sharding<@mesh, [");
+    at = at ? strchr(at, '[') : NULL;
+    for (size_t i = 0; at && i < out->rank; i++) {
+        const char *close = (at = strchr(at, '{')) ? strchr(at, '}') : NULL;
+        while (close && (at = strchr(at, '"')) && at < close) {
+            const size_t size = strcspn(at + 1, "\"");
+            out->dim[i] /= axis_size(module, at + 1, size);
+            at += size + 2;
+        }
+        at = close;
+    }
+}
+
 /* Reads one item of a signature into *out; false when it is no tensor. */
-static bool parse_item(const char *at, const char *end, argument *out)
+static bool parse_item(const char *module, const char *at, const char *end, argument *out)
 {
     char item[1024];
     const size_t size = (size_t)(end - at) < sizeof item ? (size_t)(end - at) : sizeof item - 1;
@@ -74,11 +100,14 @@ static bool parse_item(const char *at, const char *end, argument *out)
     const char *alias = strstr(item, "tf.aliasing_output = ");
     out->alias = alias ? atoi(alias + strlen("tf.aliasing_output = ")) : -1;
     out->is_donated = alias || strstr(item, "jax.buffer_donor = true");
-    return tensor && parse_tensor(tensor + strlen("tensor<"), &out->shape);
+    if (!tensor || !parse_tensor(tensor + strlen("tensor<"), &out->shape))
+        return false;
+    split_shape(module, item, &out->shape);
+    return true;
 }
 
 /* Reads items up to the closing bracket; returns what follows it, NULL on nonsense. */
-static const char *parse_list(const char *at, argument **out, size_t *out_count)
+static const char *parse_list(const char *module, const char *at, argument **out, size_t *out_count)
 {
     while (*at && *at != ')') {
         const char *end = item_end(at);
@@ -86,7 +115,7 @@ static const char *parse_list(const char *at, argument **out, size_t *out_count)
         if (!more)
             abort();
         *out = more;
-        if (!parse_item(at, end, &more[*out_count]))
+        if (!parse_item(module, at, end, &more[*out_count]))
             return NULL;
         (*out_count)++;
         at = *end == ',' ? end + 1 : end;
@@ -118,7 +147,7 @@ static void set_outputs(program *p, const argument *results, size_t count)
 static bool parse_signature(program *p)
 {
     const char *at = strstr(p->text, "@main(");
-    at = at ? parse_list(at + strlen("@main("), &p->arguments, &p->argument_count) : NULL;
+    at = at ? parse_list(p->text, at + strlen("@main("), &p->arguments, &p->argument_count) : NULL;
     if (!at)
         return false;
     argument *results = NULL;
@@ -127,11 +156,11 @@ static bool parse_signature(program *p)
     if (strncmp(at, "->", 2) == 0) {
         at += 2 + strspn(at + 2, " \n");
         if (*at == '(') {
-            at = parse_list(at + 1, &results, &count);
+            at = parse_list(p->text, at + 1, &results, &count);
         } else {
             results = calloc(1, sizeof *results);
             count = 1;
-            if (!results || !parse_item(at, at + strcspn(at, "{"), results))
+            if (!results || !parse_item(p->text, at, at + strcspn(at, "{"), results))
                 at = NULL;
         }
     }

@@ -283,6 +283,114 @@ static void overrides(void **state)
     config_destroy(c);
 }
 
+/* However devices are written, in a file or on the command line; and as they are printed. */
+static void devices_in_every_spelling(void **state)
+{
+    static const struct {
+        const char *written, *printed; /* NULL: refused */
+    } rows[] = {
+        {"auto", "auto"},
+        {"8", "8"},
+        {"-1", "-1"},
+        {"[1]", "[1]"},
+        {"[ 0, 2 ]", "[0, 2]"},
+        {"\"0,2\"", "[0, 2]"},
+        {"\"3\"", "3"},
+        {"[]", NULL},
+        {"0", NULL},
+        {"-2", NULL},
+        {"1.5", NULL},
+        {"two", NULL},
+        {"[1, 1]", NULL},
+        {"[-1]", NULL},
+        {"[1, x]", NULL},
+        {"\"1,\"", NULL},
+        {"[1, [2]]", NULL},
+        {"{a: 1}", NULL},
+        {"1025", NULL},
+        {"[1024]", NULL},
+        {"99999999999999999999", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char yaml[128];
+        fg_error err = {0};
+        config *c = config_create();
+        (void)snprintf(yaml, sizeof(yaml), "trainer: {devices: %s}\n", rows[i].written);
+        const bool is_read = config_read(c, "run.yaml", yaml, strlen(yaml), &err);
+        assert_int_equal(is_read, rows[i].printed != NULL);
+        if (is_read) {
+            const config_key *key = config_find("trainer.devices");
+            assert_string_equal(config_format(c, key), rows[i].printed);
+            (void)snprintf(yaml, sizeof(yaml), "trainer.devices=%s", rows[i].written);
+            assert_true(config_override(c, yaml, &err));
+            assert_string_equal(config_format(c, key), rows[i].printed);
+            char *once = printed(c, false);
+            config *again = read_ok(once);
+            assert_string_equal(config_format(again, key), rows[i].printed);
+            config_destroy(again);
+            free(once);
+        } else if (strncmp(err.message, "run.yaml:1:", 11) != 0) {
+            fail_msg("%s: %s", rows[i].written, err.message);
+        }
+        config_destroy(c);
+    }
+    fg_error err = {0};
+    config *c = config_create();
+    assert_true(config_override(c, "trainer.devices=0,2", &err));
+    assert_string_equal(config_text(c, "trainer.devices"), "[0, 2]");
+    assert_false(config_override(c, "trainer.devices=0", &err));
+    assert_string_equal(err.message,
+                        "--trainer.devices: expected a number of devices, -1 (all), or a list of "
+                        "them, counted from 0, or auto, found '0'");
+    config_destroy(c);
+    refused("trainer: {devices: [2, 2]}\n",
+            "run.yaml:1:11: trainer.devices: '[2,2]' names a device twice");
+    refused("trainer: {accelerator: gpu}\n",
+            "run.yaml:1:24: trainer.accelerator: expected one of auto|tpu|cuda|cpu, found 'gpu': "
+            "did you mean 'cuda'?");
+    refused("trainer: {gpus: 2}\n",
+            "run.yaml:1:11: unknown key 'trainer.gpus': did you mean 'trainer.devices'?");
+}
+
+static void tpu_cores_is_the_old_spelling(void **state)
+{
+    static const struct {
+        const char *yaml, *devices, *message; /* message: NULL, it is read */
+    } rows[] = {
+        {"trainer: {tpu_cores: 8}\n", "8", NULL},
+        {"trainer: {tpu_cores: [1]}\n", "[1]", NULL},
+        {"trainer: {tpu_cores: auto, accelerator: tpu}\n", "auto", NULL},
+        {"trainer: {tpu_cores: 8, devices: 4}\n", NULL,
+         "run.yaml:1:22: trainer.tpu_cores: trainer.devices is '4' too: expected "
+         "trainer.accelerator: tpu with trainer.devices alone"},
+        {"trainer: {tpu_cores: 8, accelerator: cpu}\n", NULL,
+         "run.yaml:1:22: trainer.tpu_cores: trainer.accelerator is 'cpu' too: expected "
+         "trainer.accelerator: tpu with trainer.devices alone"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        bool was_old = false;
+        fg_error err = {0};
+        config *c = read_ok(rows[i].yaml);
+        assert_int_equal(config_modernize(c, &was_old, &err), rows[i].message == NULL);
+        assert_true(was_old);
+        if (rows[i].message != NULL) {
+            assert_string_equal(err.message, rows[i].message);
+        } else {
+            assert_string_equal(config_text(c, "trainer.accelerator"), "tpu");
+            assert_string_equal(config_format(c, config_find("trainer.devices")), rows[i].devices);
+            assert_null(config_text(c, "trainer.tpu_cores"));
+            assert_int_equal(strncmp(config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
+        }
+        config_destroy(c);
+    }
+    bool was_old = true;
+    fg_error err = {0};
+    config *c = read_ok("trainer: {devices: 4}\n");
+    assert_true(config_modernize(c, &was_old, &err));
+    assert_false(was_old);
+    config_destroy(c);
+}
+
 /* Values that YAML would take for something else when written bare. */
 static void what_is_printed_reads_back(void **state)
 {
@@ -377,6 +485,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(broken_yaml),
     cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),
+    cmocka_unit_test(devices_in_every_spelling),
+    cmocka_unit_test(tpu_cores_is_the_old_spelling),
     cmocka_unit_test(what_is_printed_reads_back),
     cmocka_unit_test(comments_stay_within_the_line),
     cmocka_unit_test(the_reference_is_up_to_date),

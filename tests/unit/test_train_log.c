@@ -359,7 +359,9 @@ static const char table[] = "module                   kind         detail       
                             "       f32[4,8]                       56\n"
                             "fc2                      linear       8 -> 3                "
                             "       f32[4,3]                       27\n"
-                            "83 parameters in all; on cpu\n";
+                            "83 parameters in all; on fake device\n"
+                            "adam, lr 0.01 (scaling rule: none), batches of 4, 9 steps\n"
+                            "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n";
 
 static const char lines[] = "epoch 0  step 3  validated  val_acc nan  val_loss nan\n"
                             "epoch 0  step 3  trained    train_acc nan  train_loss nan\n"

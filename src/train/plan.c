@@ -1,0 +1,210 @@
+/* plan.c - in which steps a fit goes: the batch on all devices, how many steps there are, and the
+ * learning rate and schedule that go with them. All of it stands before anything is compiled.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "optim/optimizer.h"
+#include "train/trainer.h"
+
+static const char *const rules[] = {"none", "linear", "sqrt"};
+enum { NONE, LINEAR, SQRT, RULES };
+
+/* More steps than any run has: there is no limit. */
+static const int64_t ENDLESS = INT64_C(1000000000000);
+
+static int rule_of(const fg_trainer_options *o)
+{
+    int rule = o->lr_scaling != NULL ? 0 : NONE;
+    while (o->lr_scaling != NULL && rule < RULES && strcmp(o->lr_scaling, rules[rule]) != 0)
+        rule++;
+    return rule;
+}
+
+static bool is_share(double share) { return share >= 0 && share <= 1; }
+
+fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
+{
+    if (rule_of(o) == RULES)
+        return fgi_fail(err, FG_EINVAL,
+                        "unknown lr_scaling '%s': 'none', 'linear' or 'sqrt' is wanted",
+                        o->lr_scaling);
+    if (!is_share(o->limit_train_share) || !is_share(o->limit_val_share))
+        return fgi_fail(err, FG_EINVAL,
+                        "limit_train_share %g, limit_val_share %g: shares of all batches, 0 to 1, "
+                        "are wanted",
+                        o->limit_train_share, o->limit_val_share);
+    return FG_OK;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int64_t fgi_limit(int64_t batches, double share, int64_t all)
+{
+    if (share <= 0 || share >= 1)
+        return batches;
+    const int64_t part = (int64_t)floor(share * (double)all), least = part > 0 ? part : 1;
+    return batches > 0 ? smaller(batches, least) : least;
+}
+
+static fg_status check_size(const char *name, int64_t size, fg_error *err)
+{
+    if (size >= 1 && size <= INT32_MAX)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "%s is %lld; at least 1 is wanted%s", name, (long long)size,
+                    size > 0 ? ", and at most 2147483647" : "");
+}
+
+fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
+                         fg_error *err)
+{
+    const int64_t rows = fgi_client_mesh_data(trainer->client);
+    const int64_t each = data->batch_size != 0 ? data->batch_size : 32;
+    const int64_t all = data->global_batch_size;
+    if (data->batch_size != 0 && all != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "batch_size %lld and global_batch_size %lld are both given: one of them is "
+                        "wanted",
+                        (long long)each, (long long)all);
+    FGI_TRY(check_size("batch_size", each, err));
+    *out = all != 0 ? all : each * rows;
+    FGI_TRY(check_size(all != 0 ? "global_batch_size" : "batch_size times devices", *out, err));
+    if (*out % rows == 0)
+        return FG_OK;
+    const int64_t below = *out / rows * rows;
+    return fgi_fail(
+        err, FG_EINVAL,
+        "global_batch_size %lld cannot be dealt evenly to %lld devices: %lld or %lld can",
+        (long long)all, (long long)rows, (long long)(below > 0 ? below : rows),
+        (long long)(below > 0 ? below + rows : 2 * rows));
+}
+
+static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_error *err)
+{
+    const int rows = fgi_client_mesh_data(trainer->client);
+    if (count >= rows || count == 0) /* of none it is said that an epoch has no step */
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "%lld training samples are fewer than the %d devices that share them\n"
+                    "type devices=%lld or less, or give more data",
+                    (long long)count, rows, (long long)count);
+}
+
+/* ---- the learning rate ----------------------------------------------------------------------- */
+
+/* Scales the optimizer's learning rate by the rule: k times as many samples in an update as it is
+ * meant for. Again only when k has changed: in between it is the caller's to set.
+ * Sources: linear: Goyal et al. 2017, "Accurate, large minibatch SGD", section 2.1. sqrt:
+ * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
+static void scale_lr(fg_trainer *trainer)
+{
+    const int rule = rule_of(&trainer->options);
+    fg_fit_plan *plan = &trainer->plan;
+    fg_optimizer *optimizer = trainer->optimizer;
+    const double samples = (double)plan->global_batch_size * (double)plan->accumulate_grad_batches;
+    const double k = samples / (double)plan->base_batch_size;
+    const double factor = rule == LINEAR ? k : rule == SQRT ? sqrt(k) : 1;
+    plan->lr_scaling = rules[rule];
+    plan->lr_factor = factor;
+    plan->lr_given = optimizer->hyper.lr / trainer->lr_factor;
+    if (factor != trainer->lr_factor)
+        fg_optimizer_set_lr(optimizer, plan->lr_given * factor);
+    trainer->lr_factor = factor;
+    plan->lr = optimizer->hyper.lr;
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static void describe(fg_trainer *trainer, int64_t size)
+{
+    const fg_trainer_options *o = &trainer->options;
+    const int count = fg_client_get_info(trainer->client)->device_count;
+    const int rows = fgi_client_mesh_data(trainer->client);
+    trainer->plan = (fg_fit_plan){
+        .strategy = count > 1 || (o->strategy != NULL && strcmp(o->strategy, "ddp") == 0)
+                        ? "ddp"
+                        : "single",
+        .device_count = count,
+        .batch_rows = rows,
+        .batch_size = size / rows,
+        .global_batch_size = size,
+        .accumulate_grad_batches = o->accumulate_grad_batches,
+        .base_batch_size = o->base_batch_size > 0 ? o->base_batch_size : size / rows,
+    };
+}
+
+/* Steps of the optimizer that so many batches are; an epoch's last may be of fewer. */
+static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
+{
+    const int64_t each = trainer->options.accumulate_grad_batches;
+    return batches / each + (batches % each != 0);
+}
+
+fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    int64_t size = 0, all = INT64_MAX;
+    if (data->train == NULL)
+        return fgi_fail(err, FG_EINVAL, "no training data were given");
+    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
+    const int64_t count = fg_dataset_count(data->train);
+    FGI_TRY(check_samples(trainer, count, err));
+    int64_t batches = data->drop_last ? count / size : count / size + (count % size != 0);
+    if (batches == 0)
+        return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
+                        (long long)count, (long long)size,
+                        data->drop_last ? ", the incomplete one left out" : "");
+    trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_share, batches);
+    if (trainer->train_limit > 0)
+        batches = smaller(batches, trainer->train_limit);
+    const int64_t steps = steps_of(trainer, batches);
+    if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
+        all = steps * o->max_epochs;
+    trainer->batches_per_epoch = batches;
+    trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
+    describe(trainer, size);
+    scale_lr(trainer);
+    return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, trainer->total_steps, err);
+}
+
+/* Steps that are left of this epoch; training stands between two. */
+static int64_t left_of_epoch(const fg_trainer *trainer)
+{
+    const int64_t samples = trainer->sample_count - trainer->position, size = trainer->batch_size;
+    const int64_t left =
+        trainer->drop_last ? samples / size : samples / size + (samples % size != 0);
+    if (trainer->train_limit <= 0)
+        return steps_of(trainer, left);
+    const int64_t allowed = trainer->train_limit - trainer->epoch_batches;
+    return steps_of(trainer, smaller(left, allowed > 0 ? allowed : 0));
+}
+
+fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    fg_fit_plan *plan = &trainer->plan;
+    int64_t all = INT64_MAX;
+    const int64_t epochs = o->max_epochs - trainer->epoch - 1; /* after this one */
+    const int64_t steps = steps_of(trainer, trainer->batches_per_epoch);
+    if (o->max_epochs > 0 && epochs < 0)
+        all = trainer->step;
+    else if (o->max_epochs > 0 && epochs <= ENDLESS / steps)
+        all = trainer->step + left_of_epoch(trainer) + epochs * steps;
+    if (o->max_steps > 0)
+        all = smaller(all, o->max_steps > trainer->step ? o->max_steps : trainer->step);
+    trainer->total_steps = all;
+    plan->steps_per_epoch = steps;
+    plan->total_steps = all < ENDLESS ? all : -1;
+    for (int i = 0; i < 5 && all > 0; i++)
+        plan->lr_at[i] =
+            fg_schedule_lr(o->schedule, plan->lr, (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
+    if (all == 0)
+        return FG_OK; /* nothing to do, and no place in a schedule */
+    return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, all, err);
+}
+
+const fg_fit_plan *fg_trainer_plan(const fg_trainer *trainer) { return &trainer->plan; }

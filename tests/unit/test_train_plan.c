@@ -1,0 +1,469 @@
+/* test_train_plan.c - in which steps a fit goes on how many devices: batches, strategies, the
+ * learning rate's scaling, and a schedule whose last value the last step has. On the fake plugin,
+ * which makes as many devices as it is asked for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+/* The learning rates of the steps, as callbacks are told them, and the plan of the first of them.
+ */
+typedef struct watch {
+    const fg_trainer *trainer;
+    fg_fit_plan plan;
+    int64_t start, steps; /* done before this fit, and in it */
+    double first, highest, last;
+    int64_t stop_after; /* steps of this fit, 0: none */
+} watch;
+
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    watch *w = self;
+    (void)err;
+    w->plan = *fg_trainer_plan(w->trainer);
+    w->start = at->step;
+    w->steps = 0;
+    assert_int_equal(at->total_steps, w->plan.total_steps);
+    return FG_OK;
+}
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    watch *w = self;
+    (void)err;
+    if (at->step == w->start + w->steps) /* a batch of a step that has more */
+        return FG_OK;
+    if (w->steps++ == 0)
+        w->first = at->lr;
+    w->highest = fmax(w->highest, at->lr);
+    w->last = at->lr;
+    return w->steps == w->stop_after ? FG_ESTOPPED : FG_OK;
+}
+
+static const fg_callback_ops watch_ops = {.fit_start = on_fit_start, .batch_end = on_batch_end};
+
+static fg_trainer *create(const fg_trainer_options *options, watch *w)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.accelerator = "cpu";
+    o.cache_dir = "";
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &watch_ops, w, &err));
+    *w = (watch){.trainer = trainer};
+    return trainer;
+}
+
+static int find_fake(void **state)
+{
+    (void)state;
+    return setenv("FULGURITE_PLUGIN", FAKE_PATH, 1);
+}
+
+static int nothing_is_left(void **state)
+{
+    (void)state;
+    return fgi_alloc_live() != 0;
+}
+
+/* ---- sizes ----------------------------------------------------------------------------------- */
+
+static const fg_schedule onecycle = {.name = "onecycle"};
+
+/* Whatever decides the number of steps: so many are done, the plan has said so before the first,
+ * the peak is reached and the last one has the last value, exactly. */
+static void the_schedule_ends_where_the_steps_end(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t samples;
+        fg_fit_data data;
+        fg_trainer_options options;
+        int64_t steps, batch;
+    } rows[] = {
+        {100, {.batch_size = 10}, {.max_epochs = 3}, 30, 10},
+        {101, {.batch_size = 10}, {.max_epochs = 3}, 33, 10},
+        {101, {.batch_size = 10, .drop_last = true}, {.max_epochs = 3}, 30, 10},
+        {101, {.batch_size = 5}, {.max_epochs = 3, .devices = "2"}, 33, 10},
+        {101, {.batch_size = 5}, {.max_epochs = 3, .devices = "0,3,5"}, 21, 15},
+        {997, {.batch_size = 8}, {.max_epochs = 5, .devices = "8"}, 80, 64},
+        {997, {.global_batch_size = 64}, {.max_epochs = 5, .devices = "8"}, 80, 64},
+        {997, {.batch_size = 8, .drop_last = true}, {.max_epochs = 5, .devices = "8"}, 75, 64},
+        {997, {.batch_size = 8}, {.max_epochs = 5, .devices = "8", .model_devices = 4}, 315, 16},
+        {997, {.batch_size = 8}, {.max_steps = 17, .devices = "8"}, 17, 64},
+        {997, {.batch_size = 8}, {.max_steps = 500, .max_epochs = 5, .devices = "8"}, 80, 64},
+        {997, {.batch_size = 8}, {.max_epochs = 5, .limit_train_batches = 7}, 35, 8},
+        {997,
+         {.batch_size = 8},
+         {.max_epochs = 5, .limit_train_share = 0.5, .devices = "4"},
+         80, /* half of 32 */
+         32},
+        {997,
+         {.batch_size = 8},
+         {.max_epochs = 2, .limit_train_share = 0.001, .devices = "4"},
+         2, /* at least one batch */
+         32},
+        {9, {.batch_size = 4}, {.max_epochs = 2, .devices = "8"}, 2, 32},
+        /* 16 batches of 64 in steps of 3: 5 and one of a single batch */
+        {997,
+         {.batch_size = 8},
+         {.max_epochs = 2, .devices = "8", .accumulate_grad_batches = 3},
+         12,
+         64},
+        {997,
+         {.batch_size = 8},
+         {.max_epochs = 2, .devices = "8", .accumulate_grad_batches = 3, .limit_train_batches = 7},
+         6,
+         64},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        watch w;
+        fg_trainer_options options = rows[i].options;
+        options.schedule = &onecycle;
+        fg_trainer *trainer = create(&options, &w);
+        fg_fit_data data = rows[i].data;
+        data.train = toy_data(rows[i].samples, 1);
+        data.workers = -1;
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        if (w.steps != rows[i].steps || w.plan.total_steps != rows[i].steps ||
+            w.plan.global_batch_size != rows[i].batch || w.last != 0.1 / 25 / 1e4)
+            fail_msg("row %zu: %lld of %lld steps, batch %lld, last lr %.17g", i,
+                     (long long)w.steps, (long long)w.plan.total_steps,
+                     (long long)w.plan.global_batch_size, w.last);
+        assert_true(w.plan.lr_at[4] == w.last);
+        if (w.steps > 2) {
+            assert_true(w.first == 0.1 / 25 && w.plan.lr_at[0] == w.first);
+            assert_true(w.highest > 0.09);
+        }
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data.train);
+    }
+}
+
+/* Stopped on one device and resumed on four: the steps that are left are fewer than they were to
+ * be, and the schedule ends with them all the same. */
+static void a_resume_on_other_devices_ends_exactly(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    watch w;
+    const char *folder = fgt_path(fgt_temp_folder(), "run");
+    fg_fit_data data = {.train = toy_data(100, 1), .batch_size = 5, .workers = -1};
+    fg_trainer *trainer = create(
+        &(fg_trainer_options){.max_epochs = 4, .run_dir = folder, .schedule = &onecycle}, &w);
+    w.stop_after = 24; /* of 80: one epoch and a fifth */
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(w.plan.total_steps, 80);
+    fg_trainer_destroy(trainer);
+    trainer = create(&(fg_trainer_options){.max_epochs = 4,
+                                           .run_dir = folder,
+                                           .resume = "last",
+                                           .devices = "4",
+                                           .schedule = &onecycle},
+                     &w);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(w.steps, 4 + 5 + 5); /* batches of 20 */
+    assert_int_equal(w.plan.total_steps, 24 + 14);
+    assert_true(w.last == 0.1 / 25 / 1e4);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
+/* ---- the learning rate ----------------------------------------------------------------------- */
+
+static void the_learning_rate_follows_its_rule(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule, *devices;
+        int64_t base;
+        fg_fit_data data;
+        double lr;
+    } rows[] = {
+        {NULL, "8", 0, {.batch_size = 4}, 0.1},
+        {"none", "8", 0, {.batch_size = 4}, 0.1},
+        {"linear", "1", 0, {.batch_size = 4}, 0.1},
+        {"linear", "8", 0, {.batch_size = 4}, 0.8},
+        {"sqrt", "4", 0, {.batch_size = 4}, 0.2},
+        {"linear", "8", 0, {.global_batch_size = 16}, 0.8}, /* 2 samples a device are the base */
+        {"linear", "2", 256, {.batch_size = 32}, 0.025},    /* less than the base: less */
+        {"sqrt", "2", 16, {.batch_size = 32}, 0.2},
+        {"linear", "[1]", 2, {.batch_size = 4}, 0.2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        watch w;
+        fg_trainer *trainer = create(&(fg_trainer_options){.devices = rows[i].devices,
+                                                           .lr_scaling = rows[i].rule,
+                                                           .base_batch_size = rows[i].base,
+                                                           .max_steps = 2},
+                                     &w);
+        fg_fit_data data = rows[i].data;
+        data.train = toy_data(40, 1);
+        data.workers = -1;
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        if (fabs(w.last / rows[i].lr - 1) > 1e-15 || w.plan.lr != w.last)
+            fail_msg("row %zu: lr %.17g", i, w.last);
+        assert_true(w.plan.lr_given == 0.1);
+        assert_string_equal(w.plan.lr_scaling, rows[i].rule != NULL ? rows[i].rule : "none");
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data.train);
+    }
+}
+
+/* What counts are the samples of an update: several batches of one device are as several devices.
+ */
+static void accumulated_batches_are_of_one_update(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    watch w;
+    fg_trainer *trainer = create(
+        &(fg_trainer_options){
+            .devices = "2", .lr_scaling = "linear", .accumulate_grad_batches = 3, .max_epochs = 1},
+        &w);
+    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(w.steps, 3); /* 8 batches */
+    assert_true(fabs(w.last / 0.6 - 1) < 1e-15);
+    assert_true(w.plan.lr_factor == 6);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
+/* A second fit does not scale again what is scaled, unless the batch is another; in between the
+ * learning rate is the caller's. */
+static void scaling_is_done_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    watch w;
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.devices = "4", .lr_scaling = "linear", .max_epochs = 1}, &w);
+    fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_true(w.last == 0.4);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_true(fg_trainer_plan(trainer)->lr == 0.4);
+    fg_trainer_destroy(trainer);
+    trainer = create(
+        &(fg_trainer_options){
+            .devices = "4", .lr_scaling = "linear", .base_batch_size = 16, .max_epochs = 1},
+        &w);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_true(w.last == 0.1);
+    data.batch_size = 8;
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* nothing is left to do, but it is told */
+    assert_true(fg_trainer_plan(trainer)->lr == 0.2);
+    assert_true(fg_trainer_plan(trainer)->lr_factor == 2);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+static void the_plan_is_printed_before_the_first_step(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    watch w;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    fg_trainer *trainer = create(&(fg_trainer_options){.devices = "8",
+                                                       .lr_scaling = "linear",
+                                                       .schedule = &onecycle,
+                                                       .max_epochs = 1,
+                                                       .progress = out},
+                                 &w);
+    fg_fit_data data = {.train = toy_data(160, 1), .batch_size = 4, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_int_equal(fclose(out), 0);
+    const char *plan = strstr(
+        text, "83 parameters in all; on 8 virtual devices of the CPU, for development (ddp)\n"
+              "sgd, lr 0.8 (scaling rule: linear, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
+              "lr at 0, 25, 50, 75, 100 %: 0.032 ");
+    if (plan == NULL)
+        fail_msg("%s", text);
+    assert_true(plan < strstr(text, "epoch 0"));
+    assert_non_null(strstr(plan, " 3.2e-06\n"));
+    free(text);
+    fg_dataset_destroy(data.train);
+}
+
+/* ---- strategies ------------------------------------------------------------------------------ */
+
+static void strategies_and_devices_go_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *strategy, *devices, *is;
+        int count, first;
+    } rows[] = {
+        {NULL, NULL, "single", 1, 0},       {"auto", "auto", "single", 1, 0},
+        {"auto", "3", "ddp", 3, 0},         {"single", NULL, "single", 1, 0},
+        {"single", "[5]", "single", 1, 5},  {"single", "1", "single", 1, 0},
+        {"ddp", "1", "ddp", 1, 0},          {"ddp", "2,4", "ddp", 2, 2},
+        {"single", "auto", "single", 1, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        watch w;
+        fg_device_info device;
+        fg_trainer *trainer = create(&(fg_trainer_options){.strategy = rows[i].strategy,
+                                                           .devices = rows[i].devices,
+                                                           .max_steps = 1},
+                                     &w);
+        assert_null(fg_trainer_client(trainer));
+        fgt_ok(fg_trainer_open(trainer, &err));
+        const fg_client *client = fg_trainer_client(trainer);
+        fgt_ok(fg_trainer_open(trainer, &err));
+        assert_ptr_equal(fg_trainer_client(trainer), client);
+        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].count);
+        fgt_ok(fg_device_get_info(client, 0, &device, &err));
+        assert_int_equal(device.id, rows[i].first);
+        fg_fit_data data = {.train = toy_data(20, 1), .batch_size = 4, .workers = -1};
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_string_equal(w.plan.strategy, rows[i].is);
+        assert_int_equal(w.plan.device_count, rows[i].count);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data.train);
+    }
+}
+
+static void wrong_choices_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        fg_trainer_options options;
+        const char *says;
+    } rows[] = {
+        {{.strategy = "dp"}, "trainer: unknown strategy 'dp': 'auto', 'single' or 'ddp' is wanted"},
+        {{.strategy = "single", .devices = "8"},
+         "trainer: strategy 'single' trains on one device, but 8 were chosen\n"
+         "type devices=1, devices=[0] for a particular one, or strategy=ddp for all"},
+        {{.strategy = "single", .devices = "[0,1]"}, "trains on one device, but 2 were chosen"},
+        {{.strategy = "single", .model_devices = 2}, "trains on one device, but 2 were chosen"},
+        {{.devices = "0"}, "trainer: devices '0': at least one device is needed\n"},
+        {{.devices = "[]"}, "trainer: devices '[]': is no list of whole numbers\n"},
+        {{.devices = "many"}, "trainer: devices 'many': is neither a number nor a list\n"},
+        {{.devices = "[1,1]"}, "trainer: devices '[1,1]': names a device twice\n"},
+        {{.model_devices = -1}, "trainer: model_devices is -1; at least 0 is wanted"},
+        {{.lr_scaling = "cubic"},
+         "trainer: unknown lr_scaling 'cubic': 'none', 'linear' or 'sqrt' is wanted"},
+        {{.base_batch_size = -1}, "trainer: base_batch_size is -1; at least 0 is wanted"},
+        {{.limit_train_share = 1.5}, "limit_train_share 1.5, limit_val_share 0: shares of all"},
+        {{.limit_val_share = -0.5}, "limit_val_share -0.5: shares of all batches, 0 to 1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trainer *trainer = NULL;
+        assert_int_equal(fg_trainer_create(&rows[i].options, &trainer, &err), FG_EINVAL);
+        assert_null(trainer);
+        if (!strstr(err.message, rows[i].says))
+            fail_msg("'%s' does not say '%s'", err.message, rows[i].says);
+    }
+}
+
+/* What only the open client can tell. */
+static void a_client_that_does_not_go_with_the_strategy(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_client *client = NULL;
+    fg_trainer *trainer = NULL;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 4, .cache_dir = ""}, &client,
+        &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = client, .strategy = "single"},
+                             &trainer, &err));
+    assert_int_equal(fg_trainer_open(trainer, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "trains on one device, but 4 were chosen"));
+    assert_null(fg_trainer_client(trainer));
+    fg_trainer_destroy(trainer);
+    assert_int_equal(
+        fg_trainer_create(&(fg_trainer_options){.client = client, .devices = "2"}, &trainer, &err),
+        FG_EINVAL);
+    assert_non_null(strstr(err.message, "the one given has its devices already"));
+    fg_client_close(client);
+}
+
+/* ---- data that do not go --------------------------------------------------------------------- */
+
+static void batches_that_cannot_be_dealt(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t samples;
+        fg_fit_data data;
+        const char *says;
+    } rows[] = {
+        {100,
+         {.batch_size = 4, .global_batch_size = 32},
+         "batch_size 4 and global_batch_size 32 are both given: one of them is wanted"},
+        {100,
+         {.global_batch_size = 100},
+         "global_batch_size 100 cannot be dealt evenly to 8 devices: 96 or 104 can"},
+        {100,
+         {.global_batch_size = 4},
+         "global_batch_size 4 cannot be dealt evenly to 8 devices: 8 or 16 can"},
+        {100, {.global_batch_size = -8}, "global_batch_size is -8; at least 1 is wanted"},
+        {100,
+         {.batch_size = INT32_MAX},
+         "batch_size times devices is 17179869176; at least 1 is wanted, and at most 2147483647"},
+        {7,
+         {.batch_size = 4},
+         "7 training samples are fewer than the 8 devices that share them\n"
+         "type devices=7 or less, or give more data"},
+        {0, {.batch_size = 4}, "an epoch has no step: 0 samples in batches of 32"},
+        {31,
+         {.batch_size = 4, .drop_last = true},
+         "an epoch has no step: 31 samples in batches of 32, the incomplete one left out"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        watch w;
+        fg_trainer *trainer = create(&(fg_trainer_options){.devices = "8"}, &w);
+        fg_fit_data data = rows[i].data;
+        data.train = toy_data(rows[i].samples, 1);
+        data.workers = -1;
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+        assert_string_equal(err.message, rows[i].says);
+        assert_int_equal(w.steps, 0);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data.train);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_schedule_ends_where_the_steps_end),
+    cmocka_unit_test(a_resume_on_other_devices_ends_exactly),
+    cmocka_unit_test(the_learning_rate_follows_its_rule),
+    cmocka_unit_test(accumulated_batches_are_of_one_update),
+    cmocka_unit_test(scaling_is_done_once),
+    cmocka_unit_test(the_plan_is_printed_before_the_first_step),
+    cmocka_unit_test(strategies_and_devices_go_together),
+    cmocka_unit_test(wrong_choices_are_refused),
+    cmocka_unit_test(a_client_that_does_not_go_with_the_strategy),
+    cmocka_unit_test(batches_that_cannot_be_dealt),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, find_fake, nothing_is_left) == 0 ? 0 : 1;
+}
