@@ -79,7 +79,8 @@ static void train(const setting *s, curve *out, fg_result *out_result)
     toy model = {.optimizer = s->optimizer};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(s->samples, 3);
-    const fg_fit_data fit = {.train = data, .batch_size = s->batch, .drop_last = s->drop_last};
+    const fg_fit_data fit = {
+        .train = data, .global_batch_size = s->batch, .drop_last = s->drop_last};
     const fg_trainer_options options = {.client = client,
                                         .max_epochs = EPOCHS,
                                         .log_every = 1,
