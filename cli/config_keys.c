@@ -145,8 +145,10 @@ static const config_key keys[] = {
     {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024,
      .help = "Devices along the second axis of their mesh, which the batch is not dealt to; it divides "
              "their number."},
-    {"trainer.precision", CONFIG_CHOICE, "32-true", .choices = "32-true",
-     .later = "bf16-mixed|bf16-true|16-mixed|16-true|64-true", .help = "Number format."},
+    {"trainer.precision", CONFIG_CHOICE, "32-true",
+     .choices = "32-true|bf16-mixed|bf16-true|64-true", .later = "16-mixed|16-true",
+     .help = "Number formats: bf16-mixed computes products in bf16 and keeps everything in f32; bf16-true "
+             "keeps the parameters in bf16 too; 64-true does all in f64, which TPUs do not have."},
     {"trainer.batch_size", CONFIG_INT, "32", .min = 1, .max = 1 << 24,
      .help = "Samples per device and step."},
     {"trainer.global_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,

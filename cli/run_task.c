@@ -44,8 +44,7 @@ static fg_tensor prepare(const run_task *t, fg_tensor x)
     fg_trace *trace = fg_tensor_trace(x);
     if (!config_is_auto(t->c, "data.scale"))
         scale = config_float(t->c, "data.scale");
-    if (t->input.dtype != FG_F32)
-        x = fg_cast(x, FG_F32);
+    x = fg_cast(x, fg_trace_float(trace));
     if (scale != 1)
         x = fg_scale(x, scale);
     const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
@@ -75,8 +74,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
         fg_step_log(step, "acc", fg_accuracy(y, target));
         return fg_cross_entropy(y, target, NULL);
     }
-    if (t->target.dtype != FG_F32)
-        target = fg_cast(target, FG_F32);
+    target = fg_cast(target, fg_trace_float(fg_step_trace(step)));
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
     fg_tensor far = fg_abs(fg_sub(y, target));
@@ -91,7 +89,7 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     const run_task *t = self;
     (void)step;
     const fg_tensor y = forward(t, batch);
-    return t->is_classification ? fg_softmax(y) : y;
+    return fg_cast(t->is_classification ? fg_softmax(y) : y, FG_F32);
 }
 
 /* ---- the optimizer --------------------------------------------------------------------------- */

@@ -46,6 +46,13 @@ FG_API void fg_module_fail(fg_module *module, const fg_error *err);
 FG_API void fg_module_set_seed(fg_module *module, uint64_t seed);
 FG_API uint64_t fg_module_seed(const fg_module *module);
 
+/* Formats of the variables made from now on that are asked for as f32: those of a precision's name
+ * as in fg_trace_set_precision, which the traces need too. "64-true" makes all of them f64,
+ * "bf16-true" and "16-true" the parameters bf16 and f16 (running statistics stay f32); the others
+ * change nothing. Call it before the layers are made; the Trainer does. Error, kept in the module:
+ * FG_EINVAL for an unknown name. ["32-true"] */
+FG_API void fg_module_set_precision(fg_module *module, const char *precision);
+
 /* A new module below parent; name may hold dots ("layers.0"). NULL after an error: a name that is
  * empty or taken (FG_EINVAL), FG_ENOMEM. */
 FG_API fg_module *fg_module_child(fg_module *parent, const char *name);

@@ -206,15 +206,16 @@ FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
 /* ---- losses and metrics ---------------------------------------------------------------------- */
 
 /* Mean over the samples (the mask's samples, when one is set) of -log softmax(logits)[label].
- *   logits   T[B, C]      label   s32[B]      returns f32[]
- * label_smoothing mixes the target with the uniform distribution. Computed in f32. */
+ *   logits   T[B, C]      label   s32[B]      returns f32[], f64[] for f64
+ * label_smoothing mixes the target with the uniform distribution. Computed in f32 or f64. */
 typedef struct fg_cross_entropy_options {
     double label_smoothing; /* [0] */
     uint64_t reserved[2];
 } fg_cross_entropy_options;
 FG_API fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                                   const fg_cross_entropy_options *options);
-/* Mean over all elements (of the mask's samples) of (a - b)^2: T[B, ...], same shape -> f32[]. */
+/* Mean over all elements (of the mask's samples) of (a - b)^2: T[B, ...], same shape -> f32[],
+ * f64[] for f64. */
 FG_API fg_tensor fg_mse(fg_tensor a, fg_tensor b);
 /* 1 where the largest logit is the label's: T[B, C], s32[B] -> f32[B]. Not averaged: log it as it
  * is. No gradient. */

@@ -28,7 +28,8 @@ typedef struct fg_optimizer fg_optimizer;
 /* Creation takes all FG_PARAMETER variables that root has by then, so it comes after the layers. As
  * in building modules, an error (FG_EINVAL: a number outside its range; FG_ENOMEM) is kept in root
  * and NULL returned. options may be NULL. Variables are named "optimizer.KIND.PARAMETER",
- * "optimizer.exp_avg.fc1.weight", and "optimizer.step" (s32[], the number of updates made). */
+ * "optimizer.exp_avg.fc1.weight", and "optimizer.step" (s32[], the number of updates made). Updates
+ * are computed in f32, and moments are f32, also for parameters in bf16 and f16; in f64 for f64. */
 
 /* Stochastic gradient descent (p: parameter, g: gradient, v: momentum_buffer):
  *   g = g + weight_decay p

@@ -62,6 +62,28 @@ FG_API void fg_trace_set_mask(fg_trace *trace, fg_tensor mask);
 /* True, and the mask in *out, when one is set. */
 FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);
 
+/* What the trace computes in, kept over resets:
+ *
+ *   "32-true"     as the operands are: f32 for f32                                    [the default]
+ *   "bf16-mixed"  products and convolutions in bf16, everything that is stored in f32
+ *   "bf16-true"   the same with parameters in bf16 too (fg_module_set_precision)
+ *   "16-mixed", "16-true"  f16 for bf16; the loss wants scaling
+ *   "64-true"     f64 (fg_module_set_precision)
+ *
+ * Under all but the first, fg_dot, fg_matmul and fg_conv2d cast floating operands to that format
+ * and give it; sums, means, softmax and losses compute in f32 and give f32 (f64 for f64); where two
+ * floating operands of other operations differ, the narrower is cast. Normalisation layers compute
+ * in f32 and give their input's format. On all platforms products add up in f32.
+ * Errors: FG_EINVAL for another name; FG_EUNSUPPORTED for f16 and f64 on a TPU.
+ * Source: Micikevicius et al. 2018, "Mixed precision training". */
+FG_API FG_MUST_USE fg_status fg_trace_set_precision(fg_trace *trace, const char *precision,
+                                                    fg_error *err);
+/* Its name; a constant. */
+FG_API const char *fg_trace_precision(const fg_trace *trace);
+/* The floating format of data under the precision, f64 under "64-true" and else f32: what pixels
+ * and the like are cast to. */
+FG_API fg_dtype fg_trace_float(const fg_trace *trace);
+
 /* Names what follows for messages, profiles and random places: operations inside push("mlp") and
  * push("fc1") are "mlp/fc1/...". name is copied. pop undoes the last push. */
 FG_API void fg_scope_push(fg_trace *trace, const char *name);

@@ -151,6 +151,8 @@ typedef struct fg_trainer_options {
                                         fewer. Batch norm goes by each batch's own statistics [1] */
     const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
                                                                                        [constant] */
+    const char *precision;       /* "32-true", "bf16-mixed", "bf16-true", "64-true": what
+                                    fg_trace_set_precision says                 ["32-true"] */
     uint64_t seed;               /* of weights, order and dropout                             [0] */
     const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files      */
     int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */

@@ -54,8 +54,8 @@ static void step_back(sweep *s, fgi_node *node)
                  .din = din};
     node->op->vjp(&v);
     for (int i = 0; i < node->arity; i++)
-        if (need[i] && din[i].node != NULL)
-            add_to(s, node->in[i], din[i]);
+        if (need[i] && din[i].node != NULL) /* a sum within it may have widened it */
+            add_to(s, node->in[i], fg_cast(din[i], node->in[i]->type.dtype));
 }
 
 static void sweep_back(sweep *s, fg_tensor loss)

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "trace/graph.h"
+#include "trace/precision.h"
 
 void *fgi_layer_create(fg_module *module, size_t size)
 {
@@ -64,7 +65,9 @@ fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *forma
 
 fg_tensor fgi_layer_value(fg_tensor x, fg_variable *variable, fg_dtype dtype)
 {
-    return fg_cast(fg_variable_value(fg_tensor_trace(x), variable), dtype);
+    fg_trace *trace = fg_tensor_trace(x);
+    const fg_dtype product = fgi_trace_precision(trace)->product;
+    return fg_cast(fg_variable_value(trace, variable), product != FG_DTYPE_NONE ? product : dtype);
 }
 
 fg_tensor fgi_layer_leave(fg_module *module, fg_tensor y)

@@ -23,7 +23,7 @@ bool fgi_layer_enter(const void *layer, const char *kind, fg_tensor x, fg_tensor
 /* "kind 'name' on f32[3,4]: text" as the trace's error; returns poison. */
 fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *format, ...)
     FG_PRINTF(3, 4);
-/* The variable's value in the dtype given. */
+/* The variable's value in the dtype given, or in that of products under the trace's precision. */
 fg_tensor fgi_layer_value(fg_tensor x, fg_variable *variable, fg_dtype dtype);
 /* The end of each application: leaves the layer's scope, notes the type and returns y. */
 fg_tensor fgi_layer_leave(fg_module *module, fg_tensor y);

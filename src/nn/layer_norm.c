@@ -1,8 +1,8 @@
 /* layer_norm.c - batch normalisation.
  *
- * Statistics are taken in f32 over all dimensions but the last, in two passes (the mean, then the
- * mean square distance from it). Under the trace's mask each sample weighs 0 or 1, so that those
- * which fill up a tail batch leave no mark; the count is then a value of the program.
+ * Statistics are taken in f32 (f64 for f64) over all dimensions but the last, in two passes (the
+ * mean, then the mean square distance from it). Under the trace's mask each sample weighs 0 or 1,
+ * so that those which fill up a tail batch leave no mark; the count is then a value of the program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -59,7 +59,7 @@ fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
 /* n/(n - 1), and 1 for a single value. */
 static fg_tensor bessel(fg_tensor n)
 {
-    const fg_tensor one = fg_ones(fg_tensor_trace(n), FG_F32, FG_SCALAR);
+    const fg_tensor one = fg_ones(fg_tensor_trace(n), fg_tensor_type(n)->dtype, FG_SCALAR);
     return fg_div(n, fg_max(fg_shift(n, -1), one));
 }
 
@@ -74,7 +74,7 @@ static statistics measure(fg_tensor x, const fg_tensor *weight)
     fg_trace *trace = fg_tensor_trace(x);
     const fg_tensor n = weight != NULL
                             ? fg_scale(fg_sum(*weight, 0, NULL), each)
-                            : fg_full(trace, FG_F32, (double)type->dim[0] * each, FG_SCALAR);
+                            : fg_full(trace, type->dtype, (double)type->dim[0] * each, FG_SCALAR);
     statistics s;
     s.mean = fg_div(fg_sum(weight != NULL ? fg_mul(x, *weight) : x, axes, axis), n);
     const fg_tensor square = fg_square(fg_sub(x, s.mean));
@@ -86,7 +86,8 @@ static statistics measure(fg_tensor x, const fg_tensor *weight)
 static void move(fg_variable *running, fg_tensor batch, double momentum)
 {
     const fg_tensor old = fg_variable_value(fg_tensor_trace(batch), running);
-    fg_assign(running, fg_add(fg_scale(old, 1 - momentum), fg_scale(batch, momentum)));
+    const fg_tensor seen = fg_cast(batch, fg_tensor_type(old)->dtype);
+    fg_assign(running, fg_add(fg_scale(old, 1 - momentum), fg_scale(seen, momentum)));
 }
 
 /* The batch's statistics, by which the running ones move. */
@@ -99,7 +100,8 @@ static statistics train(const fg_batch_norm *layer, fg_tensor x)
         fg_type column = {.dtype = FG_F32, .rank = fg_tensor_type(x)->rank};
         for (int i = 0; i < column.rank; i++)
             column.dim[i] = i == 0 ? fg_tensor_dim(mask, 0) : 1;
-        const fg_tensor weight = fg_reshape(mask, column.rank, column.dim);
+        const fg_tensor weight =
+            fg_cast(fg_reshape(mask, column.rank, column.dim), fg_tensor_type(x)->dtype);
         s = measure(x, &weight);
     } else {
         s = measure(x, NULL);
@@ -138,16 +140,18 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
         return y;
     fg_trace *trace = fg_tensor_trace(x);
     fg_scope_push(trace, fg_module_name(layer->module));
-    const fg_tensor wide = fg_cast(x, FG_F32);
+    const fg_dtype dtype = fg_tensor_type(x)->dtype == FG_F64 ? FG_F64 : FG_F32;
+    const fg_tensor wide = fg_cast(x, dtype);
     statistics s;
     if (fg_trace_training(trace)) {
         s = train(layer, wide);
     } else {
-        s.mean = fg_variable_value(trace, layer->running_mean);
-        s.var = fg_variable_value(trace, layer->running_var);
+        s.mean = fg_cast(fg_variable_value(trace, layer->running_mean), dtype);
+        s.var = fg_cast(fg_variable_value(trace, layer->running_var), dtype);
     }
-    const fg_tensor factor =
-        fg_mul(fg_rsqrt(fg_shift(s.var, layer->eps)), fg_variable_value(trace, layer->weight));
-    y = fg_add(fg_mul(fg_sub(wide, s.mean), factor), fg_variable_value(trace, layer->bias));
+    const fg_tensor weight = fg_cast(fg_variable_value(trace, layer->weight), dtype);
+    const fg_tensor bias = fg_cast(fg_variable_value(trace, layer->bias), dtype);
+    const fg_tensor factor = fg_mul(fg_rsqrt(fg_shift(s.var, layer->eps)), weight);
+    y = fg_add(fg_mul(fg_sub(wide, s.mean), factor), bias);
     return fgi_layer_leave(layer->module, fg_cast(y, fg_tensor_type(x)->dtype));
 }

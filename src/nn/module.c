@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "nn/layer.h"
+#include "trace/precision.h"
 
 typedef struct attached {
     void *object;
@@ -22,6 +23,7 @@ typedef struct attached {
 /* What the root of a tree has beyond a module. */
 typedef struct tree {
     uint64_t seed;
+    const fgi_precision *precision;
     fg_error error;
     fgi_map variables; /* full name -> variable */
     fgi_map modules;   /* full name -> module */
@@ -119,6 +121,7 @@ fg_status fg_module_create(const char *name, uint64_t seed, fg_module **out, fg_
         return fgi_no_memory(err);
     }
     t->seed = seed;
+    t->precision = fgi_precision_find(NULL, NULL);
     root->tree = t;
     root->name = text;
     root->modules_below = 1;
@@ -144,6 +147,18 @@ void fg_module_set_seed(fg_module *module, uint64_t seed)
 }
 
 uint64_t fg_module_seed(const fg_module *module) { return module->tree->seed; }
+
+void fg_module_set_precision(fg_module *module, const char *precision)
+{
+    fg_error error = {0};
+    if (!is_sound(module))
+        return;
+    const fgi_precision *found = fgi_precision_find(precision, &error);
+    if (found != NULL)
+        module->tree->precision = found;
+    else
+        fg_module_fail(module, &error);
+}
 
 const char *fg_module_name(const fg_module *module) { return module->name; }
 
@@ -227,6 +242,17 @@ static bool room_for_variable(fg_module *module)
     return grown != NULL;
 }
 
+/* The type of a new variable: what was asked for as f32 follows the tree's precision. Only what is
+ * trained becomes narrower: running statistics in 8 bits of fraction would stand still. */
+static fg_type type_of(const fg_module *module, const fg_type *asked, fg_variable_kind kind)
+{
+    const fgi_precision *precision = module->tree->precision;
+    fg_type type = *asked;
+    if (type.dtype == FG_F32)
+        type.dtype = kind == FG_PARAMETER ? precision->parameter : precision->data;
+    return type;
+}
+
 fg_variable *fg_module_variable(fg_module *module, const char *name, const fg_type *type,
                                 const fg_variable_options *options)
 {
@@ -237,11 +263,12 @@ fg_variable *fg_module_variable(fg_module *module, const char *name, const fg_ty
         return NULL;
     fg_variable_options o = options != NULL ? *options : (fg_variable_options){0};
     o.seed = module->tree->seed;
+    const fg_type own = type_of(module, type, o.kind);
     fg_error error = {0};
     fg_variable *variable = NULL;
     if (!room_for_variable(module))
         (void)no_memory(module);
-    else if (fg_variable_create(full, type, &o, &variable, &error) != FG_OK)
+    else if (fg_variable_create(full, &own, &o, &variable, &error) != FG_OK)
         fg_module_fail(module, &error);
     else if (!fgi_map_put(&module->tree->variables, key_of(full), variable))
         (void)no_memory(module);

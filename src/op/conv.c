@@ -274,5 +274,7 @@ fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *opti
         attr.x_dilation[i] = 1;
         attr.k_dilation[i] = o.dilation != 0 ? o.dilation : 1;
     }
-    return conv(x, kernel, &attr);
+    if (fgi_is_poison(x) || fgi_is_poison(kernel))
+        return fgi_poison(fg_tensor_trace(x));
+    return conv(fgi_for_product(x), fgi_for_product(kernel), &attr);
 }

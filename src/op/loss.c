@@ -24,7 +24,7 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
 }
 
-/* Mean of f32[B] over the samples that count; rounds as fg_mean does, by a reciprocal. */
+/* Mean of f32[B] or f64[B] over the samples that count; rounds as fg_mean does, by a reciprocal. */
 static fg_tensor sample_mean(fg_tensor each)
 {
     fg_tensor mask;
@@ -34,6 +34,7 @@ static fg_tensor sample_mean(fg_tensor each)
         return fgi_trace_fail(fg_tensor_trace(each), FG_ESHAPE,
                               "loss over %" PRId64 " samples under a mask of %" PRId64,
                               fg_tensor_dim(each, 0), fg_tensor_dim(mask, 0));
+    mask = fg_cast(mask, fg_tensor_type(each)->dtype);
     const fg_tensor count = fg_sum(mask, 0, NULL);
     return fg_mul(fg_sum(fg_mul(each, mask), 0, NULL), fg_div(fgi_full_like(count, 1), count));
 }
@@ -64,8 +65,8 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
     if (!(smoothing >= 0 && smoothing <= 1))
         return fgi_trace_fail(fg_tensor_trace(logits), FG_EINVAL,
                               "cross_entropy: label_smoothing %g; 0 to 1 goes", smoothing);
-    const fg_tensor x = fg_cast(logits, FG_F32);
-    const fg_tensor hot = fg_one_hot(label, fg_tensor_dim(x, 1), FG_F32);
+    const fg_tensor x = fgi_wide(logits);
+    const fg_tensor hot = fg_one_hot(label, fg_tensor_dim(x, 1), fg_tensor_type(x)->dtype);
     fg_tensor target = fg_sum(fg_mul(x, hot), 1, last);
     if (smoothing > 0)
         target = fg_add(fg_scale(target, 1 - smoothing), fg_scale(fg_mean(x, 1, last), smoothing));
@@ -76,6 +77,7 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
 {
     if (fgi_is_poison(a) || fgi_is_poison(b))
         return fgi_poison(fg_tensor_trace(a));
+    fgi_widen_both(&a, &b);
     const fg_type *x = fg_tensor_type(a), *y = fg_tensor_type(b);
     if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
         char p[96], q[96];
@@ -83,7 +85,7 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
                               "mse(%s, %s): wants two tensors [B, ...] of one type",
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
-    const fg_tensor error = fg_square(fg_sub(fg_cast(a, FG_F32), fg_cast(b, FG_F32)));
+    const fg_tensor error = fg_square(fg_sub(fgi_wide(a), fgi_wide(b)));
     const fg_tensor flat = x->rank > 1 ? fg_mean(fg_flatten(error, 1), 1, (const int[]){1}) : error;
     return sample_mean(flat);
 }

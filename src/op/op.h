@@ -30,6 +30,18 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, from which the axes were reduced, repeated along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
+static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
+
+/* Number formats under the trace's precision (widen.c). The operand of a product or a convolution
+ * in the format that those compute in. */
+fg_tensor fgi_for_product(fg_tensor a);
+/* f32 for bf16 and f16: for sums, softmax and losses. */
+fg_tensor fgi_wide(fg_tensor a);
+/* What was computed so, in a's format again; under a precision it stays wide. */
+fg_tensor fgi_narrow_again(fg_tensor wide, fg_tensor a);
+/* Under a precision, two floating operands in the wider of their formats. */
+void fgi_widen_both(fg_tensor *a, fg_tensor *b);
+
 /* Places that n elements take up which stand `dilation` apart. */
 static inline int64_t fgi_extent(int64_t n, int64_t dilation)
 {

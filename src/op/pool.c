@@ -181,7 +181,9 @@ fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
     window_attr attr;
     if (!attr_of(x, "avg_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
-    return fg_scale(window_sum(x, &attr), 1.0 / (double)(attr.size * attr.size));
+    const fg_tensor sum = window_sum(fgi_wide(x), &attr);
+    const fg_tensor mean = fg_scale(sum, 1.0 / (double)(attr.size * attr.size));
+    return fgi_is_poison(mean) ? mean : fg_cast(mean, fg_tensor_type(x)->dtype);
 }
 
 fg_tensor fg_global_avg_pool(fg_tensor x)

@@ -112,17 +112,9 @@ static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int
     return fgi_apply(op, &a, 1, &attr, sizeof attr);
 }
 
-static bool is_half(fg_tensor a)
-{
-    const fg_dtype dtype = fg_tensor_type(a)->dtype;
-    return dtype == FG_BF16 || dtype == FG_F16;
-}
-
 fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
 {
-    if (!is_half(a))
-        return reduce(&sum_op, a, axis_count, axis);
-    return fg_cast(reduce(&sum_op, fg_cast(a, FG_F32), axis_count, axis), fg_tensor_type(a)->dtype);
+    return fgi_narrow_again(reduce(&sum_op, fgi_wide(a), axis_count, axis), a);
 }
 
 fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)
@@ -139,12 +131,11 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
                               "mean: wants a floating dtype, not %s: cast it first",
                               fg_dtype_name(type->dtype));
-    const fg_tensor wide = is_half(a) ? fg_cast(a, FG_F32) : a;
-    const fg_tensor sum = fg_sum(wide, axis_count, axis);
+    const fg_tensor sum = fg_sum(fgi_wide(a), axis_count, axis);
     if (fgi_is_poison(sum))
         return sum;
     const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));
-    return fg_cast(fg_scale(sum, 1.0 / parts), type->dtype);
+    return fgi_narrow_again(fg_scale(sum, 1.0 / parts), a);
 }
 
 /* ---- over the last axis ---------------------------------------------------------------------- */
@@ -175,8 +166,8 @@ fg_tensor fg_logsumexp(fg_tensor a)
     fg_tensor top;
     if (!wants_axis(a, "logsumexp"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_tensor centre = centred(a, &top);
-    return fg_add(fg_log(fg_sum(fg_exp(centre), 1, last)), top);
+    const fg_tensor centre = centred(fgi_wide(a), &top);
+    return fgi_narrow_again(fg_add(fg_log(fg_sum(fg_exp(centre), 1, last)), top), a);
 }
 
 fg_tensor fg_log_softmax(fg_tensor a)
@@ -184,11 +175,12 @@ fg_tensor fg_log_softmax(fg_tensor a)
     fg_tensor top;
     if (!wants_axis(a, "log_softmax"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_type *type = fg_tensor_type(a);
+    const fg_tensor wide = fgi_wide(a);
+    const fg_type *type = fg_tensor_type(wide);
     const int axis = type->rank - 1;
-    const fg_tensor centre = centred(a, &top);
+    const fg_tensor centre = centred(wide, &top);
     const fg_tensor norm = fg_log(fg_sum(fg_exp(centre), 1, last));
-    return fg_sub(centre, fgi_expand(norm, 1, &axis, type));
+    return fgi_narrow_again(fg_sub(centre, fgi_expand(norm, 1, &axis, type)), a);
 }
 
 fg_tensor fg_softmax(fg_tensor a)
@@ -196,10 +188,11 @@ fg_tensor fg_softmax(fg_tensor a)
     fg_tensor top;
     if (!wants_axis(a, "softmax"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_type *type = fg_tensor_type(a);
+    const fg_tensor wide = fgi_wide(a);
+    const fg_type *type = fg_tensor_type(wide);
     const int axis = type->rank - 1;
-    const fg_tensor e = fg_exp(centred(a, &top));
-    return fg_div(e, fgi_expand(fg_sum(e, 1, last), 1, &axis, type));
+    const fg_tensor e = fg_exp(centred(wide, &top));
+    return fgi_narrow_again(fg_div(e, fgi_expand(fg_sum(e, 1, last), 1, &axis, type)), a);
 }
 
 /* The smallest index whose element is not less than the largest: in range for NaNs too. */

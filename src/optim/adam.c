@@ -15,10 +15,10 @@ static fg_tensor correction(fg_tensor t, fg_tensor half_rate)
 
 static void adam_prepare(fgi_update *u)
 {
-    const fg_scalar *rate = u->optimizer->scalars.decay_rate;
-    const fg_tensor t = fg_shift(fg_cast(u->step, FG_F32), 1);
-    u->rate = fg_div(u->lr, correction(t, fg_scalar_value(u->trace, &rate[0])));
-    u->widen = fg_rsqrt(correction(t, fg_scalar_value(u->trace, &rate[1])));
+    const fgi_number *rate = u->optimizer->scalars.decay_rate;
+    const fg_tensor t = fg_shift(fg_cast(u->step, u->dtype), 1);
+    u->rate = fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0])));
+    u->widen = fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1])));
 }
 
 static fg_tensor adam_step(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g)

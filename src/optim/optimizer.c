@@ -17,10 +17,20 @@
 
 /* ---- numbers of a launch --------------------------------------------------------------------- */
 
-static void set_scalar(fg_scalar *scalar, double value)
+static void set_scalar(fgi_number *number, double value)
 {
-    scalar->dtype = FG_F32;
-    scalar->value.f32 = (float)value;
+    number->high.dtype = number->low.dtype = FG_F32;
+    number->high.value.f32 = (float)value;
+    number->low.value.f32 = (float)(value - (double)number->high.value.f32);
+}
+
+fg_tensor fgi_launch_value(const fgi_update *u, const fgi_number *number)
+{
+    const fg_tensor high = fg_scalar_value(u->trace, &number->high);
+    if (u->dtype != FG_F64)
+        return high;
+    const fg_tensor low = fg_scalar_value(u->trace, &number->low);
+    return fg_add(fg_cast(high, FG_F64), fg_cast(low, FG_F64));
 }
 
 /* The numbers in force at step_now. */
@@ -93,8 +103,11 @@ static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t i
     fgi_buf name = {0};
     fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
     fg_status status = fgi_buf_status(&name, err);
+    fg_type type = *fg_variable_type(parameter);
+    if (type.dtype != FG_F64) /* bf16 would forget: 0.1 % of a moment is less than its last digit */
+        type.dtype = FG_F32;
     if (status == FG_OK)
-        status = fg_variable_create(name.data, fg_variable_type(parameter), &options, out, err);
+        status = fg_variable_create(name.data, &type, &options, out, err);
     fgi_buf_fini(&name);
     return status;
 }
@@ -285,14 +298,17 @@ fg_tensor fgi_times(fg_tensor a, fg_tensor factor)
 static fgi_update begin_update(fg_optimizer *o, fg_trace *trace)
 {
     const fgi_launch_scalars *s = &o->scalars;
-    return (fgi_update){.optimizer = o,
-                        .trace = trace,
-                        .lr = fg_scalar_value(trace, &s->lr),
-                        .momentum = fg_scalar_value(trace, &s->momentum),
-                        .rest = fg_scalar_value(trace, &s->rest),
-                        .weight_decay = fg_scalar_value(trace, &s->weight_decay),
-                        .keep = fg_scalar_value(trace, &s->keep),
-                        .step = fg_variable_value(trace, o->step)};
+    fgi_update u = {.optimizer = o, .trace = trace, .dtype = FG_F32};
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (fg_variable_type(o->parameters[i])->dtype == FG_F64)
+            u.dtype = FG_F64;
+    u.lr = fgi_launch_value(&u, &s->lr);
+    u.momentum = fgi_launch_value(&u, &s->momentum);
+    u.rest = fgi_launch_value(&u, &s->rest);
+    u.weight_decay = fgi_launch_value(&u, &s->weight_decay);
+    u.keep = fgi_launch_value(&u, &s->keep);
+    u.step = fg_variable_value(trace, o->step);
+    return u;
 }
 
 static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
@@ -324,7 +340,9 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
         o->rule->prepare(&u);
     for (size_t i = 0; i < o->parameter_count; i++) {
         const fg_tensor p = fg_variable_value(trace, o->parameters[i]);
-        fg_assign(o->parameters[i], o->rule->update(&u, i, p, gradients[i]));
+        const fg_dtype dtype = fg_tensor_type(p)->dtype, wide = dtype == FG_F64 ? dtype : FG_F32;
+        const fg_tensor now = o->rule->update(&u, i, fg_cast(p, wide), fg_cast(gradients[i], wide));
+        fg_assign(o->parameters[i], fg_cast(now, dtype));
     }
     fg_assign(o->step, fg_add(u.step, one));
     fg_scope_pop(trace);

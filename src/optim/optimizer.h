@@ -14,10 +14,11 @@ typedef struct fgi_hyper {
     bool nesterov;
 } fgi_hyper;
 
-/* The same as scalars of the trace that an update is written into, f32[]. */
+/* The same as scalars of the trace that an update is written into. */
 typedef struct fgi_update {
     fg_optimizer *optimizer;
     fg_trace *trace;
+    fg_dtype dtype;               /* that updates are computed in: f32, f64 where a parameter is */
     fg_tensor lr, momentum, rest; /* rest: 1 - momentum */
     fg_tensor weight_decay;
     fg_tensor keep; /* 1 - lr weight_decay */
@@ -32,14 +33,18 @@ typedef struct fgi_rule {
     const char *moment[FGI_MOMENTS]; /* what its moments are called; NULL: fewer */
     /* Fills in what the rule's parameters share; may be NULL. */
     void (*prepare)(fgi_update *u);
-    /* p and g have one type; moments are read and assigned by the rule itself. */
+    /* p and g have one type, f32 or f64; moments are read and assigned by the rule itself. */
     fg_tensor (*update)(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g);
 } fgi_rule;
 
 /* What programs read at each launch, derived in double precision from the numbers in force. */
+typedef struct fgi_number {
+    fg_scalar high, low; /* f32: what the first leaves out of a double is in the second */
+} fgi_number;
+
 typedef struct fgi_launch_scalars {
-    fg_scalar lr, momentum, rest, weight_decay, keep;
-    fg_scalar decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
+    fgi_number lr, momentum, rest, weight_decay, keep;
+    fgi_number decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
 } fgi_launch_scalars;
 
 struct fg_optimizer {
@@ -63,7 +68,9 @@ fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const 
 /* The moment's value before the update, and its new one. */
 fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index);
 void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value);
-/* a * factor, the scalar f32[] being cast to a's dtype. */
+/* A launch's number as a scalar of the update's format. */
+fg_tensor fgi_launch_value(const fgi_update *u, const fgi_number *number);
+/* a * factor, the scalar being cast to a's dtype. */
 fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 
 /* Texts replaced by the library's own and defaults filled in; wants a schedule that passed the

@@ -272,6 +272,34 @@ fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_
     return data ? FG_OK : fgi_no_memory(err);
 }
 
+fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
+                                   size_t *out_size, fg_error *err)
+{
+    const fg_client *c = executable->client;
+    const fgi_place place = {c, c->label, "asking for an optimised program", FG_EUNSUPPORTED};
+    PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE};
+    *out_data = NULL;
+    *out_size = 0;
+    if (!FGI_HAS(c->plugin.api, PJRT_Executable_OptimizedProgram))
+        return fgi_fail(err, FG_EUNSUPPORTED, "%s does not show optimised programs", c->label);
+    FGI_ARGS(PJRT_Executable_OptimizedProgram_Args, args, .executable = executable->executable,
+             .program = &program);
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_OptimizedProgram(&args), &place, err));
+    char *data = fgi_alloc(program.code_size + 1);
+    if (!data)
+        return fgi_no_memory(err);
+    program.code = data; /* the first call tells the size, the second fills it in */
+    const fg_status status =
+        fgi_check(c->plugin.api->PJRT_Executable_OptimizedProgram(&args), &place, err);
+    if (status != FG_OK) {
+        fgi_free(data);
+        return status;
+    }
+    *out_data = data;
+    *out_size = program.code_size;
+    return FG_OK;
+}
+
 fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
                               const fgi_compile_options *options, fgi_executable **out,
                               fg_error *err)

@@ -99,6 +99,11 @@ typedef struct fgi_program_cost {
 fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
                               fg_error *err);
 
+/* The program as the compiler has left it (fgi_free), in the plugin's format, "hlo_with_config" for
+ * XLA's: a HloModuleProtoWithConfig. Errors: FG_EUNSUPPORTED where the plugin does not tell. */
+fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
+                                   size_t *out_size, fg_error *err);
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Launches a program and returns before it has finished. args: one array an argument. Arguments

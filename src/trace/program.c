@@ -236,6 +236,11 @@ void fgi_program_release(fgi_program *program)
     fgi_free(program);
 }
 
+const fgi_executable *fgi_program_executable(const fgi_program *program)
+{
+    return program->executable;
+}
+
 fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err)
 {
     return fgi_executable_cost(program->executable, out, err);

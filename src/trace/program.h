@@ -25,6 +25,9 @@ fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_cl
                              fgi_event **out_done, fg_error *err);
 fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err);
 
+/* The compiled form, borrowed. */
+const fgi_executable *fgi_program_executable(const fgi_program *program);
+
 /* A step that outlives its trace: a program bound to its variables and scalars, launched again and
  * again with new feeds. The trace may be reset afterwards, but not destroyed. */
 typedef struct fgi_step_program fgi_step_program;
@@ -33,6 +36,7 @@ fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, siz
 void fgi_step_program_destroy(fgi_step_program *step);
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
+const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
 
 /* How a program is laid out over its arguments and results: made before emission. */

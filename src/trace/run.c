@@ -121,6 +121,11 @@ fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds
                               out_arrays, out_done, err);
 }
 
+const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
+{
+    return fgi_program_executable(step->program);
+}
+
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
 {
     return fgi_program_cost_of(step->program, out, err);

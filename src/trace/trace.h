@@ -51,6 +51,7 @@ struct fg_trace {
     const fgi_node *place;        /* whose place new nodes inherit, or NULL */
     fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
     uint32_t random_places;
+    const struct fgi_precision *precision; /* NULL: 32-true */
     fg_tensor mask;
     fgi_split result_split; /* of every output; the Trainer's predictions keep the batch's */
     bool has_mask, is_training;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/number.h"
 #include "train/file_order.h"
 
 fg_type fgi_file_type(const fg_variable *variable)
@@ -57,7 +58,21 @@ fg_status fgi_to_file_order(const fg_variable *variable, void **block, fg_error 
     return FG_OK;
 }
 
-fg_status fgi_set_from_file(fg_variable *variable, const void *data, fg_error *err)
+/* The file's elements in the variable's format: fgi_free it. NULL when out of memory. */
+static void *converted(const fg_variable *variable, fg_dtype from, const void *data)
+{
+    const fg_type *type = fg_variable_type(variable);
+    const size_t count = (size_t)fg_type_count(type), size = fg_dtype_size(from);
+    void *out = fgi_alloc(fg_type_bytes(type) + 1);
+    for (size_t i = 0; out != NULL && i < count; i++) {
+        double element[1]; /* aligned, which the file's bytes need not be */
+        memcpy(element, (const char *)data + i * size, size);
+        fgi_number_put(type->dtype, out, i, fgi_number_get(from, element, 0));
+    }
+    return out;
+}
+
+static fg_status set_in_order(fg_variable *variable, const void *data, fg_error *err)
 {
     const size_t size = fg_type_bytes(fg_variable_type(variable));
     const int *axis = fg_variable_file_axis(variable);
@@ -73,5 +88,17 @@ fg_status fgi_set_from_file(fg_variable *variable, const void *data, fg_error *e
     permute(&type, back, data, turned);
     const fg_status status = fg_variable_set(variable, turned, size, err);
     fgi_free(turned);
+    return status;
+}
+
+fg_status fgi_set_from_file(fg_variable *variable, fg_dtype dtype, const void *data, fg_error *err)
+{
+    if (dtype == fg_variable_type(variable)->dtype)
+        return set_in_order(variable, data, err);
+    void *own = converted(variable, dtype, data);
+    if (own == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = set_in_order(variable, own, err);
+    fgi_free(own);
     return status;
 }

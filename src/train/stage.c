@@ -220,6 +220,14 @@ static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_er
     return FG_OK;
 }
 
+/* Floating data are f64 where everything is. Narrower ones stay as they are: what needs them
+ * narrow casts them, and targets keep their digits. */
+static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
+{
+    const bool is_float = fg_dtype_is_float(fg_tensor_type(field)->dtype);
+    return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
+}
+
 static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
@@ -230,11 +238,14 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     stage->valid.dtype = FG_S32;
     stage->fresh.dtype = FG_U32;
     stage->metric_count = 0;
+    FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     if (stage->kind == FGI_PREDICT)
         trace->result_split = fgi_batch_split;
     for (int i = 0; i < stage->field_count; i++)
-        batch.field[i] = fgi_trace_feed_split(trace, i, &stage->field_type[i], &fgi_batch_split);
+        batch.field[i] =
+            in_precision(trainer->precision,
+                         fgi_trace_feed_split(trace, i, &stage->field_type[i], &fgi_batch_split));
     set_mask(&step);
     const fg_tensor result = trace_step(trainer, &step, &batch);
     FGI_TRY(fg_trace_error(trace, err));

@@ -25,11 +25,14 @@ static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_pa
         return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
                         fg_type_format(&type, want, sizeof want));
     const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
-    if (!fgi_same_type(&info->type, &type))
+    fg_type as_wanted = info->type; /* another precision's file is converted */
+    if (fg_dtype_is_float(info->type.dtype) && fg_dtype_is_float(type.dtype))
+        as_wanted.dtype = type.dtype;
+    if (!fgi_same_type(&as_wanted, &type))
         return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
                         fg_type_format(&info->type, have, sizeof have),
                         fg_type_format(&type, want, sizeof want));
-    return fgi_set_from_file(variable, fg_ckpt_data(ckpt, index), err);
+    return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
 }
 
 static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,

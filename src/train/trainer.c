@@ -41,6 +41,13 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
          strcmp(o->resume, "auto") == 0))
         return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
                         o->resume);
+    if (fgi_precision_find(o->precision, err) == NULL)
+        return fgi_context(err, FG_EINVAL, "trainer");
+    if (fgi_precision_find(o->precision, NULL)->scales_loss)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "trainer: precision '%s' wants a scaled loss, which there is not in this "
+                        "version\nuse 'bf16-mixed'",
+                        o->precision);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
@@ -60,9 +67,9 @@ static bool keep(fg_trainer *trainer, const char **text)
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator, &o->devices,   &o->strategy,
-                           &o->lr_scaling,  &o->cache_dir, &o->run_dir,
-                           &o->monitor,     &o->weights,   &o->resume};
+    const char **text[] = {&o->accelerator, &o->devices,  &o->strategy, &o->lr_scaling,
+                           &o->cache_dir,   &o->run_dir,  &o->monitor,  &o->weights,
+                           &o->resume,      &o->precision};
     bool ok = true;
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
@@ -107,6 +114,7 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->validated_step = -1;
     trainer->restored.log_lines = -1;
     trainer->lr_factor = 1;
+    trainer->precision = fgi_precision_find(o.precision, NULL); /* checked above */
     set_defaults(&trainer->options);
     if (!keep_options(trainer)) {
         status = fgi_no_memory(err);
@@ -178,6 +186,7 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     if (!keep(trainer, &name))
         return fgi_no_memory(err);
     FGI_TRY(fg_module_create(NULL, trainer->options.seed, &root, err));
+    fg_module_set_precision(root, trainer->precision->name);
     task->ops->build(task->self, root);
     const fg_status status = fg_module_error(root, err);
     if (status != FG_OK) {
@@ -219,6 +228,7 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "Trainer, from a checkpoint where there is one",
                         (long long)trainer->lost_step);
     FGI_TRY(fgi_strategy_open(trainer, err));
+    FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
 }

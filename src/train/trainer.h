@@ -9,6 +9,7 @@
 #include <fulgurite/train.h>
 #include "base/arena.h"
 #include "pjrt/pjrt.h"
+#include "trace/precision.h"
 #include "trace/program.h"
 
 enum {
@@ -143,6 +144,7 @@ typedef struct fgi_logger fgi_logger;
 struct fg_trainer {
     fg_trainer_options options; /* strings, and the schedule, in `strings` */
     fgi_arena strings;
+    const fgi_precision *precision;
     fg_client *client;
     bool owns_client;
     fg_task task;

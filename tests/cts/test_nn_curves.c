@@ -9,59 +9,13 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/rng.h"
+#include "counted.h"
 #include "record.h"
 
-enum { SEED = 2026, BATCH = 32, CLASSES = 10, MOST_PIXELS = 32 * 32 * 3, MOST = 512 * 784 };
+enum { BATCH = 32, CLASSES = FGT_COUNTED_CLASSES, MOST_PIXELS = 32 * 32 * 3 };
 
 static fg_client *client;
 static fg_ckpt *record;
-
-static fgi_key key_of(uint64_t tag) { return fgi_key_fold(fgi_key_from_seed(SEED), tag); }
-
-static uint32_t word(fgi_key key, uint64_t i) { return (uint32_t)fgi_rng_u64(key, i); }
-
-/* Elements that make one output: of the layer's weight, for a bias. Outputs come first in files. */
-static double fan_in(const fg_module *root, size_t k)
-{
-    const fg_variable *v = fg_module_variable_at(root, k);
-    const fg_type *type = fg_variable_type(v);
-    if (type->rank == 1)
-        return fan_in(root, k - 1);
-    return (double)(fg_type_count(type) / type->dim[fg_variable_file_axis(v)[0]]);
-}
-
-static void set_weights(const fg_module *root)
-{
-    fg_error err = {0};
-    static float file[MOST], own[MOST];
-    for (size_t k = 0; k < fg_module_variable_count(root); k++) {
-        fg_variable *v = fg_module_variable_at(root, k);
-        const int64_t count = fg_type_count(fg_variable_type(v));
-        const float bound = (float)(1 / sqrt(fan_in(root, k)));
-        assert_true(count <= MOST);
-        for (int64_t i = 0; i < count; i++)
-            file[i] = (2 * fgi_rng_uniform(key_of(k), (uint64_t)i) - 1) * bound;
-        fgt_from_file_order(v, file, own);
-        fgt_ok(fg_variable_set(v, own, (size_t)count * sizeof(float), &err));
-    }
-}
-
-/* An eighth of the pixels, those that the label's pattern names, lit at random. */
-static void make_batch(int step, int pixels, uint8_t *image, int32_t *label)
-{
-    const fgi_key labels = key_of(1000 + (uint64_t)step), noise = key_of(2000 + (uint64_t)step);
-    const fgi_key pattern = key_of(900);
-    for (int b = 0; b < BATCH; b++) {
-        label[b] = (int32_t)(word(labels, (uint64_t)b) % CLASSES);
-        for (int i = 0; i < pixels; i++) {
-            const int place = label[b] * pixels + i;
-            const bool lit = word(pattern, (uint64_t)place) >> 24 < 32;
-            const int k = b * pixels + i;
-            image[k] = lit ? (uint8_t)(word(noise, (uint64_t)k) >> 24) : 0;
-        }
-    }
-}
 
 typedef struct curve {
     const char *name, *model;
@@ -86,7 +40,7 @@ static double one_update(fg_trace *trace, const fg_model *model, fg_optimizer *o
     static uint8_t image[BATCH * MOST_PIXELS];
     static int32_t label[BATCH];
     float loss = 0;
-    make_batch(step, c->side * c->side * c->channels, image, label);
+    fgt_counted_batch(step, BATCH, c->side * c->side * c->channels, image, label);
     fg_array *x = upload(&(fg_type){FG_U8, 4, {BATCH, c->side, c->side, c->channels}}, image);
     fg_array *y = upload(&(fg_type){FG_S32, 1, {BATCH}}, label);
     const fg_tensor logits = fg_model_apply(model, fg_input(trace, x));
@@ -115,7 +69,7 @@ static void follows_pytorch(const curve *c)
     fg_optimizer *optimizer =
         c->sgd.lr > 0 ? fg_sgd_create(root, &c->sgd) : fg_adam_create(root, &c->adam);
     fgt_ok(fg_module_error(root, &err));
-    set_weights(root);
+    fgt_counted_weights(root);
     fg_trace_set_training(trace, true);
     for (int step = 0; step < type.dim[0]; step++) {
         char text[64];

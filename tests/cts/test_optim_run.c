@@ -277,7 +277,9 @@ static double shrunk(fg_dtype dtype, const char *kind)
     fg_optimizer *o = kind[0] == 's' ? fg_sgd_create(root, &sgd)
                                      : fg_adamw_create(root, &(fg_adamw_options){.lr = 0.1});
     fgt_ok(fg_module_error(root, &err));
-    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(o, 1))->dtype, dtype);
+    /* moments in bf16 would stand still */
+    assert_int_equal(fg_variable_type(fg_optimizer_variable_at(o, 1))->dtype,
+                     dtype == FG_F64 ? FG_F64 : FG_F32);
     if (dtype == FG_F64)
         fgt_ok(fg_variable_set(v, &one_f64, sizeof one_f64, &err));
     else

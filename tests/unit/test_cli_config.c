@@ -177,9 +177,10 @@ static void wrong_values(void **state)
             "run.yaml:1:19: optimizer.name: expected one of sgd|adam|adamw, "
             "found 'adamq': did you mean 'adam'?");
     refused(
-        "trainer: {precision: bf16-mixed}\n",
-        "run.yaml:1:22: trainer.precision: 'bf16-mixed' is not in this version: expected one of "
-        "32-true");
+        "trainer: {precision: bf16-mix}\n",
+        "run.yaml:1:22: trainer.precision: expected one of "
+        "32-true|bf16-mixed|bf16-true|64-true, found 'bf16-mix': did you mean "
+        "'bf16-mixed'?");
     refused(
         "trainer: {limit_val_batches: 1.5}\n",
         "run.yaml:1:30: trainer.limit_val_batches: expected a share (0.0 to 1.0) or a count, found "
