@@ -37,11 +37,11 @@ typedef struct fgi_rule {
     fg_tensor (*update)(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g);
 } fgi_rule;
 
-/* What programs read at each launch, derived in double precision from the numbers in force. */
 typedef struct fgi_number {
     fg_scalar high, low; /* f32: what the first leaves out of a double is in the second */
 } fgi_number;
 
+/* What programs read at each launch, derived in double precision from the numbers in force. */
 typedef struct fgi_launch_scalars {
     fgi_number lr, momentum, rest, weight_decay, keep;
     fgi_number decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
