@@ -101,8 +101,9 @@ int main(int argc, char **argv)
     options.client = client;
     ok = ok && fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const double fit = since_start();
-    if (!ok || fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .batch_size = 128},
-                              &err) != FG_OK)
+    if (!ok ||
+        fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .global_batch_size = 128},
+                       &err) != FG_OK)
         return fg_error_print(&err, argv[0]);
     const fg_result *r = fg_trainer_result(trainer);
     struct rusage usage;

@@ -28,7 +28,8 @@ typedef struct fg_client_options {
     int cpu_devices;        /* virtual devices that the CPU plugin makes                      [1] */
     const char *devices;    /* which of the devices: "auto", "all" or "-1": every one (of the CPU's:
                                one), "4": the first four, "[1]": the second alone, "0,2": those.
-                               The CPU makes as many virtual ones as are needed           ["auto"] */
+                               The CPU makes as many virtual ones as are needed. A TPU v2 or v3
+                               gives one core or all                                      ["auto"] */
     int model_devices;      /* devices along the mesh's model axis; they divide the devices, and
                                the rest is the data axis                                      [1] */
     bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
@@ -66,8 +67,10 @@ typedef struct fg_client_info {
     const char *platform_version; /* the plugin's own text */
     const char *plugin_path;      /* the .so */
     int api_major, api_minor;     /* PJRT C API */
-    int device_count;             /* devices this process can use */
-    int process_index;            /* this host's number among several, 0 for one */
+    int device_count;             /* devices this process uses: those that were chosen */
+    int process_index;            /* this process's number (rank) among several, 0 for one */
+    int process_count;            /* how many there are (world size), 1 for one */
+    int global_device_count;      /* devices of all processes, chosen or not */
 } fg_client_info;
 FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 

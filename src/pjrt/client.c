@@ -95,11 +95,8 @@ static fg_status create_client(fg_client *c, const char *accelerator, const fg_c
     }
     if (!error)
         return FG_OK;
-    const fg_status status = fgi_plugin_fail(&c->plugin, error, &place, err);
-    if (accelerator && !fgi_machine_has("", accelerator))
-        return fgi_context(err, status, "this machine shows no %s",
-                           strcmp(accelerator, "tpu") == 0 ? "TPU" : "NVIDIA GPU");
-    return status;
+    return fgi_explain_refusal(NULL, accelerator, fgi_plugin_fail(&c->plugin, error, &place, err),
+                               err);
 }
 
 /* ---- facts about the client -------------------------------------------------------------------
@@ -166,6 +163,27 @@ static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out,
     return out->kind && out->description && out->label ? FG_OK : fgi_no_memory(err);
 }
 
+/* How many processes there are: those that the devices of all of them belong to. */
+static fg_status count_processes(fg_client *c, fg_error *err)
+{
+    const PJRT_Api *api = c->plugin.api;
+    const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
+    FGI_ARGS(PJRT_Client_Devices_Args, list, .client = c->client);
+    FGI_TRY(fgi_check(api->PJRT_Client_Devices(&list), &place, err));
+    c->info.process_count = c->info.process_index + 1;
+    c->info.global_device_count = (int)list.num_devices;
+    for (size_t i = 0; i < list.num_devices; i++) {
+        FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = list.devices[i]);
+        FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
+        FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process,
+                 .device_description = get.device_description);
+        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
+        if (process.process_index >= c->info.process_count)
+            c->info.process_count = process.process_index + 1;
+    }
+    return FG_OK;
+}
+
 static int by_id(const void *a, const void *b)
 {
     const fgi_device *x = a, *y = b;
@@ -190,8 +208,10 @@ static fg_status read_devices(fg_client *c, const fg_client_options *opt, fg_err
     qsort(c->devices, (size_t)count, sizeof *c->devices, by_id);
     c->info.device_count = count;
     FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
+    const int all = c->info.device_count;
     FGI_TRY(
         fgi_device_list_choose(&chosen, c->info.platform, c->devices, &c->info.device_count, err));
+    FGI_TRY(fgi_check_cores(c->devices[0].kind, c->info.device_count, all, err));
     c->label = c->info.device_count == 1 ? c->devices[0].label : c->info.platform;
     return FG_OK;
 }
@@ -229,10 +249,14 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     fgi_arena_init(&c->arena);
     const char *kept = fgi_arena_strdup(&c->arena, path);
     FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
-    FGI_DONE(fgi_plugin_load(kept, accelerator, opt->show_plugin_log, &c->plugin, err));
+    status = fgi_plugin_load(kept, accelerator, opt->show_plugin_log, &c->plugin, err);
+    if (status != FG_OK && c->plugin.has_refused)
+        status = fgi_explain_refusal(NULL, accelerator, status, err);
+    FGI_DONE(status);
     FGI_DONE(create_client(c, accelerator, opt, err));
     FGI_DONE(read_platform(c, err));
     FGI_DONE(check_platform(c, opt, err));
+    FGI_DONE(count_processes(c, err));
     FGI_DONE(read_devices(c, opt, err));
     FGI_DONE(make_mesh(c, opt, err));
     c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
@@ -246,37 +270,6 @@ done:
     }
     *out = c;
     return status;
-}
-
-/* `fulgurite setup` has pins for the CPU's plugin; the others come with a Python environment. */
-static const char *what_to_type(const char *accelerator)
-{
-    if (strcmp(accelerator, "cpu") == 0)
-        return "fulgurite setup cpu";
-    return strcmp(accelerator, "tpu") == 0 ? "pip install libtpu" : "pip install jax-cuda13-pjrt";
-}
-
-/* "no plugin for 'tpu' found; looked in A; B; C": as many places as the message holds. */
-static fg_status not_found(const char *accelerator, const fg_plugin_candidate *places, size_t count,
-                           fg_error *err)
-{
-    char where[300] = "", last[48] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(places[i].source, last) == 0 && i + 1 < count)
-            continue; /* one path a source is enough */
-        snprintf(last, sizeof last, "%s", places[i].source);
-        const int n = snprintf(where + used, sizeof where - used, "\n  %s: %s", places[i].source,
-                               places[i].path);
-        if (n < 0 || (size_t)n >= sizeof where - used) {
-            where[used] = '\0';
-            break;
-        }
-        used += (size_t)n;
-    }
-    return fgi_fail(err, FG_ENOTFOUND,
-                    "no PJRT plugin for '%s' is installed; type: %s\nlooked in%s", accelerator,
-                    what_to_type(accelerator), where);
 }
 
 /* Opens the first plugin that is there. */
@@ -294,7 +287,7 @@ static fg_status open_accelerator(const char *accelerator, const fg_client_optio
         while (i < count && !places[i].exists && strcmp(places[i].source, "FULGURITE_PLUGIN") != 0)
             i++;
         status = i < count ? open_path(places[i].path, accelerator, opt, out, err)
-                           : not_found(accelerator, places, count, err);
+                           : fgi_explain_missing(NULL, accelerator, places, count, err);
     }
     fgi_free(places);
     return status;

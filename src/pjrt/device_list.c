@@ -13,7 +13,7 @@ static fg_status bad(const char *text, const char *why, fg_error *err)
     return fgi_fail(err, FG_EINVAL,
                     "devices '%s': %s\n"
                     "\"auto\" or \"-1\" takes all, \"4\" the first four, \"[1]\" the second alone, "
-                    "\"0,2\" those two",
+                    "\"0,2\" those two; `fulgurite devices` lists them",
                     text, why);
 }
 
@@ -84,12 +84,13 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
     if (needed > *count && list->count > 0)
         return fgi_fail(err, FG_ENOTFOUND,
                         "device %d was asked for: %s has %d, numbered from 0; `fulgurite devices` "
-                        "lists them",
-                        needed - 1, platform, *count);
+                        "lists them\ntype devices=[%d] for the last one, or devices=auto for all",
+                        needed - 1, platform, *count, *count - 1);
     if (needed > *count)
         return fgi_fail(err, FG_ENOTFOUND,
-                        "%d devices were asked for: %s has %d; `fulgurite devices` lists them",
-                        needed, platform, *count);
+                        "%d devices were asked for: %s has %d; `fulgurite devices` lists them\n"
+                        "type devices=%d or devices=auto for all of them",
+                        needed, platform, *count, *count);
     for (int i = 0; i < list->count; i++)
         chosen[i] = devices[list->index[i]];
     if (list->count > 0)

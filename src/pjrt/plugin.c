@@ -47,7 +47,7 @@ static fg_status check_version(const fgi_plugin *p, fg_error *err)
 
 /* Initialises a plugin the first time that this process meets it, as PJRT demands. The list is
  * process-wide because loaded libraries are. */
-static fg_status initialize_once(const fgi_plugin *p, fg_error *err)
+static fg_status initialize_once(fgi_plugin *p, fg_error *err)
 {
     static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     static const PJRT_Api *done[PLUGINS_MAX];
@@ -60,6 +60,7 @@ static fg_status initialize_once(const fgi_plugin *p, fg_error *err)
         FGI_ARGS(PJRT_Plugin_Initialize_Args, args, .extension_start = NULL);
         PJRT_Error *error = p->api->PJRT_Plugin_Initialize(&args);
         const fgi_place place = {.operation = "initialising", .status = FG_EPLUGIN};
+        p->has_refused = error != NULL;
         if (error)
             status = fgi_plugin_fail(p, error, &place, err);
         else

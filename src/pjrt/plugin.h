@@ -52,6 +52,7 @@ typedef struct fgi_plugin {
     const char *path; /* borrowed from the client's arena */
     const char *name; /* the last part of path */
     int64_t file_size, file_time_ns;
+    bool has_refused; /* it is a plugin, and would not be initialised */
 } fgi_plugin;
 
 /* Checks, loads and initialises. path must live as long as *out. */
@@ -67,6 +68,25 @@ typedef struct fgi_device {
     const char *kind, *description;
     const char *label; /* "cpu:0": for messages */
 } fgi_device;
+
+/* ---- why there are no devices: client_explain.c -----------------------------------------------
+ * host: the machine, NULL for this one; each fails with what is there, why it cannot be had, and
+ * what to type.
+ */
+
+struct fgi_host;
+/* None of the places has a plugin: FG_ENOTFOUND. */
+fg_status fgi_explain_missing(const struct fgi_host *host, const char *accelerator,
+                              const fg_plugin_candidate *places, size_t count, fg_error *err);
+/* The plugin did not initialise or gave no client, with the words in err: adds to these. Returns
+ * `status`. accelerator may be NULL. */
+fg_status fgi_explain_refusal(const struct fgi_host *host, const char *accelerator,
+                              fg_status status, fg_error *err);
+/* FG_EINVAL where so many of a host's cores cannot be taken: a TPU v2 or v3 gives one or all. */
+fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err);
+
+/* ---- choosing devices: device_list.c ----------------------------------------------------------
+ */
 
 /* Leaves the chosen ones, in the order asked for, in devices[0..*count). Errors: FG_ENOTFOUND. */
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { RANK_MAX = 8, DEVICES_MAX = 64, MESSAGE_MAX = 200 };
+enum { RANK_MAX = 8, DEVICES_MAX = 64, PROCESSES_MAX = 8, MESSAGE_MAX = 200 };
 
 /* ---- settings and counters: fake_core.c -------------------------------------------------------
  */
@@ -90,7 +90,7 @@ PJRT_Error *fake_event_on_ready(PJRT_Event_OnReady_Args *args);
  */
 
 struct PJRT_DeviceDescription {
-    int id;
+    int id, process;
     char text[32];
 };
 
@@ -118,7 +118,9 @@ struct PJRT_Client {
     int device_count;
     PJRT_Device device[DEVICES_MAX];
     PJRT_Device *device_list[DEVICES_MAX];
-    pthread_mutex_t mutex; /* the queue */
+    int process, other_processes;
+    PJRT_Device other[PROCESSES_MAX]; /* one for each of these */
+    pthread_mutex_t mutex;            /* the queue */
     pthread_cond_t cond;
     pthread_t thread;
     bool has_thread, is_closing, is_busy;

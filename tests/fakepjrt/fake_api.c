@@ -33,10 +33,15 @@ static PJRT_Error *error_code(PJRT_Error_GetCode_Args *args)
 /* ---- plugin and client ------------------------------------------------------------------------
  */
 
+enum { CUDA = 1, TPU = 2 }; /* of "platform" */
+
 static PJRT_Error *initialize(PJRT_Plugin_Initialize_Args *args)
 {
     FAKE_CHECK(args, PJRT_Plugin_Initialize_Args);
     const int code = (int)fake_get("initialize_error");
+    if (code && fake_get("platform") == TPU) /* libtpu's own words */
+        return fake_error(code, "Internal error when accessing libtpu multi-process lockfile. Run "
+                                "\"$ sudo rm /tmp/libtpu_lockfile\".");
     return code ? fake_error(code, "the lock file is held") : NULL;
 }
 
@@ -59,6 +64,10 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
     static const char *const platforms[] = {"cpu", "cuda", "tpu", "abacus"};
     FAKE_CHECK(args, PJRT_Client_Create_Args);
     const int code = (int)fake_get("client_error");
+    if (code && fake_get("platform") == TPU)
+        return fake_error(code, "TPU initialization failed: No jellyfish device found.");
+    if (code && fake_get("platform") == CUDA)
+        return fake_error(code, "No visible GPU devices.");
     if (code)
         return fake_error(code, "No devices found.");
     long devices = 1;
@@ -73,8 +82,14 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
     snprintf(c->platform, sizeof c->platform, "%s", platforms[fake_get("platform") & 3]);
     snprintf(c->version, sizeof c->version, "fake 1");
     c->device_count = devices < 0 ? 0 : devices > DEVICES_MAX ? DEVICES_MAX : (int)devices;
+    c->process = (int)fake_get("process");
+    c->other_processes = fake_get("processes") > 1 ? (int)fake_get("processes") - 1 : 0;
+    c->other_processes = c->other_processes < PROCESSES_MAX ? c->other_processes : 0;
+    for (int p = 0; p < c->other_processes; p++)
+        c->other[p].description.process = p + (p >= c->process);
     for (int i = 0; i < c->device_count; i++) {
         c->device[i].description.id = i;
+        c->device[i].description.process = c->process;
         snprintf(c->device[i].description.text, sizeof c->device[i].description.text,
                  "FakeDevice(id=%d)", i);
         c->device_list[i] = &c->device[i];
@@ -116,7 +131,7 @@ static PJRT_Error *platform_version(PJRT_Client_PlatformVersion_Args *args)
 static PJRT_Error *process_index(PJRT_Client_ProcessIndex_Args *args)
 {
     FAKE_CHECK(args, PJRT_Client_ProcessIndex_Args);
-    args->process_index = 0;
+    args->process_index = args->client->process;
     return NULL;
 }
 
@@ -132,6 +147,29 @@ static PJRT_Error *addressable_devices(PJRT_Client_AddressableDevices_Args *args
         backwards[i] = args->client->device_list[count - 1 - i];
     args->addressable_devices = backwards;
     args->num_addressable_devices = (size_t)count;
+    return NULL;
+}
+
+/* This process's, and as many of each other process. */
+static PJRT_Error *all_devices(PJRT_Client_Devices_Args *args)
+{
+    static __thread PJRT_Device *list[PROCESSES_MAX * DEVICES_MAX];
+    FAKE_CHECK(args, PJRT_Client_Devices_Args);
+    PJRT_Client *c = args->client;
+    args->num_devices = 0;
+    for (int i = 0; i < c->device_count; i++)
+        list[args->num_devices++] = c->device_list[i];
+    for (int p = 0; p < c->other_processes; p++)
+        for (int i = 0; i < c->device_count; i++)
+            list[args->num_devices++] = &c->other[p];
+    args->devices = list;
+    return NULL;
+}
+
+static PJRT_Error *device_process(PJRT_DeviceDescription_ProcessIndex_Args *args)
+{
+    FAKE_CHECK(args, PJRT_DeviceDescription_ProcessIndex_Args);
+    args->process_index = args->device_description->process;
     return NULL;
 }
 
@@ -152,7 +190,8 @@ static PJRT_Error *device_id(PJRT_DeviceDescription_Id_Args *args)
 static PJRT_Error *device_kind(PJRT_DeviceDescription_Kind_Args *args)
 {
     FAKE_CHECK(args, PJRT_DeviceDescription_Kind_Args);
-    args->device_kind = "fake device";
+    static const char *const kinds[] = {"fake device", "TPU v2", "TPU v3", "TPU v5 lite"};
+    args->device_kind = kinds[fake_get("kind") & 3];
     args->device_kind_size = strlen(args->device_kind);
     return NULL;
 }
@@ -195,10 +234,12 @@ static PJRT_Api table = {
     .PJRT_Client_PlatformName = platform_name,
     .PJRT_Client_ProcessIndex = process_index,
     .PJRT_Client_PlatformVersion = platform_version,
+    .PJRT_Client_Devices = all_devices,
     .PJRT_Client_AddressableDevices = addressable_devices,
     .PJRT_Client_Compile = fake_compile,
     .PJRT_Client_BufferFromHostBuffer = fake_buffer_from_host,
     .PJRT_DeviceDescription_Id = device_id,
+    .PJRT_DeviceDescription_ProcessIndex = device_process,
     .PJRT_DeviceDescription_Kind = device_kind,
     .PJRT_DeviceDescription_ToString = device_text,
     .PJRT_Device_GetDescription = get_description,

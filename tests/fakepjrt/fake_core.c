@@ -28,6 +28,9 @@ static struct setting {
     {"api_minor", PJRT_API_MINOR, 0},
     {"api_is_null", 0, 0},
     {"platform", 0, 0},        /* 0 cpu, 1 cuda, 2 tpu, 3 "abacus" */
+    {"kind", 0, 0},            /* 0 "fake device", 1 "TPU v2", 2 "TPU v3", 3 "TPU v5 lite" */
+    {"process", 0, 0},         /* this process's number */
+    {"processes", 0, 0},       /* how many, each with as many devices; 0: one */
     {"unknown_options", 0, 0}, /* refuse all client options but cpu_device_count */
     {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */
     {"initialize_error", 0, 0},

@@ -48,7 +48,8 @@ static void missing_devices_are_told(void **state)
     fgt_ok(fgi_device_list_parse("4", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, &count, &err), FG_ENOTFOUND);
     assert_string_equal(err.message,
-                        "4 devices were asked for: tpu has 2; `fulgurite devices` lists them");
+                        "4 devices were asked for: tpu has 2; `fulgurite devices` lists them\n"
+                        "type devices=2 or devices=auto for all of them");
     fgt_ok(fgi_device_list_parse("[2]", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "cuda", devices, &count, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "device 2 was asked for: cuda has 2, numbered from 0"));

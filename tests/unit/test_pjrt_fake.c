@@ -158,11 +158,8 @@ static void optional_client_options_are_dropped(void **state)
     fg_client_close(client);
     fake.set("client_error", 13);
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EPLUGIN);
-    assert_string_equal(err.message, fgi_machine_has("", "cuda")
-                                         ? "making a client (fakepjrt.so): INTERNAL: No devices "
-                                           "found."
-                                         : "this machine shows no NVIDIA GPU: making a client "
-                                           "(fakepjrt.so): INTERNAL: No devices found.");
+    assert_non_null(
+        strstr(err.message, "making a client (fakepjrt.so): INTERNAL: No visible GPU devices."));
 }
 
 static void plugin_is_taken_from_the_environment(void **state)

@@ -1,0 +1,127 @@
+/* client_explain.c - why devices are not to be had, for whoever asked for them by name: what is
+ * there, why it cannot be taken, and what to type next. Nothing falls back to another accelerator.
+ *
+ * The machine is given, so that a test can set one up.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "host/tpu.h"
+#include "pjrt/plugin.h"
+
+static const char elsewhere[] = "\ntype accelerator=cpu or accelerator=auto to train without one; "
+                                "`fulgurite devices` lists what there is";
+
+static bool is_tpu(const char *accelerator) { return strcmp(accelerator, "tpu") == 0; }
+
+/* `fulgurite setup` has pins for the CPU's plugin; the others come with a Python environment. */
+static const char *what_to_type(const char *accelerator)
+{
+    if (strcmp(accelerator, "cpu") == 0)
+        return "fulgurite setup cpu";
+    return is_tpu(accelerator) ? "pip install libtpu" : "pip install jax-cuda13-pjrt";
+}
+
+/* "this machine has 4 TPU chips of v5e, but " or "this machine shows no NVIDIA GPU, and ". True
+ * when the accelerator is there. */
+static bool describe_machine(const fgi_host *host, const char *accelerator, char *out, size_t size)
+{
+    fgi_tpu_scan scan;
+    out[0] = '\0';
+    if (strcmp(accelerator, "cpu") == 0)
+        return true;
+    const bool is_there = fgi_machine_has(host && host->root ? host->root : "", accelerator);
+    if (!is_tpu(accelerator)) {
+        (void)snprintf(out, size,
+                       is_there ? "this machine has an NVIDIA GPU, but "
+                                : "this machine shows no NVIDIA GPU, and ");
+        return is_there;
+    }
+    fgi_host_tpu_scan(host, &scan);
+    if (scan.chips > 0)
+        (void)snprintf(out, size, "this machine has %d TPU chip%s%s%s, but ", scan.chips,
+                       scan.chips > 1 ? "s" : "", scan.generation ? " of " : "",
+                       scan.generation ? scan.generation : "");
+    else
+        (void)snprintf(out, size, "this machine shows no TPU, and ");
+    return scan.chips > 0;
+}
+
+/* "\n  python: /usr: /usr/lib/...": one path a source, as many as there is room for. */
+static void list_places(const fg_plugin_candidate *places, size_t count, char *out, size_t size)
+{
+    char last[48] = "";
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(places[i].source, last) == 0 && i + 1 < count)
+            continue;
+        (void)snprintf(last, sizeof last, "%s", places[i].source);
+        const int n =
+            snprintf(out + used, size - used, "\n  %s: %s", places[i].source, places[i].path);
+        if (n < 0 || (size_t)n >= size - used) {
+            out[used] = '\0';
+            return;
+        }
+        used += (size_t)n;
+    }
+}
+
+fg_status fgi_explain_missing(const fgi_host *host, const char *accelerator,
+                              const fg_plugin_candidate *places, size_t count, fg_error *err)
+{
+    char machine[100], where[240];
+    const bool is_there = describe_machine(host, accelerator, machine, sizeof machine);
+    list_places(places, count, where, sizeof where);
+    return fgi_fail(err, FG_ENOTFOUND, "%sno PJRT plugin for '%s' is installed%s%s%s\nlooked in%s",
+                    machine, accelerator, is_there ? "; type: " : "",
+                    is_there ? what_to_type(accelerator) : "", is_there ? "" : elsewhere, where);
+}
+
+/* A GPU can be shared: that somebody has it need not be the reason. */
+static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *err)
+{
+    fgi_device_holder holder;
+    char words[sizeof err->message], text[240];
+    (void)snprintf(words, sizeof words, "%s", err->message);
+    if (!fgi_machine_has(host && host->root ? host->root : "", "cuda"))
+        return fgi_fail(err, status, "this machine shows no NVIDIA GPU (no /dev/nvidiactl): %s%s",
+                        words, elsewhere);
+    if (!fgi_host_device_holder(host, "cuda", &holder))
+        return status;
+    fgi_host_holder_text(&holder, text, sizeof text);
+    return fgi_fail(err, status,
+                    "%s\n%s (`nvidia-smi` shows whether it leaves memory, and the mode)", words,
+                    text);
+}
+
+fg_status fgi_explain_refusal(const fgi_host *host, const char *accelerator, fg_status status,
+                              fg_error *err)
+{
+    fg_error local = {0};
+    fg_error *to = err ? err : &local;
+    char words[sizeof to->message], text[sizeof to->message];
+    if (accelerator == NULL || strcmp(accelerator, "cpu") == 0 || status == FG_ENOMEM)
+        return status;
+    if (!is_tpu(accelerator))
+        return explain_gpu(host, status, to);
+    (void)snprintf(words, sizeof words, "%s", to->message);
+    fgi_host_tpu_explain(host, words, text, sizeof text);
+    const bool has_none = strncmp(text, "this machine shows no TPU", 25) == 0;
+    return fgi_fail(to, status, "%s%s", text, has_none ? elsewhere : "");
+}
+
+fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err)
+{
+    static const char *const paired[] = {"TPU v2", "TPU v3"};
+    bool is_paired = false;
+    for (int i = 0; i < 2; i++)
+        is_paired |= strncmp(kind, paired[i], strlen(paired[i])) == 0;
+    if (!is_paired || chosen == 1 || chosen == all)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "%d of the %d cores were asked for: %s trains on one of them or on all\n"
+                    "type devices=%d, devices=1, or devices=[i] for core i, 0 to %d",
+                    chosen, all, kind, all, all - 1);
+}

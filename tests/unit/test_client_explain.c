@@ -1,0 +1,357 @@
+/* test_client_explain.c - what is said when the devices asked for are not to be had: what there is,
+ * why it cannot be taken, and what to type. On machines set up in folders, and on the fake plugin
+ * that plays a TPU.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "fakepjrt/fake_control.h"
+#include "host/tpu.h"
+#include "pjrt/plugin.h"
+
+static machine m;
+static fake_control fake;
+
+static int fresh(void **state)
+{
+    static int count;
+    char name[32];
+    (void)state;
+    (void)snprintf(name, sizeof name, "machine%d", count++);
+    machine_make(&m, fgt_path(fgt_temp_folder(), name));
+    machine_file(&m, "/tmp/other", "");
+    fake.reset();
+    return 0;
+}
+
+static void holds(const char *message, const char *part)
+{
+    if (strstr(message, part) == NULL)
+        fail_msg("'%s' does not say '%s'", message, part);
+}
+
+/* ---- parts of a machine -----------------------------------------------------------------------
+ */
+
+enum { NOTHING = 0, CHIPS = 1, CHIP_HELD = 2, LOCK_HELD = 4, GPU = 8, GPU_HELD = 16 };
+
+static void hold(const char *what, const char *command)
+{
+    machine_file(&m, "/proc/812/cmdline", command);
+    machine_link(&m, "/proc/812/fd/7", what);
+}
+
+/* The lock file, locked by that process as /proc/locks tells it. */
+static void lock(void)
+{
+    struct stat file;
+    char path[FGI_HOST_PATH_MAX], line[128];
+    machine_file(&m, FGI_TPU_LOCK, "");
+    fgi_host_path(&m.host, FGI_TPU_LOCK, path);
+    assert_int_equal(stat(path, &file), 0);
+    (void)snprintf(line, sizeof line, "1: POSIX  ADVISORY  WRITE 812 %02x:%02x:%llu 0 EOF\n",
+                   major(file.st_dev), minor(file.st_dev), (unsigned long long)file.st_ino);
+    machine_file(&m, "/proc/locks", line);
+    machine_file(&m, "/proc/812/cmdline", "python notebook.py");
+}
+
+static void furnish(unsigned parts)
+{
+    for (int i = 0; i < 4 && (parts & CHIPS); i++) {
+        char slot[16], node[16];
+        (void)snprintf(slot, sizeof slot, "0000:00:0%d.0", i);
+        (void)snprintf(node, sizeof node, "/dev/accel%d", i);
+        machine_pci(&m, slot, "0x1ae0\n", "0x0063\n", "");
+        machine_file(&m, node, "");
+    }
+    if (parts & CHIP_HELD)
+        hold("/dev/accel0", "python train.py");
+    if (parts & LOCK_HELD)
+        lock();
+    if (parts & GPU) {
+        machine_file(&m, "/dev/nvidiactl", "");
+        machine_file(&m, "/dev/nvidia0", "");
+    }
+    if (parts & GPU_HELD)
+        hold("/dev/nvidia0", "./renderer");
+}
+
+/* ---- no plugin --------------------------------------------------------------------------------
+ */
+
+static void a_missing_plugin(void **state)
+{
+    static const struct {
+        const char *accelerator;
+        unsigned parts;
+        const char *says[3];
+    } rows[] = {
+        {"tpu",
+         CHIPS,
+         {"this machine has 4 TPU chips of v5e, but no PJRT plugin for 'tpu' is installed",
+          "; type: pip install libtpu\n", "looked in\n  fulgurite setup: /home/a/libtpu.so"}},
+        {"tpu",
+         NOTHING,
+         {"this machine shows no TPU, and no PJRT plugin for 'tpu' is installed\n",
+          "type accelerator=cpu or accelerator=auto to train without one",
+          "`fulgurite devices` lists what there is\nlooked in\n"}},
+        {"cuda",
+         GPU,
+         {"this machine has an NVIDIA GPU, but no PJRT plugin for 'cuda' is installed",
+          "type: pip install jax-cuda13-pjrt\n", "  python: /usr: /usr/lib/libtpu.so"}},
+        {"cuda",
+         NOTHING,
+         {"this machine shows no NVIDIA GPU, and no PJRT plugin", "type accelerator=cpu", ""}},
+        {"cpu",
+         NOTHING,
+         {"no PJRT plugin for 'cpu' is installed; type: fulgurite setup cpu", "", ""}},
+    };
+    static const fg_plugin_candidate places[] = {
+        {.source = "fulgurite setup", .path = "/home/a/libtpu.so"},
+        {.source = "python: /usr", .path = "/usr/lib/libtpu.so"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        (void)fresh(state);
+        furnish(rows[i].parts);
+        assert_int_equal(fgi_explain_missing(&m.host, rows[i].accelerator, places, 2, &err),
+                         FG_ENOTFOUND);
+        for (int k = 0; k < 3; k++)
+            holds(err.message, rows[i].says[k]);
+        if (rows[i].parts == NOTHING && strcmp(rows[i].accelerator, "cpu") != 0)
+            assert_null(strstr(err.message, "pip install")); /* that would not help */
+    }
+}
+
+/* ---- a plugin that gives no device ------------------------------------------------------------
+ */
+
+static const char no_device[] =
+    "making a client (libtpu.so): NOT_FOUND: TPU initialization failed: "
+    "No jellyfish device found.";
+static const char locked[] =
+    "initialising (libtpu.so): ABORTED: Internal error when accessing libtpu multi-process "
+    "lockfile. Run \"$ sudo rm /tmp/libtpu_lockfile\".";
+static const char no_gpu[] =
+    "making a client (xla_cuda_plugin.so): FAILED_PRECONDITION: No visible "
+    "GPU devices.";
+
+static void a_plugin_that_refuses(void **state)
+{
+    static const struct {
+        const char *accelerator, *words;
+        unsigned parts;
+        const char *says[3], *never;
+    } rows[] = {
+        /* libtpu without a TPU */
+        {"tpu",
+         no_device,
+         NOTHING,
+         {"this machine shows no TPU (PCI bus (/sys/bus/pci/devices): cannot be listed; ",
+          "libtpu says: making a client (libtpu.so): NOT_FOUND: TPU initialization failed: ",
+          "\ntype accelerator=cpu or accelerator=auto to train without one"},
+         "kill"},
+        /* chips that another process has */
+        {"tpu",
+         no_device,
+         CHIPS | CHIP_HELD,
+         {"libtpu is in use: process 812 (python train.py) holds /dev/accel0; ",
+          "wait for its end, or end it: kill 812", "libtpu says: making a client"},
+         "accelerator=cpu"},
+        {"tpu",
+         locked,
+         CHIPS | LOCK_HELD,
+         {"libtpu is in use: process 812 (python notebook.py) holds /tmp/libtpu_lockfile; ",
+          "end it: kill 812", "multi-process lockfile"},
+         "rm /tmp/libtpu_lockfile"},
+        /* chips that are free, and still nothing */
+        {"tpu",
+         no_device,
+         CHIPS,
+         {"4 TPU chips of v5e are here, but libtpu says: ", "No jellyfish device found.", ""},
+         "kill"},
+        {"cuda",
+         no_gpu,
+         NOTHING,
+         {"this machine shows no NVIDIA GPU (no /dev/nvidiactl): ", "No visible GPU devices.",
+          "\ntype accelerator=cpu or accelerator=auto"},
+         "kill"},
+        {"cuda",
+         no_gpu,
+         GPU | GPU_HELD,
+         {"No visible GPU devices.\n", "process 812 (./renderer) holds /dev/nvidia0; ",
+          "end it: kill 812"},
+         "accelerator=cpu"},
+        {"cuda", no_gpu, GPU, {"No visible GPU devices.", "", ""}, "\n"},
+        {"cpu", "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
+        {NULL, "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        (void)fresh(state);
+        furnish(rows[i].parts);
+        (void)fgi_fail(&err, FG_EPLUGIN, "%s", rows[i].words);
+        assert_int_equal(fgi_explain_refusal(&m.host, rows[i].accelerator, FG_EPLUGIN, &err),
+                         FG_EPLUGIN);
+        assert_int_equal(err.status, FG_EPLUGIN);
+        for (int k = 0; k < 3; k++)
+            holds(err.message, rows[i].says[k]);
+        if (strstr(err.message, rows[i].never) != NULL)
+            fail_msg("'%s' says '%s'", err.message, rows[i].never);
+    }
+}
+
+/* ---- the same through fg_client_open ----------------------------------------------------------
+ */
+
+static fg_status open_tpu(const char *devices, fg_client **out, fg_error *err)
+{
+    const fg_client_options options = {
+        .accelerator = "tpu", .plugin_path = FAKE_PATH, .devices = devices, .cache_dir = ""};
+    fake.set("platform", 2);
+    return fg_client_open(&options, out, err);
+}
+
+/* What is said depends on this machine; that it is said does not. */
+static void libtpu_is_explained_when_opened(void **state)
+{
+    fg_error err = {0};
+    fg_client *client = NULL;
+    (void)state;
+    fake.set("initialize_error", 10);
+    assert_int_equal(open_tpu(NULL, &client, &err), FG_EPLUGIN);
+    holds(err.message, "libtpu says: initialising (fakepjrt.so): ABORTED: Internal error when "
+                       "accessing libtpu multi-process lockfile");
+    assert_null(strstr(err.message, "sudo"));
+    fake.set("initialize_error", 0);
+    fake.set("client_error", 5);
+    assert_int_equal(open_tpu(NULL, &client, &err), FG_EPLUGIN);
+    holds(err.message, "libtpu says: making a client (fakepjrt.so): NOT_FOUND: TPU initialization "
+                       "failed: No jellyfish device found.");
+    assert_null(client);
+}
+
+/* A host of v2 or v3 has eight cores and gives one or all; later ones give any number. */
+static void cores_of_a_tpu(void **state)
+{
+    static const struct {
+        int kind;
+        const char *devices;
+        int count, first; /* 0: refused */
+        const char *says;
+    } rows[] = {
+        {2, "auto", 8, 0, NULL},
+        {2, "-1", 8, 0, NULL},
+        {2, "8", 8, 0, NULL},
+        {2, "1", 1, 0, NULL},
+        {2, "[1]", 1, 1, NULL},
+        {2, "[7]", 1, 7, NULL},
+        {1, "0,1,2,3,4,5,6,7", 8, 0, NULL},
+        {3, "4", 4, 0, NULL},
+        {3, "2,5", 2, 2, NULL},
+        {2, "4", 0, 0,
+         "4 of the 8 cores were asked for: TPU v3 trains on one of them or on all\n"
+         "type devices=8, devices=1, or devices=[i] for core i, 0 to 7"},
+        {1, "0,1", 0, 0,
+         "2 of the 8 cores were asked for: TPU v2 trains on one of them or on all\n"},
+        {2, "9", 0, 0,
+         "9 devices were asked for: tpu has 8; `fulgurite devices` lists them\n"
+         "type devices=8 or devices=auto for all of them"},
+        {2, "[8]", 0, 0,
+         "device 8 was asked for: tpu has 8, numbered from 0; `fulgurite devices` lists them\n"
+         "type devices=[7] for the last one, or devices=auto for all"},
+        {2, "0", 0, 0, "devices '0': at least one device is needed\n"},
+        {2, "1;2", 0, 0, "devices '1;2': is neither a number nor a list\n"},
+        {2, "[1,]", 0, 0, "devices '[1,]': is no list of whole numbers\n"},
+    };
+    (void)state;
+    fake.set("devices", 8);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_client *client = NULL;
+        fg_device_info device;
+        fake.set("kind", rows[i].kind);
+        const fg_status status = open_tpu(rows[i].devices, &client, &err);
+        if (rows[i].says != NULL) {
+            assert_true(status == FG_EINVAL || status == FG_ENOTFOUND);
+            assert_null(client);
+            holds(err.message, rows[i].says);
+            continue;
+        }
+        fgt_ok(status);
+        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].count);
+        fgt_ok(fg_device_get_info(client, 0, &device, &err));
+        assert_int_equal(device.id, rows[i].first);
+        fg_client_close(client);
+    }
+    assert_int_equal(fgi_alloc_live(), 0);
+}
+
+/* The plugin of another accelerator is no TPU, and is not taken for one. */
+static void a_named_accelerator_never_falls_back(void **state)
+{
+    fg_error err = {0};
+    fg_client *client = NULL;
+    (void)state;
+    const fg_client_options options = {
+        .accelerator = "tpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    assert_int_equal(fg_client_open(&options, &client, &err), FG_EPLUGIN);
+    holds(err.message, "is for 'cpu', but 'tpu' was asked for");
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0); /* what auto would take */
+    assert_int_equal(
+        fg_client_open(&(fg_client_options){.accelerator = "cuda", .cache_dir = ""}, &client, &err),
+        FG_EPLUGIN);
+    holds(err.message, "is for 'cpu', but 'cuda' was asked for");
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    assert_null(client);
+}
+
+/* Rank and world size, for code that wants them. */
+static void processes_are_counted(void **state)
+{
+    fg_error err = {0};
+    fg_client *client = NULL;
+    (void)state;
+    fake.set("devices", 4);
+    fake.set("kind", 3);
+    fgt_ok(open_tpu("2", &client, &err));
+    const fg_client_info *info = fg_client_get_info(client);
+    assert_int_equal(info->process_index, 0);
+    assert_int_equal(info->process_count, 1);
+    assert_int_equal(info->device_count, 2);
+    assert_int_equal(info->global_device_count, 4);
+    fg_client_close(client);
+    fake.set("process", 1);
+    fake.set("processes", 3);
+    fgt_ok(open_tpu(NULL, &client, &err));
+    info = fg_client_get_info(client);
+    assert_int_equal(info->process_index, 1);
+    assert_int_equal(info->process_count, 3);
+    assert_int_equal(info->device_count, 4);
+    assert_int_equal(info->global_device_count, 12);
+    fg_client_close(client);
+}
+
+static int load_fake(void **state)
+{
+    (void)state;
+    return fake_open(&fake) ? 0 : 1;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(a_missing_plugin, fresh),
+    cmocka_unit_test_setup(a_plugin_that_refuses, fresh),
+    cmocka_unit_test_setup(libtpu_is_explained_when_opened, fresh), /* before it is initialised */
+    cmocka_unit_test_setup(cores_of_a_tpu, fresh),
+    cmocka_unit_test_setup(a_named_accelerator_never_falls_back, fresh),
+    cmocka_unit_test_setup(processes_are_counted, fresh),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, load_fake, NULL) == 0 ? 0 : 1; }
