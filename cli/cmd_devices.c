@@ -10,15 +10,18 @@
 #include <string.h>
 #include <fulgurite/device.h>
 
+#include "chip_table.h"
 #include "commands.h"
 
 enum { MAX_PLACES = 32 };
 
-static bool as_json, show_places;
+static bool as_json, show_places, show_table;
 static const char *plugin_path;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_FLAG('p', "places", &show_places, "list where plugins are looked for"),
+    CLI_FLAG('t', "table", &show_table,
+             "print what accelerators can do at best, with sources, and look at none"),
     CLI_TEXT(0, "plugin", &plugin_path, "FILE", "look at this PJRT plugin only"),
     CLI_END,
 };
@@ -128,8 +131,12 @@ static json_t *finding_object(const finding *f)
 static int run(const cli_call *call)
 {
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
-    json_t *list = json_array();
     (void)call;
+    if (show_table) {
+        chip_table_print(stdout, as_json);
+        return CLI_DONE;
+    }
+    json_t *list = json_array();
     for (size_t i = 0; i < sizeof(accelerators) / sizeof(accelerators[0]); i++) {
         finding *f = cli_alloc(1, sizeof(*f));
         look(f, accelerators[i]);

@@ -102,6 +102,9 @@ static void put_result(json_t *root, const run *r)
     (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
     (void)json_object_set_new(root, "device_peak_bytes",
                               r->has_result ? count(f->device_peak_bytes) : json_null());
+    (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
+    (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
+    (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
     (void)json_object_set_new(root, "checkpoint", text(f->checkpoint));
 }
 

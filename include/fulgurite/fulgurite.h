@@ -5,6 +5,7 @@
 #define FULGURITE_FULGURITE_H
 
 #include <fulgurite/base.h>
+#include <fulgurite/chip.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 #include <fulgurite/device.h>

@@ -282,7 +282,12 @@ typedef struct fg_result {
     int64_t host_reads; /* blocking ones */
     fg_idle idle;
     int64_t device_peak_bytes; /* memory of the train program, as the compiler says */
-    char checkpoint[512];      /* folder of the last one saved, "" when none */
+    double step_flops; /* of a batch: multiplications and additions of the train program's products
+                          of matrices and convolutions, counted from the graph, all devices */
+    double mxu_use; /* the share of the devices' peak rate (chip.h) that they make at samples_per_s
+                       with whole batches, 0 to 1: what the model needs, not what a counter of the
+                       device says. NaN where the peak is not known, as for a CPU */
+    char checkpoint[512]; /* folder of the last one saved, "" when none */
 } fg_result;
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
 

@@ -81,17 +81,26 @@ static bool look_at_process(void *self, const char *name)
 
 /* The process of a line of /proc/locks that has the file locked, or -1: "2: POSIX  ADVISORY  WRITE
  * 812 08:01:131077 0 EOF". Lines with an arrow are of processes that wait. */
-static int pid_of_line(const char *line, const struct stat *file)
+static int pid_of_line(char *line, const struct stat *file)
 {
-    int pid;
-    unsigned major, minor;
-    unsigned long long inode;
-    if (strstr(line, "->") ||
-        sscanf(line, "%*d: %*s %*s %*s %d %x:%x:%llu", &pid, &major, &minor, &inode) != 4)
+    char *word[8], *rest = line;
+    int count = 0;
+    for (char *w = strsep(&rest, " "); w && count < 8; w = strsep(&rest, " ")) {
+        if (*w)
+            word[count++] = w;
+    }
+    if (count < 6 || strcmp(word[1], "->") == 0)
+        return -1;
+    char *colon, *inode;
+    const unsigned long device = strtoul(word[5], &colon, 16);
+    const unsigned long low = *colon == ':' ? strtoul(colon + 1, &inode, 16) : 0;
+    if (*colon != ':' || *inode != ':' || strtoull(inode + 1, NULL, 10) != file->st_ino)
         return -1;
     /* Some file systems show another device number here than to stat: the inode decides there */
-    const bool is_device = major == major(file->st_dev) && minor == minor(file->st_dev);
-    return inode == file->st_ino && (is_device || major == 0) ? (pid > 0 ? pid : 0) : -1;
+    if (device != 0 && (device != major(file->st_dev) || low != minor(file->st_dev)))
+        return -1;
+    const long pid = strtol(word[4], NULL, 10);
+    return pid > 0 ? (int)pid : 0;
 }
 
 /* -1: nobody; 0: somebody who cannot be seen. */

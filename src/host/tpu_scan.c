@@ -49,6 +49,7 @@ typedef struct walk {
     char groups[FGI_TPU_NODES_MAX]
                [16]; /* IOMMU groups of the chips, which name nodes in /dev/vfio */
     int group_count;
+    char slots[2 * FGI_TPU_NODES_MAX][16]; /* PCI addresses of the chips, without the function */
 } walk;
 
 static unsigned read_number(const fgi_host *host, const char *device, const char *leaf)
@@ -56,6 +57,21 @@ static unsigned read_number(const fgi_host *host, const char *device, const char
     char path[FGI_HOST_PATH_MAX], text[16];
     (void)snprintf(path, sizeof path, PCI_FOLDER "/%s/%s", device, leaf);
     return fgi_host_read(host, path, text, sizeof text) ? (unsigned)strtoul(text, NULL, 16) : 0;
+}
+
+/* A chip may be several functions of one address, one for each of its cores. */
+static bool is_new_chip(walk *w, const char *device)
+{
+    const int count = w->scan->pci_chips;
+    char slot[16];
+    (void)snprintf(slot, sizeof slot, "%.*s", (int)strcspn(device, "."), device);
+    for (int i = 0; i < count && i < 2 * FGI_TPU_NODES_MAX; i++) {
+        if (strcmp(w->slots[i], slot) == 0)
+            return false;
+    }
+    if (count < 2 * FGI_TPU_NODES_MAX)
+        (void)snprintf(w->slots[count], sizeof w->slots[0], "%s", slot);
+    return true;
 }
 
 static void keep_group(walk *w, const char *device)
@@ -88,7 +104,7 @@ static bool look_at_device(void *self, const char *name)
             w->found = g;
         else if (subsystem != 0)
             continue;
-        w->scan->pci_chips++;
+        w->scan->pci_chips += is_new_chip(w, name);
         keep_group(w, name);
         break;
     }

@@ -249,8 +249,34 @@ static void conv_vjp(fgi_vjp *v)
         v->din[1] = kernel_share(v);
 }
 
-static const fgi_op conv2d = {
-    .name = "conv2d", .arity = 2, .infer = conv_infer, .emit = conv_emit, .vjp = conv_vjp};
+/* Along axis i: pairs of an element of the result and a tap that meets an element of x, neither
+ * padding nor a gap of dilation. */
+static double pairs_along(const fgi_node *node, int i)
+{
+    const conv_attr *attr = node->attr;
+    const int64_t x = node->in[0]->type.dim[i + 1], k = node->in[1]->type.dim[i];
+    double count = 0;
+    for (int64_t y = 0; y < node->type.dim[i + 1]; y++)
+        for (int64_t tap = 0; tap < k; tap++) {
+            const int64_t at = y * attr->stride[i] + tap * attr->k_dilation[i] - attr->low[i];
+            count += at >= 0 && at % attr->x_dilation[i] == 0 && at / attr->x_dilation[i] < x;
+        }
+    return count;
+}
+
+static double conv_flops(const fgi_node *node)
+{
+    const int64_t *y = node->type.dim, *k = node->in[1]->type.dim;
+    return 2 * (double)y[0] * (double)y[3] * (double)k[2] * pairs_along(node, 0) *
+           pairs_along(node, 1);
+}
+
+static const fgi_op conv2d = {.name = "conv2d",
+                              .arity = 2,
+                              .infer = conv_infer,
+                              .emit = conv_emit,
+                              .vjp = conv_vjp,
+                              .flops = conv_flops};
 
 static fg_tensor conv(fg_tensor x, fg_tensor kernel, const conv_attr *attr)
 {

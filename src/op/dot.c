@@ -200,19 +200,31 @@ static void dot_vjp(fgi_vjp *v)
             v->din[side] = operand_share(v, side);
 }
 
+/* One multiplication and one addition for each element of the result and of the inner axes. */
+static double dot_flops(const fgi_node *node)
+{
+    const dot_attr *attr = node->attr;
+    double count = 2 * (double)fg_type_count(&node->type);
+    for (int i = 0; i < attr->contract_count; i++)
+        count *= (double)node->in[0]->type.dim[attr->contract[0][i]];
+    return count;
+}
+
 static const fgi_op dot = {.name = "dot",
                            .arity = 2,
                            .role = FGI_PRODUCT,
                            .infer = dot_infer,
                            .emit = dot_emit,
-                           .vjp = dot_vjp};
+                           .vjp = dot_vjp,
+                           .flops = dot_flops};
 /* The same under the name that the user wrote. */
 static const fgi_op matmul = {.name = "matmul",
                               .arity = 2,
                               .role = FGI_PRODUCT,
                               .infer = dot_infer,
                               .emit = dot_emit,
-                              .vjp = dot_vjp};
+                              .vjp = dot_vjp,
+                              .flops = dot_flops};
 
 static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_options *options)
 {

@@ -115,6 +115,9 @@ struct fgi_op {
     bool (*infer)(fgi_infer *c);
     void (*emit)(fgi_emit *e); /* NULL: prints nothing, the value is the first input's */
     void (*vjp)(fgi_vjp *v);   /* NULL: no gradient flows through (comparisons, integers) */
+    /* Products and convolutions: multiplications and additions that count, those with padding and
+     * with the gaps of dilation left out. NULL: none worth counting */
+    double (*flops)(const fgi_node *node);
 };
 
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be

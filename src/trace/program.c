@@ -19,8 +19,9 @@ struct fgi_program {
     fg_type *argument_type; /* of the array arguments */
     fg_array **arguments;   /* scratch for a launch: array arguments and the scalars */
     fg_array **results;     /* scratch: all results */
-    uint32_t *words;        /* packed scalars of the last launch ... */
-    fg_array *scalars;      /* ... and where they are on the devices, or NULL */
+    fgi_product_flops flops;
+    uint32_t *words;   /* packed scalars of the last launch ... */
+    fg_array *scalars; /* ... and where they are on the devices, or NULL */
 };
 
 /* ---- what a program needs -------------------------------------------------------------------- */
@@ -133,6 +134,17 @@ done:
     return status;
 }
 
+static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_product_flops *out)
+{
+    for (size_t id = 0; id < trace->node_count; id++) {
+        const fgi_node *node = trace->nodes[id];
+        if (layout->is_live[id] && node->op->flops != NULL)
+            out->of[node->in[0]->type.dtype] += node->op->flops(node);
+    }
+}
+
+const fgi_product_flops *fgi_program_flops(const fgi_program *program) { return &program->flops; }
+
 /* Takes over the layout, also on failure. */
 static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tensor *outputs,
                         fgi_program **out, fg_error *err)
@@ -155,6 +167,7 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
         status = fgi_no_memory(err);
     for (size_t i = 0; status == FG_OK && i < l->argument_count; i++)
         program->argument_type[i] = trace->leaves[l->argument_leaf[i]].node->type;
+    count_flops(trace, l, &program->flops);
     if (status == FG_OK)
         status = compile(trace, l, outputs, &program->executable, err);
     if (status != FG_OK) {

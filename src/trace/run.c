@@ -126,6 +126,11 @@ const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
     return fgi_program_executable(step->program);
 }
 
+const fgi_product_flops *fgi_step_program_flops(const fgi_step_program *step)
+{
+    return fgi_program_flops(step->program);
+}
+
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err)
 {
     return fgi_program_cost_of(step->program, out, err);

@@ -1,7 +1,10 @@
 /* result.c - the figures of a call of the Trainer: cleared when it begins, filled in when it ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
+
+#include <fulgurite/chip.h>
 
 #include "base/error.h"
 #include "base/thread.h"
@@ -47,6 +50,29 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     return FG_OK;
 }
 
+/* What the train program's products need, against what the devices could do in the same time. */
+static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
+{
+    fg_result *result = &trainer->result;
+    fg_device_info device = {0};
+    double busy_s = 0;
+    result->step_flops = result->mxu_use = (double)NAN;
+    if (stage->program == NULL)
+        return;
+    const fgi_product_flops *flops = fgi_step_program_flops(stage->program);
+    const int count = fg_client_get_info(trainer->client)->device_count;
+    if (fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
+        return;
+    result->step_flops = 0;
+    for (int i = 0; i <= FG_F64; i++) {
+        const double rate = fg_chip_product_rate(fg_chip_find(device.kind), (fg_dtype)i);
+        result->step_flops += flops->of[i];
+        if (flops->of[i] > 0)
+            busy_s += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
+    }
+    result->mxu_use = busy_s * result->samples_per_s / (double)stage->batch_size;
+}
+
 void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
 {
     fg_result *result = &trainer->result;
@@ -59,6 +85,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     result->device_peak_bytes = -1;
     if (stage->program != NULL && fgi_step_program_cost(stage->program, &cost, NULL) == FG_OK)
         result->device_peak_bytes = cost.peak_bytes;
+    count_mxu(trainer, stage);
     result->compiles = now.compiles - before.compiles;
     result->compile_cache_hits = now.compile_cache_hits - before.compile_cache_hits;
     result->compile_s = now.compile_s - before.compile_s;

@@ -107,6 +107,7 @@ static void check_summary(const json_t *s)
                                           "host_reads",
                                           "host_overhead_us_per_step",
                                           "peak_rss_bytes",
+                                          "step_flops",
                                           "device_peak_bytes"};
     static const char *const idle[] = {"input", "upload", "compile", "read", "checkpoint", "other"};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
@@ -116,6 +117,8 @@ static void check_summary(const json_t *s)
         assert_true(json_is_number(json_object_get(json_object_get(s, "idle"), idle[i])));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "median")));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "p95")));
+    assert_true(json_is_null(json_object_get(s, "mxu_use"))); /* of a CPU no peak is known */
+    assert_string_equal(json_string_value(json_object_get(s, "mxu_use_source")), "model");
     assert_string_equal(json_string_value(json_object_get(s, "status")), "done");
     assert_string_equal(json_string_value(json_object_get(s, "device")), "cpu");
     assert_string_equal(json_string_value(json_object_get(s, "precision")), "32-true");

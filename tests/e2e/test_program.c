@@ -99,6 +99,19 @@ static void show_prints_a_checkpoint_as_json(void **state)
     contains(o->err, "fulgurite show: last one/state.json is damaged: its checksum is ");
 }
 
+static void table_of_chips(void **state)
+{
+    const outcome *o = program_gives(0, NULL, "devices --table");
+    contains(o->out, "TPU v5e                      1      -      -      -      -    197      -    "
+                     "393     16    819    400  4 of 128x128   1.5* Cloud TPU documentation");
+    o = program_gives(0, NULL, "devices --table --json");
+    json_t *root = json_loads(o->out, 0, NULL);
+    const json_t *v2 = json_array_get(json_object_get(root, "chips"), 0);
+    assert_string_equal(json_string_value(json_object_get(v2, "name")), "TPU v2");
+    assert_true(json_is_null(json_object_get(v2, "int8")));
+    json_decref(root);
+}
+
 /* An empty place to look in, so that the answer does not depend on the machine. */
 static void devices_says_what_is_missing(void **state)
 {
@@ -193,6 +206,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_on_the_command_line),
     cmocka_unit_test(show_lists_tensors),
     cmocka_unit_test(show_prints_a_checkpoint_as_json),
+    cmocka_unit_test(table_of_chips),
     cmocka_unit_test(devices_says_what_is_missing),
     cmocka_unit_test(man_pages_name_every_option),
     cmocka_unit_test(bash_completes),

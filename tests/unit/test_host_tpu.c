@@ -58,6 +58,20 @@ static void generation_is_told_by_pci_numbers(void **state)
     }
 }
 
+/* A chip of two cores may be two functions of one PCI address. */
+static void functions_of_one_address_are_one_chip(void **state)
+{
+    (void)state;
+    fgi_tpu_scan scan;
+    machine_pci(&m, "0000:00:05.0", "0x1ae0\n", "0x0076\n", "0x0000\n");
+    machine_pci(&m, "0000:00:05.1", "0x1ae0\n", "0x0076\n", "0x0000\n");
+    machine_pci(&m, "0000:00:06.0", "0x1ae0\n", "0x0076\n", "0x0000\n");
+    machine_pci(&m, "0000:00:06.1", "0x1ae0\n", "0x0076\n", "0x0000\n");
+    fgi_host_tpu_scan(&m.host, &scan);
+    assert_int_equal(scan.chips, 2);
+    assert_int_equal(scan.cores, 4);
+}
+
 static void network_card_of_google_is_no_tpu(void **state)
 {
     (void)state;
@@ -403,6 +417,7 @@ static void preparing_sets_this_process(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(generation_is_told_by_pci_numbers, fresh),
+    cmocka_unit_test_setup(functions_of_one_address_are_one_chip, fresh),
     cmocka_unit_test_setup(network_card_of_google_is_no_tpu, fresh),
     cmocka_unit_test_setup(vfio_nodes_are_those_of_the_chips, fresh),
     cmocka_unit_test_setup(nodes_count_where_the_bus_is_hidden, fresh),

@@ -1,0 +1,104 @@
+/* test_trace_flops.c - multiplications and additions as the graph counts them, beside XLA's own
+ * analysis of the compiled program.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+
+#include "trace/program.h"
+
+static fg_client *client;
+
+static int open_client(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(
+        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    return 0;
+}
+
+static int close_client(void **state)
+{
+    (void)state;
+    fg_client_close(client);
+    return 0;
+}
+
+static fg_tensor input(fg_trace *trace, int number, int rank, const int64_t *dim)
+{
+    fg_type type = {.dtype = FG_F32, .rank = rank};
+    memcpy(type.dim, dim, (size_t)rank * sizeof *dim);
+    return fgi_trace_feed(trace, number, &type);
+}
+
+/* Ours and XLA's for a program of these outputs. */
+static void compare(fg_trace *trace, const fg_tensor *outputs, size_t count, double ours)
+{
+    fg_error err = {0};
+    fgi_program *program;
+    fgi_program_cost cost;
+    fgt_ok(fgi_program_get(trace, outputs, count, &program, &err));
+    fgt_ok(fgi_program_cost_of(program, &cost, &err));
+    fgt_close("counted", fgi_program_flops(program)->of[FG_F32], ours, 0, 0);
+    fgt_close("XLA's", cost.flops, ours, 0, 0);
+}
+
+static void product_of_matrices(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor y = fg_matmul(input(trace, 0, FG_DIMS(7, 11)), input(trace, 1, FG_DIMS(11, 5)));
+    compare(trace, &y, 1, 2.0 * 7 * 11 * 5);
+    fg_trace_destroy(trace);
+}
+
+/* A 3x3 kernel over 6x6 pixels with one of padding meets 16 x 16 pixels of 18 x 18: (3 * 6 - 2)^2.
+ */
+static void convolution_without_its_padding(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor x = input(trace, 0, FG_DIMS(2, 6, 6, 3));
+    const fg_tensor k = input(trace, 1, FG_DIMS(3, 3, 3, 4));
+    const fg_tensor y = fg_conv2d(x, k, &(fg_conv2d_options){.pad = 1});
+    compare(trace, &y, 1, 2.0 * 2 * 3 * 4 * 16 * 16);
+    fg_trace_destroy(trace);
+}
+
+/* With a stride the input's gradient is a convolution over gaps, which count for nothing: each
+ * gradient takes as many as the way forward. */
+static void gradients_of_a_strided_convolution(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fg_tensor grads[2];
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    const fg_tensor x = input(trace, 0, FG_DIMS(2, 9, 8, 3));
+    const fg_tensor k = input(trace, 1, FG_DIMS(3, 3, 3, 4));
+    const fg_tensor y = fg_conv2d(x, k, &(fg_conv2d_options){.stride = 2, .pad = 1});
+    const int64_t *dim = fg_tensor_type(y)->dim;
+    const fg_tensor weight = input(trace, 2, 4, dim);
+    fg_grad(fg_sum(fg_mul(y, weight), 0, NULL), (const fg_tensor[]){x, k}, 2, grads);
+    fgi_program *program;
+    fgt_ok(fgi_program_get(trace, &y, 1, &program, &err));
+    const double forward = fgi_program_flops(program)->of[FG_F32];
+    fgt_close("forward", forward, 2.0 * 2 * 3 * 4 * (3 * 5 - 2) * (3 * 4 - 1), 0, 0);
+    fgt_ok(fgi_program_get(trace, grads, 2, &program, &err));
+    fgt_close("gradients", fgi_program_flops(program)->of[FG_F32], 2 * forward, 0, 0);
+    fg_trace_destroy(trace);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(product_of_matrices),
+    cmocka_unit_test(convolution_without_its_padding),
+    cmocka_unit_test(gradients_of_a_strided_convolution),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }
