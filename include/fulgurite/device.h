@@ -41,7 +41,10 @@ typedef struct fg_client_options {
                                (5 to 40 % on AMD Zen 5, nothing on Intel Sapphire Rapids), and the
                                same bits for any number of threads, but the plugin cannot keep such
                                programs in cache_dir: every start compiles               [false] */
-    uint64_t reserved[4];
+    const char *topology;   /* a machine that is not here: programs are compiled for it, and nothing
+                               runs. "v5e:2x4", "v3-8", "v5litepod-8", "kaggle", "colab": TPUs;
+                               "h100", "h100:8", also a100, h200, b200: GPUs               [NULL] */
+    uint64_t reserved[3];
 } fg_client_options;
 
 /* Finds a plugin, loads it, checks its version and makes its client.
@@ -52,7 +55,11 @@ typedef struct fg_client_options {
  * python3 on PATH), in its packages libtpu, jax_plugins and xla_plugins. "auto" takes a TPU, then
  * CUDA, then the CPU; a named accelerator never falls back to another.
  *
- * options may be NULL. Errors: FG_EINVAL (unknown accelerator), FG_ENOTFOUND (no plugin; the
+ * With options->topology the plugin's compiler alone is used. The client has that machine's devices,
+ * but they cannot be reached: an array uploaded to them keeps its type and no numbers; reading one,
+ * running a program and loading a compiled one are FG_EUNSUPPORTED.
+ *
+ * options may be NULL. Errors: FG_EINVAL (unknown accelerator or topology), FG_ENOTFOUND (no plugin; the
  * message lists where it looked and what to type), FG_EPLUGIN (missing, truncated, built for
  * another architecture, not a PJRT plugin, too old, or its initialisation failed). */
 FG_API FG_MUST_USE fg_status fg_client_open(const fg_client_options *options, fg_client **out,
@@ -71,6 +78,8 @@ typedef struct fg_client_info {
     int process_index;            /* this process's number (rank) among several, 0 for one */
     int process_count;            /* how many there are (world size), 1 for one */
     int global_device_count;      /* devices of all processes, chosen or not */
+    const char *topology;         /* what is only compiled for, as it was asked for; NULL: the
+                                     devices are there */
 } fg_client_info;
 FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 

@@ -150,6 +150,8 @@ static fg_status readable(const fg_array *array, int *out, fg_error *err)
 {
     char type[96];
     *out = first_device(array);
+    if (array->client->topology)
+        return fgi_topology_refuse(array->client, "reading an array", err);
     if (fgi_array_is_donated(array))
         return fgi_fail(err, FG_EINVAL, "array %s was donated to a program and holds nothing now",
                         fg_type_format(&array->type, type, sizeof type));
@@ -244,7 +246,9 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_spl
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
     int64_t bytes = 0;
-    for (int i = 0; i < client->info.device_count && status == FG_OK; i++)
+    /* without devices an array is its type and its split, no more */
+    const int copies = client->topology ? 0 : client->info.device_count;
+    for (int i = 0; i < copies && status == FG_OK; i++)
         status = upload_to(array, i, data, mode, events, &bytes, err);
     if (status != FG_OK) {
         fg_array_release(array);

@@ -119,6 +119,20 @@ static fgi_platform platform_of(const char *name)
     return strcmp(name, "cuda") == 0 || strcmp(name, "gpu") == 0 ? FGI_CUDA : FGI_OTHER;
 }
 
+fg_status fgi_client_set_platform(fg_client *c, fgi_str name, fgi_str version, fg_error *err)
+{
+    const char *platform = keep(c, name.data, name.size);
+    c->info.platform_version = keep(c, version.data, version.size);
+    if (!platform || !c->info.platform_version)
+        return fgi_no_memory(err);
+    c->platform = platform_of(platform);
+    c->info.platform = c->platform == FGI_CUDA ? "cuda" : platform;
+    c->info.plugin_path = c->plugin.path;
+    c->info.api_major = c->plugin.api->pjrt_api_version.major_version;
+    c->info.api_minor = c->plugin.api->pjrt_api_version.minor_version;
+    return FG_OK;
+}
+
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
@@ -129,38 +143,39 @@ static fg_status read_platform(fg_client *c, fg_error *err)
     FGI_TRY(fgi_check(api->PJRT_Client_PlatformVersion(&version), &place, err));
     FGI_ARGS(PJRT_Client_ProcessIndex_Args, process, .client = c->client);
     FGI_TRY(fgi_check(api->PJRT_Client_ProcessIndex(&process), &place, err));
-    const char *platform = keep(c, name.platform_name, name.platform_name_size);
-    c->info.platform_version = keep(c, version.platform_version, version.platform_version_size);
-    if (!platform || !c->info.platform_version)
-        return fgi_no_memory(err);
-    c->platform = platform_of(platform);
-    c->info.platform = c->platform == FGI_CUDA ? "cuda" : platform;
     c->info.process_index = process.process_index;
-    c->info.plugin_path = c->plugin.path;
-    c->info.api_major = c->plugin.api->pjrt_api_version.major_version;
-    c->info.api_minor = c->plugin.api->pjrt_api_version.minor_version;
-    return FG_OK;
+    return fgi_client_set_platform(
+        c, (fgi_str){name.platform_name, name.platform_name_size},
+        (fgi_str){version.platform_version, version.platform_version_size}, err);
 }
 
-static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
+fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *about, fgi_device *out,
+                                      fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
     const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
-    FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
-    FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
-    PJRT_DeviceDescription *about = get.device_description;
     FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_Kind_Args, kind, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Kind(&kind), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_ToString_Args, text, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ToString(&text), &place, err));
-    *out = (fgi_device){.device = device,
-                        .id = id.id,
+    *out = (fgi_device){.id = id.id,
                         .kind = keep(c, kind.device_kind, kind.device_kind_size),
                         .description = keep(c, text.to_string, text.to_string_size),
-                        .label = fgi_arena_printf(&c->arena, "%s:%d", c->info.platform, id.id)};
+                        .label = fgi_arena_printf(&c->arena, "%s:%d", c->info.platform, id.id),
+                        .memory_limit_bytes = -1};
     return out->kind && out->description && out->label ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
+{
+    const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
+    FGI_TRY(fgi_check(c->plugin.api->PJRT_Device_GetDescription(&get), &place, err));
+    FGI_TRY(fgi_client_read_description(c, get.device_description, out, err));
+    out->device = device;
+    return FG_OK;
 }
 
 /* How many processes there are: those that the devices of all of them belong to. */
@@ -190,9 +205,8 @@ static int by_id(const void *a, const void *b)
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static fg_status read_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
+static fg_status read_devices(fg_client *c, fg_error *err)
 {
-    fgi_device_list chosen;
     const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
@@ -205,8 +219,15 @@ static fg_status read_devices(fg_client *c, const fg_client_options *opt, fg_err
         return fgi_no_memory(err);
     for (int i = 0; i < count; i++)
         FGI_TRY(read_device(c, list.addressable_devices[i], &c->devices[i], err));
-    qsort(c->devices, (size_t)count, sizeof *c->devices, by_id);
     c->info.device_count = count;
+    return FG_OK;
+}
+
+/* Those that were asked for, by ascending id unless a list says otherwise. */
+static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
+{
+    fgi_device_list chosen;
+    qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_id);
     FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
     const int all = c->info.device_count;
     FGI_TRY(
@@ -239,9 +260,30 @@ static fg_status check_platform(const fg_client *c, const fg_client_options *opt
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
+/* The plugin's client, its platform and its devices. */
+static fg_status open_devices(fg_client *c, const char *accelerator, const fg_client_options *opt,
+                              fg_error *err)
+{
+    FGI_TRY(create_client(c, accelerator, opt, err));
+    FGI_TRY(read_platform(c, err));
+    FGI_TRY(check_platform(c, opt, err));
+    FGI_TRY(count_processes(c, err));
+    return read_devices(c, err);
+}
+
+/* The same of a machine that is not there. */
+static fg_status open_topology(fg_client *c, const fg_client_options *opt, fg_error *err)
+{
+    fgi_topology_name name;
+    FGI_TRY(fgi_topology_parse(opt->topology, &name, err));
+    FGI_TRY(fgi_topology_open(c, opt->topology, &name, err));
+    return check_platform(c, &(fg_client_options){.accelerator = name.accelerator}, err);
+}
+
 static fg_status open_path(const char *path, const char *accelerator, const fg_client_options *opt,
                            fg_client **out, fg_error *err)
 {
+    const fgi_plugin_use use = {accelerator, opt->show_plugin_log, opt->topology != NULL};
     fg_status status;
     fg_client *c = fgi_calloc(1, sizeof *c);
     if (!c)
@@ -249,18 +291,16 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     fgi_arena_init(&c->arena);
     const char *kept = fgi_arena_strdup(&c->arena, path);
     FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
-    status = fgi_plugin_load(kept, accelerator, opt->show_plugin_log, &c->plugin, err);
+    status = fgi_plugin_load(kept, &use, &c->plugin, err);
     if (status != FG_OK && c->plugin.has_refused)
         status = fgi_explain_refusal(NULL, accelerator, status, err);
     FGI_DONE(status);
-    FGI_DONE(create_client(c, accelerator, opt, err));
-    FGI_DONE(read_platform(c, err));
-    FGI_DONE(check_platform(c, opt, err));
-    FGI_DONE(count_processes(c, err));
-    FGI_DONE(read_devices(c, opt, err));
+    FGI_DONE(opt->topology ? open_topology(c, opt, err) : open_devices(c, accelerator, opt, err));
+    FGI_DONE(choose_devices(c, opt, err));
     FGI_DONE(make_mesh(c, opt, err));
     c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
-    FGI_DONE(fgi_cache_open(c, opt->cache_dir, err));
+    /* what is compiled without devices could not be loaded from a cache without them either */
+    FGI_DONE(fgi_cache_open(c, opt->topology ? "" : opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
 done:
@@ -343,6 +383,14 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
     const char *accelerator = opt->accelerator;
     if (accelerator && strcmp(accelerator, "auto") == 0)
         accelerator = NULL;
+    if (opt->topology) {
+        fgi_topology_name name;
+        FGI_TRY(fgi_topology_parse(opt->topology, &name, err));
+        if (accelerator && strcmp(accelerator, name.accelerator) != 0)
+            return fgi_fail(err, FG_EINVAL, "topology '%s' is of '%s', but '%s' was asked for",
+                            opt->topology, name.accelerator, accelerator);
+        accelerator = name.accelerator;
+    }
     if (opt->plugin_path && *opt->plugin_path) {
         if (!accelerator)
             accelerator = fgi_accelerator_of_file(opt->plugin_path);
@@ -360,6 +408,7 @@ void fg_client_close(fg_client *client)
         FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
         (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
     }
+    fgi_topology_close(client);
     if (client->has_lock)
         pthread_mutex_destroy(&client->lock);
     fgi_free(client->cache_dir);
@@ -378,6 +427,8 @@ int fgi_client_mesh_data(const fg_client *client) { return client->mesh_data; }
 
 int fgi_client_mesh_model(const fg_client *client) { return client->mesh_model; }
 
+bool fgi_client_is_compile_only(const fg_client *client) { return client->topology != NULL; }
+
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
 fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)
@@ -392,7 +443,9 @@ fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info 
                             .description = d->description,
                             .memory_used_bytes = -1,
                             .memory_peak_bytes = -1,
-                            .memory_limit_bytes = -1};
+                            .memory_limit_bytes = d->memory_limit_bytes};
+    if (!d->device)
+        return FG_OK;
     const PJRT_Api *api = client->plugin.api;
     FGI_ARGS(PJRT_Device_MemoryStats_Args, stats, .device = d->device);
     if (!fgi_ignore(&client->plugin, api->PJRT_Device_MemoryStats(&stats)))

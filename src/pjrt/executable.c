@@ -1,5 +1,5 @@
-/* executable.c - compiling StableHLO text, loading and serialising compiled programs, and what they
- * cost. What is compiled is kept by program_cache.c.
+/* executable.c - compiling StableHLO text, loading and serialising compiled programs. What is
+ * compiled is kept by program_cache.c; what it costs tells program_figures.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -97,15 +97,22 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
     return FG_OK;
 }
 
-static void destroy(fgi_executable *executable)
+static void release_handles(const fgi_executable *executable)
 {
     const fgi_plugin *plugin = &executable->client->plugin;
     if (executable->executable) {
         FGI_ARGS(PJRT_Executable_Destroy_Args, args, .executable = executable->executable);
         (void)fgi_ignore(plugin, plugin->api->PJRT_Executable_Destroy(&args));
     }
-    FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = executable->loaded);
-    (void)fgi_ignore(plugin, plugin->api->PJRT_LoadedExecutable_Destroy(&args));
+    if (executable->loaded) {
+        FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = executable->loaded);
+        (void)fgi_ignore(plugin, plugin->api->PJRT_LoadedExecutable_Destroy(&args));
+    }
+}
+
+static void destroy(fgi_executable *executable)
+{
+    release_handles(executable);
     fgi_scratch_free(atomic_load(&executable->scratch));
     fgi_free(executable->device_index);
     fgi_free(executable->out_types);
@@ -113,26 +120,43 @@ static void destroy(fgi_executable *executable)
     fgi_free(executable);
 }
 
-/* Takes `loaded` over, also on failure. */
-static fg_status wrap(fg_client *c, PJRT_LoadedExecutable *loaded,
-                      const fgi_compile_options *options, fgi_executable **out, fg_error *err)
+/* The devices that it runs on, where there are some. */
+static fg_status take_over(fgi_executable *e, int device_count, fg_error *err)
 {
+    const fg_client *c = e->client;
     const PJRT_Api *api = c->plugin.api;
+    e->device_count = device_count;
+    if (!e->loaded)
+        return FG_OK;
+    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = e->loaded);
+    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
+    FGI_TRY(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
+    e->executable = get.executable;
+    return map_rows(e, device_count, err);
+}
+
+/* What the plugin gives for a program: one that is loaded, or a compiled one alone. */
+typedef struct compiled {
+    PJRT_LoadedExecutable *loaded;
+    PJRT_Executable *executable;
+} compiled;
+
+/* Takes `from` over, also on failure. */
+static fg_status wrap(fg_client *c, compiled from, const fgi_compile_options *options,
+                      fgi_executable **out, fg_error *err)
+{
+    fg_status status;
+    fgi_executable none = {.client = c, .loaded = from.loaded, .executable = from.executable};
     fgi_executable *e = fgi_calloc(1, sizeof *e);
     if (!e) {
-        FGI_ARGS(PJRT_LoadedExecutable_Destroy_Args, args, .executable = loaded);
-        (void)fgi_ignore(&c->plugin, api->PJRT_LoadedExecutable_Destroy(&args));
+        release_handles(&none);
         return fgi_no_memory(err);
     }
     e->client = c;
     e->references = 1;
-    e->loaded = loaded;
-    fg_status status;
-    FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = loaded);
-    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
-    FGI_DONE(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
-    e->executable = get.executable;
-    FGI_DONE(map_rows(e, options->device_count > 0 ? options->device_count : 1, err));
+    e->loaded = from.loaded;
+    e->executable = from.executable;
+    FGI_DONE(take_over(e, options->device_count > 0 ? options->device_count : 1, err));
     FGI_DONE(set_types(e, options, err));
 done:
     if (status != FG_OK) {
@@ -189,8 +213,8 @@ void fgi_executable_destroy(fgi_executable *executable)
  */
 
 static fg_status compile(fg_client *c, const char *text, size_t text_size,
-                         const unsigned char *packed, size_t packed_size,
-                         PJRT_LoadedExecutable **out, fg_error *err)
+                         const unsigned char *packed, size_t packed_size, compiled *out,
+                         fg_error *err)
 {
     static const char format[] = "mlir";
     /* The plugin only reads the text: the field is not const because another call writes it. */
@@ -200,9 +224,15 @@ static fg_status compile(fg_client *c, const char *text, size_t text_size,
              .format_size = sizeof format - 1);
     FGI_ARGS(PJRT_Client_Compile_Args, args, .client = c->client, .program = &program,
              .compile_options = (const char *)packed, .compile_options_size = packed_size);
+    FGI_ARGS(PJRT_Compile_Args, alone, .topology = c->topology, .program = &program,
+             .compile_options = (const char *)packed, .compile_options_size = packed_size);
     const fgi_place place = {c, c->label, "compiling", FG_ECOMPILE};
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_Compile(&args), &place, err));
-    *out = args.executable;
+    if (c->topology)
+        FGI_TRY(fgi_check(c->plugin.api->PJRT_Compile(&alone), &place, err));
+    else
+        FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_Compile(&args), &place, err));
+    *out = c->topology ? (compiled){.executable = alone.executable}
+                       : (compiled){.loaded = args.executable};
     (void)atomic_fetch_add(&c->stats.compiles, 1);
     return FG_OK;
 }
@@ -213,7 +243,7 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
 {
     unsigned char *packed = NULL;
     size_t packed_size = 0;
-    PJRT_LoadedExecutable *loaded = NULL;
+    compiled fresh = {NULL};
     fg_status status;
     FGI_DONE(fgi_compile_options_pack(c, options, &packed, &packed_size, err));
     const fgi_hash key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);
@@ -225,8 +255,8 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
     if (*out) {
         (void)atomic_fetch_add(&c->stats.cache_hits, 1);
     } else {
-        FGI_DONE(compile(c, text, text_size, packed, packed_size, &loaded, err));
-        FGI_DONE(wrap(c, loaded, options, out, err));
+        FGI_DONE(compile(c, text, text_size, packed, packed_size, &fresh, err));
+        FGI_DONE(wrap(c, fresh, options, out, err));
         if (c->cache_dir)
             fgi_cache_store(c, key, *out);
     }
@@ -272,94 +302,18 @@ fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_
     return data ? FG_OK : fgi_no_memory(err);
 }
 
-fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
-                                   size_t *out_size, fg_error *err)
-{
-    const fg_client *c = executable->client;
-    const fgi_place place = {c, c->label, "asking for an optimised program", FG_EUNSUPPORTED};
-    PJRT_Program program = {.struct_size = PJRT_Program_STRUCT_SIZE};
-    *out_data = NULL;
-    *out_size = 0;
-    if (!FGI_HAS(c->plugin.api, PJRT_Executable_OptimizedProgram))
-        return fgi_fail(err, FG_EUNSUPPORTED, "%s does not show optimised programs", c->label);
-    FGI_ARGS(PJRT_Executable_OptimizedProgram_Args, args, .executable = executable->executable,
-             .program = &program);
-    FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_OptimizedProgram(&args), &place, err));
-    char *data = fgi_alloc(program.code_size + 1);
-    if (!data)
-        return fgi_no_memory(err);
-    program.code = data; /* the first call tells the size, the second fills it in */
-    const fg_status status =
-        fgi_check(c->plugin.api->PJRT_Executable_OptimizedProgram(&args), &place, err);
-    if (status != FG_OK) {
-        fgi_free(data);
-        return status;
-    }
-    *out_data = data;
-    *out_size = program.code_size;
-    return FG_OK;
-}
-
 fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
                               const fgi_compile_options *options, fgi_executable **out,
                               fg_error *err)
 {
     static const fgi_compile_options defaults = {.device_count = 1};
     *out = NULL;
+    if (client->topology)
+        return fgi_topology_refuse(client, "loading a compiled program", err);
     FGI_ARGS(PJRT_Executable_DeserializeAndLoad_Args, args, .client = client->client,
              .serialized_executable = data, .serialized_executable_size = size);
     const fgi_place place = {client, client->label, "loading a compiled program", FG_EFORMAT};
     FGI_TRY(fgi_check(client->plugin.api->PJRT_Executable_DeserializeAndLoad(&args), &place, err));
-    return wrap(client, args.loaded_executable, options ? options : &defaults, out, err);
-}
-
-/* ---- cost -------------------------------------------------------------------------------------
- */
-
-static void read_memory(const fgi_executable *e, fgi_program_cost *out)
-{
-    const fgi_plugin *plugin = &e->client->plugin;
-    FGI_ARGS(PJRT_Executable_GetCompiledMemoryStats_Args, args, .executable = e->executable);
-    if (!FGI_HAS(plugin->api, PJRT_Executable_GetCompiledMemoryStats) ||
-        !fgi_ignore(plugin, plugin->api->PJRT_Executable_GetCompiledMemoryStats(&args)))
-        return;
-    out->argument_bytes = args.argument_size_in_bytes;
-    out->output_bytes = args.output_size_in_bytes;
-    out->alias_bytes = args.alias_size_in_bytes;
-    out->temp_bytes = args.temp_size_in_bytes;
-    out->code_bytes = args.generated_code_size_in_bytes;
-    /* Plugins before this field leave it 0. */
-    if (args.peak_memory_in_bytes > 0)
-        out->peak_bytes = args.peak_memory_in_bytes;
-}
-
-static bool is_property(const PJRT_NamedValue *value, const char *name)
-{
-    return value->type == PJRT_NamedValue_kFloat && value->name_size == strlen(name) &&
-           memcmp(value->name, name, value->name_size) == 0;
-}
-
-static void read_work(const fgi_executable *e, fgi_program_cost *out)
-{
-    const fgi_plugin *plugin = &e->client->plugin;
-    FGI_ARGS(PJRT_Executable_GetCostAnalysis_Args, args, .executable = e->executable);
-    if (!fgi_ignore(plugin, plugin->api->PJRT_Executable_GetCostAnalysis(&args)))
-        return;
-    for (size_t i = 0; i < args.num_properties; i++) {
-        const PJRT_NamedValue *value = &args.properties[i];
-        if (is_property(value, "flops"))
-            out->flops = (double)value->float_value;
-        else if (is_property(value, "bytes accessed"))
-            out->bytes_accessed = (double)value->float_value;
-    }
-}
-
-fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
-                              fg_error *err)
-{
-    (void)err;
-    *out = (fgi_program_cost){-1, -1, -1, -1, -1, -1, -1, -1};
-    read_memory(executable, out);
-    read_work(executable, out);
-    return FG_OK;
+    return wrap(client, (compiled){.loaded = args.loaded_executable}, options ? options : &defaults,
+                out, err);
 }

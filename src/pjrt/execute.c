@@ -181,6 +181,8 @@ fg_status fgi_execute(fgi_executable *executable, fg_array *const *args, size_t 
         outs[i] = NULL;
     if (out_done)
         *out_done = NULL;
+    if (!executable->loaded)
+        return fgi_topology_refuse(executable->client, "running a program", err);
     fgi_donated_free(executable->client, false);
     fgi_scratch *s = scratch_take(executable, arg_count);
     if (!s)

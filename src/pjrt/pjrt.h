@@ -98,11 +98,17 @@ typedef struct fgi_program_cost {
 } fgi_program_cost;
 fg_status fgi_executable_cost(const fgi_executable *executable, fgi_program_cost *out,
                               fg_error *err);
-
-/* The program as the compiler has left it (fgi_free), in the plugin's format, "hlo_with_config" for
- * XLA's: a HloModuleProtoWithConfig. Errors: FG_EUNSUPPORTED where the plugin does not tell. */
+/* How many devices it is for, as the plugin says; -1: it does not. */
+fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_replicas,
+                                int64_t *out_partitions, fg_error *err);
+/* What the compiler made of it: a serialised HloModuleProtoWithConfig of XLA (fgi_free). Errors:
+ * FG_EUNSUPPORTED, FG_ENOMEM. */
 fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
                                    size_t *out_size, fg_error *err);
+/* What names the same program compiled by the same compiler, in hexadecimal; false, with "", where
+ * the plugin gives nothing. */
+enum { FGI_FINGERPRINT_MAX = 129 };
+bool fgi_executable_fingerprint(const fgi_executable *executable, char out[FGI_FINGERPRINT_MAX]);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
@@ -133,6 +139,8 @@ typedef enum fgi_upload_mode {
 fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_split *split,
                            const void *data, fgi_upload_mode mode, fg_array **out,
                            fgi_event **out_host_done, fg_error *err);
+/* Bytes of such an array on one device, the same on each. */
+size_t fgi_split_bytes(const fg_client *client, const fg_type *type, const fgi_split *split);
 /* How the array is split; borrowed, lives as long as the array. */
 const fgi_split *fgi_array_split(const fg_array *array);
 
@@ -150,6 +158,8 @@ bool fgi_array_is_donated(const fg_array *array);
 
 typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;
 fgi_platform fgi_client_platform(const fg_client *client);
+/* Whether it only compiles, for a topology. */
+bool fgi_client_is_compile_only(const fg_client *client);
 /* options.cpu_onednn, on the CPU. */
 bool fgi_client_uses_onednn(const fg_client *client);
 

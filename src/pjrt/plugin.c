@@ -14,17 +14,18 @@
 enum { PLUGINS_MAX = 16 };
 
 /* What plugins read from the environment while they are loaded. */
-static void set_environment(const char *accelerator, bool show_log)
+static void set_environment(const fgi_plugin_use *use)
 {
-    if (!show_log) {
+    if (!use->shows_log) {
         /* NOLINTBEGIN(concurrency-mt-unsafe): plugins take these from the environment only */
         setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
+        setenv("TPU_LOG_DIR", "disabled", 0); /* else each process writes a file */
         /* NOLINTEND(concurrency-mt-unsafe) */
     }
-    if (accelerator && strcmp(accelerator, "tpu") == 0)
-        fgi_host_tpu_prepare(false);
+    if (use->accelerator && strcmp(use->accelerator, "tpu") == 0)
+        fgi_host_tpu_prepare(use->is_compile_only);
 }
 
 static fg_status check_version(const fgi_plugin *p, fg_error *err)
@@ -89,7 +90,7 @@ static fg_status open_library(fgi_plugin *p, fg_error *err)
     return FG_OK;
 }
 
-fg_status fgi_plugin_load(const char *path, const char *accelerator, bool show_log, fgi_plugin *out,
+fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugin *out,
                           fg_error *err)
 {
     const char *slash = strrchr(path, '/');
@@ -100,7 +101,7 @@ fg_status fgi_plugin_load(const char *path, const char *accelerator, bool show_l
         out->file_size = st.st_size;
         out->file_time_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
     }
-    set_environment(accelerator, show_log);
+    set_environment(use);
     FGI_TRY(open_library(out, err));
     FGI_TRY(check_version(out, err));
     return initialize_once(out, err);

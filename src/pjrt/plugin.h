@@ -13,7 +13,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/thread.h"
+#include "base/text.h"
 #include "pjrt/pjrt.h"
+#include "pjrt/topology.h"
 
 /* The oldest minor version of the PJRT C API (major 0) that this library has been tried with. */
 #define FGI_PJRT_MINOR_MIN 75
@@ -55,18 +57,26 @@ typedef struct fgi_plugin {
     bool has_refused; /* it is a plugin, and would not be initialised */
 } fgi_plugin;
 
+/* What the environment is set for before a plugin is loaded. */
+typedef struct fgi_plugin_use {
+    const char *accelerator; /* NULL: not known */
+    bool shows_log;
+    bool is_compile_only; /* no device will be opened */
+} fgi_plugin_use;
+
 /* Checks, loads and initialises. path must live as long as *out. */
-fg_status fgi_plugin_load(const char *path, const char *accelerator, bool show_log, fgi_plugin *out,
+fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugin *out,
                           fg_error *err);
 
 /* ---- client -----------------------------------------------------------------------------------
  */
 
 typedef struct fgi_device {
-    PJRT_Device *device;
+    PJRT_Device *device; /* NULL: only described, by a topology */
     int64_t id;
     const char *kind, *description;
-    const char *label; /* "cpu:0": for messages */
+    const char *label;          /* "cpu:0": for messages */
+    int64_t memory_limit_bytes; /* of one that is only described; -1: unknown */
 } fgi_device;
 
 /* ---- why there are no devices: client_explain.c -----------------------------------------------
@@ -97,7 +107,8 @@ enum { FGI_LAUNCHES_KEPT = 16 };
 
 struct fg_client {
     fgi_plugin plugin;
-    PJRT_Client *client;
+    PJRT_Client *client;                /* NULL: programs are compiled only, for ... */
+    PJRT_TopologyDescription *topology; /* ... this; NULL otherwise */
     fgi_platform platform;
     bool uses_onednn;
     fg_client_info info;
@@ -116,6 +127,18 @@ struct fg_client {
     /* released arrays that running programs may still hold, by launch: array.c */
     _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];
 };
+
+/* What client.c and topology.c read alike: copies texts into the client's arena. */
+fg_status fgi_client_set_platform(fg_client *client, fgi_str name, fgi_str version, fg_error *err);
+fg_status fgi_client_read_description(fg_client *client, PJRT_DeviceDescription *about,
+                                      fgi_device *out, fg_error *err);
+
+/* topology.c: what a client without devices has instead of a PJRT client. */
+fg_status fgi_topology_open(fg_client *client, const char *text, const fgi_topology_name *name,
+                            fg_error *err);
+void fgi_topology_close(fg_client *client);
+/* FG_EUNSUPPORTED: `what` wants a device. */
+fg_status fgi_topology_refuse(const fg_client *client, const char *what, fg_error *err);
 
 /* Around calls of the plugin's that launch, move and free: their processor time, while somebody
  * wants it (fgi_plugin_watch).
@@ -212,7 +235,7 @@ struct fgi_executable {
     int references;
     fgi_hash key; /* as in the cache on disk; zero: was loaded by hand, is shared with nobody */
     fgi_executable *next;
-    PJRT_LoadedExecutable *loaded;
+    PJRT_LoadedExecutable *loaded; /* NULL: of a client without devices */
     PJRT_Executable *executable;
     int device_count;
     int *device_index; /* row of the argument lists -> the client's device */

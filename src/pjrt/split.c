@@ -82,6 +82,12 @@ fgi_block fgi_split_block(const fg_client *client, const fg_type *type, const fg
     return block;
 }
 
+size_t fgi_split_bytes(const fg_client *client, const fg_type *type, const fgi_split *split)
+{
+    const fgi_block block = fgi_split_block(client, type, split, 0);
+    return fg_type_bytes(&block.type);
+}
+
 void fgi_block_scatter(const fgi_block *block, const void *from, void *to_whole)
 {
     const int rank = block->type.rank;

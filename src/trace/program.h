@@ -43,6 +43,7 @@ fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, siz
 void fgi_step_program_destroy(fgi_step_program *step);
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
+/* Borrowed: lives as long as the step. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
 const fgi_product_flops *fgi_step_program_flops(const fgi_step_program *step);

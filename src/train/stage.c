@@ -347,16 +347,22 @@ static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t 
     return stage;
 }
 
+/* The step's program and, where gradients are summed over batches, that of the update. */
+static fg_status build_programs(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    if (stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1) {
+        FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
+        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
+    }
+    return build_program(trainer, stage, err);
+}
+
 /* Everything an empty stage needs. */
 static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
     const int64_t begin = fgi_now_ns();
-    if (stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1) {
-        FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
-        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
-    }
-    FGI_TRY(build_program(trainer, stage, err));
+    FGI_TRY(build_programs(trainer, stage, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;
@@ -377,23 +383,51 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
     return FG_OK;
 }
 
-fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
-                            fg_error *err)
+/* The stage that these data make, checked; nothing of it is open yet. */
+static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind,
+                                  const fg_fit_data *data, fgi_stage *out, fg_error *err)
 {
     static const char *const name[] = {"training", "validation", "test", "prediction"};
-    fgi_stage *stage = &trainer->stage[kind];
     int64_t batch_size = 0;
     FGI_TRY(check_step_functions(trainer, kind, err));
     if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
         return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
-    const fgi_stage wanted = describe(kind, data, batch_size);
-    if (has_loader(stage, &wanted))
-        return FG_OK;
-    const int64_t count = fg_dataset_count(wanted.dataset);
-    if (count == 0 || (wanted.drop_last && count < batch_size))
+    *out = describe(kind, data, batch_size);
+    const int64_t count = fg_dataset_count(out->dataset);
+    if (count == 0 || (out->drop_last && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
                         name[kind], (long long)count, (long long)batch_size);
+    return FG_OK;
+}
+
+fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err)
+{
+    fgi_stage *stage = &trainer->stage[kind];
+    fgi_stage wanted;
+    FGI_TRY(describe_checked(trainer, kind, data, &wanted, err));
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    if (has_program(stage, &wanted))
+        return FG_OK;
+    fgi_stage_fini(stage);
+    *stage = wanted;
+    const fg_status status = build_programs(trainer, stage, err);
+    if (status != FG_OK) {
+        fgi_stage_fini(stage);
+        *stage = (fgi_stage){.kind = kind};
+    }
+    return status;
+}
+
+fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err)
+{
+    fgi_stage *stage = &trainer->stage[kind];
+    fgi_stage wanted;
+    FGI_TRY(describe_checked(trainer, kind, data, &wanted, err));
+    if (has_loader(stage, &wanted))
+        return FG_OK;
     FGI_TRY(fgi_feed_drain(trainer, err));
     if (has_program(stage, &wanted))
         return change_loader(trainer, stage, &wanted, err);

@@ -225,6 +225,9 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 /* stage.c: the stage's loader and program for these data, made on first use. */
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
+/* Its program alone. */
+fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
 void fgi_stage_fini(fgi_stage *stage);
 /* The next step begins new sums; there are some to begin from. */
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
@@ -251,6 +254,17 @@ void fgi_accumulator_add(fgi_accumulator *accumulator, int64_t samples);
 int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
 /* The update's program, with its scalars set. */
 fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator);
+
+/* compile.c: the program of a step for these data, compiled by the way of training and not run: the
+ * Trainer's client may be one of a topology. Borrowed: lives until the stage gets another one.
+ * Errors: as fit's before its first step. */
+fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,
+                              const fg_fit_data *data, const fgi_executable **out, fg_error *err);
+/* What stays on one device from step to step, in bytes as the types say, without padding. */
+typedef struct fgi_state_bytes {
+    int64_t parameters, buffers, optimizer;
+} fgi_state_bytes;
+fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer);
 
 /* feed.c */
 fg_status fgi_feed_init(fgi_feed *feed, fg_error *err);

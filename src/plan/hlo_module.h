@@ -1,0 +1,34 @@
+/* hlo_module.h - the inside of an HLO module, for the files of this folder.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PLAN_HLO_MODULE_H
+#define FGI_PLAN_HLO_MODULE_H
+
+#include "plan/hlo.h"
+#include "plan/hlo.pb-c.h"
+
+typedef Fgi__Hlo__Shape fgi_hlo_shape;
+typedef Fgi__Hlo__Instruction fgi_hlo_op;
+typedef Fgi__Hlo__Computation fgi_hlo_computation;
+
+struct fgi_hlo {
+    Fgi__Hlo__ModuleWithConfig *whole;
+    const Fgi__Hlo__Module *module;
+    const fgi_hlo_computation *entry;
+};
+
+/* FG_DTYPE_NONE for tuples and formats that arrays do not have. */
+fg_dtype fgi_hlo_dtype(const fgi_hlo_shape *shape);
+/* As the shape says, without padding; of a tuple all its parts. */
+int64_t fgi_hlo_bytes(const fgi_hlo_shape *shape);
+
+/* The instruction that gives an operand; NULL: there is none. */
+const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_op *op,
+                                  size_t index);
+
+typedef enum fgi_hlo_product { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_product;
+fgi_hlo_product fgi_hlo_product_kind(const fgi_hlo_op *op);
+/* Whether it is an exchange between devices, or the beginning of one. */
+bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
+
+#endif
