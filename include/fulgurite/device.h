@@ -29,7 +29,7 @@ typedef struct fg_client_options {
     const char *devices;    /* which of the devices: "auto", "all" or "-1": every one (of the CPU's:
                                one), "4": the first four, "[1]": the second alone, "0,2": those.
                                The CPU makes as many virtual ones as are needed. A TPU v2 or v3
-                               gives one core or all                                      ["auto"] */
+                               gives one core or all. Of GPUs the others are not touched ["auto"] */
     int model_devices;      /* devices along the mesh's model axis; they divide the devices, and
                                the rest is the data axis                                      [1] */
     bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
@@ -37,6 +37,8 @@ typedef struct fg_client_options {
                                ~/.cache, then /fulgurite]                                         */
     double memory_fraction; /* the share of a GPU's memory that may be used, 0 to 1  [plugin's:
                                0.75] */
+    bool preallocate;       /* take that memory at once, which makes allocations cheaper and leaves
+                               none to others, instead of as it is needed                [false] */
     bool cpu_onednn;        /* on the CPU, products of matrices by oneDNN: faster on some processors
                                (5 to 40 % on AMD Zen 5, nothing on Intel Sapphire Rapids), and the
                                same bits for any number of threads, but the plugin cannot keep such
@@ -55,13 +57,13 @@ typedef struct fg_client_options {
  * python3 on PATH), in its packages libtpu, jax_plugins and xla_plugins. "auto" takes a TPU, then
  * CUDA, then the CPU; a named accelerator never falls back to another.
  *
- * With options->topology the plugin's compiler alone is used. The client has that machine's devices,
- * but they cannot be reached: an array uploaded to them keeps its type and no numbers; reading one,
- * running a program and loading a compiled one are FG_EUNSUPPORTED.
+ * With options->topology the plugin's compiler alone is used. The client has that machine's
+ * devices, but they cannot be reached: an array uploaded to them keeps its type and no numbers;
+ * reading one, running a program and loading a compiled one are FG_EUNSUPPORTED.
  *
- * options may be NULL. Errors: FG_EINVAL (unknown accelerator or topology), FG_ENOTFOUND (no plugin; the
- * message lists where it looked and what to type), FG_EPLUGIN (missing, truncated, built for
- * another architecture, not a PJRT plugin, too old, or its initialisation failed). */
+ * options may be NULL. Errors: FG_EINVAL (unknown accelerator or topology), FG_ENOTFOUND (no
+ * plugin; the message lists where it looked and what to type), FG_EPLUGIN (missing, truncated,
+ * built for another architecture, not a PJRT plugin, too old, or its initialisation failed). */
 FG_API FG_MUST_USE fg_status fg_client_open(const fg_client_options *options, fg_client **out,
                                             fg_error *err);
 

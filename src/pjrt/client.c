@@ -39,27 +39,51 @@ static int cpu_device_count(const fg_client_options *opt)
     return needed > asked ? needed : asked;
 }
 
-/* Fills in the options that a platform knows; returns how many. The first *out_needed of them may
- * not be left out when the plugin does not know all. A wrong type would end the process, so each
- * platform's are listed here and nowhere else. */
-static size_t create_options(const char *accelerator, const fg_client_options *opt,
-                             PJRT_NamedValue out[OPTIONS_MAX], size_t *out_needed)
+/* The options that a platform knows. The first `needed` of them may not be left out when the plugin
+ * does not know all. A wrong type would end the process, so each platform's are listed here and
+ * nowhere else. */
+typedef struct create_options {
+    PJRT_NamedValue option[OPTIONS_MAX];
+    size_t count, needed, visible_count;
+    int64_t visible[FGI_DEVICES_MAX];
+} create_options;
+
+static PJRT_NamedValue *add(create_options *out, const char *name, PJRT_NamedValue_Type type)
 {
-    size_t n = 0;
-    *out_needed = 0;
+    out->option[out->count] = named(name, type);
+    return &out->option[out->count++];
+}
+
+/* Only the devices that were asked for: the plugin takes memory on all that it sees. */
+static void add_visible(create_options *out, const fg_client_options *opt)
+{
+    fgi_device_list list;
+    if (fgi_device_list_parse(opt->devices, &list, NULL) != FG_OK)
+        return; /* check_options has refused it */
+    out->visible_count = fgi_device_list_ascending(&list, out->visible);
+    if (out->visible_count == 0)
+        return;
+    PJRT_NamedValue *value = add(out, "visible_devices", PJRT_NamedValue_kInt64List);
+    value->int64_array_value = out->visible;
+    value->value_size = out->visible_count;
+}
+
+/* Source of CUDA's: XLA, pjrt_c_api_gpu_internal.cc. By default it would take 3/4 of the memory at
+ * once. */
+static void fill_options(const char *accelerator, const fg_client_options *opt, create_options *out)
+{
+    out->count = out->needed = out->visible_count = 0;
     if (accelerator && strcmp(accelerator, "cpu") == 0) {
-        out[n] = named("cpu_device_count", PJRT_NamedValue_kInt64); /* its default would be 4 */
-        out[n++].int64_value = cpu_device_count(opt);
-        *out_needed = n;
+        /* its default would be 4 */
+        add(out, "cpu_device_count", PJRT_NamedValue_kInt64)->int64_value = cpu_device_count(opt);
+        out->needed = out->count;
     } else if (accelerator && strcmp(accelerator, "cuda") == 0) {
-        out[n] = named("preallocate", PJRT_NamedValue_kBool);
-        out[n++].bool_value = false;
-        if (opt->memory_fraction > 0) {
-            out[n] = named("memory_fraction", PJRT_NamedValue_kFloat);
-            out[n++].float_value = (float)opt->memory_fraction;
-        }
+        add(out, "preallocate", PJRT_NamedValue_kBool)->bool_value = opt->preallocate;
+        if (opt->memory_fraction > 0)
+            add(out, "memory_fraction", PJRT_NamedValue_kFloat)->float_value =
+                (float)opt->memory_fraction;
+        add_visible(out, opt);
     }
-    return n;
 }
 
 static PJRT_Error *create(fg_client *c, const PJRT_NamedValue *options, size_t count)
@@ -81,17 +105,18 @@ static bool says(const fgi_plugin *plugin, const PJRT_Error *error, const char *
 static fg_status create_client(fg_client *c, const char *accelerator, const fg_client_options *opt,
                                fg_error *err)
 {
-    PJRT_NamedValue options[OPTIONS_MAX];
-    size_t needed;
-    const size_t count = create_options(accelerator, opt, options, &needed);
+    create_options options;
+    fill_options(accelerator, opt, &options);
     const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
-    PJRT_Error *error = create(c, options, count);
+    PJRT_Error *error = create(c, options.option, options.count);
+    c->sees_chosen_only = options.visible_count > 0;
     /* A plugin of another age may not know an option: without it is better than not at all. */
-    if (error && count > needed && says(&c->plugin, error, "Unexpected option")) {
+    if (error && options.count > options.needed && says(&c->plugin, error, "Unexpected option")) {
         (void)fgi_ignore(&c->plugin, error);
         fgi_log(FG_LOG_INFO, "%s does not know all of our options: leaving out the optional ones",
                 c->plugin.name);
-        error = create(c, options, needed);
+        error = create(c, options.option, options.needed);
+        c->sees_chosen_only = false;
     }
     if (!error)
         return FG_OK;
@@ -229,6 +254,15 @@ static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_e
     fgi_device_list chosen;
     qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_id);
     FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
+    if (c->sees_chosen_only) {
+        const int wanted = chosen.first > 0 ? chosen.first : chosen.count;
+        if (c->info.device_count < wanted)
+            return fgi_fail(err, FG_ENOTFOUND,
+                            "devices '%s' were asked for: %d of them are there; `fulgurite "
+                            "devices` lists all",
+                            opt->devices, c->info.device_count);
+        fgi_device_list_renumber(&chosen);
+    }
     const int all = c->info.device_count;
     FGI_TRY(
         fgi_device_list_choose(&chosen, c->info.platform, c->devices, &c->info.device_count, err));

@@ -76,6 +76,31 @@ int fgi_device_list_needed(const fgi_device_list *list)
     return needed;
 }
 
+/* How many of the list are smaller than `device`. */
+static int smaller(const fgi_device_list *list, int device)
+{
+    int count = 0;
+    for (int i = 0; i < list->count; i++)
+        count += list->index[i] < device;
+    return count;
+}
+
+size_t fgi_device_list_ascending(const fgi_device_list *list, int64_t *out)
+{
+    for (int i = 0; i < list->first; i++)
+        out[i] = i;
+    for (int i = 0; i < list->count; i++)
+        out[smaller(list, list->index[i])] = list->index[i];
+    return (size_t)(list->first + list->count);
+}
+
+void fgi_device_list_renumber(fgi_device_list *list)
+{
+    const fgi_device_list before = *list;
+    for (int i = 0; i < list->count; i++)
+        list->index[i] = smaller(&before, before.index[i]);
+}
+
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
                                  fgi_device *devices, int *count, fg_error *err)
 {

@@ -98,6 +98,10 @@ fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err);
 /* ---- choosing devices: device_list.c ----------------------------------------------------------
  */
 
+/* Writes the devices meant, smallest first; returns how many, 0 for all. */
+size_t fgi_device_list_ascending(const fgi_device_list *list, int64_t *out);
+/* Numbers them as a plugin does that sees no others: the smallest is device 0. */
+void fgi_device_list_renumber(fgi_device_list *list);
 /* Leaves the chosen ones, in the order asked for, in devices[0..*count). Errors: FG_ENOTFOUND. */
 fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
                                  fgi_device *devices, int *count, fg_error *err);
@@ -111,6 +115,7 @@ struct fg_client {
     PJRT_TopologyDescription *topology; /* ... this; NULL otherwise */
     fgi_platform platform;
     bool uses_onednn;
+    bool sees_chosen_only; /* the plugin was told which devices it may see */
     fg_client_info info;
     fgi_device *devices; /* info.device_count of them, by ascending id unless chosen otherwise */
     int mesh_data, mesh_model; /* their product is info.device_count */

@@ -139,7 +139,8 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
         FGI_TRY(fgi_client_read_description(c, list.descriptions[i], &c->devices[i], err));
         c->devices[i].memory_limit_bytes = memory_limit(c, list.descriptions[i], name);
     }
-    c->info.device_count = (int)list.num_descriptions;
+    c->info.device_count = c->info.global_device_count = (int)list.num_descriptions;
+    c->info.process_count = 1;
     return FG_OK;
 }
 

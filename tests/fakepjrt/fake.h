@@ -136,6 +136,21 @@ void task_output(task *t, state *s);
 void task_submit(PJRT_Client *client, task *t);
 void client_finish(PJRT_Client *client);
 
+/* A machine that is not there: fake_topology.c. */
+struct PJRT_TopologyDescription {
+    char platform[16], told[64];
+    int device_count;
+    PJRT_DeviceDescription device[DEVICES_MAX];
+    PJRT_DeviceDescription *device_list[DEVICES_MAX];
+};
+
+PJRT_Error *fake_topology_create(PJRT_TopologyDescription_Create_Args *args);
+PJRT_Error *fake_topology_destroy(PJRT_TopologyDescription_Destroy_Args *args);
+PJRT_Error *fake_topology_name(PJRT_TopologyDescription_PlatformName_Args *args);
+PJRT_Error *fake_topology_version(PJRT_TopologyDescription_PlatformVersion_Args *args);
+PJRT_Error *fake_topology_devices(PJRT_TopologyDescription_GetDeviceDescriptions_Args *args);
+PJRT_Error *fake_device_attributes(PJRT_DeviceDescription_Attributes_Args *args);
+
 /* ---- buffers: fake_buffer.c -------------------------------------------------------------------
  */
 
@@ -223,6 +238,11 @@ program *program_retain(program *p);
 void program_release(program *p);
 
 PJRT_Error *fake_compile(PJRT_Client_Compile_Args *args);
+PJRT_Error *fake_compile_only(PJRT_Compile_Args *args);
+PJRT_Error *fake_replica_count(PJRT_Executable_NumReplicas_Args *args);
+PJRT_Error *fake_partition_count(PJRT_Executable_NumPartitions_Args *args);
+PJRT_Error *fake_optimized(PJRT_Executable_OptimizedProgram_Args *args);
+PJRT_Error *fake_fingerprint(PJRT_Executable_Fingerprint_Args *args);
 PJRT_Error *fake_get_executable(PJRT_LoadedExecutable_GetExecutable_Args *args);
 PJRT_Error *fake_loaded_destroy(PJRT_LoadedExecutable_Destroy_Args *args);
 PJRT_Error *fake_executable_destroy(PJRT_Executable_Destroy_Args *args);

@@ -45,6 +45,21 @@ static PJRT_Error *initialize(PJRT_Plugin_Initialize_Args *args)
     return code ? fake_error(code, "the lock file is held") : NULL;
 }
 
+/* As CUDA's plugin: of the devices that there are, those named; wrong types end the process. */
+static void see_devices(const PJRT_NamedValue *o, long *devices)
+{
+    const long all = fake_get("devices") ? fake_get("devices") : *devices;
+    long seen = 0, digits = 0;
+    if (o->type != PJRT_NamedValue_kInt64List)
+        abort();
+    for (size_t i = 0; i < o->value_size; i++) {
+        seen += o->int64_array_value[i] < all;
+        digits = digits * 10 + o->int64_array_value[i] + 1;
+    }
+    fake_set("visible_devices", digits);
+    fake_set("devices", seen ? seen : -1);
+}
+
 static PJRT_Error *read_client_options(const PJRT_Client_Create_Args *args, long *devices)
 {
     for (size_t i = 0; i < args->num_options; i++) {
@@ -52,6 +67,8 @@ static PJRT_Error *read_client_options(const PJRT_Client_Create_Args *args, long
         FAKE_CHECK(o, PJRT_NamedValue);
         if (strcmp(o->name, "cpu_device_count") == 0 && o->type == PJRT_NamedValue_kInt64)
             *devices = o->int64_value;
+        else if (!fake_get("unknown_options") && strcmp(o->name, "visible_devices") == 0)
+            see_devices(o, devices);
         else if (fake_get("unknown_options"))
             return fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
                               "Unexpected option name passed to PJRT_Client_Create: %s", o->name);
@@ -260,6 +277,17 @@ static PJRT_Api table = {
     .PJRT_Executable_OutputElementTypes = fake_output_types,
     .PJRT_Executable_OutputDimensions = fake_output_dims,
     .PJRT_Executable_GetCompiledMemoryStats = fake_memory_of_program,
+    .PJRT_Executable_NumReplicas = fake_replica_count,
+    .PJRT_Executable_NumPartitions = fake_partition_count,
+    .PJRT_Executable_OptimizedProgram = fake_optimized,
+    .PJRT_Executable_Fingerprint = fake_fingerprint,
+    .PJRT_TopologyDescription_Create = fake_topology_create,
+    .PJRT_TopologyDescription_Destroy = fake_topology_destroy,
+    .PJRT_TopologyDescription_PlatformName = fake_topology_name,
+    .PJRT_TopologyDescription_PlatformVersion = fake_topology_version,
+    .PJRT_TopologyDescription_GetDeviceDescriptions = fake_topology_devices,
+    .PJRT_DeviceDescription_Attributes = fake_device_attributes,
+    .PJRT_Compile = fake_compile_only,
 };
 
 __attribute__((visibility("default"))) const PJRT_Api *GetPjrtApi(void);

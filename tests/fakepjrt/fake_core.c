@@ -34,6 +34,10 @@ static struct setting {
     {"unknown_options", 0, 0}, /* refuse all client options but cpu_device_count */
     {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */
     {"initialize_error", 0, 0},
+    {"topology_error", 0, 0},
+    {"topology_target", 0, 0}, /* what the last topology was told: 100 for an H100 */
+    {"topology_host", 0, 0},   /* ... chips_per_host_bounds as 241 */
+    {"visible_devices", 0, 0}, /* what the last client was told, each plus one: 0,2 as 13 */
     {"client_error", 0, 0},
     {"compile_error", 0, 0},
     {"compile_skip", 0, 0},
@@ -64,6 +68,7 @@ static struct setting {
     {"states", 0, 0},
     {"errors", 0, 0},
     {"programs", 0, 0},
+    {"topologies", 0, 0},
     {"bytes", 0, 0},
     {"client_options", 0, 0}, /* how many the last client was made with */
     {"compiles", 0, 0},

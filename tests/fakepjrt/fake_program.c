@@ -223,7 +223,10 @@ static void read_assignment(program *p, wire w)
         } else if (part.at < part.end) {
             (void)field(&ids, &id, &inner);
         }
-        if (p->device_count < DEVICES_MAX && id < (uint64_t)p->client->device_count)
+        if (!p->client && p->device_count < DEVICES_MAX)
+            p->device_count++; /* compiled for devices that are not there */
+        else if (p->client && p->device_count < DEVICES_MAX &&
+                 id < (uint64_t)p->client->device_count)
             p->device[p->device_count++] = p->client->device_list[id];
     }
 }

@@ -37,6 +37,62 @@ PJRT_Error *fake_compile(PJRT_Client_Compile_Args *args)
     return NULL;
 }
 
+PJRT_Error *fake_compile_only(PJRT_Compile_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Compile_Args);
+    FAKE_CHECK(args->program, PJRT_Program);
+    const int code = fake_fault("compile");
+    if (code)
+        return fake_error(code, "the compiler %s", code == 8 ? "ran out of memory" : "gave up");
+    PJRT_Error *error;
+    program *p = program_create(NULL, args->program->code, args->program->code_size,
+                                args->compile_options, args->compile_options_size, &error);
+    if (!p)
+        return error;
+    fake_count("compiles", 1);
+    args->executable = calloc(1, sizeof *args->executable);
+    if (!args->executable)
+        abort();
+    args->executable->program = p;
+    return NULL;
+}
+
+PJRT_Error *fake_replica_count(PJRT_Executable_NumReplicas_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Executable_NumReplicas_Args);
+    args->num_replicas = 1;
+    return NULL;
+}
+
+PJRT_Error *fake_partition_count(PJRT_Executable_NumPartitions_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Executable_NumPartitions_Args);
+    args->num_partitions = (size_t)args->executable->program->device_count;
+    return NULL;
+}
+
+/* Its own text, under the name of XLA's format. */
+PJRT_Error *fake_optimized(PJRT_Executable_OptimizedProgram_Args *args)
+{
+    static const char format[] = "hlo_with_config";
+    FAKE_CHECK(args, PJRT_Executable_OptimizedProgram_Args);
+    const program *p = args->executable->program;
+    args->program->format = format;
+    args->program->format_size = sizeof format - 1;
+    args->program->code_size = p->text_size;
+    if (args->program->code)
+        memcpy(args->program->code, p->text, p->text_size);
+    return NULL;
+}
+
+PJRT_Error *fake_fingerprint(PJRT_Executable_Fingerprint_Args *args)
+{
+    FAKE_CHECK(args, PJRT_Executable_Fingerprint_Args);
+    args->executable_fingerprint = "\x01\xab";
+    args->executable_fingerprint_size = 2;
+    return NULL;
+}
+
 PJRT_Error *fake_get_executable(PJRT_LoadedExecutable_GetExecutable_Args *args)
 {
     FAKE_CHECK(args, PJRT_LoadedExecutable_GetExecutable_Args);
@@ -158,7 +214,7 @@ PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args)
     size_t used = (size_t)snprintf(serialized->data, room, "FAKE %d", p->device_count);
     for (int i = 0; i < p->device_count; i++)
         used += (size_t)snprintf(serialized->data + used, room - used, " %d",
-                                 p->device[i]->description.id);
+                                 p->device[i] ? p->device[i]->description.id : i);
     used += (size_t)snprintf(serialized->data + used, room - used, "\n%s", p->text);
     args->serialized_bytes = serialized->data;
     args->serialized_bytes_size = used;

@@ -162,6 +162,46 @@ static void optional_client_options_are_dropped(void **state)
         strstr(err.message, "making a client (fakepjrt.so): INTERNAL: No visible GPU devices."));
 }
 
+/* The plugin sees those devices alone, smallest first; ours come in the order asked for. */
+static void only_the_chosen_gpus_are_opened(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_client *client;
+    fg_client_options opt = {.accelerator = "cuda",
+                             .plugin_path = FAKE_PATH,
+                             .devices = "5,2",
+                             .preallocate = true,
+                             .cache_dir = ""};
+    fake.set("platform", 1);
+    fake.set("devices", 8);
+    fgt_ok(fg_client_open(&opt, &client, &err));
+    assert_int_equal(fake.get("visible_devices"), 36);
+    assert_int_equal(fake.get("client_options"), 2);
+    assert_int_equal(fg_client_get_info(client)->device_count, 2);
+    assert_int_equal(client->devices[0].id, 1);
+    assert_int_equal(client->devices[1].id, 0);
+    fg_client_close(client);
+    fake.set("devices", 3);
+    assert_int_equal(fg_client_open(&opt, &client, &err), FG_ENOTFOUND);
+    assert_string_equal(err.message, "devices '5,2' were asked for: 1 of them are there; "
+                                     "`fulgurite devices` lists all");
+    fake.set("devices", 8);
+    opt.devices = "3";
+    fgt_ok(fg_client_open(&opt, &client, &err));
+    assert_int_equal(fake.get("visible_devices"), 123);
+    assert_int_equal(fg_client_get_info(client)->device_count, 3);
+    fg_client_close(client);
+    /* a plugin that does not know the option shows all: they are chosen afterwards */
+    fake.set("unknown_options", 1);
+    fake.set("devices", 8);
+    opt.devices = "5,2";
+    fgt_ok(fg_client_open(&opt, &client, &err));
+    assert_int_equal(client->devices[0].id, 5);
+    assert_int_equal(client->devices[1].id, 2);
+    fg_client_close(client);
+}
+
 static void plugin_is_taken_from_the_environment(void **state)
 {
     (void)state;
@@ -781,6 +821,7 @@ static const struct CMUnitTest tests[] = {
     CASE(failing_client_is_told),
     CASE(plugin_for_something_else_is_refused),
     CASE(optional_client_options_are_dropped),
+    CASE(only_the_chosen_gpus_are_opened),
     CASE(plugin_is_taken_from_the_environment),
     CASE(library_that_is_no_plugin_is_told),
     CASE(odd_device_counts_work),

@@ -1,0 +1,20 @@
+/* test_aot_cuda.c - training steps compiled by the CUDA plugin for GPUs that are not there. Nothing
+ * is run on a GPU here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "aot.h"
+
+static const aot_case cases[] = {
+    {"h100", 1, "mlp", FGI_TRAIN, true},   {"h100", 1, "lenet", FGI_TRAIN, false},
+    {"h100", 8, "lenet", FGI_TRAIN, true}, {"h100", 8, "mlp", FGI_VAL, false},
+    {"a100", 1, "mlp", FGI_TRAIN, false},  {"h200", 2, "mlp", FGI_TRAIN, false},
+    {"b200", 4, "lenet", FGI_VAL, false},
+};
+
+int main(void)
+{
+    aot_need("cuda");
+    return aot_run(cases, sizeof cases / sizeof cases[0]);
+}

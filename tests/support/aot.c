@@ -1,0 +1,281 @@
+/* aot.c - the helpers of aot.h: a task with a model by name, data of the right shape, one compile.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "aot.h"
+
+#include "fgt.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+enum { CLASSES = 10, PLACES = 64, BATCH = 32, CASES_MAX = 1024 };
+
+void aot_need(const char *accelerator)
+{
+    static fg_plugin_candidate places[PLACES];
+    fg_error err = {0};
+    size_t count = 0;
+    if (fg_plugin_search(accelerator, NULL, places, PLACES, &count, &err) == FG_OK)
+        for (size_t i = 0; i < count && i < PLACES; i++)
+            if (places[i].exists)
+                return;
+    printf("skipped: no PJRT plugin for '%s' is installed (fulgurite setup %s)\n", accelerator,
+           strcmp(accelerator, "cuda") == 0 ? "cuda13" : accelerator);
+    exit(77);
+}
+
+/* ---- the task ---------------------------------------------------------------------------------
+ */
+
+typedef struct aot_task {
+    const aot_case *wanted;
+    fg_type input;
+    fg_model *model;
+} aot_task;
+
+static void build(void *self, fg_module *root)
+{
+    aot_task *t = self;
+    t->model = fg_model_create(
+        root, &(fg_model_options){.name = t->wanted->model, .input = t->input, .outputs = CLASSES});
+}
+
+static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const aot_task *t = self;
+    const fg_tensor label = fg_batch_at(batch, 1);
+    const fg_tensor logits = fg_model_apply(t->model, fg_batch_at(batch, 0));
+    fg_step_log(st, "acc", fg_accuracy(logits, label));
+    return fg_cross_entropy(logits, label, NULL);
+}
+
+static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
+{
+    const aot_task *t = self;
+    (void)st;
+    return fg_softmax(fg_model_apply(t->model, fg_batch_at(batch, 0)));
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    const aot_task *t = self;
+    if (strcmp(t->wanted->model, "mlp") == 0)
+        return fg_adam_create(root, &(fg_adam_options){.lr = 0.001});
+    return fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1, .momentum = 0.9});
+}
+
+static const fg_task_ops ops = {.build = build,
+                                .train_step = step,
+                                .val_step = step,
+                                .predict_step = predict,
+                                .optimizer = optimizer};
+
+/* ---- the data ---------------------------------------------------------------------------------
+ */
+
+static fg_type input_of(const char *model)
+{
+    if (strcmp(model, "mlp") == 0 || strcmp(model, "linear") == 0)
+        return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {784}};
+    return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}};
+}
+
+/* `count` samples of nothing. */
+static fg_dataset *make_data(const fg_type *input, int64_t count)
+{
+    fg_error err = {0};
+    fg_dataset *dataset = NULL;
+    const fg_field fields[] = {{"x", *input}, {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = CLASSES};
+    void *x = calloc((size_t)count + 1, fg_type_bytes(input));
+    int32_t *y = calloc((size_t)count + 1, sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    const void *arrays[] = {x, y};
+    fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &dataset, &err));
+    free(x);
+    free(y);
+    return dataset;
+}
+
+/* ---- compiling --------------------------------------------------------------------------------
+ */
+
+static void read_figures(const fgi_executable *executable, aot_result *out)
+{
+    fg_error err = {0};
+    char *data = NULL;
+    size_t size = 0;
+    fgi_hlo *hlo = NULL;
+    fgt_ok(fgi_executable_counts(executable, &out->replicas, &out->partitions, &err));
+    fgt_ok(fgi_executable_cost(executable, &out->cost, &err));
+    fgt_ok(fgi_executable_serialize(executable, &data, &out->serialized_bytes, &err));
+    fgi_free(data);
+    (void)fgi_executable_fingerprint(executable, out->fingerprint);
+    fgt_ok(fgi_executable_optimized(executable, &data, &size, &err));
+    const char *dump = getenv("FGT_AOT_DUMP"); /* for people: the optimized program as a file */
+    if (dump != NULL)
+        fgt_write(dump, data, size);
+    fgt_ok(fgi_hlo_read(data, size, &hlo, &err));
+    fgi_hlo_count(hlo, &out->counts);
+    fgi_hlo_free(hlo);
+    fgi_free(data);
+}
+
+static void compile_with(fg_client *client, const aot_case *wanted, aot_result *out)
+{
+    fg_error err = {0};
+    aot_task self = {.wanted = wanted, .input = input_of(wanted->model)};
+    const fg_task task = {.name = wanted->model, .self = &self, .ops = &ops};
+    fg_trainer *trainer = NULL;
+    const fgi_executable *executable = NULL;
+    out->device_count = fg_client_get_info(client)->device_count;
+    const int64_t batch = (int64_t)BATCH * out->device_count;
+    fg_dataset *data = make_data(&self.input, wanted->has_tail ? batch + 1 : batch);
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = client}, &trainer, &err));
+    fgt_ok(fgi_trainer_compile(trainer, &task, wanted->kind,
+                               &(fg_fit_data){.train = data, .val = data, .batch_size = batch},
+                               &executable, &err));
+    out->state = fgi_trainer_state_bytes(trainer);
+    out->compile_s = fg_client_get_stats(client).compile_s;
+    read_figures(executable, out);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+/* The machine that has so many devices of a generation, and which of them: the smallest ones of
+ * some have two, and then one of them is taken. */
+static void machine_of(const aot_case *wanted, char topology[32], const char **devices)
+{
+    static const struct {
+        const char *generation, *one, *eight, *many;
+    } rows[] = {
+        {"v2", "v2:1x1", "v2-8", "v2-256"},        {"v3", "v3:1x1", "v3-8", "v3-256"},
+        {"v4", "v4:1x1x1", "v4-16", "v4-512"},     {"v5e", "v5e-1", "v5e-8", "v5e-256"},
+        {"v5p", "v5p:1x1x1", "v5p-16", "v5p-512"}, {"v6e", "v6e-1", "v6e-8", "v6e-256"},
+        {"7x", "7x:1x1x1", "7x-8", "7x-256"},
+    };
+    *devices = wanted->devices == 1 ? "1" : NULL;
+    (void)snprintf(topology, 32, "%s:%d", wanted->generation, wanted->devices);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i].generation, wanted->generation) == 0)
+            (void)snprintf(topology, 32, "%s",
+                           wanted->devices == 1   ? rows[i].one
+                           : wanted->devices == 8 ? rows[i].eight
+                                                  : rows[i].many);
+}
+
+void aot_compile(const aot_case *wanted, aot_result *out)
+{
+    char topology[32];
+    fg_error err = {0};
+    fg_client *client = NULL;
+    fg_client_options options = {0};
+    machine_of(wanted, topology, &options.devices);
+    options.topology = topology;
+    *out = (aot_result){0};
+    fgt_ok(fg_client_open(&options, &client, &err));
+    compile_with(client, wanted, out);
+    fg_client_close(client);
+}
+
+/* ---- what must hold ---------------------------------------------------------------------------
+ */
+
+static void print(const aot_case *wanted, const aot_result *r)
+{
+    static const char *const kinds[] = {"train", "val", "test", "predict"};
+    const fgi_hlo_counts *c = &r->counts;
+    printf("  %s x %d, %s %s: %.1f s; donated %" PRId64 " bytes; products:", wanted->generation,
+           r->device_count, wanted->model, kinds[wanted->kind], r->compile_s, c->donated_bytes);
+    for (int d = 0; d < FGI_DTYPES; d++)
+        if (c->dots[d] + c->convs[d] > 0)
+            printf(" %s %d dots %d convolutions", fg_dtype_name((fg_dtype)d), c->dots[d],
+                   c->convs[d]);
+    for (int k = 0; k < FGI_COLLECTIVES; k++)
+        if (c->collectives[k] > 0)
+            printf("; %s %d, %" PRId64 " bytes", fgi_collective_name((fgi_collective)k),
+                   c->collectives[k], c->collective_bytes[k]);
+    printf("\n");
+}
+
+/* Products of matrices and convolutions in a model: forward, and backward by the weights and, but
+ * for the first layer, by the input. */
+static int product_count(const aot_case *wanted)
+{
+    const int layers = strcmp(wanted->model, "mlp") == 0 ? 3 : 5;
+    return wanted->kind == FGI_TRAIN ? 3 * layers - 1 : layers;
+}
+
+static void check_products(const aot_case *wanted, const aot_result *r)
+{
+    int count = 0;
+    const bool is_gpu = strchr("ahb", wanted->generation[0]) != NULL;
+    for (int d = 0; d < FGI_DTYPES; d++) {
+        const int here = r->counts.dots[d] + r->counts.convs[d];
+        /* a TPU multiplies f32 as bf16 unless told otherwise, and its compiler shows it */
+        if (here > 0 && d != FG_F32 && (is_gpu || d != FG_BF16))
+            fail_msg("%d products of %s", here, fg_dtype_name((fg_dtype)d));
+        count += here;
+    }
+    assert_int_equal(count, product_count(wanted));
+}
+
+/* One device exchanges nothing. On several, gradients and sums of metrics are added up, once each,
+ * and nothing is gathered or scattered. */
+static void check_collectives(const aot_case *wanted, const aot_result *r)
+{
+    enum { METRICS = 2 };
+    /* the metrics' sums; their counts are known, but the loss divides by the rows of the mask */
+    const int64_t sums = METRICS * 4 + (wanted->has_tail ? 4 : 0);
+    const int64_t gradients = wanted->kind == FGI_TRAIN ? r->state.parameters : 0;
+    for (int k = 0; k < FGI_COLLECTIVES; k++) {
+        const bool wants_one =
+            k == FGI_ALL_REDUCE && r->device_count > 1 && wanted->kind != FGI_PREDICT;
+        if (wants_one != (r->counts.collectives[k] > 0))
+            fail_msg("%d times %s", r->counts.collectives[k],
+                     fgi_collective_name((fgi_collective)k));
+        assert_int_equal(r->counts.collective_bytes[k], wants_one ? gradients + sums : 0);
+    }
+}
+
+void aot_check(const aot_case *wanted)
+{
+    aot_result r;
+    aot_compile(wanted, &r);
+    print(wanted, &r);
+    const int64_t state = r.state.parameters + r.state.buffers + r.state.optimizer;
+    assert_int_equal(r.device_count, wanted->devices);
+    assert_int_equal(r.replicas, 1);
+    assert_int_equal(r.partitions, wanted->devices);
+    assert_true(r.serialized_bytes > 0);
+    assert_int_equal(r.counts.donated_bytes, wanted->kind == FGI_TRAIN ? state : 0);
+    /* the plugin's own figure is padded to whole tiles */
+    assert_true(r.cost.alias_bytes >= r.counts.donated_bytes);
+    assert_true(r.cost.argument_bytes >= r.counts.parameter_bytes);
+    check_products(wanted, &r);
+    check_collectives(wanted, &r);
+}
+
+static void check_one(void **state) { aot_check(*state); }
+
+int aot_run(const aot_case *cases, size_t count)
+{
+    static struct CMUnitTest tests[CASES_MAX];
+    static char names[CASES_MAX][64];
+    static const char *const kinds[] = {"train", "val", "test", "predict"};
+    for (size_t i = 0; i < count && i < CASES_MAX; i++) {
+        const aot_case *c = &cases[i];
+        (void)snprintf(names[i], sizeof names[i], "%s_x%d_%s_%s%s", c->generation, c->devices,
+                       c->model, kinds[c->kind], c->has_tail ? "_tail" : "");
+        tests[i] = (struct CMUnitTest){.name = names[i], .test_func = check_one};
+        memcpy(&tests[i].initial_state, &c, sizeof c);
+    }
+    return _cmocka_run_group_tests("aot", tests, count < CASES_MAX ? count : CASES_MAX, NULL,
+                                   NULL) == 0
+               ? 0
+               : 1;
+}
