@@ -3,7 +3,7 @@
  * cli_command in it; main.c lists them.
  *
  * Results go to standard output, talk to standard error. Exit status: CLI_DONE, CLI_FAILED,
- * CLI_USAGE, CLI_STOPPED.
+ * CLI_USAGE, CLI_HUNG, CLI_STOPPED.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_H
@@ -18,6 +18,7 @@ enum {
     CLI_DONE = 0,     /* what was asked for is done */
     CLI_FAILED = 1,   /* it could not be done; standard error says why */
     CLI_USAGE = 2,    /* the command line or the configuration is wrong */
+    CLI_HUNG = 3,     /* a device, or the data, did not answer within trainer.watchdog_s */
     CLI_STOPPED = 143 /* stopped by a signal, the state is saved */
 };
 

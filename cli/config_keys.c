@@ -186,6 +186,10 @@ static const config_key keys[] = {
     {"trainer.resume", CONFIG_TEXT, NULL,
      .help = "Go on from a checkpoint: last, best or a path; auto: last where there is one, else from "
              "the beginning."},
+    {"trainer.watchdog_s", CONFIG_FLOAT, "1800", .min = 0, .max = 1e9,
+     .help = "Seconds without an answer from a device or the data after which the run is given up: it "
+             "says what it waited for, writes the stacks of its threads to hang.txt in the run's "
+             "folder, and ends with status 3. Compilation is not counted; 0: wait for ever."},
     {"trainer.ckpt_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST,
      .help = "Save after this many epochs; 0: never for that reason. The end of a run is always saved."},
     {"trainer.ckpt_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST,

@@ -8,7 +8,8 @@
 #include "config.h"
 
 static const char summary[] = "train neural networks through PJRT plugins";
-static const char exit_help[] = "0 done; 1 failed; 2 wrong command line or configuration; 143 "
+static const char exit_help[] = "0 done; 1 failed; 2 wrong command line or configuration; 3 stood "
+                                "still for longer than trainer.watchdog_s; 143 "
                                 "stopped by a signal with the state "
                                 "saved.";
 

@@ -115,6 +115,12 @@ void run_print_metrics(const run *r, FILE *out);
 /* Writes options->summary; error is NULL or what ended the run. */
 bool run_summary_write(const run *r, const fg_error *error, fg_error *err);
 
+/* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
+
+/* An fg_hang_fn, whose self is the run: reports, writes the threads' stacks to hang.txt in the
+ * run's folder, and ends the process with CLI_HUNG. */
+void run_hang(void *self, const fg_hang *hang);
+
 /* Seconds since cli_start_s. */
 double run_seconds(void);
 

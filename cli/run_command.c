@@ -120,8 +120,7 @@ static const char *given(const config *c, const char *key)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
-static fg_trainer_options trainer_options(const run *r, const char *resume,
-                                          const fg_schedule *schedule)
+static fg_trainer_options trainer_options(run *r, const char *resume, const fg_schedule *schedule)
 {
     const config *c = r->c;
     const int64_t steps = config_int(c, "trainer.max_steps");
@@ -160,6 +159,9 @@ static fg_trainer_options trainer_options(const run *r, const char *resume,
         .resume = resume,
         .handle_signals = is_fit,
         .progress = r->options->is_quiet ? NULL : stderr,
+        .watchdog_s = config_float(c, "trainer.watchdog_s"),
+        .hang = run_hang,
+        .hang_self = r,
     };
 }
 

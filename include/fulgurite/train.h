@@ -119,6 +119,22 @@ typedef struct fg_callback_ops {
 /* Owner thread only; one task for its life. */
 typedef struct fg_trainer fg_trainer;
 
+/* A run that stands still: what the Trainer has waited for longer than options.watchdog_s. Strings
+ * are borrowed for the call. */
+typedef struct fg_hang {
+    const char *doing;      /* "training step 12 does not end on cpu:3 (1 of 8 devices)" */
+    const char *stage;      /* "training", "validation", "test", "prediction" */
+    int64_t step;           /* of that stage, from 1 */
+    const char *devices;    /* those that have not answered, as far as is known */
+    const char *last_event; /* "training step 11 ended 600.3 s ago" */
+    const char *checkpoint; /* folder of the last one, "" when there is none */
+    double seconds;         /* that it has lasted */
+} fg_hang;
+/* Called on a thread of the Trainer's while its own thread waits: it may report, and end the
+ * process, but not use the Trainer. When it returns, the run waits on, and it is called again each
+ * time that watchdog_s have passed. */
+typedef void fg_hang_fn(void *self, const fg_hang *hang);
+
 typedef struct fg_trainer_options {
     const char *accelerator; /* "auto": a TPU, then CUDA, then the CPU; "tpu", "cuda", "cpu": that
                                 and no other                                             ["auto"] */
@@ -165,6 +181,11 @@ typedef struct fg_trainer_options {
                             where there is one                                     [NULL] */
     bool handle_signals; /* SIGINT and SIGTERM save and stop                      [false] */
     FILE *progress;      /* a bar on a terminal, else plain lines                  [NULL] */
+    double watchdog_s;   /* seconds without an answer after which a run is said to stand still, by
+                            a warning and by hang; compilation has a warning of its own, after 300
+                                                                                   [0: never] */
+    fg_hang_fn *hang;    /* told then                                              [NULL] */
+    void *hang_self;
     uint64_t reserved[8];
 } fg_trainer_options;
 

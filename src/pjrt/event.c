@@ -43,19 +43,40 @@ fg_status fgi_event_wait(fgi_event *event, fg_error *err)
     return status;
 }
 
+static bool part_is_open(const fgi_event *event, int i)
+{
+    if (!event->part[i].event)
+        return false;
+    FGI_ARGS(PJRT_Event_IsReady_Args, args, .event = event->part[i].event);
+    /* An event that cannot be asked is ready: waiting for it tells why. */
+    return fgi_ignore(&event->client->plugin,
+                      event->client->plugin.api->PJRT_Event_IsReady(&args)) &&
+           !args.is_ready;
+}
+
 bool fgi_event_is_ready(fgi_event *event)
 {
-    for (int i = 0; i < event->count; i++) {
-        if (!event->part[i].event)
-            continue;
-        FGI_ARGS(PJRT_Event_IsReady_Args, args, .event = event->part[i].event);
-        /* An event that cannot be asked is ready: waiting for it tells why. */
-        if (fgi_ignore(&event->client->plugin,
-                       event->client->plugin.api->PJRT_Event_IsReady(&args)) &&
-            !args.is_ready)
+    for (int i = 0; i < event->count; i++)
+        if (part_is_open(event, i))
             return false;
-    }
     return true;
+}
+
+void fgi_event_pending(fgi_event *event, char *out, size_t size)
+{
+    size_t used = 0;
+    int open = 0;
+    out[0] = '\0';
+    for (int i = 0; i < event->count; i++) {
+        if (!part_is_open(event, i))
+            continue;
+        const char *label = event->part[i].label != NULL ? event->part[i].label : "a device";
+        const int n = snprintf(out + used, size - used, "%s%s", open++ == 0 ? "" : ", ", label);
+        used = n > 0 && (size_t)n < size - used ? used + (size_t)n : size - 1;
+    }
+    if (open > 0)
+        (void)snprintf(out + used, size - used, " (%d of %d device%s)", open, event->count,
+                       event->count == 1 ? "" : "s");
 }
 
 /* ---- being called -----------------------------------------------------------------------------

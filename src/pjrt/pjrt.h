@@ -15,6 +15,9 @@ typedef struct fgi_event fgi_event;
 /* Waits; FG_OK or what went wrong. */
 fg_status fgi_event_wait(fgi_event *event, fg_error *err);
 bool fgi_event_is_ready(fgi_event *event);
+/* The devices that have not done it yet, as text: "cpu:3, cpu:5 (2 of 8 devices)", or "" when all
+ * have. Asks the plugin, without waiting. */
+void fgi_event_pending(fgi_event *event, char *out, size_t size);
 /* Calls done(self, status, message) once, from any thread, when the event has happened (at once
  * when it already has). `self` must live until then. */
 typedef void fgi_event_fn(void *self, fg_status status, const char *message);

@@ -95,6 +95,14 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
     return status;
 }
 
+/* The Trainer's thread begins something for the stage's next step; gives what it did before. */
+static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing doing)
+{
+    const int64_t step = stage->kind == FGI_TRAIN ? trainer->step + 1 : 0;
+    return fgi_watch_set(&trainer->watchdog,
+                         (fgi_watch){.doing = doing, .stage = (int)stage->kind, .step = step});
+}
+
 /* Waits until devices read fewer batches than a loader has, so that it has one to fill. */
 static void await_slot(fgi_feed *feed)
 {
@@ -108,8 +116,10 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
                         fg_error *err)
 {
     const int64_t begin = fgi_now_ns();
+    const fgi_watch before = watch(trainer, stage, FGI_DOING_INPUT);
     await_slot(&trainer->feed);
     const fg_status status = fg_loader_next(stage->loader, out, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     trainer->feed.wait_ns += end - begin;
     fgi_ledger_add(&trainer->ledger, FGI_INPUT, begin, end);
@@ -179,6 +189,22 @@ static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg
     return name_step(flight, flight->error.status, err);
 }
 
+/* Waits for all events of the flight; nanoseconds that took. The feed's lock is held. */
+static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
+{
+    fgi_feed *feed = flight->feed;
+    const int64_t begin = fgi_now_ns();
+    const fgi_watch before =
+        fgi_watch_set(&trainer->watchdog, (fgi_watch){.doing = FGI_DOING_STEP,
+                                                      .stage = (int)flight->kind,
+                                                      .step = flight->number,
+                                                      .event = flight->done});
+    while (flight->open > 0)
+        (void)pthread_cond_wait(&feed->changed, &feed->mutex);
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    return fgi_now_ns() - begin;
+}
+
 /* Takes finished flights off the list; waits until at most `keep` are under way. */
 static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
 {
@@ -186,14 +212,14 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
     fg_status status = FG_OK;
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->retired < feed->launched) {
-        const fgi_flight *flight = &feed->flight[feed->retired % FGI_IN_FLIGHT];
+        fgi_flight *flight = &feed->flight[feed->retired % FGI_IN_FLIGHT];
         if (flight->open > 0 && feed->launched - feed->retired <= keep)
             break;
-        const int64_t begin = flight->open == 0 ? 0 : fgi_now_ns();
-        while (flight->open > 0)
-            (void)pthread_cond_wait(&feed->changed, &feed->mutex);
-        if (begin != 0)
-            feed->wait_ns += fgi_now_ns() - begin;
+        if (flight->open > 0)
+            feed->wait_ns += await_flight(trainer, flight);
+        fgi_event_destroy(flight->done);
+        flight->done = NULL;
+        fgi_watch_done(&trainer->watchdog, (int)flight->kind, flight->number);
         if (flight->error.status != FG_OK && status == FG_OK)
             status = flight_failed(trainer, flight, err);
         fgi_ledger_retired(&trainer->ledger, feed->retired, flight);
@@ -208,10 +234,13 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
     fgi_feed *feed = &trainer->feed;
     const fg_status status = retire(trainer, 0, err);
     const int64_t begin = fgi_now_ns();
+    const fgi_watch before =
+        fgi_watch_set(&trainer->watchdog, (fgi_watch){.doing = FGI_DOING_UPLOAD});
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->uploads_open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)pthread_mutex_unlock(&feed->mutex);
+    (void)fgi_watch_set(&trainer->watchdog, before);
     feed->wait_ns += fgi_now_ns() - begin;
     return status;
 }
@@ -257,6 +286,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
 {
     fg_status status = FG_OK;
     const int64_t begin = fgi_now_ns();
+    const fgi_watch before = watch(trainer, stage, FGI_DOING_UPLOAD);
     for (int f = 0; status == FG_OK && f < stage->field_count; f++) {
         fgi_event *ready = NULL;
         status = upload_field(trainer, u, f, &out_fields[f], err);
@@ -267,22 +297,33 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
         fgi_event_destroy(ready);
     }
     fgi_ledger_add(&trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
+    (void)fgi_watch_set(&trainer->watchdog, before);
     return status;
+}
+
+/* A program is on its way: its end is waited for when the flight is retired. */
+static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_done)
+{
+    fgi_ledger_launched(&trainer->ledger, trainer->feed.launched);
+    flight->done = take_done;
+    trainer->feed.launched++;
+    flight_watch(flight, take_done, on_step_done);
 }
 
 static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
                         fg_array *const *feeds, fg_array **out_prediction, fg_error *err)
 {
-    fgi_feed *feed = &trainer->feed;
     const size_t count = (size_t)stage->field_count + (stage->kind == FGI_PREDICT ? 0 : 1);
     fg_array *out = NULL;
     fgi_event *done = NULL;
     flight->launch_ns = fgi_now_ns();
-    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, &out, &done, err));
-    fgi_ledger_launched(&trainer->ledger, feed->launched);
-    feed->launched++;
-    flight_watch(flight, done, on_step_done);
-    fgi_event_destroy(done);
+    const fgi_watch before = watch(trainer, stage, FGI_DOING_LAUNCH);
+    const fg_status status =
+        fgi_step_program_launch(stage->program, feeds, count, &out, &done, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    if (status != FG_OK)
+        return status;
+    launched(trainer, flight, done);
     if (stage->kind == FGI_PREDICT) {
         *out_prediction = out;
         return FG_OK;
@@ -332,7 +373,6 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
 
 fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    fgi_feed *feed = &trainer->feed;
     fgi_event *done = NULL;
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
@@ -342,9 +382,6 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
                                                      NULL, 0, NULL, &done, err);
     if (status != FG_OK)
         return name_step(flight, status, err);
-    fgi_ledger_launched(&trainer->ledger, feed->launched);
-    feed->launched++;
-    flight_watch(flight, done, on_step_done);
-    fgi_event_destroy(done);
+    launched(trainer, flight, done);
     return FG_OK;
 }

@@ -86,7 +86,13 @@ static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
     if (trainer->options.run_dir == NULL || (trainer->is_saved && !is_best))
         return FG_OK;
     const int64_t begin = fgi_now_ns();
-    FGI_TRY(fgi_state_save(trainer, is_best, err));
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
+    const fg_status status = fgi_state_save(trainer, is_best, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    if (status != FG_OK)
+        return status;
+    fgi_watch_checkpoint(&trainer->watchdog, trainer->result.checkpoint);
     const int64_t end = fgi_now_ns();
     trainer->window_start_ns += end - begin; /* rates are of training */
     fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);

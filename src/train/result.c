@@ -42,6 +42,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     if (trainer->is_busy)
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer is at work: a callback may not start it again");
+    FGI_TRY(fgi_watchdog_start(&trainer->watchdog, &trainer->options, err));
     trainer->is_busy = true;
     trainer->is_stopping = false;
     trainer->result = (fg_result){0};
@@ -95,6 +96,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
 fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
                             fg_error *err)
 {
+    fgi_watchdog_stop(&trainer->watchdog);
     trainer->result.status = status;
     trainer->is_busy = false;
     if (status != FG_OK && err != NULL)

@@ -362,7 +362,12 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 {
     FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
     const int64_t begin = fgi_now_ns();
-    FGI_TRY(build_programs(trainer, stage, err));
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
+    const fg_status status = build_programs(trainer, stage, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    if (status != FG_OK)
+        return status;
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;

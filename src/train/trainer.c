@@ -48,6 +48,9 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
                         "trainer: precision '%s' wants a scaled loss, which there is not in this "
                         "version\nuse 'bf16-mixed'",
                         o->precision);
+    if (!(o->watchdog_s >= 0 && o->watchdog_s <= 1e9))
+        return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g; 0 or more seconds are wanted",
+                        o->watchdog_s);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
@@ -228,6 +231,7 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         "Trainer, from a checkpoint where there is one",
                         (long long)trainer->lost_step);
     FGI_TRY(fgi_strategy_open(trainer, err));
+    fgi_watch_client(&trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;

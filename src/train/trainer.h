@@ -11,6 +11,7 @@
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "trace/program.h"
+#include "train/watchdog.h"
 
 enum {
     FGI_IN_FLIGHT = 3,             /* steps under way; the host waits beyond that */
@@ -62,6 +63,7 @@ typedef struct fgi_flight {
     int64_t number; /* of the step in its kind, from 1 */
     int64_t samples;
     int64_t launch_ns, inputs_ns, done_ns;
+    fgi_event *done; /* its end, until it is retired */
     fg_error error;
 } fgi_flight;
 
@@ -153,6 +155,7 @@ struct fg_trainer {
     bool is_restored; /* resume and weights have been looked at */
     fgi_stage stage[4];
     fgi_feed feed;
+    fgi_watchdog watchdog;
     fgi_ledger ledger;
     fgi_windows train_windows;
     fgi_callback *callbacks;

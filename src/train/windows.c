@@ -71,7 +71,10 @@ static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
     if (fgi_event_is_ready(event))
         return fgi_event_wait(event, err);
     const int64_t begin = fgi_now_ns();
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->step});
     const fg_status status = fgi_event_wait(event, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     trainer->feed.wait_ns += end - begin;
     fgi_ledger_add(&trainer->ledger, FGI_READ, begin, end);

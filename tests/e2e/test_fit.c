@@ -578,6 +578,28 @@ static void print_config_shows_all(void **state)
     free(plain);
 }
 
+/* ---- a device that does not answer ------------------------------------------------------------
+ */
+
+/* Nothing that the fake plugin is asked for ever happens. */
+static void a_run_that_stands_still_ends(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", "hold=1", 1), 0);
+    const outcome *o = program_gives(3, folder, "fit digits.yaml --trainer.watchdog_s=0.3");
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    contains(o->err, "fulgurite fit: stood still for ");
+    contains(o->err, "no step has ended yet");
+    contains(o->err, "last checkpoint: none");
+    contains(o->err, "stacks of all threads: run/hang.txt");
+    char *text = slurp(folder, "run/hang.txt");
+    contains(text, "stood still for ");
+    contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
+    free(text);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
     cmocka_unit_test(a_failure_has_a_summary_too),
@@ -596,6 +618,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),
     cmocka_unit_test(colours_from_cifar_files),
+    cmocka_unit_test(a_run_that_stands_still_ends),
 };
 
 /* Compiled programs are shared by the runs of this test and go with it. */

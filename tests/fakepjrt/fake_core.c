@@ -39,6 +39,7 @@ static struct setting {
     {"topology_host", 0, 0},   /* ... chips_per_host_bounds as 241 */
     {"visible_devices", 0, 0}, /* what the last client was told, each plus one: 0,2 as 13 */
     {"client_error", 0, 0},
+    {"compile_ms", 0, 0}, /* that a compilation takes */
     {"compile_error", 0, 0},
     {"compile_skip", 0, 0},
     {"execute_error", 0, 0},

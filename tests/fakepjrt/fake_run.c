@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- making -----------------------------------------------------------------------------------
  */
@@ -25,6 +26,9 @@ PJRT_Error *fake_compile(PJRT_Client_Compile_Args *args)
     FAKE_CHECK(args, PJRT_Client_Compile_Args);
     FAKE_CHECK(args->program, PJRT_Program);
     const int code = fake_fault("compile");
+    const struct timespec takes = {.tv_sec = fake_get("compile_ms") / 1000,
+                                   .tv_nsec = fake_get("compile_ms") % 1000 * 1000000};
+    (void)nanosleep(&takes, NULL);
     if (code)
         return fake_error(code, "the compiler %s", code == 8 ? "ran out of memory" : "gave up");
     PJRT_Error *error;

@@ -1,0 +1,181 @@
+/* test_train_watchdog.c - a run that stands still is told of, with the step, the device and what
+ * ended last; it goes on when the device does.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+#include "train/trainer.h"
+
+static fake_control fake;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+/* What was told, copied; the text outlives the call. */
+typedef struct told {
+    bool holds; /* lets the device stop after three steps */
+    int count;
+    char doing[256], stage[32], devices[128], last_event[128], checkpoint[256];
+    int64_t step;
+    double seconds;
+} told;
+
+static void on_hang(void *self, const fg_hang *hang)
+{
+    told *t = self;
+    (void)snprintf(t->doing, sizeof t->doing, "%s", hang->doing);
+    (void)snprintf(t->stage, sizeof t->stage, "%s", hang->stage);
+    (void)snprintf(t->devices, sizeof t->devices, "%s", hang->devices);
+    (void)snprintf(t->last_event, sizeof t->last_event, "%s", hang->last_event);
+    (void)snprintf(t->checkpoint, sizeof t->checkpoint, "%s", hang->checkpoint);
+    t->step = hang->step;
+    t->seconds = hang->seconds;
+    if (++t->count == 2)
+        fake.set("hold", 0); /* the device recovers after the second time */
+}
+
+static fg_status hold_after_three(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 3)
+        fake.set("hold", 1);
+    return FG_OK;
+}
+
+static const fg_callback_ops holder = {.batch_end = hold_after_three};
+
+static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_result *out)
+{
+    const told *t = options->hang_self;
+    fg_error err = {0};
+    fg_client *client = NULL;
+    fg_trainer *trainer = NULL;
+    fg_dataset *train = toy_data(40, 1);
+    const fg_client_options client_options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    fgt_ok(fg_client_open(&client_options, &client, &err));
+    fg_trainer_options o = *options;
+    o.client = client;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    trainer->watchdog.compile_limit_ns = compile_limit_ns;
+    if (t->holds)
+        fgt_ok(fg_trainer_add_callback(trainer, &holder, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task,
+                          &(fg_fit_data){.train = train, .batch_size = 4, .workers = -1}, &err));
+    *out = *fg_trainer_result(trainer);
+    fake.reset();
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(train);
+    fg_client_close(client);
+}
+
+/* An epoch of ten steps; the device stops answering after the launch of the third. */
+static void a_step_that_does_not_end(void **state)
+{
+    (void)state;
+    told t = {.holds = true};
+    fg_result result;
+    const char *folder = fgt_temp_folder();
+    fit(&(fg_trainer_options){.max_epochs = 1,
+                              .run_dir = folder,
+                              .watchdog_s = 0.05,
+                              .hang = on_hang,
+                              .hang_self = &t},
+        0, &result);
+    assert_int_equal(result.status, FG_OK);
+    assert_int_equal(result.steps, 10);
+    assert_true(t.count >= 2);
+    assert_true(t.seconds >= 0.1); /* the second time: twice the limit */
+    assert_non_null(strstr(t.devices, "cpu"));
+    /* the third may have been on its way still when the device stopped */
+    char last[64], step[64];
+    (void)snprintf(last, sizeof last, "training step %d ended ", (int)t.step - 1);
+    (void)snprintf(step, sizeof step, "training step %d does not end on cpu:0 (1 of 1 device)",
+                   (int)t.step);
+    assert_in_range(t.step, 2, 4);
+    assert_string_equal(t.doing, step);
+    assert_memory_equal(t.last_event, last, strlen(last));
+}
+
+static void nothing_is_told_of_a_run_that_goes_on(void **state)
+{
+    (void)state;
+    told t = {.count = 10}; /* so that it never lets go of a device by mistake */
+    fg_result result;
+    fit(&(fg_trainer_options){.max_steps = 3, .watchdog_s = 3600, .hang = on_hang, .hang_self = &t},
+        0, &result);
+    assert_int_equal(t.count, 10);
+}
+
+/* ---- compilation ----------------------------------------------------------------------------- */
+
+typedef struct lines {
+    int count;
+    char text[512];
+} lines;
+
+static void on_log(void *self, fg_log_level level, const char *line)
+{
+    lines *l = self;
+    if (level != FG_LOG_WARNING)
+        return;
+    l->count++;
+    (void)snprintf(l->text, sizeof l->text, "%s", line);
+}
+
+static void a_long_compilation_is_warned_of(void **state)
+{
+    (void)state;
+    lines l = {0};
+    told t = {.count = 10};
+    fg_result result;
+    fg_log_set(on_log, &l);
+    fake.set("compile_ms", 400);
+    fit(&(fg_trainer_options){.max_steps = 1, .watchdog_s = 0.02, .hang = on_hang, .hang_self = &t},
+        100000000, &result);
+    fg_log_set(NULL, NULL);
+    assert_in_range(l.count, 1, 4);
+    assert_non_null(strstr(l.text, "compiling the training step has taken 0 s so far"));
+    assert_int_equal(t.count, 10); /* and is no hang */
+}
+
+static void a_limit_that_is_none(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.watchdog_s = -1}, &trainer, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "trainer: watchdog_s is -1; 0 or more seconds are wanted");
+}
+
+static int nothing_is_alive(void **state)
+{
+    (void)state;
+    const bool alive = fgi_alloc_live() != 0 || fake.get("events") != 0 || fake.get("buffers") != 0;
+    fake.reset();
+    return alive;
+}
+
+static int open_fake(void **state)
+{
+    (void)state;
+    return fake_open(&fake) ? 0 : 1;
+}
+
+int main(void)
+{
+    toy_use_memory();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(a_step_that_does_not_end, nothing_is_alive),
+        cmocka_unit_test_teardown(nothing_is_told_of_a_run_that_goes_on, nothing_is_alive),
+        cmocka_unit_test_teardown(a_long_compilation_is_warned_of, nothing_is_alive),
+        cmocka_unit_test(a_limit_that_is_none),
+    };
+    return cmocka_run_group_tests(tests, open_fake, NULL) == 0 ? 0 : 1;
+}
