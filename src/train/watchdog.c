@@ -87,10 +87,11 @@ static void tell(fgi_watchdog *dog, int64_t now_ns)
     dog->told++;
     if (watch.doing == FGI_DOING_COMPILE) {
         (void)pthread_mutex_unlock(&dog->mutex);
-        fgi_log(FG_LOG_WARNING,
-                "compiling the %s step has taken %.0f s so far; once done it is kept in the compile "
-                "cache, if there is one, for the next start",
-                stage_name(watch.stage), seconds);
+        fgi_log(
+            FG_LOG_WARNING,
+            "compiling the %s step has taken %.0f s so far; once done it is kept in the compile "
+            "cache, if there is one, for the next start",
+            stage_name(watch.stage), seconds);
         (void)pthread_mutex_lock(&dog->mutex);
         return;
     }
