@@ -68,6 +68,44 @@ FG_API FG_MUST_USE fg_status fg_dataset_create(const fg_dataset_ops *ops, void *
                                                const fg_dataset_spec *spec, fg_dataset **out,
                                                fg_error *err);
 
+/* ---- sources: samples that come one after another -------------------------------------------- */
+
+/* The count of a source that does not tell how many samples an epoch has. */
+#define FG_UNKNOWN_COUNT (-1)
+
+/* How a source without random access gives its samples: a file that is parsed, a generator, a
+ * network. Failures are told as in fg_dataset_ops. */
+typedef struct fg_source_ops {
+    /* Begins an epoch, from 0; *out_reader is given to the functions below. Several readers may be
+     * open, those of two loaders for instance; of each reader one function runs at a time, on any
+     * thread. */
+    fg_status (*open)(void *self, int64_t epoch, void **out_reader, fg_error *err);
+    /* Writes the next sample as fg_dataset_ops.read does, or sets *out_end where there is none.
+     * out_fields NULL: the sample is passed over, and need not be decoded. Every open of an epoch
+     * must give the same samples, or no run can be resumed exactly. */
+    fg_status (*next)(void *reader, void *const *out_fields, bool *out_end, fg_error *err);
+    /* Passes over the first `count` samples, before any next: to resume in the middle of an epoch.
+     * Optional: next is called `count` times instead. */
+    fg_status (*skip)(void *reader, int64_t count, fg_error *err);
+    /* Frees a reader, after its epoch's end or in its middle. Optional. */
+    void (*close)(void *reader);
+    /* Frees self when the last user of the dataset is gone. Optional. */
+    void (*destroy)(void *self);
+} fg_source_ops;
+
+/* Makes a dataset of a source. Loaders and the Trainer take it like any other; an epoch ends with
+ * the source. spec->count may be FG_UNKNOWN_COUNT; where it is given, a source that ends sooner or
+ * goes on longer is an error. Its samples cannot be read by number, nor split, nor subset
+ * (FG_EUNSUPPORTED). take_self as in fg_dataset_create. Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
+                                                    const fg_dataset_spec *spec, fg_dataset **out,
+                                                    fg_error *err);
+
+/* Whether the dataset was made by fg_dataset_from_source. */
+FG_API bool fg_dataset_is_source(const fg_dataset *dataset);
+
+/* ---- any dataset ----------------------------------------------------------------------------- */
+
 typedef enum fg_storage {
     FG_BORROW = 0, /* the memory stays the caller's and must outlive the dataset and its users */
     FG_COPY = 1    /* the dataset keeps a copy                                                 */
@@ -97,7 +135,7 @@ FG_API FG_MUST_USE fg_status fg_dataset_split(fg_dataset *parent, double val_fra
 /* Gives up the caller's hold on the dataset. NULL is allowed. */
 FG_API void fg_dataset_destroy(fg_dataset *dataset);
 
-/* Number of samples. */
+/* Number of samples; FG_UNKNOWN_COUNT for a source that does not tell. */
 FG_API int64_t fg_dataset_count(const fg_dataset *dataset);
 
 /* Number of fields of each sample. */
@@ -288,16 +326,18 @@ typedef struct fg_loader fg_loader;
 typedef struct fg_loader_options {
     int64_t batch_size; /* samples of the global batch, a multiple of world                  [32] */
     bool shuffle;       /* a new counted permutation each epoch; else the dataset's order [false] */
-    uint64_t seed;      /* keys the permutations, together with the epoch                     [0] */
-    bool drop_last;     /* leave the incomplete batch at an epoch's end out               [false] */
-    bool run_ahead;     /* go on into the next epoch while the end of this one is used    [false] */
-    bool synchronous;   /* no threads: fg_loader_next reads the batch itself              [false] */
-    int workers;        /* threads                            [processors, at most one a slot]    */
-    int prefetch;       /* slots: batches that are being read, ready or in use                [4] */
-    int rank, world;    /* this process delivers rows rank*b to (rank+1)*b of every global batch,
-                           b = batch_size / world                                          [0, 1] */
-    int64_t epoch;      /* where to begin                                                     [0] */
-    int64_t position;   /* samples of that epoch that are done already                        [0] */
+    int64_t shuffle_buffer; /* a source is shuffled within buffers of so many samples, which are
+                               held in memory; 1: not at all. Other datasets ignore it        [1] */
+    uint64_t seed;    /* keys the permutations, together with the epoch                     [0] */
+    bool drop_last;   /* leave the incomplete batch at an epoch's end out               [false] */
+    bool run_ahead;   /* go on into the next epoch while the end of this one is used    [false] */
+    bool synchronous; /* no threads: fg_loader_next reads the batch itself              [false] */
+    int workers;      /* threads                            [processors, at most one a slot]    */
+    int prefetch;     /* slots: batches that are being read, ready or in use                [4] */
+    int rank, world;  /* this process delivers rows rank*b to (rank+1)*b of every global batch,
+                         b = batch_size / world                                          [0, 1] */
+    int64_t epoch;    /* where to begin                                                     [0] */
+    int64_t position; /* samples of that epoch that are done already                        [0] */
     uint64_t reserved[4];
 } fg_loader_options;
 
@@ -310,7 +350,9 @@ typedef struct fg_host_batch {
     const void *const *data; /* one block a field, address a multiple of 64 bytes */
     const int64_t *indices;  /* [B], the dataset's number of each row */
     int64_t size;            /* B: rows */
-    int64_t valid;           /* rows 0 to valid-1 count; the rest repeat a sample, to be masked */
+    int64_t valid;           /* rows 0 to valid-1 count; the rest repeat a sample, to be masked (are
+                                zeros where a source gave this rank none) */
+    bool is_last;            /* no batch of this epoch follows */
     int64_t epoch;
     int64_t index;         /* number of the global batch in its epoch: position / batch_size */
     int64_t position;      /* samples of the epoch before this global batch */
@@ -320,6 +362,9 @@ typedef struct fg_host_batch {
 /* Starts a loader at options->epoch and options->position. It keeps the dataset alive.
  * The order is a function of (seed, epoch, position) alone: any number of threads, any world and
  * any moment of resuming give the same samples. Every sample of an epoch comes exactly once.
+ * A source is read by one thread at a time. With several ranks each reads a source of its own that
+ * gives the same samples, and keeps its rows; those of others it passes over where nothing is
+ * shuffled. With drop_last the buffer is of batch_size samples at least.
  * options may be NULL. Errors: FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_loader_create(fg_dataset *dataset, const fg_loader_options *options,
                                               fg_loader **out, fg_error *err);
@@ -342,7 +387,8 @@ FG_API void fg_loader_release(fg_loader *loader, const fg_host_batch *batch);
 FG_API FG_MUST_USE fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch,
                                                    int64_t position, fg_error *err);
 
-/* Number of batches from the beginning of an epoch to its end. */
+/* Number of batches from the beginning of an epoch to its end; -1 for a source that does not tell
+ * its length. */
 FG_API int64_t fg_loader_batch_count(const fg_loader *loader);
 
 /* Where the time goes; sums since the loader was created. */

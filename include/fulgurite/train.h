@@ -75,7 +75,7 @@ typedef struct fg_metric {
 typedef struct fg_progress {
     int64_t step;             /* optimizer steps done */
     int64_t epoch;            /* from 0 */
-    int64_t batch, batches;   /* of this epoch or evaluation: done, and all */
+    int64_t batch, batches;   /* of this epoch or evaluation: done, and all (-1 if not known) */
     int64_t total_steps;      /* that this fit will run, -1 if not known */
     double lr;                /* of the last step */
     double samples_per_s;     /* over the last window, 0 when not known yet */
@@ -218,10 +218,14 @@ typedef struct fg_fit_data {
     int workers;     /* loader threads          [as fg_loader_options; -1: none, in line] */
     bool no_shuffle; /* keep the dataset's order in training                        [false] */
     bool drop_last;  /* leave out the incomplete batch at an epoch's end            [false] */
+    int64_t shuffle_buffer; /* a training source is shuffled within so many samples, as in
+                               fg_loader_options                                           [1] */
     uint64_t reserved[4];
 } fg_fit_data;
 
-/* Trains. Again after an earlier fit it goes on from where that one ended, up to the limits.
+/* Trains. Again after an earlier fit it goes on from where that one ended, up to the limits. Epochs
+ * of a source end with it; where it does not tell its length, a schedule needs max_steps or
+ * limit_train_batches.
  * FG_ESTOPPED when a signal or a callback ended it; the state is then saved (with a run_dir) and
  * the result is whole. Errors: those of client, data, compiler and device. */
 FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
@@ -256,8 +260,8 @@ typedef struct fg_fit_plan {
     int64_t batch_size;        /* samples of each of these in a batch */
     int64_t global_batch_size; /* of all */
     int64_t accumulate_grad_batches; /* batches of a step of the optimizer */
-    int64_t steps_per_epoch;         /* of the optimizer */
-    int64_t total_steps;             /* likewise, those before a resume included; -1: no limit */
+    int64_t steps_per_epoch;         /* of the optimizer; -1: a source does not tell */
+    int64_t total_steps;             /* those before a resume included; -1: no limit, or unknown */
     const char *lr_scaling;          /* "none", "linear", "sqrt" */
     int64_t base_batch_size;         /* that lr_given is meant for */
     double lr_given, lr_factor;      /* the optimizer's, and what the rule makes of it */

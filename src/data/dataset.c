@@ -41,12 +41,10 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
     return FG_OK;
 }
 
-static fg_status check_spec(const fg_dataset_ops *ops, const fg_dataset_spec *spec,
+static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
                             size_t row_bytes[FG_MAX_FIELDS], fg_error *err)
 {
-    if (ops->read == NULL && ops->gather == NULL)
-        return fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather");
-    if (spec->count < 0)
+    if (spec->count < least_count)
         return fgi_fail(err, FG_EINVAL, "the dataset has a count of %" PRId64, spec->count);
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
         return fgi_fail(err, FG_EINVAL, "the dataset has %d fields, wanted 1 to %d",
@@ -81,28 +79,22 @@ static bool copy_names(fg_dataset *dataset, const fg_dataset_spec *spec)
     return true;
 }
 
-fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg_dataset_spec *spec,
-                            fg_dataset **out, fg_error *err)
+/* All but the functions and their self. */
+static fg_status create(const fg_dataset_spec *spec, int64_t least_count, fg_dataset **out,
+                        fg_error *err)
 {
     *out = NULL;
     size_t row_bytes[FG_MAX_FIELDS];
-    fg_status status = check_spec(ops, spec, row_bytes, err);
-    fg_dataset *dataset = NULL;
-    if (status == FG_OK && (dataset = fgi_calloc(1, sizeof(*dataset))) == NULL)
-        status = fgi_no_memory(err);
-    if (status == FG_OK && !copy_names(dataset, spec))
-        status = fgi_no_memory(err);
-    if (status != FG_OK) {
-        if (dataset != NULL)
-            fgi_arena_fini(&dataset->arena);
+    FGI_TRY(check_spec(spec, least_count, row_bytes, err));
+    fg_dataset *dataset = fgi_calloc(1, sizeof(*dataset));
+    if (dataset == NULL)
+        return fgi_no_memory(err);
+    if (!copy_names(dataset, spec)) {
+        fgi_arena_fini(&dataset->arena);
         fgi_free(dataset);
-        if (ops->destroy != NULL)
-            ops->destroy(take_self);
-        return status;
+        return fgi_no_memory(err);
     }
     atomic_init(&dataset->references, 1);
-    dataset->ops = *ops;
-    dataset->self = take_self;
     dataset->count = spec->count;
     dataset->field_count = spec->field_count;
     dataset->class_count = spec->class_count;
@@ -110,6 +102,50 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
     *out = dataset;
     return FG_OK;
 }
+
+fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg_dataset_spec *spec,
+                            fg_dataset **out, fg_error *err)
+{
+    *out = NULL;
+    const fg_status status =
+        ops->read == NULL && ops->gather == NULL
+            ? fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather")
+            : create(spec, 0, out, err);
+    if (status == FG_OK) {
+        (*out)->ops = *ops;
+        (*out)->self = take_self;
+    } else if (ops->destroy != NULL) {
+        ops->destroy(take_self);
+    }
+    return status;
+}
+
+fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
+                                 const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
+{
+    *out = NULL;
+    const fg_status status = ops->open == NULL || ops->next == NULL
+                                 ? fgi_fail(err, FG_EINVAL, "the source lacks open or next")
+                                 : create(spec, FG_UNKNOWN_COUNT, out, err);
+    if (status == FG_OK) {
+        (*out)->source = *ops;
+        (*out)->ops.destroy = ops->destroy;
+        (*out)->self = take_self;
+    } else if (ops->destroy != NULL) {
+        ops->destroy(take_self);
+    }
+    return status;
+}
+
+fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err)
+{
+    if (dataset->source.open == NULL)
+        return FG_OK;
+    return fgi_fail(err, FG_EUNSUPPORTED,
+                    "a source is read in its order, by a loader: no sample can be picked out");
+}
+
+bool fg_dataset_is_source(const fg_dataset *dataset) { return dataset->source.open != NULL; }
 
 fg_dataset *fgi_dataset_retain(fg_dataset *dataset)
 {
@@ -187,6 +223,7 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, 
     if (err == NULL)
         err = &local;
     *err = (fg_error){0};
+    FGI_TRY(fgi_dataset_check_random(dataset, err));
     for (size_t i = 0; i < n; i++)
         if (indices[i] < 0 || indices[i] >= dataset->count)
             return fgi_fail(err, FG_EINVAL, "sample %" PRId64 " of a dataset of %" PRId64,

@@ -10,9 +10,10 @@
 
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
-    fg_dataset_ops ops;     /* gather or read is there */
+    fg_dataset_ops ops;     /* gather or read is there, but for a source */
+    fg_source_ops source;   /* open is there for a source, and only then */
     void *self;
-    int64_t count;
+    int64_t count; /* -1: not known */
     int field_count;
     fg_field fields[FG_MAX_FIELDS];
     size_t row_bytes[FG_MAX_FIELDS]; /* of one sample */
@@ -20,6 +21,9 @@ struct fg_dataset {
     const char *const *class_names; /* in the arena, or NULL */
     fgi_arena arena;
 };
+
+/* FG_EUNSUPPORTED with what is needed instead, for a source. */
+fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err);
 
 /* One more user, who will call fg_dataset_destroy. */
 fg_dataset *fgi_dataset_retain(fg_dataset *dataset);

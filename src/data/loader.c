@@ -3,6 +3,10 @@
  * lock. Batches are numbered in the order of the epoch and handed out in that order, so neither the
  * number of threads nor their luck shows. The loader owns slots and threads and holds the dataset.
  *
+ * A source has one reader: each batch is read whole by one thread, one batch after the other, and
+ * only then is known where the next one begins. Where an epoch has no batch at all, or a resume
+ * stands at its end, a slot without a batch says so.
+ *
  * One lock guards all of `fg_loader` below it; each slot's rows and error belong to the workers
  * that claimed rows until the last of them reports.
  *
@@ -14,6 +18,7 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
+#include "data/stream.h"
 
 enum {
     DEFAULT_BATCH = 32,
@@ -30,6 +35,7 @@ typedef struct slot {
     fg_host_batch batch; /* first: a batch's address is its slot's */
     slot_state state;
     bool is_stale;         /* a jump came while rows were being read: drop it when they are */
+    bool is_end;           /* of a source: there is no batch, the epoch has ended */
     uint64_t number;       /* in the order of delivery */
     int64_t claimed, done; /* rows */
     int64_t error_row;     /* the first row that failed, of those known; -1: none */
@@ -48,7 +54,9 @@ typedef struct chunk {
 struct fg_loader {
     fg_dataset *dataset; /* held */
     fgi_sampler sampler;
-    int64_t rows, chunk_rows; /* of this rank's batch; of one claim */
+    fgi_stream *stream; /* of a source, else NULL: the worker's that has is_reading set */
+    bool is_reading, claims_ended, deliveries_ended; /* of a source */
+    int64_t rows, chunk_rows;                        /* of this rank's batch; of one claim */
     bool run_ahead, is_synchronous;
     int64_t slot_bytes;
 
@@ -79,6 +87,8 @@ struct fg_loader {
 
 static bool has_claim(const fg_loader *loader)
 {
+    if (loader->stream != NULL)
+        return loader->free_count > 0 && !loader->is_reading && !loader->claims_ended;
     return loader->opening != NULL ||
            (loader->free_count > 0 &&
             fgi_sampler_has_batch(&loader->sampler, loader->claims.position));
@@ -105,9 +115,36 @@ static void set_claims(fg_loader *loader, fgi_place place)
 {
     fgi_place *at = &loader->claims;
     *at = place;
+    if (fg_dataset_is_source(loader->dataset))
+        return; /* where it ends is not known before it is read */
     if (loader->run_ahead && !fgi_sampler_has_batch(&loader->sampler, at->position) &&
         fgi_sampler_has_batch(&loader->sampler, 0))
         *at = (fgi_place){.epoch = at->epoch + 1};
+}
+
+/* After a batch of a source was read: where the next one begins. An error ends the epoch. */
+static void set_source_claims(fg_loader *loader, const slot *s)
+{
+    const bool is_last = s->batch.is_last || s->error_row >= 0;
+    loader->claims_ended = is_last && !loader->run_ahead;
+    loader->claims.position = s->batch.next_position;
+    if (is_last && loader->run_ahead)
+        loader->claims = (fgi_place){.epoch = s->batch.epoch + 1};
+}
+
+/* What is known of a batch before it is read: for a source, where it begins. */
+static void describe_batch(const fg_loader *loader, fg_host_batch *batch)
+{
+    const fgi_sampler *sampler = &loader->sampler;
+    const int64_t position = loader->claims.position;
+    batch->epoch = loader->claims.epoch;
+    batch->position = position;
+    batch->index = position / sampler->batch;
+    if (loader->stream != NULL)
+        return;
+    batch->next_position = fgi_sampler_after(sampler, position);
+    batch->valid = fgi_sampler_valid(sampler, position);
+    batch->is_last = !fgi_sampler_has_batch(sampler, batch->next_position);
 }
 
 static slot *open_slot(fg_loader *loader)
@@ -115,19 +152,17 @@ static slot *open_slot(fg_loader *loader)
     slot *s = loader->slots;
     while (s->state != SLOT_FREE)
         s++;
-    const fgi_place at = loader->claims;
     s->state = SLOT_FILLING;
     s->number = loader->claim_number++;
     s->claimed = s->done = 0;
     s->error_row = -1;
-    s->batch.epoch = at.epoch;
-    s->batch.position = at.position;
-    s->batch.next_position = fgi_sampler_after(&loader->sampler, at.position);
-    s->batch.index = at.position / loader->sampler.batch;
-    s->batch.valid = fgi_sampler_valid(&loader->sampler, at.position);
+    describe_batch(loader, &s->batch);
     loader->free_count--;
     loader->by_number[s->number % (uint64_t)loader->slot_count] = s;
-    set_claims(loader, (fgi_place){.epoch = at.epoch, .position = s->batch.next_position});
+    if (loader->stream != NULL)
+        loader->is_reading = true;
+    else
+        set_claims(loader, (fgi_place){s->batch.epoch, s->batch.next_position});
     return s;
 }
 
@@ -154,6 +189,11 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
         s->error = *failure;
         s->error_row = c->first;
     }
+    if (loader->stream != NULL) {
+        loader->is_reading = false;
+        if (!s->is_stale)
+            set_source_claims(loader, s);
+    }
     if (s->is_stale) {
         if (s->done == s->claimed)
             free_slot(loader, s);
@@ -167,17 +207,36 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
+/* Without the lock: the batch of a source, whole. */
+static fg_status read_source(const fg_loader *loader, slot *s, fg_error *err)
+{
+    fgi_stream_batch b = {.rows = s->data, .indices = s->indices};
+    const fg_status status =
+        fgi_stream_read(loader->stream, (fgi_place){s->batch.epoch, s->batch.position}, &b, err);
+    if (status != FG_OK)
+        b = (fgi_stream_batch){.next_position = s->batch.position, .is_last = true};
+    s->batch.valid = b.valid;
+    s->batch.next_position = b.next_position;
+    s->batch.is_last = b.is_last;
+    s->is_end = b.is_end;
+    return status;
+}
+
 /* Without the lock: the rows of a claimed chunk are this thread's alone. */
 static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure)
 {
     slot *s = c->slot;
+    *out_failure = (fg_error){0};
+    if (loader->stream != NULL) {
+        out_failure->status = read_source(loader, s, out_failure);
+        return;
+    }
     const fgi_place place = {.epoch = s->batch.epoch, .position = s->batch.position};
     int64_t *indices = s->indices + c->first;
     fgi_sampler_rows(&loader->sampler, place, c->first, (size_t)c->count, indices);
     void *rows[FG_MAX_FIELDS];
     for (int f = 0; f < loader->dataset->field_count; f++)
         rows[f] = (char *)s->data[f] + (size_t)c->first * loader->dataset->row_bytes[f];
-    *out_failure = (fg_error){0};
     const fg_status status =
         fgi_dataset_gather(loader->dataset, indices, (size_t)c->count, rows, out_failure);
     out_failure->status = status;
@@ -255,6 +314,7 @@ static fg_status deliver(fg_loader *loader, slot *s, const fg_host_batch **out, 
 {
     loader->delivery_number++;
     loader->deliveries.position = s->batch.next_position;
+    loader->deliveries_ended = loader->stream != NULL && s->batch.is_last;
     if (s->error_row >= 0) {
         if (err != NULL)
             *err = s->error;
@@ -269,12 +329,25 @@ static fg_status deliver(fg_loader *loader, slot *s, const fg_host_batch **out, 
     return FG_OK;
 }
 
+/* Whether the batches of the epoch have all been delivered, as far as is known. */
+static bool is_at_end(const fg_loader *loader)
+{
+    return loader->stream != NULL
+               ? loader->deliveries_ended
+               : !fgi_sampler_has_batch(&loader->sampler, loader->deliveries.position);
+}
+
+static void end_deliveries(fg_loader *loader)
+{
+    loader->deliveries_ended = !loader->run_ahead;
+    if (loader->run_ahead)
+        loader->deliveries = (fgi_place){.epoch = loader->deliveries.epoch + 1};
+}
+
 static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_error *err)
 {
-    fgi_place *at = &loader->deliveries;
-    if (!fgi_sampler_has_batch(&loader->sampler, at->position)) {
-        if (loader->run_ahead)
-            *at = (fgi_place){.epoch = at->epoch + 1};
+    if (is_at_end(loader)) {
+        end_deliveries(loader);
         return FG_OK;
     }
     loader->next_calls++;
@@ -284,6 +357,12 @@ static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_er
         return fgi_fail(err, FG_EINVAL,
                         "all %d batches of the synchronous loader are held: release one first",
                         loader->slot_count);
+    if (s->error_row < 0 && s->is_end) {
+        loader->delivery_number++;
+        free_slot(loader, s);
+        end_deliveries(loader);
+        return FG_OK;
+    }
     return deliver(loader, s, out, err);
 }
 
@@ -324,13 +403,16 @@ static void drop_prepared(fg_loader *loader)
 static void go_to(fg_loader *loader, fgi_place place)
 {
     fgi_place *at = &loader->deliveries;
-    const bool is_at_end = !fgi_sampler_has_batch(&loader->sampler, at->position);
-    if (loader->run_ahead && is_at_end && place.epoch == at->epoch + 1 && place.position == 0)
+    if (loader->run_ahead && is_at_end(loader) && place.epoch == at->epoch + 1 &&
+        place.position == 0) {
         *at = place;
-    if (at->epoch == place.epoch && at->position == place.position)
+        loader->deliveries_ended = false;
+    }
+    if (at->epoch == place.epoch && at->position == place.position && !loader->deliveries_ended)
         return;
     loader->claim_number = loader->delivery_number;
     loader->deliveries = place;
+    loader->deliveries_ended = loader->claims_ended = false;
     set_claims(loader, place);
     drop_prepared(loader);
     wake_worker(loader);
@@ -348,7 +430,7 @@ fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t positi
 
 int64_t fg_loader_batch_count(const fg_loader *loader)
 {
-    return fgi_sampler_batches(&loader->sampler);
+    return loader->sampler.count < 0 ? -1 : fgi_sampler_batches(&loader->sampler);
 }
 
 fg_loader_stats fg_loader_get_stats(fg_loader *loader)
@@ -371,6 +453,8 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
 {
     if (o->batch_size < 0 || o->batch_size > INT32_MAX)
         return fgi_fail(err, FG_EINVAL, "batch_size is %" PRId64, o->batch_size);
+    if (o->shuffle_buffer < 0 || o->shuffle_buffer > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %" PRId64, o->shuffle_buffer);
     if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
         return fgi_fail(err, FG_EINVAL, "prefetch is %d, wanted 1 to %d", o->prefetch, MOST_SLOTS);
     if (o->workers < 0 || o->workers > MOST_WORKERS)
@@ -397,6 +481,8 @@ static void take_options(fg_loader *loader, const fg_loader_options *o)
                                     .seed = o->seed,
                                     .rank = o->rank,
                                     .world = o->world == 0 ? 1 : o->world};
+    if (fg_dataset_is_source(loader->dataset))
+        loader->sampler.shuffle &= o->shuffle_buffer > 1;
     loader->rows = loader->sampler.batch / loader->sampler.world;
     loader->run_ahead = o->run_ahead;
     loader->is_synchronous = o->synchronous;
@@ -448,7 +534,7 @@ static fg_status make_slot(fg_loader *loader, slot *s, fg_error *err)
 
 static fg_status make_slots(fg_loader *loader, fg_error *err)
 {
-    if (!fgi_sampler_has_batch(&loader->sampler, 0))
+    if (loader->stream == NULL && !fgi_sampler_has_batch(&loader->sampler, 0))
         loader->slot_count = 0; /* no batch will ever come: a sample of any size costs nothing */
     const size_t count = (size_t)loader->slot_count;
     loader->slots = fgi_calloc(count, sizeof(*loader->slots));
@@ -479,6 +565,8 @@ static fg_status start_workers(fg_loader *loader, int wanted, fg_error *err)
         workers = fgi_cpu_count();
         workers = workers < loader->slot_count ? workers : loader->slot_count;
     }
+    if (loader->stream != NULL)
+        workers = 1; /* a source has one reader */
     loader->chunk_rows = choose_chunk(loader, workers);
     if (loader->is_synchronous || loader->slot_count == 0)
         return FG_OK; /* nothing to do for a thread */
@@ -503,6 +591,10 @@ fg_status fg_loader_create(fg_dataset *dataset, const fg_loader_options *options
     loader->dataset = fgi_dataset_retain(dataset);
     take_options(loader, o);
     fg_status status = make_lock(loader, err);
+    if (status == FG_OK && fg_dataset_is_source(dataset))
+        status = fgi_stream_create(dataset, &loader->sampler,
+                                   loader->sampler.shuffle ? o->shuffle_buffer : 1, &loader->stream,
+                                   err);
     if (status == FG_OK)
         status = make_slots(loader, err);
     if (status == FG_OK)
@@ -537,6 +629,7 @@ void fg_loader_destroy(fg_loader *loader)
             fgi_free_aligned(loader->slots[i].data[f]);
         fgi_free(loader->slots[i].indices);
     }
+    fgi_stream_destroy(loader->stream);
     if (loader->has_ready)
         (void)pthread_cond_destroy(&loader->ready);
     if (loader->has_work)

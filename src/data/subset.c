@@ -66,6 +66,7 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
                             fg_dataset **out, fg_error *err)
 {
     *out = NULL;
+    FGI_TRY(fgi_dataset_check_random(parent, err));
     subset *s = fgi_calloc(1, sizeof(*s));
     if (s == NULL || (s->indices = fgi_calloc(count, sizeof(*s->indices))) == NULL) {
         fgi_free(s);
@@ -123,6 +124,7 @@ fg_status fg_dataset_split(fg_dataset *parent, double val_fraction, uint64_t see
     *out_val = NULL;
     int64_t *rows;
     size_t val_count;
+    FGI_TRY(fgi_dataset_check_random(parent, err));
     FGI_TRY(fgi_split_rows(parent->count, val_fraction, seed, &rows, &val_count, err));
     fg_status status = fg_dataset_subset(parent, rows, val_count, out_val, err);
     if (status == FG_OK)

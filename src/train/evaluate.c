@@ -38,12 +38,13 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     at.batches = fgi_stage_batches(stage, limit);
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    while (has_more && at.batch < at.batches && !fgi_wants_stop(trainer)) {
+    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_wants_stop(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->is_running)
             fgi_work_end(trainer, watch);
     }
+    trainer->evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, 0, err);
 }
@@ -100,7 +101,7 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
     FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
     if (trainer->is_stopping)
         return FG_OK;
-    at.batch = at.batches;
+    at.batch = trainer->evaluated_batches;
     at.metrics = metrics;
     at.metric_count = count;
     return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);

@@ -20,22 +20,42 @@
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-/* Finds the place within the epoch in the data given, which may come in other batches now. */
-static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+/* Whether the place within the epoch is one of these data. */
+static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    int64_t size = 0;
-    const int64_t count = fg_dataset_count(data->train);
-    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
-    if (trainer->position > 0 && trainer->sample_count != count)
+    const int64_t count = fg_dataset_count(data->train), buffer = fgi_shuffle_buffer(data);
+    if (trainer->position == 0)
+        return FG_OK;
+    if (trainer->sample_count != count && (trainer->sample_count < 0 || count < 0))
+        return fgi_fail(err, FG_EINVAL,
+                        "training stands %lld samples into an epoch of other data\n"
+                        "to train on other data, start from the weights instead",
+                        (long long)trainer->position);
+    if (trainer->sample_count != count)
         return fgi_fail(err, FG_EINVAL,
                         "training stands %lld samples into an epoch of %lld, but the data have "
                         "%lld\nto train on other data, start from the weights instead",
                         (long long)trainer->position, (long long)trainer->sample_count,
                         (long long)count);
+    if (trainer->shuffle_buffer != buffer)
+        return fgi_fail(err, FG_EINVAL,
+                        "training stands within an epoch that is shuffled with shuffle_buffer "
+                        "%lld, not %lld: the order would be another",
+                        (long long)trainer->shuffle_buffer, (long long)buffer);
+    return FG_OK;
+}
+
+/* Finds the place within the epoch in the data given, which may come in other batches now. */
+static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    int64_t size = 0;
+    FGI_TRY(fgi_batch_size(trainer, data, &size, err));
+    FGI_TRY(check_place(trainer, data, err));
     if (trainer->position > 0 && trainer->batch_size != size)
         trainer->epoch_batches = (trainer->position + size - 1) / size;
-    trainer->sample_count = count;
+    trainer->sample_count = fg_dataset_count(data->train);
     trainer->batch_size = size;
+    trainer->shuffle_buffer = fgi_shuffle_buffer(data);
     trainer->drop_last = data->drop_last;
     return FG_OK;
 }
@@ -44,8 +64,11 @@ static bool epoch_is_over(const fg_trainer *trainer)
 {
     const int64_t limit = trainer->train_limit;
     const int64_t left = trainer->sample_count - trainer->position;
-    return (limit > 0 && trainer->epoch_batches >= limit) || left <= 0 ||
-           (trainer->drop_last && left < trainer->batch_size);
+    if (limit > 0 && trainer->epoch_batches >= limit)
+        return true;
+    if (trainer->sample_count < 0)
+        return trainer->has_read_epoch;
+    return left <= 0 || (trainer->drop_last && left < trainer->batch_size);
 }
 
 /* Whether all steps are done. */
@@ -131,7 +154,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     /* metrics of the steps before have arrived by now, and are told in the order of steps */
     FGI_TRY(
         fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
-    at.batch = at.batches;
+    at.batch = trainer->evaluated_batches;
     trainer->owes_validation = false;
     trainer->validated_step = trainer->step;
     *out_best = is_new_best(trainer, metrics, count);
@@ -166,10 +189,17 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
     FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    if (batch == NULL && trainer->sample_count < 0)
+        return fgi_fail(err, FG_EINVAL, "the training source gave no %s in epoch %lld",
+                        trainer->position > 0 ? "further sample"
+                        : trainer->drop_last  ? "whole batch"
+                                              : "sample",
+                        (long long)trainer->epoch);
     if (batch == NULL)
         return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
                         (long long)trainer->position, (long long)trainer->sample_count);
     const int64_t next_position = batch->next_position, valid = batch->valid;
+    trainer->has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
     trainer->epoch_batches++;
     trainer->position = next_position;
@@ -221,6 +251,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fgi_windows_clear(&trainer->train_windows);
     trainer->epoch++;
     trainer->position = 0;
+    trainer->has_read_epoch = false;
     trainer->epoch_batches = 0;
     trainer->is_saved = false;
     at.metrics = metrics;

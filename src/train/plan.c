@@ -59,6 +59,15 @@ static fg_status check_size(const char *name, int64_t size, fg_error *err)
                     size > 0 ? ", and at most 2147483647" : "");
 }
 
+fg_status fgi_share_check(const char *name, double share, const fg_dataset *dataset, fg_error *err)
+{
+    if (share <= 0 || share >= 1 || fg_dataset_count(dataset) >= 0)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s_share %g: the source does not tell its length; give %s_batches", name,
+                    share, name);
+}
+
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err)
 {
@@ -71,6 +80,9 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
                         "wanted",
                         (long long)each, (long long)all);
     FGI_TRY(check_size("batch_size", each, err));
+    if (data->shuffle_buffer < 0 || data->shuffle_buffer > INT32_MAX)
+        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld; at least 0 is wanted",
+                        (long long)data->shuffle_buffer);
     *out = all != 0 ? all : each * rows;
     FGI_TRY(check_size(all != 0 ? "global_batch_size" : "batch_size times devices", *out, err));
     if (*out % rows == 0)
@@ -86,7 +98,7 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
 static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_error *err)
 {
     const int rows = fgi_client_mesh_data(trainer->client);
-    if (count >= rows || count == 0) /* of none it is said that an epoch has no step */
+    if (count >= rows || count <= 0) /* of none it is said that an epoch has no step */
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "%lld training samples are fewer than the %d devices that share them\n"
@@ -137,6 +149,28 @@ static void describe(fg_trainer *trainer, int64_t size)
     };
 }
 
+/* Batches of an epoch without a limit; -1 where a source does not tell. */
+static int64_t count_batches(const fg_fit_data *data, int64_t size)
+{
+    const int64_t count = fg_dataset_count(data->train);
+    if (count < 0)
+        return -1;
+    return data->drop_last ? count / size : count / size + (count % size != 0);
+}
+
+static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
+{
+    fg_error why = {0};
+    const fg_status status = fg_optimizer_set_schedule(
+        trainer->optimizer, trainer->options.schedule, trainer->total_steps, &why);
+    if (status == FG_OK)
+        return FG_OK;
+    return fgi_fail(err, status, "%s%s", why.message,
+                    trainer->total_steps < 0
+                        ? "\nthe training source does not tell its length: give max_steps"
+                        : "");
+}
+
 /* Steps of the optimizer that so many batches are; an epoch's last may be of fewer. */
 static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
 {
@@ -153,28 +187,35 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
     FGI_TRY(check_samples(trainer, count, err));
-    int64_t batches = data->drop_last ? count / size : count / size + (count % size != 0);
+    FGI_TRY(fgi_share_check("limit_train", o->limit_train_share, data->train, err));
+    int64_t batches = count_batches(data, size);
     if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? ", the incomplete one left out" : "");
     trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_share, batches);
     if (trainer->train_limit > 0)
-        batches = smaller(batches, trainer->train_limit);
+        batches = batches < 0 ? trainer->train_limit : smaller(batches, trainer->train_limit);
     const int64_t steps = steps_of(trainer, batches);
-    if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
+    if (batches < 0)
+        all = o->max_steps > 0 ? INT64_MAX : -1;
+    else if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
         all = steps * o->max_epochs;
     trainer->batches_per_epoch = batches;
     trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
     describe(trainer, size);
     scale_lr(trainer);
-    return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, trainer->total_steps, err);
+    return set_schedule(trainer, err);
 }
 
 /* Steps that are left of this epoch; training stands between two. */
 static int64_t left_of_epoch(const fg_trainer *trainer)
 {
-    const int64_t samples = trainer->sample_count - trainer->position, size = trainer->batch_size;
+    const int64_t samples =
+        trainer->sample_count < 0 ? INT64_MAX / 2 : trainer->sample_count - trainer->position;
+    const int64_t size = trainer->batch_size;
+    if (trainer->has_read_epoch)
+        return 0;
     const int64_t left =
         trainer->drop_last ? samples / size : samples / size + (samples % size != 0);
     if (trainer->train_limit <= 0)
@@ -190,15 +231,19 @@ fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err)
     int64_t all = INT64_MAX;
     const int64_t epochs = o->max_epochs - trainer->epoch - 1; /* after this one */
     const int64_t steps = steps_of(trainer, trainer->batches_per_epoch);
-    if (o->max_epochs > 0 && epochs < 0)
+    if (trainer->batches_per_epoch < 0)
+        all = o->max_steps > 0 ? INT64_MAX : -1;
+    else if (o->max_epochs > 0 && epochs < 0)
         all = trainer->step;
     else if (o->max_epochs > 0 && epochs <= ENDLESS / steps)
         all = trainer->step + left_of_epoch(trainer) + epochs * steps;
     if (o->max_steps > 0)
         all = smaller(all, o->max_steps > trainer->step ? o->max_steps : trainer->step);
     trainer->total_steps = all;
-    plan->steps_per_epoch = steps;
+    plan->steps_per_epoch = trainer->batches_per_epoch < 0 ? -1 : steps;
     plan->total_steps = all < ENDLESS ? all : -1;
+    for (int i = 0; i < 5 && all < 0; i++) /* a schedule needs no length, or was refused */
+        plan->lr_at[i] = fg_schedule_lr(o->schedule, plan->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)
         plan->lr_at[i] =
             fg_schedule_lr(o->schedule, plan->lr, (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);

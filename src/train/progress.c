@@ -144,20 +144,30 @@ static size_t columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* "3/12", or "3" where the source does not tell its length. */
+static void put_count(const fg_progress *at, char *out, size_t size)
+{
+    if (at->batches < 0)
+        (void)snprintf(out, size, "%" PRId64, at->batch);
+    else
+        (void)snprintf(out, size, "%" PRId64 "/%" PRId64, at->batch, at->batches);
+}
+
 /* One line, cut so that the terminal does not begin another one. */
 static void draw_bar(progress *p, const fg_progress *at)
 {
-    const int64_t all = at->batches > 0 ? at->batches : 1;
+    const int64_t all = at->batches > 0 ? at->batches : INT64_MAX / BAR_WIDTH;
     const int64_t done = at->batch < all ? at->batch * BAR_WIDTH / all : BAR_WIDTH;
-    char bar[BAR_WIDTH + 1], line[512], rate[48] = "";
+    char count[48], bar[BAR_WIDTH + 1], line[512], rate[48] = "";
     const size_t columns = columns_of(p->out);
     for (int i = 0; i < BAR_WIDTH; i++)
         bar[i] = i < done ? '#' : '.';
     bar[BAR_WIDTH] = '\0';
     if (p->samples_per_s > 0)
         (void)snprintf(rate, sizeof rate, "  %.0f samples/s", p->samples_per_s);
-    (void)snprintf(line, sizeof line, "epoch %" PRId64 "  [%s] %" PRId64 "/%" PRId64 "%s%s",
-                   at->epoch, bar, at->batch, at->batches, p->metrics, rate);
+    put_count(at, count, sizeof count);
+    (void)snprintf(line, sizeof line, "epoch %" PRId64 "  [%s] %s%s%s", at->epoch, bar, count,
+                   p->metrics, rate);
     if (columns <= sizeof line)
         line[columns - 1] = '\0';
     (void)fprintf(p->out, "\r\033[K%s", line);
@@ -177,8 +187,9 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     if (p->is_terminal) {
         draw_bar(p, at);
     } else if (!is_first) {
-        (void)fprintf(p->out, "epoch %" PRId64 "  %" PRId64 "/%" PRId64 "%s\n", at->epoch,
-                      at->batch, at->batches, p->metrics);
+        char count[48];
+        put_count(at, count, sizeof count);
+        (void)fprintf(p->out, "epoch %" PRId64 "  %s%s\n", at->epoch, count, p->metrics);
         (void)fflush(p->out);
     }
     return FG_OK;

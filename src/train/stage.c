@@ -276,6 +276,7 @@ static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *er
         .shuffle = !stage->no_shuffle,
         .seed = trainer->options.seed,
         .drop_last = stage->drop_last,
+        .shuffle_buffer = stage->shuffle_buffer,
         .run_ahead = is_train,
         .synchronous = stage->workers<0, .workers = stage->workers> 0 ? stage->workers : 0,
         .prefetch = FGI_SLOTS,
@@ -309,7 +310,8 @@ static bool has_loader(const fgi_stage *stage, const fgi_stage *wanted)
 {
     return stage->loader != NULL && stage->dataset == wanted->dataset &&
            stage->batch_size == wanted->batch_size && stage->no_shuffle == wanted->no_shuffle &&
-           stage->drop_last == wanted->drop_last && stage->workers == wanted->workers;
+           stage->drop_last == wanted->drop_last &&
+           stage->shuffle_buffer == wanted->shuffle_buffer && stage->workers == wanted->workers;
 }
 
 /* Whether the stage's program takes these data's batches. */
@@ -335,9 +337,11 @@ static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t 
                        .workers = data->workers,
                        .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
                        .drop_last = kind == FGI_TRAIN && data->drop_last,
+                       .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,
                        .batch_size = batch_size,
                        .field_count = fg_dataset_field_count(dataset)};
-    stage.has_tail = !stage.drop_last && fg_dataset_count(dataset) % batch_size != 0;
+    const int64_t count = fg_dataset_count(dataset);
+    stage.has_tail = !stage.drop_last && (count < 0 || count % batch_size != 0);
     for (int i = 0; i < stage.field_count; i++) {
         const fg_type *sample = &fg_dataset_field(dataset, i)->type;
         fg_type *type = &stage.field_type[i];
@@ -384,6 +388,7 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
     stage->dataset = wanted->dataset;
     stage->no_shuffle = wanted->no_shuffle;
     stage->drop_last = wanted->drop_last;
+    stage->shuffle_buffer = wanted->shuffle_buffer;
     stage->workers = wanted->workers;
     return FG_OK;
 }
@@ -398,9 +403,11 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
     if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
         return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
+    if (kind == FGI_VAL)
+        FGI_TRY(fgi_share_check("limit_val", trainer->options.limit_val_share, data->val, err));
     *out = describe(kind, data, batch_size);
     const int64_t count = fg_dataset_count(out->dataset);
-    if (count == 0 || (out->drop_last && count < batch_size))
+    if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
                         name[kind], (long long)count, (long long)batch_size);
     return FG_OK;
@@ -449,7 +456,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit)
 {
     const int64_t count = fg_loader_batch_count(stage->loader);
-    return limit > 0 && limit < count ? limit : count;
+    return limit > 0 && (limit < count || count < 0) ? limit : count;
 }
 
 int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)

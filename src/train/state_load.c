@@ -141,14 +141,16 @@ static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const c
                                const json_t *object, fg_error *err)
 {
     int64_t step = -1, epoch = -1, position = -1, batches = -1, samples = 0, size = 0;
-    int64_t validated = -1, lines = -1;
-    const bool ok =
-        get_number(object, "step", 0, &step) && get_number(object, "epoch", 0, &epoch) &&
-        get_number(object, "position", 0, &position) &&
-        get_number(object, "epoch_batches", 0, &batches) &&
-        get_number(object, "samples", 0, &samples) && get_number(object, "batch_size", 0, &size) &&
-        get_number(object, "validated_step", -1, &validated) &&
-        get_number(object, "log_lines", -1, &lines);
+    int64_t validated = -1, lines = -1, buffer = 0;
+    const bool ok = get_number(object, "step", 0, &step) &&
+                    get_number(object, "epoch", 0, &epoch) &&
+                    get_number(object, "position", 0, &position) &&
+                    get_number(object, "epoch_batches", 0, &batches) &&
+                    get_number(object, "samples", -1, &samples) &&
+                    get_number(object, "shuffle_buffer", 0, &buffer) &&
+                    get_number(object, "batch_size", 0, &size) &&
+                    get_number(object, "validated_step", -1, &validated) &&
+                    get_number(object, "log_lines", -1, &lines);
     if (!ok || step < 0 || epoch < 0 || position < 0 || batches < 0)
         return fgi_fail(err, FG_EFORMAT,
                         "%s: its state.json does not say step, epoch, position and epoch_batches",
@@ -159,6 +161,8 @@ static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     trainer->epoch_batches = batches;
     trainer->sample_count = samples;
     trainer->batch_size = size;
+    trainer->shuffle_buffer = buffer;
+    trainer->has_read_epoch = json_is_true(json_object_get(object, "has_read_epoch"));
     trainer->validated_step = validated;
     trainer->owes_validation = json_is_true(json_object_get(object, "owes_validation"));
     trainer->restored.log_lines = lines;

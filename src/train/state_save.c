@@ -182,6 +182,11 @@ static char *state_text(const fg_trainer *trainer)
     ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
     if (ok && trainer->owes_validation)
         ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
+    if (ok && trainer->shuffle_buffer > 0)
+        ok = json_object_set_new(object, "shuffle_buffer", json_integer(trainer->shuffle_buffer)) ==
+             0;
+    if (ok && trainer->sample_count < 0 && trainer->has_read_epoch)
+        ok = json_object_set_new(object, "has_read_epoch", json_true()) == 0;
     if (ok && trainer->has_best)
         ok = json_object_set_new(object, "best", json_real(trainer->best)) == 0;
     fgi_buf text = {0};

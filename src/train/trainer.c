@@ -236,3 +236,10 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
 }
+
+int64_t fgi_shuffle_buffer(const fg_fit_data *data)
+{
+    if (data->train == NULL || !fg_dataset_is_source(data->train) || data->no_shuffle)
+        return 0;
+    return data->shuffle_buffer > 1 ? data->shuffle_buffer : 0;
+}

@@ -33,6 +33,7 @@ typedef struct fgi_stage {
     fg_loader *loader;
     fg_dataset *dataset;        /* that the loader reads, which holds it */
     bool no_shuffle, drop_last; /* as the loader was made with */
+    int64_t shuffle_buffer;     /* likewise; 0: not a source, or not shuffled */
     int workers;
     bool has_tail; /* the program masks the last batch */
     int64_t batch_size;
@@ -165,6 +166,8 @@ struct fg_trainer {
     int64_t step, epoch, position;    /* position: samples done of this epoch */
     int64_t epoch_batches;            /* batches done of this epoch */
     int64_t sample_count, batch_size; /* of the data that position refers to; 0: none yet */
+    int64_t shuffle_buffer;           /* likewise, of a source */
+    bool has_read_epoch;              /* the last batch of the epoch was seen */
     int64_t validated_step;           /* -1: none */
     bool owes_validation;             /* of this step, put off by a stop */
     double best;
@@ -183,8 +186,9 @@ struct fg_trainer {
     int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
     int64_t window_start_ns, window_samples;
-    bool is_saved;     /* the present state is in the last checkpoint */
-    bool has_started;  /* fit_start was told */
+    int64_t evaluated_batches; /* of the last evaluation */
+    bool is_saved;             /* the present state is in the last checkpoint */
+    bool has_started;          /* fit_start was told */
     int64_t lost_step; /* the training step that failed and took the weights with it, 0: none */
     /* this call */
     bool is_busy, is_running; /* inside a public call; inside fit */
@@ -196,6 +200,8 @@ struct fg_trainer {
 /* trainer.c: client, module and, for fit, optimizer; made on first use. */
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err);
+/* Samples within which the training source is shuffled; 0 where there is none, or no shuffling. */
+int64_t fgi_shuffle_buffer(const fg_fit_data *data);
 
 /* strategy.c: which devices, and how they share the work. */
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);
@@ -207,6 +213,8 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
 /* Samples of a batch on all devices together. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
+/* A share of a source that does not tell its length is refused; name: "limit_val". */
+fg_status fgi_share_check(const char *name, double share, const fg_dataset *dataset, fg_error *err);
 /* Batches that a limit leaves of `all`; 0: no limit. */
 int64_t fgi_limit(int64_t batches, double share, int64_t all);
 /* Sizes of a fit before anything is compiled or restored; gives the optimizer its schedule. */
@@ -237,7 +245,7 @@ fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *
 bool fgi_same_type(const fg_type *a, const fg_type *b);
 /* How many batches of a pass the options want, of a stage that is prepared; 0: no limit. */
 int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
-/* Batches of a pass over the stage's data; limit 0: no limit. */
+/* Batches of a pass over the stage's data, -1 if not known; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 
 /* accumulate.c: sums of gradients over the batches of a step. The optimizer is borrowed. */

@@ -15,7 +15,7 @@
 #include "toy.h"
 
 static fg_client *client;
-static fg_dataset *train_data, *val_data;
+static fg_dataset *train_data, *val_data, *source, *val_source;
 
 enum { SAMPLES = 101, BATCH = 8, EPOCH = 13, STEPS = 40 };
 
@@ -25,6 +25,8 @@ static int open_all(void **state)
     fg_error err = {0};
     train_data = toy_data(SAMPLES, 1);
     val_data = toy_data(37, 2);
+    source = toy_source(SAMPLES, 1, false);
+    val_source = toy_source(37, 2, false);
     const fg_client_options options = {.accelerator = "cpu", .cache_dir = fgt_temp_folder()};
     if (fg_client_open(&options, &client, &err) == FG_OK)
         return 0;
@@ -37,6 +39,8 @@ static int close_all(void **state)
     (void)state;
     fg_dataset_destroy(train_data);
     fg_dataset_destroy(val_data);
+    fg_dataset_destroy(source);
+    fg_dataset_destroy(val_source);
     fg_client_close(client);
     return 0;
 }
@@ -48,16 +52,17 @@ typedef struct kind {
     const char *name;
     toy model;
     fg_trainer_options options;
+    int64_t buffer; /* of a source; 0: the data in memory */
 } kind;
 
 static const kind kinds[] = {
-    {"adam, dropout, batch norm, onecycle",
+    {.name = "adam, dropout, batch norm, onecycle",
      {.dropout = 0.3, .has_norm = true},
      {.max_steps = STEPS, .log_every = 3, .schedule = &onecycle}},
-    {"sgd, whose momentum the schedule makes",
+    {.name = "sgd, whose momentum the schedule makes",
      {.optimizer = "sgd"},
      {.max_epochs = 3, .log_every = 1, .schedule = &onecycle, .save_every_steps = 4}},
-    {"adamw, validations within epochs",
+    {.name = "adamw, validations within epochs",
      {.optimizer = "adamw", .dropout = 0.1},
      {.max_steps = STEPS,
       .log_every = 7,
@@ -65,15 +70,32 @@ static const kind kinds[] = {
       .val_every_epochs = 2,
       .save_every_epochs = -1,
       .limit_val_batches = 3}},
-    {"three batches a step, of which the last has one",
+    {.name = "three batches a step, of which the last has one",
      {.dropout = 0.2},
      {.max_epochs = 3,
       .log_every = 2,
       .schedule = &onecycle,
       .val_every_steps = 4,
       .accumulate_grad_batches = 3}},
+    {.name = "a source of unknown length, shuffled",
+     {.dropout = 0.2},
+     {.max_epochs = 3, .log_every = 3, .val_every_steps = 5, .save_every_steps = 6},
+     .buffer = 20},
+    {.name = "a source in its order, and steps of two batches",
+     {.has_norm = true},
+     {.max_steps = 20, .schedule = &onecycle, .log_every = 3, .accumulate_grad_batches = 2},
+     .buffer = 1},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
+
+/* Batches of a run; with two of them a step, each epoch's thirteenth is a step alone. */
+static int batches_of(int i)
+{
+    const fg_trainer_options *o = &kinds[i].options;
+    if (o->accumulate_grad_batches == 2)
+        return EPOCH + EPOCH + 12;
+    return o->max_epochs == 3 ? 3 * EPOCH : STEPS;
+}
 
 /* Whether a run ends with its third epoch. */
 static bool is_whole(int i) { return kinds[i].options.max_epochs == 3; }
@@ -84,7 +106,10 @@ static fg_status fit(const kind *k, const char *folder, const char *resume, reco
 {
     toy model = k->model;
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = BATCH};
+    const fg_fit_data data = {.train = k->buffer > 0 ? source : train_data,
+                              .val = k->buffer > 0 ? val_source : val_data,
+                              .batch_size = BATCH,
+                              .shuffle_buffer = k->buffer};
     fg_trainer_options options = k->options;
     fg_trainer *trainer = NULL;
     options.client = client;
@@ -151,7 +176,7 @@ static void runs_that_are_not_stopped(void **state)
         recorder *r = calloc(1, sizeof *r);
         (void)snprintf(whole[i], sizeof whole[i], "%s", fgt_temp_folder());
         fgt_ok(fit(&kinds[i], whole[i], NULL, r, &err));
-        assert_int_equal(recorder_count(r, "batch_end"), is_whole(i) ? 3 * EPOCH : STEPS);
+        assert_int_equal(recorder_count(r, "batch_end"), batches_of(i));
         free(r);
     }
 }
@@ -182,7 +207,8 @@ static void stopped_anywhere_once(void **state)
     static const int steps[] = {1, 7, 13, 20, 39};
     for (int i = 0; i < KINDS; i++)
         for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++)
-            stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
+            if (steps[s] <= batches_of(i))
+                stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
 }
 
 /* In turns: by an event's count, then resumed, and again. */

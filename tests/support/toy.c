@@ -88,14 +88,15 @@ int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES])
     return label;
 }
 
+static const fg_field toy_fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                                      {"y", {.dtype = FG_S32}}};
+
 fg_dataset *toy_data(int64_t count, uint64_t seed)
 {
     fg_error err = {0};
     fg_dataset *dataset = NULL;
-    const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
-                               {"y", {.dtype = FG_S32}}};
     const fg_dataset_spec spec = {
-        .count = count, .fields = fields, .field_count = 2, .class_count = TOY_CLASSES};
+        .count = count, .fields = toy_fields, .field_count = 2, .class_count = TOY_CLASSES};
     float(*x)[TOY_FEATURES] = calloc((size_t)count + 1, sizeof *x);
     int32_t *y = calloc((size_t)count + 1, sizeof *y);
     assert_true(x != NULL && y != NULL);
@@ -105,6 +106,54 @@ fg_dataset *toy_data(int64_t count, uint64_t seed)
     fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &dataset, &err));
     free(x);
     free(y);
+    return dataset;
+}
+
+typedef struct source {
+    int64_t count;
+    uint64_t seed;
+} source;
+
+typedef struct reader {
+    const source *source;
+    int64_t next;
+} reader;
+
+static fg_status open_reader(void *self, int64_t epoch, void **out_reader, fg_error *err)
+{
+    (void)epoch, (void)err;
+    reader *r = calloc(1, sizeof *r);
+    assert_non_null(r);
+    r->source = self;
+    *out_reader = r;
+    return FG_OK;
+}
+
+static fg_status read_next(void *self, void *const *out_fields, bool *out_end, fg_error *err)
+{
+    reader *r = self;
+    (void)err;
+    *out_end = r->next == r->source->count;
+    if (!*out_end && out_fields != NULL)
+        *(int32_t *)out_fields[1] = toy_sample(r->next, r->source->seed, out_fields[0]);
+    r->next += !*out_end;
+    return FG_OK;
+}
+
+fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known)
+{
+    static const fg_source_ops ops = {
+        .open = open_reader, .next = read_next, .close = free, .destroy = free};
+    fg_error err = {0};
+    fg_dataset *dataset = NULL;
+    source *s = calloc(1, sizeof *s);
+    assert_non_null(s);
+    *s = (source){count, seed};
+    const fg_dataset_spec spec = {.count = is_known ? count : FG_UNKNOWN_COUNT,
+                                  .fields = toy_fields,
+                                  .field_count = 2,
+                                  .class_count = TOY_CLASSES};
+    fgt_ok(fg_dataset_from_source(&ops, s, &spec, &dataset, &err));
     return dataset;
 }
 

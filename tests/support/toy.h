@@ -31,6 +31,9 @@ fg_dataset *toy_data(int64_t count, uint64_t seed);
 /* Sample `index` of toy_data. */
 int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES]);
 
+/* The same samples from a source, that tells its length or does not. */
+fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known);
+
 /* What a Trainer told, one line an event: "batch_end    step 1  epoch 0  batch 1/3". */
 typedef struct recorder {
     char text[16384];
