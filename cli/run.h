@@ -61,7 +61,7 @@ bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 /* ---- a run (run_command.c)
  * --------------------------------------------------------------------------- */
 
-typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT } run_kind;
+typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT, RUN_BATCH_FIND } run_kind;
 
 /* What the commands' options say. */
 typedef struct run_options {
@@ -114,6 +114,10 @@ void run_record_draw(const run *r, FILE *out);
 void run_print_metrics(const run *r, FILE *out);
 /* Writes options->summary; error is NULL or what ended the run. */
 bool run_summary_write(const run *r, const fg_error *error, fg_error *err);
+
+/* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
+
+fg_status run_batch_find(run *r, fg_error *err);
 
 /* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
 

@@ -183,7 +183,8 @@ static fg_status choose_data(run *r, fg_error *err)
         (fg_dataset_count(r->fit_data.val) == 0 ||
          config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
         r->fit_data.val = NULL;
-    if (r->options->kind == RUN_FIT || r->fit_data.val != NULL)
+    if (r->options->kind == RUN_FIT || r->options->kind == RUN_BATCH_FIND ||
+        r->fit_data.val != NULL)
         return FG_OK;
     (void)cli_fail(err, "there is nothing to %s with: give %s", r->options->command,
                    strcmp(config_text(r->c, "data.format"), "npy") == 0
@@ -225,6 +226,8 @@ static bool has_best(const char *folder)
 static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
 {
     const bool is_fit = r->options->kind == RUN_FIT;
+    if (r->options->kind == RUN_BATCH_FIND)
+        return FG_OK; /* leaves no trace */
     *out_resume = is_fit ? given(r->c, "trainer.resume") : r->options->ckpt;
     r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
     if (r->folder == NULL && is_fit)
@@ -292,6 +295,7 @@ static fg_status go(run *r, fg_error *err)
     case RUN_VALIDATE: status = fg_trainer_validate(r->trainer, task, &r->fit_data, err); break;
     case RUN_TEST: status = fg_trainer_test(r->trainer, task, &r->fit_data, err); break;
     case RUN_PREDICT: status = run_predict(r, err); break;
+    case RUN_BATCH_FIND: status = run_batch_find(r, err); break;
     }
     r->result = *fg_trainer_result(r->trainer);
     r->has_result = true;

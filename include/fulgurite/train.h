@@ -246,6 +246,28 @@ FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_ta
                                                 const fg_fit_data *data, fg_predict_fn *write,
                                                 void *self, fg_error *err);
 
+/* Told of each batch that fg_trainer_find_batch tries: samples of each device, bytes it needs of
+ * one
+ * (-1: the compiler gave up before it knew), and whether that is little enough. */
+typedef void fg_batch_tried_fn(void *self, int64_t batch_size, int64_t need_bytes, bool fits);
+
+typedef struct fg_batch_fit {
+    int64_t batch_size;        /* the largest that fits, of each device; 0: none does */
+    int64_t global_batch_size; /* of all */
+    int64_t need_bytes;        /* of one device, by the compiled program; -1: none fits */
+    int64_t limit_bytes;       /* what one has; of the CPU's devices, their share of the host's */
+    bool all_fit;              /* it is all the training samples: larger ones make no sense */
+} fg_batch_fit;
+
+/* Finds the largest batch whose training step leaves a tenth of each device's memory free, to
+ * within a sixteenth, by compiling the step for several: nothing is run. It begins with
+ * data->batch_size. tried may be NULL. Errors: those of fg_trainer_fit before its first step,
+ * FG_EUNSUPPORTED where nobody knows how much memory there is. */
+FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task,
+                                                   const fg_fit_data *data,
+                                                   fg_batch_tried_fn *tried, void *self,
+                                                   fg_batch_fit *out, fg_error *err);
+
 /* The module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
 /* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */

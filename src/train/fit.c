@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "train/memory.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
@@ -439,6 +440,8 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         fgi_signals_catch();
     fg_status status = run(trainer, task, data, &first);
     status = clean_up(trainer, status, &first);
+    if (status == FG_EDEVMEM)
+        fgi_memory_explain(trainer, data, &first);
     if (trainer->options.handle_signals)
         fgi_signals_release();
     fgi_result_end(trainer, FGI_TRAIN);

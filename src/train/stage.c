@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/memory.h"
 #include "train/trainer.h"
 
 struct fg_step {
@@ -372,6 +373,7 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     (void)fgi_watch_set(&trainer->watchdog, before);
     if (status != FG_OK)
         return status;
+    FGI_TRY(fgi_memory_check(trainer, stage, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;

@@ -1,0 +1,262 @@
+/* memory.c - what a training step needs of a device's memory, whether that is there, and the
+ * largest batch for which it is. All of it is read off compiled programs: nothing is run.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/memory.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+/* Share of the memory that a batch which is proposed leaves free: what compiles to the last byte
+ * does not run, for programs and transfers want some, too. */
+static const double slack = 0.1;
+
+/* The largest batch that is tried for data of unknown length. */
+enum { LARGEST = 1 << 20 };
+
+/* ---- what a program needs -------------------------------------------------------------------- */
+
+static int64_t least_limit(const fg_client *client)
+{
+    int64_t least = -1;
+    for (int i = 0; i < fg_client_get_info(client)->device_count; i++) {
+        fg_device_info info;
+        if (fg_device_get_info(client, i, &info, NULL) != FG_OK)
+            return -1;
+        if (info.memory_limit_bytes > 0 && (least < 0 || info.memory_limit_bytes < least))
+            least = info.memory_limit_bytes;
+    }
+    return least;
+}
+
+/* Bytes of the first device that are taken already. */
+static int64_t used_bytes(const fg_client *client)
+{
+    fg_device_info info;
+    const bool is_known = fg_device_get_info(client, 0, &info, NULL) == FG_OK;
+    return is_known && info.memory_used_bytes > 0 ? info.memory_used_bytes : 0;
+}
+
+static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
+
+fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memory *out,
+                        fg_error *err)
+{
+    fgi_program_cost cost;
+    const fgi_state_bytes state = fgi_trainer_state_bytes(trainer);
+    FGI_TRY(fgi_step_program_cost(trainer->stage[kind].program, &cost, err));
+    const int64_t kept = state.parameters + state.buffers + state.optimizer;
+    const int64_t arguments = least0(cost.argument_bytes), temp = least0(cost.temp_bytes);
+    const int64_t outputs = least0(least0(cost.output_bytes) - least0(cost.alias_bytes));
+    const int64_t need = arguments + outputs + temp + least0(cost.code_bytes);
+    /* GPUs' and the CPU's compilers say the peak, too; where arrays share memory it is lower */
+    *out = (fgi_memory){.parameters = state.parameters + state.buffers,
+                        .optimizer = state.optimizer,
+                        .batch = least0(arguments - kept),
+                        .activations = temp + outputs,
+                        .program = least0(cost.code_bytes),
+                        .need = need,
+                        .limit = least_limit(trainer->client)};
+    return FG_OK;
+}
+
+/* ---- in words -------------------------------------------------------------------------------- */
+
+const char *fgi_bytes_text(int64_t bytes, char *out, size_t size)
+{
+    static const char *const unit[] = {"B", "KB", "MB", "GB", "TB"};
+    double value = (double)bytes;
+    int i = 0;
+    while (value >= 1000 && i < 4) {
+        value /= 1000;
+        i++;
+    }
+    (void)snprintf(out, size, value < 10 && i > 0 ? "%.2f %s" : "%.0f %s", value, unit[i]);
+    return out;
+}
+
+/* "parameters 45 MB, optimizer 90 MB, batch 3 MB, activations 15 GB, program 12 MB" */
+static void breakdown(const fgi_memory *m, char *out, size_t size)
+{
+    char text[5][24];
+    (void)snprintf(out, size, "parameters %s, optimizer %s, batch %s, activations %s, program %s",
+                   fgi_bytes_text(m->parameters, text[0], sizeof text[0]),
+                   fgi_bytes_text(m->optimizer, text[1], sizeof text[1]),
+                   fgi_bytes_text(m->batch, text[2], sizeof text[2]),
+                   fgi_bytes_text(m->activations, text[3], sizeof text[3]),
+                   fgi_bytes_text(m->program, text[4], sizeof text[4]));
+}
+
+fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err)
+{
+    fgi_memory m;
+    char parts[192], need[24], limit[24], used[24];
+    if (fgi_memory_of(trainer, stage->kind, &m, NULL) != FG_OK || m.limit < 0)
+        return FG_OK; /* nobody says: the run itself will tell */
+    /* the parameters may be there already, and then count twice */
+    const int64_t others = least0(used_bytes(trainer->client) - m.parameters - m.optimizer);
+    if (m.need <= m.limit - others)
+        return FG_OK;
+    breakdown(&m, parts, sizeof parts);
+    return fgi_fail(
+        err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
+        fgi_stage_prefix(stage->kind), fgi_bytes_text(m.need, need, sizeof need),
+        fgi_bytes_text(m.limit, limit, sizeof limit), others > 0 ? ", taken of it " : "",
+        others > 0 ? fgi_bytes_text(others, used, sizeof used) : "", parts);
+}
+
+/* ---- the batch that fits --------------------------------------------------------------------- */
+
+/* A search between batches known to fit and not to, per row of the mesh. */
+typedef struct search {
+    fg_trainer *trainer;
+    fgi_stage_kind kind;
+    fg_fit_data data;
+    int64_t rows, limit, most;
+    int64_t parts;           /* good enough is within one part in so many */
+    int64_t fits, fits_need; /* the largest that does, 0: none */
+    int64_t too_large;       /* the smallest that does not; 0: none */
+    fg_batch_tried_fn *tried;
+    void *self;
+} search;
+
+/* Compiles the step for a batch. One that the compiler refuses for want of memory does not fit. */
+static fg_status try_batch(search *s, int64_t batch, fg_error *err)
+{
+    fgi_memory m = {.need = -1};
+    fg_error local = {0};
+    s->data.batch_size = batch;
+    s->data.global_batch_size = 0;
+    fg_status status = fgi_stage_compile(s->trainer, s->kind, &s->data, &local);
+    if (status == FG_OK)
+        status = fgi_memory_of(s->trainer, s->kind, &m, &local);
+    if (status != FG_OK && status != FG_EDEVMEM) {
+        if (err != NULL)
+            *err = local;
+        return status;
+    }
+    const bool does_fit = status == FG_OK && (double)m.need <= (double)s->limit * (1 - slack);
+    if (does_fit && batch > s->fits) {
+        s->fits = batch;
+        s->fits_need = m.need;
+    }
+    if (!does_fit && (s->too_large == 0 || batch < s->too_large))
+        s->too_large = batch;
+    if (s->tried != NULL)
+        s->tried(s->self, batch, m.need, does_fit);
+    return FG_OK;
+}
+
+/* Above 16, batches are multiples of 8. */
+static int64_t rounded(int64_t batch) { return batch > 16 ? batch / 8 * 8 : batch; }
+
+/* The next to be tried, or 0 when what is known is good enough. */
+static int64_t next_batch(const search *s)
+{
+    if (s->too_large == 0)
+        return s->fits >= s->most ? 0 : s->fits > s->most / 2 ? s->most : 2 * s->fits;
+    if (s->fits == 0)
+        return s->too_large / 2;
+    const int64_t middle = rounded(s->fits + (s->too_large - s->fits) / 2);
+    const bool is_close = s->too_large - s->fits <= s->fits / s->parts;
+    return is_close || middle <= s->fits || middle >= s->too_large ? 0 : middle;
+}
+
+static fg_status find(search *s, int64_t first, fg_error *err)
+{
+    for (int64_t batch = first; batch > 0; batch = next_batch(s))
+        FGI_TRY(try_batch(s, batch, err));
+    return FG_OK;
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* What the devices may use: what they say or, of the CPU's, a share of this machine's memory. */
+static int64_t limit_of(const fg_client *client)
+{
+    const int64_t limit = least_limit(client);
+    if (limit > 0)
+        return limit;
+    const int64_t pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? pages * page / fg_client_get_info(client)->device_count : -1;
+}
+
+static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    const fg_dataset *train = data->train;
+    *s = (search){.trainer = trainer,
+                  .kind = FGI_TRAIN,
+                  .data = *data,
+                  .rows = fgi_client_mesh_data(trainer->client),
+                  .limit = limit_of(trainer->client),
+                  .parts = 16};
+    if (train == NULL)
+        return fgi_fail(err, FG_EINVAL, "no training data were given");
+    if (s->limit < 0)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "neither the devices nor the machine say how much memory there is");
+    s->most =
+        fg_dataset_count(train) == FG_UNKNOWN_COUNT ? LARGEST : fg_dataset_count(train) / s->rows;
+    if (s->most < 1)
+        return fgi_fail(err, FG_EINVAL, "%lld training samples are fewer than the %lld devices",
+                        (long long)fg_dataset_count(train), (long long)s->rows);
+    return FG_OK;
+}
+
+fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                                fg_batch_tried_fn *tried, void *self, fg_batch_fit *out,
+                                fg_error *err)
+{
+    fg_error first = {0};
+    search s;
+    *out = (fg_batch_fit){0};
+    FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    fg_status status = fgi_trainer_prepare(trainer, task, true, &first);
+    if (status == FG_OK)
+        status = begin(&s, trainer, data, &first);
+    if (status == FG_OK) {
+        s.tried = tried;
+        s.self = self;
+        const int64_t start = data->batch_size > 0 ? data->batch_size : 32;
+        status = find(&s, smaller(start, s.most), &first);
+    }
+    if (status == FG_OK)
+        *out = (fg_batch_fit){.batch_size = s.fits,
+                              .global_batch_size = s.fits * s.rows,
+                              .need_bytes = s.fits > 0 ? s.fits_need : -1,
+                              .limit_bytes = s.limit,
+                              .all_fit = s.fits == s.most};
+    return fgi_trainer_leave(trainer, status, &first, err);
+}
+
+void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    fgi_memory m;
+    search s;
+    int64_t size = 0;
+    char parts[192] = "", need[24], limit[24];
+    if (begin(&s, trainer, data, NULL) != FG_OK || least_limit(trainer->client) < 0 ||
+        fgi_batch_size(trainer, data, &size, NULL) != FG_OK)
+        return;
+    const bool is_known = trainer->stage[FGI_TRAIN].program != NULL &&
+                          fgi_memory_of(trainer, FGI_TRAIN, &m, NULL) == FG_OK;
+    if (is_known)
+        breakdown(&m, parts, sizeof parts);
+    s.too_large = size / s.rows;
+    s.parts = 1; /* each try may take a minute: the first that fits will do */
+    if (find(&s, s.too_large / 2, NULL) != FG_OK)
+        return;
+    if (s.fits == 0)
+        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 a device fits into %s%s%s",
+                       err->message, fgi_bytes_text(s.limit, limit, sizeof limit),
+                       is_known ? ": " : "", parts);
+    else
+        (void)fgi_fail(
+            err, err->status, "%s\nbatch_size %lld fits: it needs %s of %s a device%s%s",
+            err->message, (long long)s.fits, fgi_bytes_text(s.fits_need, need, sizeof need),
+            fgi_bytes_text(s.limit, limit, sizeof limit), is_known ? "; this one: " : "", parts);
+}

@@ -1,0 +1,188 @@
+/* test_train_memory.c - a step that needs more memory than a device has is refused before it runs,
+ * with what takes it and the batch that fits; the largest such batch is found by compiling.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+#include "train/memory.h"
+
+enum { SAMPLES = 1000, LIMIT = 6000 };
+
+static fake_control fake;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+typedef struct fixture {
+    fg_client *client;
+    fg_trainer *trainer;
+    fg_dataset *train;
+    fg_fit_data data;
+} fixture;
+
+static fixture begin(int64_t batch_size)
+{
+    fg_error err = {0};
+    fixture f = {.train = toy_data(SAMPLES, 1)};
+    const fg_client_options client = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    fgt_ok(fg_client_open(&client, &f.client, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = f.client, .max_steps = 2}, &f.trainer,
+                             &err));
+    f.data = (fg_fit_data){.train = f.train, .batch_size = batch_size, .workers = -1};
+    return f;
+}
+
+static void end(fixture *f)
+{
+    fake.reset();
+    fg_trainer_destroy(f->trainer);
+    fg_dataset_destroy(f->train);
+    fg_client_close(f->client);
+}
+
+/* Each batch tried, and what was said of it. */
+typedef struct tries {
+    int count;
+    int64_t batch[64], need[64];
+    bool fits[64];
+} tries;
+
+static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
+{
+    tries *t = self;
+    assert_in_range(t->count, 0, 63);
+    t->batch[t->count] = batch_size;
+    t->need[t->count] = need_bytes;
+    t->fits[t->count++] = fits;
+}
+
+static void the_largest_batch_is_found(void **state)
+{
+    (void)state;
+    static const int64_t starts[] = {1, 32, 900, 5000};
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        fg_error err = {0};
+        tries t = {0};
+        fg_batch_fit fit;
+        int64_t too_large = INT64_MAX;
+        fixture f = begin(starts[i]);
+        fake.set("memory_limit_bytes", LIMIT);
+        const long runs = fake.get("executions");
+        fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
+        assert_int_equal(fake.get("executions"), runs); /* nothing was run */
+        assert_int_equal(fit.limit_bytes, LIMIT);
+        assert_false(fit.all_fit);
+        bool is_tried = false;
+        for (int k = 0; k < t.count; k++) {
+            assert_int_equal(t.fits[k], (double)t.need[k] <= 0.9 * LIMIT);
+            if (!t.fits[k] && t.batch[k] < too_large)
+                too_large = t.batch[k];
+            assert_true(!t.fits[k] || t.batch[k] <= fit.batch_size);
+            is_tried |= t.fits[k] && t.batch[k] == fit.batch_size && t.need[k] == fit.need_bytes;
+        }
+        assert_true(is_tried);
+        assert_true(too_large > fit.batch_size);
+        assert_true(too_large - fit.batch_size <= fit.batch_size / 16 + 8);
+        end(&f);
+    }
+}
+
+static void all_samples_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_batch_fit fit;
+    fixture f = begin(0);
+    fake.set("memory_limit_bytes", 1 << 30);
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+    assert_true(fit.all_fit);
+    assert_int_equal(fit.batch_size, SAMPLES);
+    end(&f);
+}
+
+/* Without memory statistics the host's memory counts. */
+static void the_hosts_memory_counts(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_batch_fit fit;
+    fixture f = begin(0);
+    fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, NULL, NULL, &fit, &err));
+    assert_true(fit.limit_bytes > 1 << 26);
+    end(&f);
+}
+
+static void a_fit_is_refused_before_it_runs(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fixture f = begin(500);
+    fake.set("memory_limit_bytes", LIMIT);
+    const long runs = fake.get("executions");
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
+    assert_int_equal(fake.get("executions"), runs);
+    const char *text = strstr(err.message, "the train_step needs ");
+    assert_non_null(text);
+    assert_non_null(strstr(text, "of each device's memory, which is 6.00 KB"));
+    /* 83 parameters; Adam's two moments of each, and its count of steps */
+    assert_non_null(strstr(text, "parameters 332 B, optimizer 668 B, batch 14"));
+    long fits = 0;
+    const char *advice = strstr(text, "\nbatch_size ");
+    assert_non_null(advice);
+    assert_int_equal(sscanf(advice, "\nbatch_size %ld fits: it needs ", &fits), 1);
+    /* and it does */
+    f.data.batch_size = fits;
+    fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
+    assert_int_equal(fg_trainer_result(f.trainer)->steps, 2);
+    end(&f);
+}
+
+/* The compiler, or the run, has no room: the same advice. */
+static void what_runs_out_later_is_explained(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {"execute_error", "compile_error"};
+    for (int i = 0; i < 2; i++) {
+        fg_error err = {0};
+        fixture f = begin(40);
+        fake.set("memory_limit_bytes", 1 << 20);
+        fake.set(faults[i], 8);
+        assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
+        assert_non_null(strstr(err.message, "RESOURCE_EXHAUSTED"));
+        assert_non_null(strstr(err.message, i == 0 ? "batch_size 20 fits: it needs "
+                                                   : "not even a batch of 1 a device fits into "));
+        assert_true((strstr(err.message, "parameters 332 B") != NULL) == (i == 0));
+        end(&f);
+    }
+}
+
+static int nothing_is_alive(void **state)
+{
+    (void)state;
+    const bool alive = fgi_alloc_live() != 0 || fake.get("events") != 0 || fake.get("buffers") != 0;
+    fake.reset();
+    return alive;
+}
+
+static int open_fake(void **state)
+{
+    (void)state;
+    return fake_open(&fake) ? 0 : 1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(the_largest_batch_is_found, nothing_is_alive),
+        cmocka_unit_test_teardown(all_samples_fit, nothing_is_alive),
+        cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
+        cmocka_unit_test_teardown(a_fit_is_refused_before_it_runs, nothing_is_alive),
+        cmocka_unit_test_teardown(what_runs_out_later_is_explained, nothing_is_alive),
+    };
+    return cmocka_run_group_tests(tests, open_fake, NULL) == 0 ? 0 : 1;
+}
