@@ -23,7 +23,7 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
  * error (FG_EDEVMEM) says what takes how much. */
 fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg_error *err);
 /* Adds to an error of a fit that had too little memory which batch fits, found by compiling smaller
- * ones. The training stage is not fit for launching afterwards. */
+ * ones. */
 void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* "1.23 GB" */
 const char *fgi_bytes_text(int64_t bytes, char *out, size_t size);

@@ -385,6 +385,13 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
 {
     fgi_stage fresh = *wanted;
     FGI_TRY(open_loader(trainer, &fresh, err));
+    if (stage->sums == NULL) { /* it was compiled, but never run */
+        const fg_status status = fgi_stage_clear_sums(trainer, stage, err);
+        if (status != FG_OK) {
+            fg_loader_destroy(fresh.loader);
+            return status;
+        }
+    }
     fg_loader_destroy(stage->loader);
     stage->loader = fresh.loader;
     stage->dataset = wanted->dataset;

@@ -176,11 +176,10 @@ static void wrong_values(void **state)
     refused("optimizer: {name: adamq}\n",
             "run.yaml:1:19: optimizer.name: expected one of sgd|adam|adamw, "
             "found 'adamq': did you mean 'adam'?");
-    refused(
-        "trainer: {precision: bf16-mix}\n",
-        "run.yaml:1:22: trainer.precision: expected one of "
-        "32-true|bf16-mixed|bf16-true|64-true, found 'bf16-mix': did you mean "
-        "'bf16-mixed'?");
+    refused("trainer: {precision: bf16-mix}\n",
+            "run.yaml:1:22: trainer.precision: expected one of "
+            "32-true|bf16-mixed|bf16-true|64-true, found 'bf16-mix': did you mean "
+            "'bf16-mixed'?");
     refused(
         "trainer: {limit_val_batches: 1.5}\n",
         "run.yaml:1:30: trainer.limit_val_batches: expected a share (0.0 to 1.0) or a count, found "
