@@ -139,9 +139,10 @@ static const config_key keys[] = {
              "virtual devices, for development."},
     {"trainer.tpu_cores", CONFIG_DEVICES, NULL, .has_auto = true,
      .help = "The old spelling of accelerator: tpu with devices."},
-    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single|ddp", .later = "fsdp",
+    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single|ddp|fsdp",
      .help = "How devices share the work. single: there is one; ddp: each has the whole model and a part "
-             "of every batch. auto: by the number of devices."},
+             "of every batch; fsdp: large parameters, with their gradients and optimizer state, are "
+             "split over the devices too. auto: by the number of devices."},
     {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024,
      .help = "Devices along the second axis of their mesh, which the batch is not dealt to; it divides "
              "their number."},

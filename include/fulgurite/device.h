@@ -82,12 +82,15 @@ typedef struct fg_client_info {
     int global_device_count;      /* devices of all processes, chosen or not */
     const char *topology;         /* what is only compiled for, as it was asked for; NULL: the
                                      devices are there */
+    int data_devices;             /* the mesh: its data axis, along which batches are split, ... */
+    int model_devices;            /* ... and its model axis; data_devices * model_devices devices */
 } fg_client_info;
 FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 
 /* Facts about a device; strings live as long as the client. */
 typedef struct fg_device_info {
     int64_t id;                 /* the plugin's global id */
+    int data_rank, model_rank;  /* its place in the mesh: along the data axis and the model axis */
     const char *kind;           /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
     const char *description;    /* the plugin's longer text */
     int64_t memory_used_bytes;  /* -1 where the plugin does not say */
@@ -121,6 +124,16 @@ FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
  * Errors: FG_EINVAL, FG_ENOMEM, FG_EDEVMEM, FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *type,
                                              const void *data, fg_array **out, fg_error *err);
+
+/* The same for an array that is dealt to the devices. split has a word for each of the first
+ * dimensions, "data", "model" or "none": "data" gives each place along the mesh's data axis its
+ * rows of a batch, "none,model" its columns along the model axis. Dimensions without a word, and
+ * everything where split is "" or NULL, are whole on every device. A program that reads the array
+ * computes the same as from a whole one; each device does its part. Errors also: FG_EINVAL (no such
+ * axis), FG_ESHAPE (a dimension that cannot be cut into equal parts). */
+FG_API FG_MUST_USE fg_status fg_array_create_split(fg_client *client, const fg_type *type,
+                                                   const char *split, const void *data,
+                                                   fg_array **out, fg_error *err);
 
 /* Waits for the array and copies it to the host, row-major: out_data has room for size_bytes,
  * which must equal fg_type_bytes. This is a host read: it is counted by the client with its call

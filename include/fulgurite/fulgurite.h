@@ -9,6 +9,7 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 #include <fulgurite/device.h>
+#include <fulgurite/dist.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/ops.h>

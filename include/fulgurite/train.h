@@ -10,6 +10,7 @@
 
 #include <fulgurite/data.h>
 #include <fulgurite/device.h>
+#include <fulgurite/dist.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/trace.h>
@@ -142,10 +143,14 @@ typedef struct fg_trainer_options {
                                 the CPU's: one); "8"; "0,2"; "[1]": the second alone. A number makes
                                 so many virtual devices of the CPU                       ["auto"] */
     const char *strategy;    /* "single": one device; "ddp": each device has the whole model and a
-                                part of every batch; "auto": by the number of devices    ["auto"] */
+                                part of every batch; "fsdp": parameters are split over the data axis as
+                                well (dist.h); "auto": by the number of devices          ["auto"] */
     int model_devices;       /* the mesh's second axis, as in fg_client_options               [1] */
-    fg_client *client;       /* an open client to use instead, borrowed                    [NULL] */
-    const char *cache_dir;   /* of compiled programs, as in fg_client_options          [NULL: on] */
+    const fg_split_rule *split_rules; /* how parameters are split over the devices, by name; the
+                                         first that matches holds; copied                 [none] */
+    size_t split_rule_count;
+    fg_client *client;     /* an open client to use instead, borrowed                    [NULL] */
+    const char *cache_dir; /* of compiled programs, as in fg_client_options          [NULL: on] */
     const char
         *lr_scaling;         /* how the optimizer's learning rate follows the batch: "none";
                                 "linear":  times k (Goyal et al. 2017); "sqrt": times sqrt(k)
@@ -276,7 +281,7 @@ FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 /* What a fit will do, worked out before its first step: callbacks may ask for it from fit_start on.
  * Texts are constants. */
 typedef struct fg_fit_plan {
-    const char *strategy;      /* "single", "ddp" */
+    const char *strategy;      /* "single", "ddp", "fsdp" */
     int device_count;          /* all that take part */
     int batch_rows;            /* of them, those that the batch is dealt to: the mesh's data axis */
     int64_t batch_size;        /* samples of each of these in a batch */

@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "trace/graph.h"
+#include "trace/trace.h"
 
 /* ---- numbers of a launch --------------------------------------------------------------------- */
 
@@ -109,6 +109,8 @@ static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t i
     if (status == FG_OK)
         status = fg_variable_create(name.data, &type, &options, out, err);
     fgi_buf_fini(&name);
+    if (status == FG_OK)
+        fgi_variable_follow(*out, parameter);
     return status;
 }
 
@@ -339,7 +341,7 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
     if (o->rule->prepare != NULL)
         o->rule->prepare(&u);
     for (size_t i = 0; i < o->parameter_count; i++) {
-        const fg_tensor p = fg_variable_value(trace, o->parameters[i]);
+        const fg_tensor p = fgi_variable_part(trace, o->parameters[i]);
         const fg_dtype dtype = fg_tensor_type(p)->dtype, wide = dtype == FG_F64 ? dtype : FG_F32;
         const fg_tensor now = o->rule->update(&u, i, fg_cast(p, wide), fg_cast(gradients[i], wide));
         fg_assign(o->parameters[i], fg_cast(now, dtype));

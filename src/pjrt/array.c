@@ -270,6 +270,15 @@ fg_status fg_array_create(fg_client *client, const fg_type *type, const void *da
     return fgi_array_upload(client, type, NULL, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
+fg_status fg_array_create_split(fg_client *client, const fg_type *type, const char *split,
+                                const void *data, fg_array **out, fg_error *err)
+{
+    fgi_split parsed;
+    *out = NULL;
+    FGI_TRY(fgi_split_parse(split, &parsed, NULL, err));
+    return fgi_array_upload(client, type, &parsed, data, FGI_UPLOAD_COPY, out, NULL, err);
+}
+
 /* ---- to the host ------------------------------------------------------------------------------
  */
 

@@ -279,6 +279,8 @@ static fg_status make_mesh(fg_client *c, const fg_client_options *opt, fg_error 
     if (c->mesh_data * c->mesh_model != count)
         return fgi_fail(err, FG_EINVAL, "%d devices cannot be laid out in rows of %d", count,
                         c->mesh_model);
+    c->info.data_devices = c->mesh_data;
+    c->info.model_devices = c->mesh_model;
     return FG_OK;
 }
 
@@ -473,6 +475,8 @@ fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info 
                         client->info.device_count);
     const fgi_device *d = &client->devices[index];
     *out = (fg_device_info){.id = d->id,
+                            .data_rank = index / client->mesh_model,
+                            .model_rank = index % client->mesh_model,
                             .kind = d->kind,
                             .description = d->description,
                             .memory_used_bytes = -1,

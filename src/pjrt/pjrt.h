@@ -51,6 +51,14 @@ typedef struct fgi_split {
     unsigned char axis[FG_MAX_RANK];
 } fgi_split;
 
+/* True when no dimension is split, along an axis of whatever length. */
+bool fgi_split_is_whole(const fgi_split *split);
+bool fgi_split_equal(const fgi_split *a, const fgi_split *b);
+/* Reads "model, none": a word for each of the first dimensions, "data", "model" or "none"; those
+ * without one are not split. *out_count (may be NULL): how many words there were. Error: FG_EINVAL.
+ */
+fg_status fgi_split_parse(const char *text, fgi_split *out, int *out_count, fg_error *err);
+
 /* Lengths of the mesh's axes: data * model devices. */
 int fgi_client_mesh_data(const fg_client *client);
 int fgi_client_mesh_model(const fg_client *client);

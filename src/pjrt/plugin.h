@@ -200,7 +200,6 @@ typedef struct fgi_block {
     bool is_first;               /* no device before has the same block */
 } fgi_block;
 
-bool fgi_split_is_whole(const fgi_split *split);
 fg_status fgi_split_check(const fg_client *client, const fg_type *type, const fgi_split *split,
                           fg_error *err);
 fgi_block fgi_split_block(const fg_client *client, const fg_type *type, const fgi_split *split,

@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "pjrt/plugin.h"
 
 static int axis_size(const fg_client *client, int axis)
@@ -22,6 +23,53 @@ static int axis_place(const fg_client *client, int axis, int device)
     return axis == FGI_SPLIT_DATA    ? device / client->mesh_model
            : axis == FGI_SPLIT_MODEL ? device % client->mesh_model
                                      : 0;
+}
+
+static const char *const axis_name[] = {"none", "data", "model"};
+
+/* Cuts the text before the next comma off; false at the end. */
+static bool next_word(const char **text, fgi_str *out)
+{
+    if (*text == NULL)
+        return false;
+    const char *comma = strchr(*text, ',');
+    const size_t size = comma != NULL ? (size_t)(comma - *text) : strlen(*text);
+    *out = fgi_str_trim((fgi_str){*text, size});
+    *text = comma != NULL ? comma + 1 : NULL;
+    return true;
+}
+
+fg_status fgi_split_parse(const char *text, fgi_split *out, int *out_count, fg_error *err)
+{
+    const char *rest = text != NULL && text[0] != '\0' ? text : NULL;
+    unsigned used = 0;
+    int count = 0;
+    fgi_str word;
+    *out = (fgi_split){{0}};
+    while (next_word(&rest, &word)) {
+        int axis = FGI_SPLIT_MODEL;
+        while (axis >= 0 && !fgi_str_equal(word, axis_name[axis]))
+            axis--;
+        if (axis < 0)
+            return fgi_fail(err, FG_EINVAL,
+                            "split \"%s\": '%.*s' is no axis: data, model or none are wanted, one "
+                            "for each dimension",
+                            text, (int)word.size, word.data);
+        if (count == FG_MAX_RANK || (axis != FGI_SPLIT_NONE && (used & 1u << axis) != 0))
+            return fgi_fail(err, FG_EINVAL, "split \"%s\": %s", text,
+                            count == FG_MAX_RANK ? "has too many dimensions"
+                                                 : "an axis splits one dimension only");
+        used |= 1u << axis;
+        out->axis[count++] = (unsigned char)axis;
+    }
+    if (out_count != NULL)
+        *out_count = count;
+    return FG_OK;
+}
+
+bool fgi_split_equal(const fgi_split *a, const fgi_split *b)
+{
+    return memcmp(a->axis, b->axis, sizeof a->axis) == 0;
 }
 
 bool fgi_split_is_whole(const fgi_split *split)

@@ -187,16 +187,26 @@ static int device_count(const fg_trace *trace)
     return trace->client != NULL ? fg_client_get_info(trace->client)->device_count : 1;
 }
 
-/* #sdy.sharding<@mesh, [{"data"}, {}]>: which axis of the mesh splits which dimension. */
-static void put_split(fgi_buf *out, const fgi_split *split, int rank)
+/* An axis of one device splits nothing. */
+void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank)
 {
-    static const char *const name[] = {"{}", "{\"data\"}", "{\"model\"}"};
-    fgi_buf_puts(out, "sdy.sharding = #sdy.sharding<@mesh, [");
+    const int length[] = {1, fgi_client_mesh_data(trace->client),
+                          fgi_client_mesh_model(trace->client)};
+    static const char *const name[] = {"", "\"data\"", "\"model\""};
+    fgi_buf_puts(out, "#sdy.sharding<@mesh, [");
     for (int i = 0; i < rank; i++) {
-        fgi_buf_puts(out, i == 0 ? "" : ", ");
-        fgi_buf_puts(out, name[split->axis[i]]);
+        const int axis = split->axis[i];
+        fgi_buf_puts(out, i == 0 ? "{" : ", {");
+        fgi_buf_puts(out, length[axis] > 1 ? name[axis] : "");
+        fgi_buf_putc(out, '}');
     }
     fgi_buf_puts(out, "]>");
+}
+
+static void put_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank)
+{
+    fgi_buf_puts(out, "sdy.sharding = ");
+    fgi_emit_split(trace, out, split, rank);
 }
 
 static void put_mesh(const fg_trace *trace, fgi_buf *out)
@@ -229,7 +239,7 @@ static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
     if (is_split) {
         fgi_buf_puts(out, before);
         before = ", ";
-        put_split(out, fgi_leaf_split(node), node->type.rank);
+        put_split(m->trace, out, fgi_leaf_split(node), node->type.rank);
     }
     if (before[0] == ',')
         fgi_buf_putc(out, '}');
@@ -254,7 +264,7 @@ static void put_arguments(module *m, fgi_buf *out)
         fgi_buf_printf(out, ": tensor<%zuxui32>", layout->scalar_count);
         if (device_count(m->trace) > 1) {
             fgi_buf_puts(out, " {");
-            put_split(out, &(fgi_split){{0}}, 1);
+            put_split(m->trace, out, &(fgi_split){{0}}, 1);
             fgi_buf_putc(out, '}');
         }
     }
@@ -268,7 +278,7 @@ static void put_result_types(const module *m, bool with_splits, fgi_buf *out)
         fgi_mlir_type(out, type);
         if (with_splits && device_count(m->trace) > 1) {
             fgi_buf_puts(out, " {");
-            put_split(out, fgi_result_split(m->trace, m->layout, i), type->rank);
+            put_split(m->trace, out, fgi_result_split(m->trace, m->layout, i), type->rank);
             fgi_buf_putc(out, '}');
         }
     }

@@ -10,6 +10,7 @@
 #include <fulgurite/trace.h>
 #include "base/buf.h"
 #include "base/hash.h"
+#include "pjrt/pjrt.h"
 
 typedef struct fgi_op fgi_op;
 typedef struct fg_node fgi_node;
@@ -82,6 +83,8 @@ void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double va
  * then the caller writes " {attributes}", then fgi_emit_region_end writes the types. */
 void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, const char *body);
 void fgi_emit_region_end(fgi_emit *e);
+/* #sdy.sharding<@mesh, [{"data"}, {}]>: how a value of that rank is split over the mesh. */
+void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank);
 /* " loc(...)\n", or the newline alone: ends a line written by hand. */
 void fgi_emit_end(fgi_emit *e);
 

@@ -141,13 +141,26 @@ fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable)
     return variable_leaf(trace, variable);
 }
 
-fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
+fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable)
 {
     const fg_tensor tensor = variable_leaf(trace, variable);
     if (fgi_is_poison(tensor))
         return tensor;
     fgi_node *assigned = trace->leaves[fgi_leaf_index(tensor.node)].assigned;
     return assigned != NULL ? (fg_tensor){assigned} : tensor;
+}
+
+fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
+{
+    const fg_tensor part = fgi_variable_part(trace, variable);
+    const fgi_split *split = fgi_variable_split(variable);
+    fgi_split gathered = *split;
+    for (int i = 0; i < FG_MAX_RANK; i++)
+        if (gathered.axis[i] == FGI_SPLIT_DATA)
+            gathered.axis[i] = FGI_SPLIT_NONE;
+    if (fg_variable_get_kind(variable) != FG_PARAMETER || fgi_split_equal(split, &gathered))
+        return part;
+    return fgi_respread(part, split, &gathered);
 }
 
 void fg_assign(fg_variable *variable, fg_tensor value)

@@ -17,8 +17,9 @@ struct fgi_program {
     fgi_executable *executable;
     fgi_layout layout;
     fg_type *argument_type; /* of the array arguments */
-    fg_array **arguments;   /* scratch for a launch: array arguments and the scalars */
-    fg_array **results;     /* scratch: all results */
+    fgi_split *argument_split;
+    fg_array **arguments; /* scratch for a launch: array arguments and the scalars */
+    fg_array **results;   /* scratch: all results */
     fgi_product_flops flops;
     uint32_t *words;   /* packed scalars of the last launch ... */
     fg_array *scalars; /* ... and where they are on the devices, or NULL */
@@ -158,15 +159,19 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     program->layout = *layout;
     const fgi_layout *l = &program->layout;
     program->argument_type = fgi_calloc(l->argument_count + 1, sizeof(fg_type));
+    program->argument_split = fgi_calloc(l->argument_count + 1, sizeof(fgi_split));
     program->arguments = fgi_calloc(l->argument_count + 1, sizeof(fg_array *));
     program->results = fgi_calloc(l->output_count + l->assigned_count + 1, sizeof(fg_array *));
     program->words = fgi_calloc(l->scalar_count + 1, sizeof(uint32_t));
     fg_status status = FG_OK;
-    if (program->argument_type == NULL || program->arguments == NULL || program->results == NULL ||
-        program->words == NULL)
+    if (program->argument_type == NULL || program->argument_split == NULL ||
+        program->arguments == NULL || program->results == NULL || program->words == NULL)
         status = fgi_no_memory(err);
-    for (size_t i = 0; status == FG_OK && i < l->argument_count; i++)
-        program->argument_type[i] = trace->leaves[l->argument_leaf[i]].node->type;
+    for (size_t i = 0; status == FG_OK && i < l->argument_count; i++) {
+        const fgi_node *leaf = trace->leaves[l->argument_leaf[i]].node;
+        program->argument_type[i] = leaf->type;
+        program->argument_split[i] = *fgi_leaf_split(leaf);
+    }
     count_flops(trace, l, &program->flops);
     if (status == FG_OK)
         status = compile(trace, l, outputs, &program->executable, err);
@@ -242,6 +247,7 @@ void fgi_program_release(fgi_program *program)
     fgi_executable_destroy(program->executable);
     fgi_layout_fini(&program->layout);
     fgi_free(program->argument_type);
+    fgi_free(program->argument_split);
     fgi_free(program->arguments);
     fgi_free(program->results);
     fgi_free(program->words);
@@ -290,6 +296,11 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
                         fg_type_format(fg_array_type(array), a, sizeof a),
                         fg_type_format(&program->argument_type[i], b, sizeof b));
     }
+    if (!fgi_split_equal(fgi_array_split(array), &program->argument_split[i]))
+        return fgi_fail(err, FG_EINVAL,
+                        "argument %zu of a program is split over the devices otherwise than when "
+                        "it was traced: distribute the module before its first step",
+                        i);
     program->arguments[i] = array;
     return FG_OK;
 }

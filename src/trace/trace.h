@@ -85,9 +85,19 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count);
  * initialised first if need be; borrowed. */
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err);
-/* How the variable is split over the devices; set it before the first program uses it. */
+/* How the variable is split over the devices. A value that is there already is split anew when the
+ * next program uses it; programs compiled before must not be launched any more. */
 const fgi_split *fgi_variable_split(const fg_variable *variable);
 void fgi_variable_set_split(fg_variable *variable, const fgi_split *split);
+/* `state`, of the same shape, is split as `parameter` is from now on; it must not be used after it.
+ */
+void fgi_variable_follow(fg_variable *state, const fg_variable *parameter);
+/* fg_variable_value as the devices hold it. A parameter that is split along the data axis is
+ * gathered by fg_variable_value; an update, element by element, wants the devices' parts alone. */
+fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable);
+/* The same value, split otherwise: XLA exchanges what that takes (respread.c). Its gradient is
+ * split as the value was, `from`. */
+fg_tensor fgi_respread(fg_tensor value, const fgi_split *from, const fgi_split *to);
 /* The variable takes over one reference of `take_array`. */
 void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */

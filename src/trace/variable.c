@@ -18,6 +18,7 @@ struct fg_variable {
     fg_type type;
     fg_variable_options options;
     fgi_split split;
+    const fg_variable *leader; /* whose split it takes, or NULL */
     bool has_file_axis;
     bool is_lost;    /* consumed by a program that failed */
     fg_array *array; /* the value, or NULL while it is on the host */
@@ -103,7 +104,15 @@ fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
     return variable->options.kind;
 }
 
-const fgi_split *fgi_variable_split(const fg_variable *variable) { return &variable->split; }
+const fgi_split *fgi_variable_split(const fg_variable *variable)
+{
+    return variable->leader != NULL ? &variable->leader->split : &variable->split;
+}
+
+void fgi_variable_follow(fg_variable *state, const fg_variable *parameter)
+{
+    state->leader = parameter;
+}
 
 void fgi_variable_set_split(fg_variable *variable, const fgi_split *split)
 {
@@ -213,10 +222,12 @@ fg_status fgi_variable_download(const fg_variable *variable, void *out_data, siz
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err)
 {
+    const fgi_split *split = fgi_variable_split(variable);
     *out = variable->array;
-    if (variable->array != NULL && fg_array_client(variable->array) == client)
+    if (variable->array != NULL && fg_array_client(variable->array) == client &&
+        fgi_split_equal(fgi_array_split(variable->array), split))
         return FG_OK;
-    if (variable->array != NULL) { /* it moves from another client */
+    if (variable->array != NULL) { /* it moves from another client, or is split anew */
         const size_t size = fg_type_bytes(&variable->type);
         void *host = fgi_alloc_aligned(size > 0 ? size : 1);
         if (host == NULL)
@@ -231,8 +242,8 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
         variable->host = host;
     }
     FGI_TRY(host_value(variable, err));
-    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, &variable->split, variable->host,
-                                 FGI_UPLOAD_COPY, &variable->array, NULL, err),
+    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, split, variable->host, FGI_UPLOAD_COPY,
+                                 &variable->array, NULL, err),
                 err, "uploading variable '%s'", variable->name);
     fgi_free_aligned(variable->host);
     variable->host = NULL;

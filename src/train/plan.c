@@ -134,13 +134,10 @@ static void scale_lr(fg_trainer *trainer)
 static void describe(fg_trainer *trainer, int64_t size)
 {
     const fg_trainer_options *o = &trainer->options;
-    const int count = fg_client_get_info(trainer->client)->device_count;
     const int rows = fgi_client_mesh_data(trainer->client);
     trainer->plan = (fg_fit_plan){
-        .strategy = count > 1 || (o->strategy != NULL && strcmp(o->strategy, "ddp") == 0)
-                        ? "ddp"
-                        : "single",
-        .device_count = count,
+        .strategy = fgi_strategy_name(trainer),
+        .device_count = fg_client_get_info(trainer->client)->device_count,
         .batch_rows = rows,
         .batch_size = size / rows,
         .global_batch_size = size,

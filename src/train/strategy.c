@@ -2,7 +2,8 @@
  *
  * There is one program for all devices: the client lays them out as a mesh, and a strategy says
  * what is dealt along it. "single" is a mesh of one; "ddp" deals the batch and leaves the model
- * whole on each device, which on one device is the same.
+ * whole on each device, which on one device is the same; "fsdp" deals the parameters too
+ * (sharing.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -31,14 +32,15 @@ static fg_status check_count(const fg_trainer_options *o, int count, fg_error *e
 
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
 {
-    static const char *const known[] = {"auto", "single", "ddp"};
+    static const char *const known[] = {"auto", "single", "ddp", "fsdp"};
     bool is_known = false;
     fgi_device_list list;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         is_known |= is(o->strategy, known[i]);
     if (!is_known)
         return fgi_fail(err, FG_EINVAL,
-                        "unknown strategy '%s': 'auto', 'single' or 'ddp' is wanted", o->strategy);
+                        "unknown strategy '%s': 'auto', 'single', 'ddp' or 'fsdp' is wanted",
+                        o->strategy);
     if (o->client != NULL && (o->devices != NULL || o->model_devices > 1))
         return fgi_fail(
             err, FG_EINVAL,
@@ -72,6 +74,15 @@ fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
     trainer->client = client;
     trainer->owns_client = client != o->client;
     return FG_OK;
+}
+
+const char *fgi_strategy_name(const fg_trainer *trainer)
+{
+    const char *chosen = trainer->options.strategy;
+    if (is(chosen, "fsdp"))
+        return "fsdp";
+    const bool is_one = fg_client_get_info(trainer->client)->device_count == 1;
+    return is_one && !is(chosen, "ddp") ? "single" : "ddp";
 }
 
 fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err)

@@ -73,7 +73,7 @@ static bool keep_options(fg_trainer *trainer)
     const char **text[] = {&o->accelerator, &o->devices,  &o->strategy, &o->lr_scaling,
                            &o->cache_dir,   &o->run_dir,  &o->monitor,  &o->weights,
                            &o->resume,      &o->precision};
-    bool ok = true;
+    bool ok = fgi_sharing_keep(trainer);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
     if (o->schedule == NULL)
@@ -191,7 +191,9 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     FGI_TRY(fg_module_create(NULL, trainer->options.seed, &root, err));
     fg_module_set_precision(root, trainer->precision->name);
     task->ops->build(task->self, root);
-    const fg_status status = fg_module_error(root, err);
+    fg_status status = fg_module_error(root, err);
+    if (status == FG_OK)
+        status = fgi_sharing_apply(trainer, root, err);
     if (status != FG_OK) {
         fg_module_destroy(root);
         return status;

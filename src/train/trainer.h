@@ -207,6 +207,8 @@ int64_t fgi_shuffle_buffer(const fg_fit_data *data);
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);
 /* Opens the client that the options ask for, once. */
 fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err);
+/* The strategy in force, once the client is open: "single", "ddp" or "fsdp". */
+const char *fgi_strategy_name(const fg_trainer *trainer);
 
 /* plan.c: in which steps. The client is open. */
 fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
@@ -221,6 +223,12 @@ int64_t fgi_limit(int64_t batches, double share, int64_t all);
 fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* The same once it is known where training stands: what is left of it, and its learning rates. */
 fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err);
+
+/* sharing.c: copies options.split_rules into the Trainer's memory; false when there is none left.
+ */
+bool fgi_sharing_keep(fg_trainer *trainer);
+/* Splits a module's parameters over the client's devices as the options say. */
+fg_status fgi_sharing_apply(const fg_trainer *trainer, fg_module *root, fg_error *err);
 
 /* result.c: a public call begins: checks its arguments, clears the result. */
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

@@ -5,6 +5,7 @@
 
 #include <fulgurite/fulgurite.h>
 #include "pjrt/pjrt.h"
+#include "trace/program.h"
 #include "trace/trace.h"
 
 static fg_client *client; /* eight devices: 4 along data, 2 along model */
@@ -88,6 +89,107 @@ static void uneven_and_repeated_splits_are_refused(void **state)
     assert_null(a);
 }
 
+/* The public way in: words instead of numbers. */
+static void arrays_are_split_by_words(void **state)
+{
+    enum { COUNT = 8 * 4 * 6 };
+    const struct {
+        const char *split;
+        size_t copies; /* of each element, over all devices */
+    } good[] = {{NULL, 8},          {"", 8},
+                {"none", 8},        {"data", 2},
+                {"none,model", 4},  {" model ,data, none", 1},
+                {"data, model", 1}, {"none,none,model", 4}};
+    float data[COUNT], back[COUNT];
+    fg_error err = {0};
+    (void)state;
+    fill(data, COUNT);
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        fg_array *a = NULL;
+        const int64_t before = fg_client_get_stats(client).uploaded_bytes;
+        fgt_ok(fg_array_create_split(client, &cube, good[i].split, data, &a, &err));
+        assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before,
+                         sizeof data * good[i].copies);
+        fgt_ok(fg_array_read(a, back, sizeof back, &err));
+        assert_memory_equal(back, data, sizeof data);
+        fg_array_release(a);
+    }
+}
+
+static void words_that_are_no_split(void **state)
+{
+    const struct {
+        const char *split, *message;
+    } bad[] = {
+        {"rows", "split \"rows\": 'rows' is no axis: data, model or none are wanted, one for each "
+                 "dimension"},
+        {"data,,model", "split \"data,,model\": '' is no axis: data, model or none are wanted, one "
+                        "for each dimension"},
+        {"data,data", "split \"data,data\": an axis splits one dimension only"},
+        {"none,none,none,model", "array f32[8,4,6] cannot be split that way"},
+        {"none,none,data", "dimension 2 of array f32[8,4,6] cannot be split evenly over 4 devices"},
+    };
+    static const float data[8 * 4 * 6];
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        fg_error err = {0};
+        fg_array *a = NULL;
+        assert_int_not_equal(fg_array_create_split(client, &cube, bad[i].split, data, &a, &err),
+                             FG_OK);
+        assert_null(a);
+        assert_string_equal(err.message, bad[i].message);
+    }
+}
+
+static void devices_tell_their_place(void **state)
+{
+    const fg_client_info *all = fg_client_get_info(client);
+    fg_error err = {0};
+    (void)state;
+    assert_int_equal(all->data_devices, 4);
+    assert_int_equal(all->model_devices, 2);
+    for (int i = 0; i < all->device_count; i++) {
+        fg_device_info one;
+        fgt_ok(fg_device_get_info(client, i, &one, &err));
+        assert_int_equal(one.data_rank, i / 2);
+        assert_int_equal(one.model_rank, i % 2);
+    }
+}
+
+/* A parameter that is split anew keeps its value; a program made for the old way is refused. */
+static void a_variable_is_split_anew(void **state)
+{
+    const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {8, 4}};
+    static const fgi_split ways[] = {
+        {{0}}, {{FGI_SPLIT_DATA}}, {{FGI_SPLIT_MODEL, FGI_SPLIT_DATA}}};
+    float data[32], back[32];
+    fg_variable *w = NULL;
+    fg_trace *trace = NULL;
+    fgi_step_program *step = NULL;
+    fg_error err = {0};
+    (void)state;
+    fill(data, 32);
+    fgt_ok(fg_variable_create("w", &type, NULL, &w, &err));
+    fgt_ok(fg_variable_set(w, data, sizeof data, &err));
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    fg_assign(w, fg_shift(fg_variable_value(trace, w), 1));
+    fgt_ok(fgi_step_program_create(trace, NULL, 0, &step, &err));
+    fg_trace_reset(trace);
+    for (int i = 0; i < 3; i++) {
+        fgi_variable_set_split(w, &ways[i]);
+        fg_assign(w, fg_shift(fg_variable_value(trace, w), 1));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    }
+    fgt_ok(fg_variable_read(w, back, sizeof back, &err));
+    for (int i = 0; i < 32; i++)
+        assert_true(back[i] == data[i] + 3);
+    assert_int_equal(fgi_step_program_launch(step, NULL, 0, NULL, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "is split over the devices otherwise"));
+    fgi_step_program_destroy(step);
+    fg_trace_destroy(trace);
+    fg_variable_destroy(w);
+}
+
 /* x [8,6] split along data, w [6,4] along model: the product and its sum, on eight devices. */
 static void a_product_of_split_operands_is_the_product(void **state)
 {
@@ -150,6 +252,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_split_reads_back_as_it_was),
     cmocka_unit_test(devices_get_their_part_only),
     cmocka_unit_test(uneven_and_repeated_splits_are_refused),
+    cmocka_unit_test(arrays_are_split_by_words),
+    cmocka_unit_test(words_that_are_no_split),
+    cmocka_unit_test(devices_tell_their_place),
+    cmocka_unit_test(a_variable_is_split_anew),
     cmocka_unit_test(a_product_of_split_operands_is_the_product),
     cmocka_unit_test(one_particular_device_can_be_had),
 };

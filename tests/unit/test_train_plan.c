@@ -352,7 +352,8 @@ static void wrong_choices_are_refused(void **state)
         fg_trainer_options options;
         const char *says;
     } rows[] = {
-        {{.strategy = "dp"}, "trainer: unknown strategy 'dp': 'auto', 'single' or 'ddp' is wanted"},
+        {{.strategy = "dp"},
+         "trainer: unknown strategy 'dp': 'auto', 'single', 'ddp' or 'fsdp' is wanted"},
         {{.strategy = "single", .devices = "8"},
          "trainer: strategy 'single' trains on one device, but 8 were chosen\n"
          "type devices=1, devices=[0] for a particular one, or strategy=ddp for all"},

@@ -1,0 +1,493 @@
+/* test_dist.c - one training on any number of devices, with whole and with split parameters: the
+ * same losses, metrics, predictions and files. On the CPU plugin's virtual devices.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/rng.h"
+#include "ckpt/manifest.h"
+#include "ckpt/series.h"
+#include "curve.h"
+#include "toy.h"
+#include "train/trainer.h"
+
+/* 16 -> 64 -> 32 -> 3: two weights of 1024 and 2048 elements, and small ones. */
+enum { FEATURES = 16, WIDE = 64, NARROW = 32, CLASSES = 3, BATCH = 24, STEPS = 100 };
+enum { ELEMENTS = FEATURES * WIDE + WIDE * NARROW }; /* of the two */
+
+static fg_dataset *train_data, *val_data; /* a prime number of samples each */
+
+static fg_dataset *make_data(int64_t count, uint64_t seed)
+{
+    fg_error err = {0};
+    fg_dataset *dataset = NULL;
+    const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {FEATURES}}},
+                               {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = CLASSES};
+    float *x = calloc((size_t)count * FEATURES, sizeof *x);
+    int32_t *y = calloc((size_t)count, sizeof *y);
+    assert_true(x != NULL && y != NULL);
+    for (int64_t i = 0; i < count * FEATURES; i++) {
+        const int64_t row = i / FEATURES, column = i % FEATURES;
+        y[row] = (int32_t)(row * 7919 % CLASSES);
+        x[i] = fgi_rng_normal(fgi_key_from_seed(seed), (uint64_t)i) +
+               (column % CLASSES == y[row] ? 1.f : 0.f);
+    }
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *[]){x, y}, FG_COPY, &dataset, &err));
+    free(x);
+    free(y);
+    return dataset;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    train_data = make_data(211, 1);
+    val_data = make_data(101, 2);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    return 0;
+}
+
+/* ---- the task -------------------------------------------------------------------------------- */
+
+static fg_model *model; /* of the run that is built last */
+
+static void build(void *self, fg_module *root)
+{
+    const fg_model_options options = {.name = "mlp",
+                                      .input = {.dtype = FG_F32, .rank = 1, .dim = {FEATURES}},
+                                      .outputs = CLASSES,
+                                      .hidden = (const int64_t[]){WIDE, NARROW},
+                                      .hidden_count = 2,
+                                      .dropout = 0.2};
+    (void)self;
+    model = fg_model_create(root, &options);
+}
+
+static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const fg_tensor label = fg_batch_get(batch, "y");
+    const fg_tensor logits = fg_model_apply(model, fg_batch_get(batch, "x"));
+    (void)self;
+    fg_step_log(st, "acc", fg_accuracy(logits, label));
+    return fg_cross_entropy(logits, label, NULL);
+}
+
+static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
+{
+    (void)self, (void)st;
+    return fg_model_apply(model, fg_batch_at(batch, 0));
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
+}
+
+static const fg_task_ops ops = {.build = build,
+                                .train_step = step,
+                                .val_step = step,
+                                .predict_step = predict,
+                                .optimizer = optimizer};
+static const fg_task mlp = {.name = "mlp", .ops = &ops};
+
+/* As Megatron splits a perceptron: the first weight's outputs, the second one's inputs. */
+static const fg_split_rule columns_and_rows[] = {{"fc1.*", "model"}, {"fc2.weight", "none,model"}};
+
+static curve_run run_on(int devices)
+{
+    static const char *cache; /* of the programs that several tests run */
+    if (cache == NULL)
+        cache = fgt_temp_folder();
+    return (curve_run){.devices = devices,
+                       .cache_dir = cache,
+                       .task = &mlp,
+                       .train = train_data,
+                       .val = val_data,
+                       .batch = BATCH,
+                       .steps = STEPS,
+                       .seed = 3};
+}
+
+static curve_run run_split(int devices, int model_devices, const char *strategy, bool with_rules)
+{
+    curve_run run = run_on(devices);
+    run.model_devices = model_devices;
+    run.strategy = strategy;
+    run.rules = with_rules ? columns_and_rows : NULL;
+    run.rule_count = with_rules ? 2 : 0;
+    return run;
+}
+
+static curve one, two, eight; /* on so many devices with whole parameters */
+
+/* ---- the same numbers ------------------------------------------------------------------------ */
+
+static void any_number_of_devices(void **state)
+{
+    static const int counts[] = {1, 2, 4, 8};
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        char what[64];
+        curve c;
+        const curve_run run = run_on(counts[i]);
+        curve_fit(&run, &c);
+        if (counts[i] == 1)
+            one = c;
+        if (counts[i] == 2)
+            two = c;
+        if (counts[i] == 8)
+            eight = c;
+        (void)snprintf(what, sizeof what, "%d devices", counts[i]);
+        curves_agree(what, &one, &c, 0, STEPS, 1e-3);
+        fgt_close(what, curve_metric(&c, "val_loss"), curve_metric(&one, "val_loss"), 0, 1e-4);
+    }
+    assert_true(one.loss[STEPS - 1] < one.loss[0] / 2); /* it learns */
+}
+
+/* One set of weights: each sample counts once, whatever devices share the batches. */
+static void metrics_of_a_prime_number_of_samples(void **state)
+{
+    static const int counts[] = {1, 2, 3, 8};
+    curve first = {.metric_count = 0};
+    (void)state;
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        curve c;
+        const curve_run run = run_on(counts[i]);
+        curve_validate(&run, &c);
+        if (i == 0)
+            first = c;
+        assert_true(curve_metric(&c, "val_acc") == curve_metric(&first, "val_acc"));
+        fgt_close("val_loss", curve_metric(&c, "val_loss"), curve_metric(&first, "val_loss"), 0,
+                  1e-6);
+    }
+}
+
+/* ---- split parameters ------------------------------------------------------------------------ */
+
+/* Parameter and two moments of each: a device's arguments are smaller by what it has not. */
+static void assert_saved(const curve *whole, const curve *split, int64_t elements_not_there)
+{
+    assert_int_equal(whole->argument_bytes - split->argument_bytes,
+                     3 * (int64_t)sizeof(float) * elements_not_there);
+}
+
+static void parameters_split_along_data(void **state)
+{
+    curve c;
+    const curve_run run = run_split(8, 1, "fsdp", false);
+    (void)state;
+    curve_fit(&run, &c);
+    curves_agree("fsdp on 8", &eight, &c, 0, 10, 1e-5);
+    curves_agree("fsdp on 8", &eight, &c, 10, STEPS, 1e-5);
+    assert_saved(&eight, &c, ELEMENTS - ELEMENTS / 8);
+}
+
+/* What no axis divides stays whole: 64 and 32 are not divided by 3. */
+static void indivisible_parameters_stay_whole(void **state)
+{
+    curve whole, c;
+    curve_run run = run_split(3, 1, "ddp", false);
+    (void)state;
+    run.steps = 2;
+    curve_fit(&run, &whole);
+    run.strategy = "fsdp";
+    curve_fit(&run, &c);
+    assert_saved(&whole, &c, 0);
+    curves_agree("fsdp on 3", &one, &c, 0, 2, 1e-5);
+}
+
+static void columns_and_rows_along_model(void **state)
+{
+    (void)state;
+    for (int wide = 2; wide <= 4; wide += 2) {
+        curve c;
+        const curve_run run = run_split(2 * wide, wide, "ddp", true);
+        curve_fit(&run, &c);
+        curves_agree("columns and rows", &one, &c, 0, STEPS, 1e-3);
+        assert_saved(&two, &c, (ELEMENTS + WIDE) - (ELEMENTS + WIDE) / wide);
+    }
+}
+
+/* Rules and strategy together: the second weight [64, 32] is cut into 2 x 4. */
+static void both_axes_at_once(void **state)
+{
+    curve c;
+    const curve_run run = run_split(8, 4, "fsdp", true);
+    (void)state;
+    curve_fit(&run, &c);
+    curves_agree("both axes", &one, &c, 0, STEPS, 1e-3);
+    assert_saved(&two, &c, ELEMENTS - ELEMENTS / 8 + WIDE - WIDE / 4);
+}
+
+/* Two batches a step: their sums of gradients are split as the parameters are. */
+static void split_gradients_are_accumulated(void **state)
+{
+    curve whole, c;
+    curve_run run = run_on(1);
+    (void)state;
+    run.accumulate = 2;
+    run.steps = 12; /* with the end of an epoch, an incomplete batch */
+    curve_fit(&run, &whole);
+    run = run_split(8, 2, "fsdp", true);
+    run.accumulate = 2;
+    run.steps = 12;
+    curve_fit(&run, &c);
+    curves_agree("accumulated", &whole, &c, 0, 12, 1e-5);
+}
+
+/* ---- predictions ----------------------------------------------------------------------------- */
+
+typedef struct table {
+    float row[128][CLASSES];
+} table;
+
+static fg_status keep_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                           fg_error *err)
+{
+    table *t = self;
+    (void)err;
+    memcpy(t->row[first], data, fg_type_bytes(type));
+    return FG_OK;
+}
+
+static void predictions_with_split_parameters(void **state)
+{
+    static table got[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const curve_run run = i == 0 ? run_on(1) : run_split(8, 2, "fsdp", true);
+        curve_predict(&run, keep_rows, &got[i]);
+    }
+    for (int i = 0; i < 101; i++)
+        for (int k = 0; k < CLASSES; k++)
+            fgt_close("prediction", (double)got[1].row[i][k], (double)got[0].row[i][k], 1e-6, 1e-5);
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+/* Stopped on eight devices after 50 steps, resumed on others. */
+static void resumed_on_other_devices(void **state)
+{
+    static const struct {
+        const char *from, *to;
+        int devices;
+    } rows[] = {{"ddp", "ddp", 2}, {"fsdp", "ddp", 2}, {"fsdp", "ddp", 1}, {"ddp", "fsdp", 4}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        curve first, second;
+        const char *folder = fgt_temp_folder();
+        curve_run run = run_split(8, 1, rows[i].from, false);
+        run.run_dir = folder;
+        run.steps = 50;
+        curve_fit(&run, &first);
+        run = run_split(rows[i].devices, 1, rows[i].to, false);
+        run.run_dir = folder;
+        run.resume = "last";
+        curve_fit(&run, &second);
+        assert_true(second.loss[49] != second.loss[49]); /* not run again */
+        curves_agree("before", &eight, &first, 0, 50, 1e-4);
+        curves_agree("resumed", &eight, &second, 50, STEPS, 1e-3);
+    }
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+    fg_error err = {0};
+    char *left = NULL, *right = NULL;
+    size_t left_size = 0, right_size = 0;
+    fgt_ok(fgi_file_read(a, 1 << 24, &left, &left_size, &err));
+    fgt_ok(fgi_file_read(b, 1 << 24, &right, &right_size, &err));
+    assert_int_equal(left_size, right_size);
+    assert_memory_equal(left, right, left_size);
+    fgi_free(left);
+    fgi_free(right);
+}
+
+static char *last_checkpoint(const char *run_dir)
+{
+    fg_error err = {0};
+    char *path = NULL;
+    fgt_ok(fgi_ckpt_resolve(fgt_path(run_dir, "checkpoints"), "last", &path, &err));
+    return path;
+}
+
+/* Loads a checkpoint on these devices, brings all of it onto them, and saves it again. */
+static void copy_checkpoint(const curve_run *run, const char *from, const char *to_run_dir)
+{
+    fg_error err = {0};
+    fg_array *array = NULL;
+    curve_run copy = *run;
+    copy.resume = from;
+    copy.run_dir = to_run_dir;
+    fg_trainer *trainer = curve_begin(&copy);
+    for (size_t i = 0; i < fg_module_variable_count(trainer->root); i++)
+        fgt_ok(fgi_variable_array(fg_module_variable_at(trainer->root, i), trainer->client, &array,
+                                  &err));
+    for (size_t i = 0; i < fg_optimizer_variable_count(trainer->optimizer); i++)
+        fgt_ok(fgi_variable_array(fg_optimizer_variable_at(trainer->optimizer, i), trainer->client,
+                                  &array, &err));
+    fgt_ok(fgi_state_save(trainer, false, &err));
+    curve_end(trainer);
+}
+
+/* What one strategy saved, another one saves again bit by bit. */
+static void files_are_the_same_for_every_strategy(void **state)
+{
+    const curve_run kinds[] = {run_on(1), run_split(2, 1, "ddp", false),
+                               run_split(8, 1, "fsdp", false), run_split(4, 2, "fsdp", true)};
+    static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE};
+    static const int pairs[][2] = {{2, 0}, {2, 1}, {2, 3}, {0, 2}, {1, 2}, {3, 1}};
+    char *saved[4] = {NULL};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        curve c;
+        curve_run run = kinds[i];
+        run.run_dir = fgt_temp_folder();
+        run.steps = 3;
+        curve_fit(&run, &c);
+        saved[i] = last_checkpoint(run.run_dir);
+    }
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
+        const char *folder = fgt_temp_folder();
+        curve_run run = kinds[pairs[i][1]];
+        run.steps = 3;
+        copy_checkpoint(&run, saved[pairs[i][0]], folder);
+        char *copy = last_checkpoint(folder);
+        for (int f = 0; f < 2; f++)
+            assert_same_file(fgt_path(saved[pairs[i][0]], files[f]), fgt_path(copy, files[f]));
+        fgi_free(copy);
+    }
+    for (int i = 0; i < 4; i++)
+        fgi_free(saved[i]);
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void mistakes_leave_the_module_as_it_was(void **state)
+{
+    const struct {
+        const char *strategy;
+        fg_split_rule rules[2];
+        size_t count;
+        fg_status status;
+        const char *message;
+    } bad[] = {
+        {"zero", {{0}}, 0, FG_EINVAL, "strategy 'zero': ddp or fsdp is wanted"},
+        {NULL,
+         {{"fc1.*", "model"}, {"fc4.*", "model"}},
+         2,
+         FG_ENOTFOUND,
+         "rule 'fc4.*' matches the name of no parameter; there are 'fc1.weight', 'fc1.bias', "
+         "'fc2.weight', 'fc2.bias', 'fc3.weight', 'fc3.bias'"},
+        {NULL, {{"", "model"}}, 1, FG_EINVAL, "a rule without a pattern of names"},
+        {"fsdp",
+         {{"fc?.weight", "model,columns"}},
+         1,
+         FG_EINVAL,
+         "rule 'fc?.weight': split \"model,columns\": 'columns' is no axis: data, model or none "
+         "are "
+         "wanted, one for each dimension"},
+        {NULL,
+         {{"fc*", "none,model"}},
+         1,
+         FG_ESHAPE,
+         "rule 'fc*' splits 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
+         "match it"},
+        {NULL,
+         {{"*[12].weight", "model"}, {"fc3.*", "model"}},
+         2,
+         FG_ESHAPE,
+         "rule 'fc3.*': dimension 0 of parameter 'fc3.weight' is 3, which the 2 devices of the "
+         "model "
+         "axis do not divide"},
+    };
+    fg_client *client = NULL;
+    fg_module *root = NULL;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){
+            .accelerator = "cpu", .cpu_devices = 4, .model_devices = 2, .cache_dir = ""},
+        &client, &err));
+    fgt_ok(fg_module_create(NULL, 1, &root, &err));
+    build(NULL, root);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const fg_distribute_options options = {
+            .strategy = bad[i].strategy, .rules = bad[i].rules, .rule_count = bad[i].count};
+        err = (fg_error){0};
+        assert_int_equal(fg_module_distribute(root, client, &options, &err), bad[i].status);
+        assert_string_equal(err.message, bad[i].message);
+        for (size_t k = 0; k < fg_module_variable_count(root); k++)
+            assert_true(fgi_split_is_whole(fgi_variable_split(fg_module_variable_at(root, k))));
+    }
+    fg_module_destroy(root);
+    fg_client_close(client);
+}
+
+/* The first rule that matches holds; on an axis of one device nothing is split. */
+static void the_first_rule_holds(void **state)
+{
+    static const fg_split_rule rules[] = {
+        {"fc1.weight", "none,model"}, {"*.weight", ""}, {"fc1.*", "model"}};
+    static const fgi_split want[] = {
+        {{FGI_SPLIT_MODEL, FGI_SPLIT_DATA}}, {{FGI_SPLIT_MODEL}}, {{FGI_SPLIT_DATA}}};
+    fg_error err = {0};
+    (void)state;
+    for (int devices = 1; devices <= 4; devices += 3) {
+        fg_client *client = NULL;
+        fg_module *root = NULL;
+        fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                                   .cpu_devices = devices,
+                                                   .model_devices = devices / 2,
+                                                   .cache_dir = ""},
+                              &client, &err));
+        fgt_ok(fg_module_create(NULL, 1, &root, &err));
+        build(NULL, root);
+        fgt_ok(fg_module_distribute(
+            root, client,
+            &(fg_distribute_options){.strategy = "fsdp", .rules = rules, .rule_count = 3}, &err));
+        for (size_t k = 0; k < 3; k++) { /* fc1.weight, fc1.bias, fc2.weight */
+            const fgi_split *split = fgi_variable_split(fg_module_variable_at(root, k));
+            assert_true(devices == 1 ? fgi_split_is_whole(split)
+                                     : fgi_split_equal(split, &want[k]));
+        }
+        fg_module_destroy(root);
+        fg_client_close(client);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_number_of_devices),
+    cmocka_unit_test(metrics_of_a_prime_number_of_samples),
+    cmocka_unit_test(parameters_split_along_data),
+    cmocka_unit_test(indivisible_parameters_stay_whole),
+    cmocka_unit_test(columns_and_rows_along_model),
+    cmocka_unit_test(both_axes_at_once),
+    cmocka_unit_test(split_gradients_are_accumulated),
+    cmocka_unit_test(predictions_with_split_parameters),
+    cmocka_unit_test(resumed_on_other_devices),
+    cmocka_unit_test(files_are_the_same_for_every_strategy),
+    cmocka_unit_test(mistakes_leave_the_module_as_it_was),
+    cmocka_unit_test(the_first_rule_holds),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
