@@ -8,10 +8,12 @@
 
 #include "commands.h"
 
-static bool again;
+static bool again, compiler_only;
 static const char *python, *home;
 static const cli_option options[] = {
     CLI_FLAG('a', "again", &again, "install also when it is there already"),
+    CLI_FLAG('c', "compile-only", &compiler_only,
+             "leave out what is needed only to run: NVIDIA's libraries"),
     CLI_TEXT(0, "python", &python, "PROGRAM", "the Python whose pip downloads (else python3)"),
     CLI_TEXT(0, "home", &home, "FOLDER",
              "install under FOLDER/plugins (else the user's data folder)"),
@@ -29,7 +31,8 @@ static int run(const cli_call *call)
 {
     fg_error err = {0};
     fg_setup_result result;
-    const fg_setup_options opening = {.home = home, .python = python, .again = again};
+    const fg_setup_options opening = {
+        .home = home, .python = python, .again = again, .compiler_only = compiler_only};
     fg_log_set(print_line, NULL);
     if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
         return fg_error_print(&err, "fulgurite setup");
@@ -41,11 +44,12 @@ static int run(const cli_call *call)
 
 const cli_command cli_setup = {
     .name = "setup",
-    .arguments = "cpu",
+    .arguments = "cpu|tpu|cuda13",
     .summary = "install a PJRT plugin",
     .details =
         "The versions are pinned and their hashes checked. Python with pip is needed for the\n"
-        "download only.",
+        "download only. libtpu and NVIDIA's libraries come under licences of their own, which are\n"
+        "named before they are downloaded.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -17,7 +17,8 @@ typedef struct fg_setup_options {
     const char *home; /* plugins go to HOME/plugins/NAME [as fg_client_open searches: device.h] */
     const char
         *python; /* the Python whose pip downloads                      ["python3" on PATH] */
-    bool again;  /* install also when it is there already                           [false] */
+    bool again;  /* install also when it is there already                    [false] */
+    bool compiler_only; /* without what is needed only to run: NVIDIA's libraries   [false] */
     uint64_t reserved[4];
 } fg_setup_options;
 
@@ -26,10 +27,11 @@ typedef struct fg_setup_result {
     bool was_there;         /* it had been installed before, nothing was done */
 } fg_setup_result;
 
-/* Installs the plugin NAME ("cpu") with the versions pinned in share/fulgurite/plugins/NAME.txt,
- * which is looked for under $FULGURITE_SHARE and beside the library. An older installation is
- * replaced only when the new one is whole. What pip says goes to the log (fg_log_set). options and
- * out may be NULL. Not to be called while another thread changes the environment.
+/* Installs the plugin NAME ("cpu", "tpu", "cuda13") with the versions pinned in
+ * share/fulgurite/plugins/NAME.txt, which is looked for under $FULGURITE_SHARE and beside the
+ * library. An older installation is replaced only when the new one is whole. What the list says of
+ * licences and what pip says goes to the log (fg_log_set). options and out may be NULL. Not to be
+ * called while another thread changes the environment.
  *
  * Errors: FG_ENOTFOUND (no pins of that name; no Python or no pip: the message says what to type),
  * FG_EIO, FG_EPLUGIN (the download failed or is no plugin; with pip's last words), FG_ENOMEM. */

@@ -102,6 +102,24 @@ static bool says(const fgi_plugin *plugin, const PJRT_Error *error, const char *
     return args.message && memmem(args.message, args.message_size, words, strlen(words));
 }
 
+/* Leaves out the options that an error's text names, or all optional ones when it names none of
+ * them. */
+static void leave_out(const fg_client *c, const PJRT_Error *error, create_options *options)
+{
+    size_t kept = options->needed;
+    for (size_t i = options->needed; i < options->count; i++) {
+        if (!says(&c->plugin, error, options->option[i].name))
+            options->option[kept++] = options->option[i];
+        else if (options->option[i].type == PJRT_NamedValue_kInt64List)
+            options->visible_count = 0;
+    }
+    if (kept == options->count) {
+        kept = options->needed;
+        options->visible_count = 0;
+    }
+    options->count = kept;
+}
+
 static fg_status create_client(fg_client *c, const char *accelerator, const fg_client_options *opt,
                                fg_error *err)
 {
@@ -109,15 +127,17 @@ static fg_status create_client(fg_client *c, const char *accelerator, const fg_c
     fill_options(accelerator, opt, &options);
     const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
     PJRT_Error *error = create(c, options.option, options.count);
-    c->sees_chosen_only = options.visible_count > 0;
     /* A plugin of another age may not know an option: without it is better than not at all. */
-    if (error && options.count > options.needed && says(&c->plugin, error, "Unexpected option")) {
+    while (error && options.count > options.needed &&
+           says(&c->plugin, error, "Unexpected option")) {
+        const size_t count = options.count;
+        leave_out(c, error, &options);
         (void)fgi_ignore(&c->plugin, error);
-        fgi_log(FG_LOG_INFO, "%s does not know all of our options: leaving out the optional ones",
-                c->plugin.name);
-        error = create(c, options.option, options.needed);
-        c->sees_chosen_only = false;
+        fgi_log(FG_LOG_INFO, "%s does not know all of our options: leaving out %zu", c->plugin.name,
+                count - options.count);
+        error = create(c, options.option, options.count);
     }
+    c->sees_chosen_only = options.visible_count > 0;
     if (!error)
         return FG_OK;
     return fgi_explain_refusal(NULL, accelerator, fgi_plugin_fail(&c->plugin, error, &place, err),

@@ -15,12 +15,11 @@ static const char elsewhere[] = "\ntype accelerator=cpu or accelerator=auto to t
 
 static bool is_tpu(const char *accelerator) { return strcmp(accelerator, "tpu") == 0; }
 
-/* `fulgurite setup` has pins for the CPU's plugin; the others come with a Python environment. */
 static const char *what_to_type(const char *accelerator)
 {
     if (strcmp(accelerator, "cpu") == 0)
         return "fulgurite setup cpu";
-    return is_tpu(accelerator) ? "pip install libtpu" : "pip install jax-cuda13-pjrt";
+    return is_tpu(accelerator) ? "fulgurite setup tpu" : "fulgurite setup cuda13";
 }
 
 /* "this machine has 4 TPU chips of v5e, but " or "this machine shows no NVIDIA GPU, and ". True

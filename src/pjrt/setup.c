@@ -27,12 +27,15 @@ enum { PINS_LIMIT = 1 << 16, NAME_LIMIT = 32 };
 typedef struct job {
     const char *name;
     const char *python;
-    char pins[FGI_PATH_MAX];         /* the list that pip reads */
-    char plugins[FGI_PATH_MAX + 16]; /* HOME/plugins */
-    char folder[FGI_PATH_MAX + 64];  /* HOME/plugins/NAME */
-    char work[FGI_PATH_MAX + 64];    /* HOME/plugins/.NAME.XXXXXX, "" when there is none */
+    char pins[FGI_PATH_MAX];           /* the list of versions */
+    char plugins[FGI_PATH_MAX + 16];   /* HOME/plugins */
+    char folder[FGI_PATH_MAX + 64];    /* HOME/plugins/NAME */
+    char work[FGI_PATH_MAX + 64];      /* HOME/plugins/.NAME.XXXXXX, "" when there is none */
+    char work_pins[FGI_PATH_MAX + 80]; /* the list that pip reads: pins.txt in it */
     char *pins_text;
-    size_t pins_size;
+    size_t pins_size;     /* of all of it */
+    size_t compiler_size; /* of what compiling needs, without what is there to run */
+    bool compiler_only;
 } job;
 
 /* ---- the pins ---------------------------------------------------------------------------------
@@ -112,7 +115,11 @@ static fg_status prepare(job *j, const fg_setup_options *opt, fg_error *err)
     snprintf(j->plugins, sizeof j->plugins, "%s/plugins", home);
     snprintf(j->folder, sizeof j->folder, "%s/plugins/%s", home, j->name);
     j->python = opt->python && *opt->python ? opt->python : "python3";
-    return fgi_file_read(j->pins, PINS_LIMIT, &j->pins_text, &j->pins_size, err);
+    j->compiler_only = opt->compiler_only;
+    FGI_TRY(fgi_file_read(j->pins, PINS_LIMIT, &j->pins_text, &j->pins_size, err));
+    const char *to_run = memmem(j->pins_text, j->pins_size, "\n# To run", 9);
+    j->compiler_size = to_run ? (size_t)(to_run + 1 - j->pins_text) : j->pins_size;
+    return FG_OK;
 }
 
 /* Whether what is in place was made from the same pins. */
@@ -124,9 +131,24 @@ static bool is_installed(const job *j, const char *plugin)
     snprintf(path, sizeof path, "%s/pins.txt", j->folder);
     const bool same = is_readable(path) && is_readable(plugin) &&
                       fgi_file_read(path, PINS_LIMIT, &text, &size, NULL) == FG_OK &&
-                      size == j->pins_size && memcmp(text, j->pins_text, size) == 0;
+                      (size == j->pins_size || (j->compiler_only && size == j->compiler_size)) &&
+                      memcmp(text, j->pins_text, size) == 0;
     fgi_free(text);
     return same;
+}
+
+/* What the list says of licences, before anything is downloaded. */
+static void tell_licence(const job *j)
+{
+    const char *at = j->pins_text;
+    const char *end = at + (j->compiler_only ? j->compiler_size : j->pins_size);
+    while (at < end) {
+        const char *line_end = memchr(at, '\n', (size_t)(end - at));
+        line_end = line_end ? line_end : end;
+        if (at[0] == '#' && line_end - at > 2)
+            fgi_log(FG_LOG_INFO, "%.*s", (int)(line_end - at - 2), at + 2);
+        at = line_end + 1;
+    }
 }
 
 /* ---- pip --------------------------------------------------------------------------------------
@@ -221,25 +243,32 @@ static fg_status needs_pip(const job *j, const char *what, fg_error *err)
                     what, j->name, j->folder);
 }
 
+/* libtpu's wheels differ by Python only in a part that is not used here: one serves all. */
+static const char *const any_python[] = {
+    "--python-version",     "3.11", "--implementation", "cp", "--abi", "cp311", "--platform",
+    "manylinux_2_31_x86_64"};
+enum { ANY_PYTHON = sizeof any_python / sizeof any_python[0] };
+
 static fg_status run_pip(const job *j, fg_error *err)
 {
     /* exec takes its words as char *, and leaves them as they are */
-    const char *const argv[] = {j->python,
-                                "-m",
-                                "pip",
-                                "install",
-                                "--disable-pip-version-check",
-                                "--no-input",
-                                "--progress-bar=off",
-                                "--no-deps",
-                                "--require-hashes",
-                                "--only-binary",
-                                ":all:",
-                                "--target",
-                                j->work,
-                                "-r",
-                                j->pins,
-                                NULL};
+    const char *argv[ANY_PYTHON + 16] = {j->python,
+                                         "-m",
+                                         "pip",
+                                         "install",
+                                         "--disable-pip-version-check",
+                                         "--no-input",
+                                         "--progress-bar=off",
+                                         "--no-deps",
+                                         "--require-hashes",
+                                         "--only-binary",
+                                         ":all:",
+                                         "--target",
+                                         j->work,
+                                         "-r",
+                                         j->work_pins};
+    for (int i = 0; i < ANY_PYTHON && strcmp(j->name, "tpu") == 0; i++)
+        argv[15 + i] = any_python[i];
     char *words_of_it[sizeof argv / sizeof argv[0]];
     memcpy(words_of_it, argv, sizeof argv);
     pid_t pid = -1;
@@ -275,13 +304,16 @@ static fg_status make_work_folder(job *j, fg_error *err)
 {
     FGI_TRY(fgi_folder_make(j->plugins, err));
     snprintf(j->work, sizeof j->work, "%s/.%s.XXXXXX", j->plugins, j->name);
-    if (mkdtemp(j->work))
-        return FG_OK;
-    j->work[0] = '\0';
-    return fgi_fail_errno(err, "make a folder in", j->plugins);
+    if (!mkdtemp(j->work)) {
+        j->work[0] = '\0';
+        return fgi_fail_errno(err, "make a folder in", j->plugins);
+    }
+    snprintf(j->work_pins, sizeof j->work_pins, "%s/pins.txt", j->work);
+    return fgi_file_write_atomic(j->work_pins, j->pins_text,
+                                 j->compiler_only ? j->compiler_size : j->pins_size, err);
 }
 
-/* Looks whether pip has brought a plugin, and writes down what it was made from. */
+/* Looks whether pip has brought a plugin. */
 static fg_status finish_work_folder(const job *j, fg_error *err)
 {
     char path[FGI_PATH_MAX + 192];
@@ -289,8 +321,7 @@ static fg_status finish_work_folder(const job *j, fg_error *err)
     FGI_TRY_CTX(fgi_plugin_check_file(path, err), err, "after pip's installation of '%s'", j->name);
     if (chmod(j->work, 0755) != 0) /* mkdtemp lets in nobody else */
         return fgi_fail_errno(err, "open to others", j->work);
-    snprintf(path, sizeof path, "%s/pins.txt", j->work);
-    return fgi_file_write_atomic(path, j->pins_text, j->pins_size, err);
+    return FG_OK;
 }
 
 /* The new folder takes the old one's name; the old one goes last. */
@@ -328,6 +359,7 @@ fg_status fg_setup_install(const char *name, const fg_setup_options *options, fg
     if (result.was_there)
         goto done;
     FGI_DONE(make_work_folder(j, err));
+    tell_licence(j);
     FGI_DONE(run_pip(j, err));
     FGI_DONE(finish_work_folder(j, err));
     FGI_DONE(put_in_place(j, err));

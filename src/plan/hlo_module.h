@@ -4,7 +4,7 @@
 #ifndef FGI_PLAN_HLO_MODULE_H
 #define FGI_PLAN_HLO_MODULE_H
 
-#include "plan/hlo.h"
+#include "plan/hlo_counts.h"
 #include "plan/hlo.pb-c.h"
 
 typedef Fgi__Hlo__Shape fgi_hlo_shape;

@@ -67,9 +67,10 @@ static PJRT_Error *read_client_options(const PJRT_Client_Create_Args *args, long
         FAKE_CHECK(o, PJRT_NamedValue);
         if (strcmp(o->name, "cpu_device_count") == 0 && o->type == PJRT_NamedValue_kInt64)
             *devices = o->int64_value;
-        else if (!fake_get("unknown_options") && strcmp(o->name, "visible_devices") == 0)
+        else if (fake_get("unknown_options") != 1 && strcmp(o->name, "visible_devices") == 0)
             see_devices(o, devices);
-        else if (fake_get("unknown_options"))
+        else if (fake_get("unknown_options") == 1 ||
+                 (fake_get("unknown_options") == 2 && strcmp(o->name, "preallocate") == 0))
             return fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
                               "Unexpected option name passed to PJRT_Client_Create: %s", o->name);
     }

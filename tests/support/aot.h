@@ -7,7 +7,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-#include "plan/hlo.h"
+#include "plan/hlo_counts.h"
 #include "train/trainer.h"
 
 typedef struct aot_case {

@@ -192,6 +192,14 @@ static void only_the_chosen_gpus_are_opened(void **state)
     assert_int_equal(fake.get("visible_devices"), 123);
     assert_int_equal(fg_client_get_info(client)->device_count, 3);
     fg_client_close(client);
+    /* only what the plugin does not know is left out */
+    fake.set("unknown_options", 2);
+    fake.set("devices", 8);
+    fake.set("visible_devices", 0);
+    fgt_ok(fg_client_open(&opt, &client, &err));
+    assert_int_equal(fake.get("visible_devices"), 123);
+    assert_int_equal(fake.get("client_options"), 1);
+    fg_client_close(client);
     /* a plugin that does not know the option shows all: they are chosen afterwards */
     fake.set("unknown_options", 1);
     fake.set("devices", 8);

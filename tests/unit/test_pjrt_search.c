@@ -200,7 +200,7 @@ static void nothing_found_says_where_and_what_to_type(void **state)
     assert_null(client);
     assert_non_null(strstr(err.message, "no PJRT plugin for 'cuda' is installed"));
     assert_non_null(strstr(err.message, fgi_machine_has("", "cuda")
-                                            ? "type: pip install jax-cuda13-pjrt\nlooked in\n"
+                                            ? "type: fulgurite setup cuda13\nlooked in\n"
                                             : "type accelerator=cpu"));
     assert_non_null(strstr(err.message, "\n  fulgurite setup: "));
 }

@@ -79,7 +79,7 @@ static int calls(void)
     if (lines > 0) {
         assert_non_null(strstr(text, "-m pip install "));
         assert_non_null(strstr(text, "--no-deps --require-hashes --only-binary :all: --target "));
-        assert_non_null(strstr(text, "share/plugins/cpu.txt"));
+        assert_non_null(strstr(text, "/pins.txt"));
     }
     fgi_free(text);
     return lines;
@@ -132,6 +132,76 @@ static void new_pins_replace_the_old_plugin(void **state)
     assert_false(result.was_there);
     assert_false(fgi_file_exists(old_file));
     assert_true(is_tidy());
+}
+
+/* The list that pip was given, as the script saw it. */
+static void assert_pins(const char *wanted)
+{
+    fg_error err = {0};
+    char *text, path[700];
+    size_t size;
+    snprintf(path, sizeof path, "%s/plugins/cpu/pins.txt", home);
+    fgt_ok(fgi_file_read(path, 1 << 16, &text, &size, &err));
+    assert_int_equal(size, strlen(wanted));
+    assert_memory_equal(text, wanted, size);
+    fgi_free(text);
+}
+
+static void compiler_alone_leaves_out_what_runs(void **state)
+{
+    (void)state;
+    static const char compiler[] = "# Licence: A\nxla-cpu-pjrt==1 --hash=sha256:00\n";
+    static const char all[] = "# Licence: A\nxla-cpu-pjrt==1 --hash=sha256:00\n"
+                              "# To run. Licence: B\nlibraries==1 --hash=sha256:00\n";
+    fg_error err = {0};
+    fg_setup_result result;
+    fg_setup_options opt = {.home = home, .python = python, .compiler_only = true};
+    write_pins(all);
+    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    assert_pins(compiler);
+    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    assert_true(result.was_there);
+    opt.compiler_only = false; /* more than is there */
+    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    assert_false(result.was_there);
+    assert_pins(all);
+    opt.compiler_only = true; /* less than is there */
+    fgt_ok(fg_setup_install("cpu", &opt, &result, &err));
+    assert_true(result.was_there);
+    assert_pins(all);
+    assert_true(is_tidy());
+}
+
+/* libtpu's wheel is the same whatever Python downloads it; its terms are told before. */
+static void licence_heard_first(void *self, fg_log_level level, const char *line)
+{
+    (void)level;
+    int *heard = self;
+    if (strstr(line, "Google Cloud Platform") && *heard == 0)
+        *heard = 1;
+    if (strncmp(line, "pip: ", 5) == 0 && *heard == 1)
+        *heard = 2;
+}
+
+static void libtpu_comes_for_any_python(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    int heard = 0;
+    char *text;
+    size_t size;
+    const fg_setup_options opt = {.home = home, .python = python};
+    setenv("FULGURITE_SHARE", FGT_SOURCE_DIR "/share", 1); /* the real list */
+    write_python("mkdir -p \"$target/libtpu\"; echo Collecting libtpu\n"
+                 "cp '" FGT_BINARY_DIR "/fakepjrt.so' \"$target/libtpu/libtpu.so\"");
+    fg_log_set(licence_heard_first, &heard);
+    const fg_status status = fg_setup_install("tpu", &opt, NULL, &err);
+    fg_log_set(NULL, NULL);
+    fgt_ok(status);
+    assert_int_equal(heard, 2);
+    fgt_ok(fgi_file_read(script_log, 1 << 16, &text, &size, &err));
+    assert_non_null(strstr(text, "--python-version 3.11 --implementation cp --abi cp311"));
+    fgi_free(text);
 }
 
 static void failed_download_leaves_the_old_plugin(void **state)
@@ -193,8 +263,8 @@ static void unknown_names_are_refused(void **state)
         assert_int_equal(fg_setup_install(names[i], NULL, NULL, &err), FG_ENOTFOUND);
     assert_string_equal(err.message,
                         "unknown plugin 'cpu.txt': cpu, tpu, cuda12 or cuda13 expected");
-    assert_int_equal(fg_setup_install("tpu", NULL, NULL, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "no plugin 'tpu': there is no '"));
+    assert_int_equal(fg_setup_install("cuda12", NULL, NULL, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "no plugin 'cuda12': there is no '"));
     assert_int_equal(calls(), 0);
 }
 
@@ -242,6 +312,8 @@ static void every_allocation_may_fail(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(plugin_is_installed_once, begin),
     cmocka_unit_test_setup(new_pins_replace_the_old_plugin, begin),
+    cmocka_unit_test_setup(compiler_alone_leaves_out_what_runs, begin),
+    cmocka_unit_test_setup(libtpu_comes_for_any_python, begin),
     cmocka_unit_test_setup(failed_download_leaves_the_old_plugin, begin),
     cmocka_unit_test_setup(what_came_is_looked_at, begin),
     cmocka_unit_test_setup(missing_pip_says_what_to_do, begin),

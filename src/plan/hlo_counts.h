@@ -1,9 +1,9 @@
-/* hlo.h - what the compiler made of a program, as XLA's HLO: read from the bytes that a plugin
+/* hlo_counts.h - what the compiler made of a program, as XLA's HLO: read from the bytes that a plugin
  * gives, and counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_PLAN_HLO_H
-#define FGI_PLAN_HLO_H
+#ifndef FGI_PLAN_HLO_COUNTS_H
+#define FGI_PLAN_HLO_COUNTS_H
 
 #include <fulgurite/dtype.h>
 

@@ -1,4 +1,4 @@
-/* hlo.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between devices,
+/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between devices,
  * products by number format.
  *
  * Compilers write the same thing in several ways: a TPU's calls products of matrices convolutions
