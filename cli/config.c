@@ -140,6 +140,7 @@ static bool parse_item(const config_key *key, const config_token *token, config_
     case CONFIG_BOOL: return parse_bool(key, token, out, err);
     case CONFIG_CHOICE: return parse_choice(key, token, out, err);
     case CONFIG_AMOUNT: return parse_amount(key, token, out, err);
+    case CONFIG_RULES: return config_parse_rule(key, token->text, out, err);
     case CONFIG_DEVICES: return config_parse_devices(key, token->text, out, err);
     case CONFIG_TEXT:
     case CONFIG_TEXTS: out->text = cli_strdup(token->text); return true;
@@ -164,7 +165,8 @@ static void clear_value(config_value *v)
 
 bool config_is_list(const config_key *key)
 {
-    return key->kind == CONFIG_INTS || key->kind == CONFIG_FLOATS || key->kind == CONFIG_TEXTS;
+    return key->kind == CONFIG_INTS || key->kind == CONFIG_FLOATS || key->kind == CONFIG_TEXTS ||
+           key->kind == CONFIG_RULES;
 }
 
 bool config_set(config *c, const config_key *key, const config_token *tokens, size_t count,

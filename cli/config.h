@@ -23,7 +23,8 @@ typedef enum config_kind {
     CONFIG_DEVICES, /* 8, -1, [1] or "0,2"; a text, "8" or "[0, 2]" */
     CONFIG_INTS,    /* lists */
     CONFIG_FLOATS,
-    CONFIG_TEXTS
+    CONFIG_TEXTS,
+    CONFIG_RULES /* how parameters are split: texts "fc1.*=model/none", or mappings in YAML */
 } config_kind;
 
 /* One row of the table. */

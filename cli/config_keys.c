@@ -146,6 +146,11 @@ static const config_key keys[] = {
     {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024,
      .help = "Devices along the second axis of their mesh, which the batch is not dealt to; it divides "
              "their number."},
+    {"trainer.sharding", CONFIG_RULES, "[]",
+     .help = "Splits parameters by name over the mesh; the first rule that matches holds. match is a name "
+             "as `fulgurite show` lists them, where * stands for any text; split has an axis, data, model "
+             "or none, for each dimension in the order of files. In one line: fc1.*=model, "
+             "fc2.weight=none/model."},
     {"trainer.precision", CONFIG_CHOICE, "32-true",
      .choices = "32-true|bf16-mixed|bf16-true|64-true", .later = "16-mixed|16-true",
      .help = "Number formats: bf16-mixed computes products in bf16 and keeps everything in f32; bf16-true "
@@ -309,6 +314,7 @@ const char *config_describe(const config_key *key)
         [CONFIG_INTS] = "a list of whole numbers",
         [CONFIG_FLOATS] = "a list of numbers",
         [CONFIG_TEXTS] = "a list of texts",
+        [CONFIG_RULES] = "a list of {match: PATTERN, split: [AXIS, ...]}",
     };
     const bool is_choice = key->kind == CONFIG_CHOICE;
     (void)snprintf(

@@ -102,7 +102,8 @@ static void put_item(text *out, const config_key *key, const config_item *item)
         put(out, "%s", item->text);
         return;
     case CONFIG_TEXT:
-    case CONFIG_TEXTS: put_text(out, item->text); return;
+    case CONFIG_TEXTS:
+    case CONFIG_RULES: put_text(out, item->text); return;
     }
 }
 

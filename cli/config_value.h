@@ -32,6 +32,8 @@ typedef struct config_value {
 bool config_is_list(const config_key *key);
 /* The value of a key that names devices, as it is printed. */
 bool config_parse_devices(const config_key *key, const char *text, config_item *out, fg_error *err);
+/* One rule of splitting, as it stands in one line. */
+bool config_parse_rule(const config_key *key, const char *text, config_item *out, fg_error *err);
 const config_value *config_value_of(const config *c, const config_key *key);
 
 /* Replaces a value. Errors begin with the key's path. */

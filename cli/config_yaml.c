@@ -110,6 +110,73 @@ static bool set_tokens(reader *r, const config_key *key, struct fy_node *at,
     return blame(r, at, inner.message);
 }
 
+/* The axes of a rule, "model/none", after what `out` has; null is none. */
+static bool add_axes(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node,
+                     char *out, size_t size)
+{
+    void *place = NULL;
+    struct fy_node *item = node;
+    const bool is_list = node != NULL && fy_node_is_sequence(node);
+    const char *before = "";
+    while (!is_list || (item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        const size_t used = strlen(out);
+        char *axis = is_null(item) ? cli_strdup("none") : text_of(item, NULL);
+        if (axis == NULL)
+            return wrong_kind(r, key, name, item);
+        (void)snprintf(out + used, size - used, "%s%.40s", before, axis);
+        free(axis);
+        before = "/";
+        if (!is_list)
+            break;
+    }
+    return true;
+}
+
+/* {match: PATTERN, split: [AXIS, ...]} as one text, owned by the caller; NULL after an error. */
+static char *rule_of(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node)
+{
+    char rule[1024], message[160];
+    struct fy_node *match = NULL, *split = NULL;
+    struct fy_node_pair *pair;
+    void *place = NULL;
+    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
+        char *field = text_of(fy_node_pair_key(pair), NULL);
+        const bool is_match = field != NULL && strcmp(field, "match") == 0;
+        const bool is_split = field != NULL && strcmp(field, "split") == 0;
+        (void)snprintf(message, sizeof(message), "%s: a rule has match and split, not '%.60s'",
+                       key->path, field != NULL ? field : "");
+        free(field);
+        if (!is_match && !is_split) {
+            (void)blame(r, fy_node_pair_key(pair), message);
+            return NULL;
+        }
+        *(is_match ? &match : &split) = fy_node_pair_value(pair);
+    }
+    char *pattern = text_of(match, NULL);
+    (void)snprintf(message, sizeof(message), "%s: a rule wants match, a pattern, and split",
+                   key->path);
+    if (pattern == NULL || split == NULL) {
+        free(pattern);
+        (void)blame(r, name, message);
+        return NULL;
+    }
+    (void)snprintf(rule, sizeof(rule), "%.512s=", pattern);
+    free(pattern);
+    return add_axes(r, key, name, split, rule, sizeof(rule)) ? cli_strdup(rule) : NULL;
+}
+
+/* An element of a list; NULL after an error. */
+static char *item_of(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node,
+                     bool *out_is_quoted)
+{
+    if (key->kind == CONFIG_RULES && fy_node_is_mapping(node))
+        return rule_of(r, key, name, node);
+    char *text = text_of(node, out_is_quoted);
+    if (text == NULL)
+        (void)wrong_kind(r, key, name, node);
+    return text;
+}
+
 static bool read_list(reader *r, const config_key *key, struct fy_node *name, struct fy_node *node)
 {
     config_token tokens[CONFIG_MAX_ITEMS];
@@ -120,10 +187,10 @@ static bool read_list(reader *r, const config_key *key, struct fy_node *name, st
     while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
         if (count == CONFIG_MAX_ITEMS)
             is_good = blame(r, item, "a list of more than 256 elements");
-        else if ((tokens[count].text = text_of(item, &tokens[count].is_quoted)) == NULL)
-            is_good = wrong_kind(r, key, name, item);
         else
-            count++;
+            is_good = (tokens[count].text =
+                           item_of(r, key, name, item, &tokens[count].is_quoted)) != NULL;
+        count += is_good;
     }
     is_good = is_good && set_tokens(r, key, name, tokens, count);
     free_tokens(tokens, count);

@@ -47,6 +47,10 @@ fg_schedule run_task_schedule(const config *c);
 /* Name of a class, its number where it has none; in a static buffer, valid until the next call. */
 const char *run_class_name(const run_task *task, int64_t index);
 
+/* Rules of splitting parameters that a key has, to be freed (config_rules.c). */
+fg_split_rule *config_rules(const config *c, const char *path, size_t *out_count);
+void config_rules_free(fg_split_rule *rules, size_t count);
+
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
 
 /* The folder for a new run of this configuration file (NULL: none), or of the newest one that is

@@ -274,8 +274,11 @@ static fg_status set_up(run *r, fg_error *err)
         status = find_folder(r, &resume, err);
     if (status != FG_OK)
         return status;
-    const fg_trainer_options options = trainer_options(r, resume, &schedule);
+    fg_trainer_options options = trainer_options(r, resume, &schedule);
+    fg_split_rule *rules = config_rules(r->c, "trainer.sharding", &options.split_rule_count);
+    options.split_rules = rules;
     status = fg_trainer_create(&options, &r->trainer, err);
+    config_rules_free(rules, options.split_rule_count);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);
     if (status == FG_OK && r->options->kind == RUN_FIT)

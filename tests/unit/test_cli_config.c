@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "config.h"
+#include "run.h"
 
 /* What a text adds to the defaults; fails the test when it is refused. */
 static config *read_ok(const char *yaml)
@@ -193,6 +194,45 @@ static void wrong_values(void **state)
     refused("data:\n  path: |\n    a\n    b\n",
             "run.yaml:2:3: data.path: expected a text, found a block of text ('|' or '>'), which "
             "this file may not have");
+}
+
+/* Rules of splitting: mappings in a file, texts in one line. */
+static void rules(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    config *c = read_ok("trainer:\n  sharding:\n"
+                        "    - {match: 'fc1.*', split: [model]}\n"
+                        "    - {match: fc2.weight, split: [none, model]}\n"
+                        "    - {split: [~, ~, data], match: 'blocks.*.w'}\n"
+                        "    - {match: whole, split: []}\n");
+    const config_key *key = config_find("trainer.sharding");
+    assert_string_equal(
+        config_format(c, key),
+        "[\"fc1.*=model\", \"fc2.weight=none/model\", \"blocks.*.w=none/none/data\", \"whole=\"]");
+    size_t count = 0;
+    fg_split_rule *list = config_rules(c, "trainer.sharding", &count);
+    assert_int_equal(count, 4);
+    assert_string_equal(list[1].match, "fc2.weight");
+    assert_string_equal(list[1].split, "none,model");
+    assert_string_equal(list[3].split, "");
+    config_rules_free(list, count);
+    assert_true(config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err));
+    assert_string_equal(config_format(c, key), "[\"*.0.weight=model/none\", \"b=data\"]");
+    config_destroy(c);
+    refused("trainer: {sharding: [fc1]}\n",
+            "run.yaml:1:11: trainer.sharding: expected {match: PATTERN, split: [AXIS, ...]} or "
+            "PATTERN=AXIS/AXIS, found 'fc1'");
+    refused("trainer: {sharding: [{match: fc1, split: [rows]}]}\n",
+            "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh, data, model or "
+            "none, for each dimension");
+    refused("trainer: {sharding: [{match: fc1, axis: model}]}\n",
+            "run.yaml:1:35: trainer.sharding: a rule has match and split, not 'axis'");
+    refused("trainer: {sharding: [{split: [model]}]}\n",
+            "run.yaml:1:11: trainer.sharding: a rule wants match, a pattern, and split");
+    refused("trainer: {sharding: [{match: fc1, split: [[model]]}]}\n",
+            "run.yaml:1:11: trainer.sharding: expected a list of {match: PATTERN, split: [AXIS, "
+            "...]}, found a list");
 }
 
 static void broken_yaml(void **state)
@@ -482,6 +522,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nothing_is_all_defaults),
     cmocka_unit_test(unknown_keys),
     cmocka_unit_test(wrong_values),
+    cmocka_unit_test(rules),
     cmocka_unit_test(broken_yaml),
     cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),

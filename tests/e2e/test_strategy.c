@@ -1,0 +1,115 @@
+/* test_strategy.c - one configuration on one device and on several, with whole and with split
+ * parameters: the program prints the same curve.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run_program.h"
+
+enum { STEPS = 12 };
+
+typedef struct losses {
+    double step[STEPS];
+} losses;
+
+/* The losses that a run has left in its folder. */
+static losses read_losses(const char *folder)
+{
+    losses all = {{0}};
+    char line[1024];
+    int count = 0;
+    FILE *file = fopen(fgt_path(folder, "metrics.jsonl"), "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        const char *at = strstr(line, "\"train_loss\": ");
+        if (at == NULL || count == STEPS)
+            continue;
+        all.step[count++] = strtod(at + strlen("\"train_loss\": "), NULL);
+    }
+    (void)fclose(file);
+    assert_int_equal(count, STEPS);
+    return all;
+}
+
+static const char *read_text(const char *path)
+{
+    static char text[16384];
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    return text;
+}
+
+static losses fit(const char *folder, const char *keys)
+{
+    char line[2048];
+    (void)snprintf(line, sizeof line,
+                   "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.max_steps=%d "
+                   "--trainer.log_every=1 --trainer.run_dir='%s' %s",
+                   STEPS, folder, keys);
+    (void)program_gives(0, FGT_SOURCE_DIR, line);
+    return read_losses(folder);
+}
+
+static void the_same_curve(void **state)
+{
+    static const char *const keys[] = {
+        "--trainer.devices=8 --trainer.strategy=fsdp --trainer.batch_size=4",
+        "--trainer.devices=4 --trainer.model_devices=2 --trainer.batch_size=16 "
+        "'--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
+    };
+    static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\""};
+    const losses one = fit(fgt_temp_folder(), "--trainer.devices=1");
+    char what[64];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char with_summary[1024];
+        const char *folder = fgt_temp_folder();
+        (void)snprintf(with_summary, sizeof with_summary, "%s --summary='%s'", keys[i],
+                       fgt_path(folder, "summary.json"));
+        const losses several = fit(folder, with_summary);
+        contains(read_text(fgt_path(folder, "summary.json")), summary[i]);
+        for (int k = 0; k < STEPS; k++) {
+            (void)snprintf(what, sizeof what, "run %d, step %d", i, k + 1);
+            fgt_close(what, several.step[k], one.step[k], 0, 1e-5);
+        }
+    }
+}
+
+/* The keys that a run's folder keeps read back. */
+static void rules_out_of_a_file(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    static const char yaml[] = "model: {name: mlp, hidden: [16]}\n"
+                               "data: {format: csv, path: none.csv}\n"
+                               "trainer:\n"
+                               "  sharding:\n"
+                               "    - {match: 'fc1.*', split: [model]}\n"
+                               "    - {match: fc2.weight, split: [none, model]}\n";
+    (void)state;
+    fgt_write(fgt_path(folder, "run.yaml"), yaml, sizeof yaml - 1);
+    contains(program_gives(0, folder, "fit run.yaml --print-config=plain")->out,
+             "  sharding: [\"fc1.*=model\", \"fc2.weight=none/model\"]\n");
+}
+
+static void a_rule_that_matches_nothing(void **state)
+{
+    char line[1024];
+    (void)state;
+    (void)snprintf(line, sizeof line,
+                   "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.devices=2 "
+                   "--trainer.model_devices=2 --trainer.run_dir='%s' "
+                   "'--trainer.sharding=fc9.*=model'",
+                   fgt_temp_folder());
+    contains(program_gives(1, FGT_SOURCE_DIR, line)->err,
+             "rule 'fc9.*' matches the name of no parameter; there are 'fc1.weight', 'fc1.bias', ");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_same_curve),
+    cmocka_unit_test(rules_out_of_a_file),
+    cmocka_unit_test(a_rule_that_matches_nothing),
+};
+FGT_MAIN(tests)
