@@ -102,14 +102,18 @@ typedef struct fg_ckpt_content {
     const fg_ckpt_tensor *state;
     size_t state_count;
     const char *state_json; /* a JSON object; NULL: {} */
+    int process_index;      /* of process_count that hold the same state: the first one writes, for
+                               the others a save has nothing to do                              [0] */
+    int process_count; /*                                                                  [1] */
     uint64_t reserved[3];
 } fg_ckpt_content;
 
 /* Writes the checkpoint folder `path`, and its parents where they are missing. The files are
  * written into `path`.tmp.PID/ and reach the disk before that folder is renamed; an older
  * checkpoint of that name is replaced. Temporary folders that dead processes left beside `path` are
- * removed. One save at a time for folders of one parent. Errors: FG_EINVAL, FG_EIO, FG_ENOMEM; the
- * older checkpoint is then untouched. */
+ * removed. One save at a time for folders of one parent. With several processes each may call it;
+ * manifest.json tells how many there were and which one wrote. Errors: FG_EINVAL, FG_EIO,
+ * FG_ENOMEM; the older checkpoint is then untouched. */
 FG_API FG_MUST_USE fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content,
                                           fg_error *err);
 

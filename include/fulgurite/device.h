@@ -191,8 +191,9 @@ typedef struct fg_client_stats {
     int64_t compile_cache_hits; /* programs loaded from disk instead */
     double compile_s;           /* wall time in compilation and loading */
     int64_t executions;
-    int64_t host_reads; /* blocking copies from a device */
-    int64_t uploaded_bytes;
+    int64_t host_reads;     /* blocking copies from a device */
+    int64_t uploaded_bytes; /* to all devices: what every device has whole counts for each */
+    int64_t in_place_bytes; /* of these: read by the plugin where they lie, without a copy (CPU) */
 } fg_client_stats;
 FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
 

@@ -131,7 +131,9 @@ done:
 static fg_status write_folder(const char *folder, const fg_ckpt_content *content, int64_t sequence,
                               fg_error *err)
 {
-    fgi_manifest manifest = {.sequence = sequence};
+    fgi_manifest manifest = {.sequence = sequence,
+                             .writer = content->process_index,
+                             .processes = content->process_count > 0 ? content->process_count : 1};
     (void)snprintf(manifest.library_version, sizeof(manifest.library_version), "%s", fg_version());
     if (mkdir(folder, 0777) != 0)
         return fgi_fail_errno(err, "make the folder", folder);
@@ -190,6 +192,11 @@ static fg_status check_content(const fg_ckpt_content *content, fg_error *err)
 {
     if (!content)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no content given");
+    const int processes = content->process_count > 0 ? content->process_count : 1;
+    if (content->process_count < 0 || content->process_index < 0 ||
+        content->process_index >= processes)
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: process %d of %d", content->process_index,
+                        content->process_count);
     const char *text = content->state_json ? content->state_json : "{}";
     json_t *root;
     const fg_status status = fgi_json_parse("state_json", 0, text, strlen(text), &root, err);
@@ -222,6 +229,8 @@ fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content, fg_erro
     if (!path || !*path)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no path given");
     FGI_TRY(check_content(content, err));
+    if (content->process_index != 0)
+        return FG_OK;
     char *name = fgi_strdup(path), *temporary = NULL, *parent = NULL;
     fg_status status = name ? FG_OK : fgi_no_memory(err);
     for (size_t end = strlen(path); status == FG_OK && end > 1 && path[end - 1] == '/'; end--)

@@ -114,6 +114,11 @@ static fg_status read_root(const char *path, const json_t *root, fgi_manifest *o
                         path, version, out->library_version, FGI_CKPT_FORMAT_VERSION);
     if (!get_count(root, "sequence", &out->sequence))
         return fgi_fail(err, FG_EFORMAT, "%s: expected 'sequence', a count", path);
+    out->processes = 1;
+    if (json_object_get(root, "processes") != NULL &&
+        (!get_count(root, "processes", &out->processes) ||
+         !get_count(root, "writer", &out->writer) || out->writer >= out->processes))
+        return fgi_fail(err, FG_EFORMAT, "%s: expected 'writer', one of 'processes'", path);
     return read_files(path, json_object_get(root, "files"), out, err);
 }
 
@@ -151,8 +156,12 @@ char *fgi_manifest_format(const fgi_manifest *manifest)
     fgi_buf out = {0};
     fgi_buf_printf(&out,
                    "{\n  \"format\": \"fulgurite-checkpoint\",\n  \"format_version\": %d,\n"
-                   "  \"library_version\": \"%s\",\n  \"sequence\": %" PRId64 ",\n  \"files\": [",
+                   "  \"library_version\": \"%s\",\n  \"sequence\": %" PRId64 ",\n",
                    FGI_CKPT_FORMAT_VERSION, manifest->library_version, manifest->sequence);
+    if (manifest->processes > 1)
+        fgi_buf_printf(&out, "  \"processes\": %" PRId64 ",\n  \"writer\": %" PRId64 ",\n",
+                       manifest->processes, manifest->writer);
+    fgi_buf_puts(&out, "  \"files\": [");
     for (size_t i = 0; i < manifest->file_count; i++) {
         const fgi_manifest_file *file = &manifest->files[i];
         fgi_buf_printf(&out,

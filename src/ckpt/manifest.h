@@ -3,6 +3,8 @@
  *   {"format": "fulgurite-checkpoint", "format_version": 1, "library_version": "0.1.0",
  *    "sequence": 7, "files": [{"name": "model.safetensors", "bytes": 1234, "xxh3_64": "0f.."}]}
  *
+ * and, where several processes trained together, "processes": 4, "writer": 0: that one wrote all.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_CKPT_MANIFEST_H
 #define FGI_CKPT_MANIFEST_H
@@ -26,7 +28,8 @@ typedef struct fgi_manifest_file {
 /* Plain data: copy it by assignment. */
 typedef struct fgi_manifest {
     char library_version[32];
-    int64_t sequence; /* counts the checkpoints of a folder: the newest has the highest */
+    int64_t sequence;          /* counts the checkpoints of a folder: the newest has the highest */
+    int64_t writer, processes; /* number of the process that wrote, and of how many; [0, 1] */
     size_t file_count;
     fgi_manifest_file files[FGI_MANIFEST_MAX_FILES];
 } fgi_manifest;

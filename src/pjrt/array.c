@@ -197,10 +197,10 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
 /* Uploads a device's block; the event for the end of the plugin's use of `data` goes to `events`.
  */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
-                           fgi_event *events, int64_t *bytes, fg_error *err)
+                           fgi_event *events, fg_error *err)
 {
     static const char nothing[64] = {0};
-    const fg_client *c = array->client;
+    fg_client *c = array->client;
     const PJRT_Api *api = c->plugin.api;
     const fgi_block block = fgi_split_block(c, &array->type, &array->split, device);
     const char *from = data ? (const char *)data + block.offset : nothing;
@@ -218,7 +218,10 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     fgi_plugin_leave(begin);
     FGI_TRY(fgi_check(error, &place, err));
     array->buffer[device] = args.buffer;
-    *bytes += (int64_t)fg_type_bytes(&block.type);
+    const int64_t bytes = (int64_t)fg_type_bytes(&block.type);
+    (void)atomic_fetch_add(&c->stats.uploaded_bytes, bytes);
+    if (args.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy)
+        (void)atomic_fetch_add(&c->stats.in_place_bytes, bytes);
     if (events) {
         fgi_event_add(events, args.done_with_host_buffer, label);
         return FG_OK;
@@ -245,11 +248,10 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_spl
         events = fgi_event_create(client, "uploading an array", client->info.device_count);
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
-    int64_t bytes = 0;
     /* without devices an array is its type and its split, no more */
     const int copies = client->topology ? 0 : client->info.device_count;
     for (int i = 0; i < copies && status == FG_OK; i++)
-        status = upload_to(array, i, data, mode, events, &bytes, err);
+        status = upload_to(array, i, data, mode, events, err);
     if (status != FG_OK) {
         fg_array_release(array);
         if (events) /* the caller may free `data` when we return */
@@ -257,7 +259,6 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_spl
         fgi_event_destroy(events);
         return status;
     }
-    (void)atomic_fetch_add(&client->stats.uploaded_bytes, bytes);
     *out = array;
     if (out_host_done)
         *out_host_done = events;

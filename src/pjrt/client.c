@@ -525,5 +525,6 @@ fg_client_stats fg_client_get_stats(const fg_client *client)
         .executions = atomic_load(&client->stats.executions),
         .host_reads = atomic_load(&client->stats.host_reads),
         .uploaded_bytes = atomic_load(&client->stats.uploaded_bytes),
+        .in_place_bytes = atomic_load(&client->stats.in_place_bytes),
     };
 }

@@ -127,7 +127,8 @@ struct fg_client {
     bool has_lock;
     fgi_executable *programs; /* what was compiled and is still held by somebody */
     struct {
-        _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes;
+        _Atomic int64_t compiles, cache_hits, compile_ns, executions, host_reads, uploaded_bytes,
+            in_place_bytes;
     } stats;
     /* released arrays that running programs may still hold, by launch: array.c */
     _Atomic(fg_array *) donated[FGI_LAUNCHES_KEPT];

@@ -325,8 +325,11 @@ static fg_status open_run(fg_trainer *trainer, fg_error *err)
         return FG_OK;
     fgi_logger *logger = NULL;
     FGI_TRY(fgi_folder_make(trainer->options.run_dir, err));
-    FGI_TRY(fgi_logger_create(trainer->options.run_dir, trainer->step, trainer->restored.log_lines,
-                              &logger, err));
+    const int process = fg_client_get_info(trainer->client)->process_index;
+    FGI_TRY(fgi_logger_create(trainer->options.run_dir, process, trainer->step,
+                              trainer->restored.log_lines, &logger, err));
+    if (logger == NULL)
+        return FG_OK;
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
     trainer->logger = logger;
     return FG_OK;

@@ -195,10 +195,12 @@ static void destroy(void *self)
     fgi_free(logger);
 }
 
-fg_status fgi_logger_create(const char *run_dir, int64_t from_step, int64_t lines, fgi_logger **out,
-                            fg_error *err)
+fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from_step,
+                            int64_t lines, fgi_logger **out, fg_error *err)
 {
     *out = NULL;
+    if (process_index != 0)
+        return FG_OK;
     fgi_logger *logger = fgi_calloc(1, sizeof *logger);
     if (logger == NULL)
         return fgi_no_memory(err);
@@ -216,10 +218,12 @@ fg_status fgi_logger_create(const char *run_dir, int64_t from_step, int64_t line
     return FG_OK;
 }
 
-int64_t fgi_logger_lines(const fgi_logger *logger) { return logger->lines; }
+int64_t fgi_logger_lines(const fgi_logger *logger) { return logger != NULL ? logger->lines : -1; }
 
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
 {
+    if (logger == NULL)
+        return FG_OK;
     if (fdatasync(logger->jsonl) != 0 && errno != EINVAL) /* EINVAL: not a file that could be */
         return fgi_fail_errno(err, "sync", logger->jsonl_path);
     return FG_OK;

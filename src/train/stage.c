@@ -272,6 +272,12 @@ fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *
 static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     const bool is_train = stage->kind == FGI_TRAIN;
+    const fg_client_info *info = fg_client_get_info(trainer->client);
+    if (info->process_count > 1)
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "this is process %d of %d: the Trainer's programs are of one process\n"
+                        "limit the plugin to this machine's devices",
+                        info->process_index, info->process_count);
     const fg_loader_options options = {
         .batch_size = stage->batch_size,
         .shuffle = !stage->no_shuffle,

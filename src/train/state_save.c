@@ -202,6 +202,7 @@ static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const
                                   const content *c, fg_error *err)
 {
     fg_status status = FG_OK;
+    const fg_client_info *info = fg_client_get_info(trainer->client);
     char *path = fgi_path_join(folder, name);
     char *json = state_text(trainer);
     if (path == NULL || json == NULL) {
@@ -212,7 +213,9 @@ static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const
                                    .model_count = c->model_count,
                                    .state = c->tensors + c->model_count,
                                    .state_count = c->count - c->model_count,
-                                   .state_json = json};
+                                   .state_json = json,
+                                   .process_index = info->process_index,
+                                   .process_count = info->process_count};
     FGI_DONE(fg_ckpt_save(path, &files, err));
     (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
 done:
@@ -236,6 +239,8 @@ fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err)
     FGI_DONE(gather(trainer, &c, err));
     (void)snprintf(name, sizeof name, "step-%09lld", (long long)trainer->step);
     FGI_DONE(write_checkpoint(trainer, folder, name, &c, err));
+    if (fg_client_get_info(trainer->client)->process_index != 0)
+        goto done; /* the first process has written, and names what is last and best */
     /* last comes last: killed before, the run goes on from the one before and finds its best again
      */
     if (is_best)

@@ -367,9 +367,10 @@ fg_progress fgi_progress_at(const fg_trainer *trainer);
 
 /* logger.c: metrics.csv and metrics.jsonl of a run; a callback. Of rows that are there already,
  * those after from_step, and after the first `lines` unless that is -1, are dropped: a run that
- * went on past the checkpoint now resumed from has left them. */
-fg_status fgi_logger_create(const char *run_dir, int64_t from_step, int64_t lines, fgi_logger **out,
-                            fg_error *err);
+ * went on past the checkpoint now resumed from has left them. The first process writes: for others
+ * *out is NULL, which has no rows and needs no sync. */
+fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from_step,
+                            int64_t lines, fgi_logger **out, fg_error *err);
 /* Rows in metrics.jsonl. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
 /* Brings them to the disk. */

@@ -107,9 +107,12 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
         c->other[p].description.process = p + (p >= c->process);
     for (int i = 0; i < c->device_count; i++) {
         c->device[i].description.id = i;
+        if (fake_get("interleaved"))
+            c->device[i].description.id =
+                i % 2 + 2 * (c->process + (c->other_processes + 1) * (i / 2));
         c->device[i].description.process = c->process;
         snprintf(c->device[i].description.text, sizeof c->device[i].description.text,
-                 "FakeDevice(id=%d)", i);
+                 "FakeDevice(id=%d)", c->device[i].description.id);
         c->device_list[i] = &c->device[i];
     }
     fake_set("client_options", (long)args->num_options);

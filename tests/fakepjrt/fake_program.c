@@ -225,9 +225,10 @@ static void read_assignment(program *p, wire w)
         }
         if (!p->client && p->device_count < DEVICES_MAX)
             p->device_count++; /* compiled for devices that are not there */
-        else if (p->client && p->device_count < DEVICES_MAX &&
-                 id < (uint64_t)p->client->device_count)
-            p->device[p->device_count++] = p->client->device_list[id];
+        for (int i = 0; p->client && i < p->client->device_count; i++)
+            if (p->device_count < DEVICES_MAX &&
+                id == (uint64_t)p->client->device_list[i]->description.id)
+                p->device[p->device_count++] = p->client->device_list[i];
     }
 }
 

@@ -407,6 +407,39 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(a_run, folder);
 }
 
+/* Four processes save one state in any order: the first one's is there, once, and says so. */
+static void of_several_processes_the_first_writes(void **state)
+{
+    static const int order[] = {3, 1, 0, 2};
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    const char *path = fgt_path(folder, "step-1");
+    fgi_manifest manifest;
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char json[64];
+        (void)snprintf(json, sizeof(json), "{\"from\": %d}", order[i]);
+        const fg_ckpt_content content = {
+            .state_json = json, .process_index = order[i], .process_count = 4};
+        fgt_ok(fg_ckpt_save(path, &content, &err));
+        assert_int_equal(fgi_file_exists(path), i >= 2);
+    }
+    fgt_ok(fgi_manifest_read(path, &manifest, &err));
+    assert_int_equal(manifest.processes, 4);
+    assert_int_equal(manifest.writer, 0);
+    assert_int_equal(manifest.sequence, 1);
+    fg_ckpt *ckpt;
+    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
+    assert_string_equal(fg_ckpt_state_json(ckpt), "{\"from\": 0}");
+    fg_ckpt_close(ckpt);
+    const fg_ckpt_content wrong = {.process_index = 2, .process_count = 2};
+    assert_int_equal(fg_ckpt_save(path, &wrong, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_ckpt_save: process 2 of 2");
+    save_ok(folder, "alone", 1);
+    fgt_ok(fgi_manifest_read(fgt_path(folder, "alone"), &manifest, &err));
+    assert_int_equal(manifest.processes, 1);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(saving_again_replaces),
@@ -423,5 +456,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(leftovers_are_ignored_and_swept),
     cmocka_unit_test(a_failed_write_leaves_the_old_checkpoint),
     cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(of_several_processes_the_first_writes),
 };
 FGT_MAIN(tests)

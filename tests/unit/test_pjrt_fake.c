@@ -163,6 +163,36 @@ static void optional_client_options_are_dropped(void **state)
 }
 
 /* The plugin sees those devices alone, smallest first; ours come in the order asked for. */
+/* On a slice of TPUs the ids of a process have gaps. Devices are in the order of their ids; the
+ * rows of a program are the devices that were named for them, in that order. */
+static void ids_with_gaps_keep_their_order(void **state)
+{
+    static const int64_t ids[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
+    static const int backwards[] = {3, 2, 1, 0};
+    (void)state;
+    fake.set("processes", 2);
+    fake.set("interleaved", 1);
+    for (int process = 0; process < 2; process++) {
+        fg_error err = {0};
+        fg_device_info info;
+        fake.set("process", process);
+        fixture f = begin(4);
+        fgi_executable *other;
+        for (int i = 0; i < 4; i++) {
+            fgt_ok(fg_device_get_info(f.client, i, &info, &err));
+            assert_int_equal(info.id, ids[process][i]);
+            assert_int_equal(f.step->device_index[i], i);
+        }
+        fgt_ok(fgi_compile(f.client, step_text, strlen(step_text), NULL, 0,
+                           &(fgi_compile_options){.device_count = 4, .device_index = backwards},
+                           &other, &err));
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(other->device_index[i], backwards[i]);
+        fgi_executable_destroy(other);
+        end(&f);
+    }
+}
+
 static void only_the_chosen_gpus_are_opened(void **state)
 {
     (void)state;
@@ -829,6 +859,7 @@ static const struct CMUnitTest tests[] = {
     CASE(failing_client_is_told),
     CASE(plugin_for_something_else_is_refused),
     CASE(optional_client_options_are_dropped),
+    CASE(ids_with_gaps_keep_their_order),
     CASE(only_the_chosen_gpus_are_opened),
     CASE(plugin_is_taken_from_the_environment),
     CASE(library_that_is_no_plugin_is_told),

@@ -51,7 +51,7 @@ static fgi_logger *open_logger(const char *folder, int64_t from_step, int64_t li
 {
     fg_error err = {0};
     fgi_logger *logger = NULL;
-    fgt_ok(fgi_logger_create(folder, from_step, lines, &logger, &err));
+    fgt_ok(fgi_logger_create(folder, 0, from_step, lines, &logger, &err));
     return logger;
 }
 
@@ -426,6 +426,22 @@ static void a_bar_on_a_terminal(void **state)
     assert_int_equal(strcspn(bar + 4, "\r\n"), 19); /* within 20 columns */
 }
 
+static void only_the_first_process_writes_a_log(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = NULL;
+    (void)state;
+    for (int process = 3; process >= 0; process--) {
+        fgt_ok(fgi_logger_create(folder, process, 0, -1, &logger, &err));
+        assert_int_equal(logger != NULL, process == 0);
+        assert_int_equal(fgi_logger_lines(logger), process == 0 ? 0 : -1);
+        fgt_ok(fgi_logger_sync(logger, &err));
+        assert_int_equal(fgi_file_exists(fgt_path(folder, "metrics.jsonl")), process == 0);
+    }
+    fgi_logger_ops.destroy(logger);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_and_columns),
     cmocka_unit_test(rows_are_taken_up_again),
@@ -435,6 +451,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_of_idle_time_sum_up),
     cmocka_unit_test(plain_lines_into_a_file),
     cmocka_unit_test(a_bar_on_a_terminal),
+    cmocka_unit_test(only_the_first_process_writes_a_log),
 };
 
 int main(void)

@@ -482,6 +482,32 @@ static void optional_steps(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* One of several processes would train on its own and write over the others' files. */
+static void one_of_several_processes_is_refused(void **state)
+{
+    fg_error err = {0};
+    fake_control fake = {0};
+    fg_client *part = NULL;
+    fg_trainer *trainer = NULL;
+    (void)state;
+    assert_true(fake_open(&fake));
+    fake.set("process", 1);
+    fake.set("processes", 4);
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
+        &part, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = part}, &trainer, &err));
+    const fg_fit_data data = {.train = train_data, .batch_size = 4};
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EUNSUPPORTED);
+    assert_string_equal(err.message,
+                        "this is process 1 of 4: the Trainer's programs are of one process\n"
+                        "limit the plugin to this machine's devices");
+    fg_trainer_destroy(trainer);
+    fg_client_close(part);
+    fake.set("process", 0);
+    fake.set("processes", 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_options_are_refused),
     cmocka_unit_test(options_are_copied),
@@ -494,6 +520,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bad_steps_are_told),
     cmocka_unit_test(bad_tables_are_told),
     cmocka_unit_test(optional_steps),
+    cmocka_unit_test(one_of_several_processes_is_refused),
 };
 
 int main(void)
