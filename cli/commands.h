@@ -7,6 +7,7 @@
 #include "cli.h"
 
 extern const cli_command cli_setup;      /* cmd_setup.c */
+extern const cli_command cli_doctor;     /* cmd_doctor.c */
 extern const cli_command cli_devices;    /* cmd_devices.c */
 extern const cli_command cli_fit;        /* cmd_fit.c */
 extern const cli_command cli_validate;   /* cmd_validate.c */

@@ -11,6 +11,7 @@
 #include <fulgurite/device.h>
 #include <fulgurite/dist.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/host.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/ops.h>
 #include <fulgurite/optim.h>

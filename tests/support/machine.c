@@ -69,38 +69,85 @@ void machine_set(machine *m, const char *variable)
     m->environment[i] = variable;
 }
 
+/* "0000:00:04.0 0x1ae0 0x0063 0x0000 3": a PCI device; its IOMMU group, or "-" for none. */
+static void load_device(const machine *m, char *line)
+{
+    char *word[5], path[128], group[64];
+    for (int i = 0; i < 5; i++)
+        assert_non_null(word[i] = strsep(&line, " "));
+    machine_pci(m, word[0], word[1], word[2], word[3]);
+    (void)snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/iommu_group", word[0]);
+    (void)snprintf(group, sizeof group, "../../../kernel/iommu_groups/%s", word[4]);
+    if (strcmp(word[4], "-") != 0)
+        machine_link(m, path, group);
+}
+
+/* A line that is no file's content; true when it begins a file. */
+static bool load_line(machine *m, char *line)
+{
+    char *rest = line + 3, *target;
+    switch (line[0]) {
+    case '=': return true;
+    case '-':
+        assert_non_null(target = strchr(rest, ' '));
+        *target = '\0';
+        machine_link(m, rest, target + 1);
+        break;
+    case '$': machine_set(m, line + 2); break;
+    case '&': load_device(m, line + 2); break;
+    default: break;
+    }
+    return false;
+}
+
+static bool is_head(const char *line)
+{
+    return strncmp(line, "== ", 3) == 0 || strncmp(line, "-> ", 3) == 0 ||
+           strncmp(line, "$ ", 2) == 0 || strncmp(line, "& ", 2) == 0;
+}
+
+/* The variables as the kernel shows them, for who reads them there. */
+static void write_environment(const machine *m)
+{
+    char text[8192];
+    size_t size = 0;
+    for (int i = 0; m->environment[i]; i++) {
+        const size_t length = strlen(m->environment[i]) + 1;
+        assert_true(size + length <= sizeof text);
+        memcpy(text + size, m->environment[i], length);
+        size += length;
+    }
+    machine_write(m, "/proc/self/environ", text, size);
+}
+
 void machine_load(machine *m, const char *folder, const char *name)
 {
-    char path[FGI_HOST_PATH_MAX], *begin = NULL;
-    const char *file = NULL;
+    char path[FGI_HOST_PATH_MAX], *file = NULL, *begin = NULL;
     fg_error err = {0};
     size_t size;
     machine_make(m, folder);
     (void)snprintf(path, sizeof path, FGT_SOURCE_DIR "/tests/golden/hosts/%s.txt", name);
     fgt_ok(fgi_file_read(path, 1 << 20, &m->text, &size, &err));
-    for (char *line = m->text, *next; line; line = next) {
-        next = strchr(line, '\n');
-        const bool is_head = strncmp(line, "== ", 3) == 0 || strncmp(line, "-> ", 3) == 0 ||
-                             strncmp(line, "$ ", 2) == 0;
-        if (file && (is_head || !next)) {
-            machine_write(m, file, begin, (size_t)((is_head ? line : line + strlen(line)) - begin));
-            file = NULL;
+    char *line = m->text;
+    while (line < m->text + size) {
+        char *end = strchr(line, '\n');
+        assert_non_null(end);
+        if (file && is_head(line))
+            machine_write(m, file, begin, (size_t)(line - begin));
+        if (is_head(line) || !file) {
+            *end = '\0';
+            file = load_line(m, line) ? line + 3 : NULL;
+            begin = end + 1;
         }
-        if (next && is_head)
-            *next = '\0';
-        next = next ? next + 1 : NULL;
-        if (strncmp(line, "== ", 3) == 0) {
-            file = line + 3;
-            begin = next;
-        } else if (strncmp(line, "-> ", 3) == 0) {
-            char *target = strchr(line + 3, ' ');
-            assert_non_null(target);
-            *target = '\0';
-            machine_link(m, line + 3, target + 1);
-        } else if (strncmp(line, "$ ", 2) == 0) {
-            machine_set(m, line + 2);
-        }
+        line = end + 1;
     }
+    if (file)
+        machine_write(m, file, begin, (size_t)(line - begin));
+    write_environment(m);
 }
 
-void machine_fini(machine *m) { fgi_free(m->text); }
+void machine_fini(machine *m)
+{
+    fgi_free(m->text);
+    m->text = NULL;
+}

@@ -31,8 +31,9 @@ void machine_pci(const machine *m, const char *slot, const char *vendor, const c
 void machine_set(machine *m, const char *variable);
 
 /* A machine out of a file of tests/golden/hosts: a line "== PATH" begins a file of that content,
- * "-> PATH TARGET" is a link, "$ NAME=VALUE" a variable; "#" begins a comment outside of files.
- * Free with machine_fini. */
+ * "-> PATH TARGET" is a link, "$ NAME=VALUE" a variable, "& SLOT VENDOR DEVICE SUBSYSTEM GROUP" a
+ * PCI device and its IOMMU group ("-": none); other lines outside of files are comments. Variables
+ * are also written into /proc/self/environ. Free with machine_fini. */
 void machine_load(machine *m, const char *folder, const char *name);
 void machine_fini(machine *m);
 

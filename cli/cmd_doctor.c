@@ -1,0 +1,137 @@
+/* fulgurite doctor: what place this is, what it has, what is wrong with it for training, and what
+ * mends it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "doctor.h"
+
+static bool as_json, skips_test, fixes, skips_network;
+static const char *root, *data, *accelerator, *devices, *metadata;
+static const cli_option options[] = {
+    CLI_FLAG('j', "json", &as_json, "print one JSON object"),
+    CLI_FLAG('f', "fix", &fixes, "run COMMAND with the variables mended, in place of this program"),
+    CLI_FLAG('n', "no-test", &skips_test, "load no plugin and run nothing on the devices"),
+    CLI_FLAG(0, "no-network", &skips_network, "do not ask Google Cloud's metadata server"),
+    CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu", "what to test (else auto)"),
+    CLI_TEXT(0, "devices", &devices, "LIST", "which of its devices, as trainer.devices takes them"),
+    CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
+    CLI_TEXT(0, "metadata", &metadata, "URL", "the metadata server (else Google Cloud's)"),
+    CLI_TEXT(0, "root", &root, "FOLDER",
+             "look at the machine in FOLDER (its sys, proc, dev), and test nothing"),
+    CLI_END,
+};
+
+void doctor_find(doctor *d, fg_severity severity, const char *code, const char *command,
+                 const char *format, ...)
+{
+    if (d->finding_count == DOCTOR_FINDINGS || d->text_count == 8)
+        return;
+    char *text = d->texts[d->text_count++];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof(d->texts[0]), format, args);
+    va_end(args);
+    d->findings[d->finding_count++] = (fg_finding){severity, code, text, command};
+}
+
+bool doctor_is_wrong(const doctor *d)
+{
+    for (size_t i = 0; i < d->finding_count; i++)
+        if (d->findings[i].severity == FG_WRONG)
+            return true;
+    return false;
+}
+
+/* Becomes the command, its environment mended; returns only where that fails. */
+static int run_fixed(const doctor *d, const cli_call *call)
+{
+    char **words = cli_alloc((size_t)call->count + 1, sizeof(*words));
+    for (size_t i = 0; i < fg_host_variable_count(d->host); i++) {
+        const fg_host_variable *v = fg_host_variable_at(d->host, i);
+        (void)fprintf(stderr,
+                      v->value != NULL ? "fulgurite doctor: %s=%s\n"
+                                       : "fulgurite doctor: %s is unset\n",
+                      v->name, v->value);
+        /* NOLINTBEGIN(concurrency-mt-unsafe): the only thread */
+        if (v->value != NULL)
+            (void)setenv(v->name, v->value, 1);
+        else
+            (void)unsetenv(v->name);
+        /* NOLINTEND(concurrency-mt-unsafe) */
+    }
+    for (int i = 0; i < call->count; i++)
+        words[i] = cli_strdup(call->args[i]);
+    (void)fflush(stdout);
+    (void)execvp(words[0], words);
+    const int number = errno;
+    for (int i = 0; i < call->count; i++)
+        free(words[i]);
+    free(words);
+    char text[128];
+    return cli_complain(number == ENOENT ? 127 : 126, "doctor", "cannot run '%s': %s",
+                        call->args[0], strerror_r(number, text, sizeof(text)));
+}
+
+static void examine(doctor *d)
+{
+    for (size_t i = 0; i < fg_host_finding_count(d->host); i++)
+        d->findings[d->finding_count++] = *fg_host_finding_at(d->host, i);
+    if (root == NULL)
+        doctor_probe(d, data);
+    if (root == NULL && !skips_test)
+        doctor_run_test(d, accelerator, devices);
+}
+
+static int run(const cli_call *call)
+{
+    fg_error err = {0};
+    const fg_host_options opening = {
+        .root = root, .metadata = metadata, .no_network = skips_network};
+    if (fixes != (call->count > 0))
+        return cli_complain(CLI_USAGE, "doctor",
+                            fixes ? "--fix wants a command: --fix -- fulgurite fit run.yaml"
+                                  : "a command goes with --fix: doctor --fix -- COMMAND");
+    doctor *d = cli_alloc(1, sizeof(*d));
+    if (fg_host_open(&opening, &d->host, &err) != FG_OK) {
+        free(d);
+        return fg_error_print(&err, "fulgurite doctor");
+    }
+    int status = CLI_DONE;
+    if (fixes) {
+        status = run_fixed(d, call);
+    } else {
+        examine(d);
+        (as_json ? doctor_print_json : doctor_print)(stdout, d);
+        status = doctor_is_wrong(d) ? CLI_FAILED : CLI_DONE;
+    }
+    fg_host_close(d->host);
+    free(d);
+    return status;
+}
+
+const cli_command cli_doctor = {
+    .name = "doctor",
+    .arguments = "[-- COMMAND...]",
+    .summary = "what this machine is, what is wrong with it, and what to type",
+    .details =
+        "Tells the place (Kaggle, Colab, a TPU VM of Google Cloud or another), the TPU, "
+        "processors,\n"
+        "memory, plugins and compile cache; multiplies matrices on each device and adds up over\n"
+        "all. Each finding is a note, a warning or wrong, with the command that mends it. The "
+        "exit\n"
+        "status is 1 where something is wrong.\n"
+        "\n"
+        "With --fix it reports nothing and runs COMMAND with stale variables unset and missing "
+        "ones\n"
+        "set.",
+    .options = options,
+    .min_args = 0,
+    .max_args = 1000,
+    .run = run,
+};

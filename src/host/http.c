@@ -1,0 +1,217 @@
+/* http.c - requests by libcurl.
+ *
+ * Few programs ever send one, and libcurl brings some thirty other libraries into a process: it is
+ * loaded at the first request. Its header is needed to build, the library only to run this.
+ * gRPC's framing: github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#define CURL_DISABLE_TYPECHECK
+#include "host/http.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/error.h"
+
+enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5 };
+
+/* ---- the library ------------------------------------------------------------------------------
+ */
+
+static struct {
+    void *library;
+    CURL *(*easy_init)(void);
+    CURLcode (*easy_setopt)(CURL *, CURLoption, ...);
+    CURLcode (*easy_perform)(CURL *);
+    CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
+    void (*easy_cleanup)(CURL *);
+    const char *(*easy_strerror)(CURLcode);
+    struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
+    void (*slist_free_all)(struct curl_slist *);
+    bool is_whole;
+} curl;
+
+static void find(const char *name, void *out)
+{
+    void *symbol = dlsym(curl.library, name);
+    memcpy(out, &symbol, sizeof symbol);
+    curl.is_whole &= symbol != NULL;
+}
+
+static void load(void)
+{
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+    CURLcode (*global_init)(long) = NULL;
+    for (int i = 0; i < 2 && !curl.library; i++)
+        curl.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!curl.library)
+        return;
+    curl.is_whole = true;
+    find("curl_global_init", &global_init);
+    find("curl_easy_init", &curl.easy_init);
+    find("curl_easy_setopt", &curl.easy_setopt);
+    find("curl_easy_perform", &curl.easy_perform);
+    find("curl_easy_getinfo", &curl.easy_getinfo);
+    find("curl_easy_cleanup", &curl.easy_cleanup);
+    find("curl_easy_strerror", &curl.easy_strerror);
+    find("curl_slist_append", &curl.slist_append);
+    find("curl_slist_free_all", &curl.slist_free_all);
+    curl.is_whole = curl.is_whole && global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+}
+
+static bool is_loaded(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, load);
+    return curl.is_whole;
+}
+
+/* ---- a request --------------------------------------------------------------------------------
+ */
+
+typedef struct exchange {
+    const fgi_http_request *request;
+    fgi_buf frame, answer;
+    char grpc_status[16], grpc_message[200];
+} exchange;
+
+static size_t take_body(char *data, size_t unit, size_t count, void *self)
+{
+    exchange *x = self;
+    const size_t size = unit * count;
+    if (size > ANSWER_BYTES - x->answer.size)
+        return 0;
+    fgi_buf_add(&x->answer, data, size);
+    return x->answer.failed ? 0 : size;
+}
+
+/* Headers, and the trailers after the body, come alike. */
+static size_t take_header(char *data, size_t unit, size_t count, void *self)
+{
+    exchange *x = self;
+    const int size = (int)(unit * count);
+    static const char *const names[] = {"grpc-status:", "grpc-message:"};
+    for (int i = 0; i < 2; i++) {
+        const int length = (int)strlen(names[i]);
+        if (size <= length || strncasecmp(data, names[i], (size_t)length) != 0)
+            continue;
+        int begin = length, end = size;
+        while (begin < end && data[begin] == ' ')
+            begin++;
+        while (end > begin && (data[end - 1] == '\r' || data[end - 1] == '\n'))
+            end--;
+        if (i == 0)
+            (void)snprintf(x->grpc_status, sizeof x->grpc_status, "%.*s", end - begin,
+                           data + begin);
+        else
+            (void)snprintf(x->grpc_message, sizeof x->grpc_message, "%.*s", end - begin,
+                           data + begin);
+    }
+    return unit * count;
+}
+
+static struct curl_slist *headers_of(const fgi_http_request *request)
+{
+    struct curl_slist *list = NULL;
+    if (request->header)
+        list = curl.slist_append(list, request->header);
+    if (request->is_grpc) {
+        list = curl.slist_append(list, "Content-Type: application/grpc");
+        list = curl.slist_append(list, "TE: trailers");
+    }
+    return list;
+}
+
+static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
+{
+    const fgi_http_request *r = x->request;
+    curl.easy_setopt(easy, CURLOPT_URL, r->url);
+    curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl.easy_setopt(easy, CURLOPT_PROXY, "");
+    curl.easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)r->timeout_ms);
+    curl.easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+    curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+    curl.easy_setopt(easy, CURLOPT_WRITEDATA, x);
+    curl.easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+    curl.easy_setopt(easy, CURLOPT_HEADERDATA, x);
+    if (r->is_grpc)
+        curl.easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+    if (r->body) {
+        curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)x->frame.size);
+        curl.easy_setopt(easy, CURLOPT_POSTFIELDS, x->frame.data);
+    }
+}
+
+/* gRPC puts a byte (compressed or not) and the length before each message. */
+static void put_frame(const fgi_http_request *request, fgi_buf *out)
+{
+    const size_t size = request->body_size;
+    const unsigned char head[FRAME_HEAD] = {0, (unsigned char)(size >> 24),
+                                            (unsigned char)(size >> 16), (unsigned char)(size >> 8),
+                                            (unsigned char)size};
+    if (request->is_grpc)
+        fgi_buf_add(out, head, sizeof head);
+    fgi_buf_add(out, request->body, size);
+}
+
+static fg_status unpack(const exchange *x, fgi_buf *out, fg_error *err)
+{
+    const unsigned char *data = (const unsigned char *)x->answer.data;
+    if (!x->request->is_grpc) {
+        fgi_buf_add(out, x->answer.data, x->answer.size);
+        return fgi_buf_status(out, err);
+    }
+    if (x->grpc_status[0] == '\0')
+        return fgi_fail(err, FG_EFORMAT, "%s: the answer is no gRPC", x->request->url);
+    if (strcmp(x->grpc_status, "0") != 0)
+        return fgi_fail(err, FG_EDEVICE, "%s: gRPC status %s: %s", x->request->url, x->grpc_status,
+                        x->grpc_message);
+    const size_t size =
+        x->answer.size < FRAME_HEAD
+            ? 0
+            : (size_t)data[1] << 24 | (size_t)data[2] << 16 | (size_t)data[3] << 8 | data[4];
+    if (x->answer.size < FRAME_HEAD || data[0] != 0 || size != x->answer.size - FRAME_HEAD)
+        return fgi_fail(err, FG_EFORMAT, "%s: the answer's frame says %zu bytes, there are %zu",
+                        x->request->url, size, x->answer.size);
+    fgi_buf_add(out, x->answer.data + FRAME_HEAD, size);
+    return fgi_buf_status(out, err);
+}
+
+static fg_status perform(CURL *easy, exchange *x, fgi_buf *out, fg_error *err)
+{
+    long code = 0;
+    struct curl_slist *headers = headers_of(x->request);
+    set_options(easy, x, headers);
+    const CURLcode result = curl.easy_perform(easy);
+    (void)curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &code);
+    curl.slist_free_all(headers);
+    if (x->answer.failed)
+        return fgi_no_memory(err);
+    if (result != CURLE_OK)
+        return fgi_fail(err, FG_EIO, "%s: %s", x->request->url, curl.easy_strerror(result));
+    if (code != 200)
+        return fgi_fail(err, FG_EIO, "%s: HTTP status %ld", x->request->url, code);
+    return unpack(x, out, err);
+}
+
+fg_status fgi_http_send(const fgi_http_request *request, fgi_buf *out, fg_error *err)
+{
+    exchange x = {.request = request};
+    if (!is_loaded())
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "libcurl.so.4 cannot be loaded; type: apt-get install libcurl4");
+    CURL *easy = curl.easy_init();
+    if (!easy)
+        return fgi_no_memory(err);
+    if (request->body)
+        put_frame(request, &x.frame);
+    const fg_status status = x.frame.failed ? fgi_no_memory(err) : perform(easy, &x, out, err);
+    curl.easy_cleanup(easy);
+    fgi_buf_fini(&x.frame);
+    fgi_buf_fini(&x.answer);
+    return status;
+}

@@ -1,0 +1,324 @@
+/* rules.c - what is wrong with a machine, and what mends it. Each rule looks at one thing and adds
+ * findings; a healthy machine has none but notes.
+ *
+ * Sources: the variables and their traps as PyTorch/XLA's tpu.py and its users' reports tell them;
+ * huge pages as JAX warns of them (cloud_tpu_init.py).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/doctor.h"
+
+#define GIB (1024 * 1024 * 1024LL)
+
+static const char *variable(const fg_host *host, const char *name)
+{
+    return fgi_host_variable(&host->source, name);
+}
+
+static bool is_place(const fg_host *host, const char *place)
+{
+    return strcmp(host->info.place, place) == 0;
+}
+
+/* ---- the chips --------------------------------------------------------------------------------
+ */
+
+/* A TPU was asked for, and another machine was given: Kaggle and Colab do that. */
+static void rule_no_chip(fg_host *host)
+{
+    char looked[400];
+    const char *type = variable(host, "TPU_ACCELERATOR_TYPE");
+    const bool is_told = type || variable(host, "ISTPUVM") || variable(host, "COLAB_TPU_ADDR");
+    const char *command = "start the program on a TPU VM";
+    if (host->scan.chips > 0)
+        return;
+    if (is_place(host, "kaggle"))
+        command = "Settings > Accelerator > TPU, then start the session anew";
+    else if (is_place(host, "colab"))
+        command = "Runtime > Change runtime type > TPU, then connect anew";
+    fgi_host_tpu_looked(&host->source, &host->scan, looked, sizeof looked);
+    if (is_told)
+        fgi_doctor_find(host, FG_WRONG, "tpu-missing", command,
+                        "the environment speaks of a TPU, but this machine shows none (%s)",
+                        looked);
+    else
+        fgi_doctor_find(host, FG_NOTE, "tpu-none", NULL, "no TPU (%s)", looked);
+}
+
+static void rule_nodes(fg_host *host)
+{
+    const fgi_tpu_scan *scan = &host->scan;
+    if (scan->pci_chips > 0 && scan->node_count == 0)
+        fgi_doctor_find(host, FG_WRONG, "tpu-no-node",
+                        "start the container with docker run --privileged --net=host",
+                        "%d TPU chips are on the PCI bus, but there is no /dev/accelN or "
+                        "/dev/vfio/N to open",
+                        scan->pci_chips);
+    if (scan->pci_unknown > 0)
+        fgi_doctor_find(host, FG_NOTE, "tpu-unknown", NULL,
+                        "%d PCI devices of Google's with a number that is not known here "
+                        "(0x0056)",
+                        scan->pci_unknown);
+}
+
+static void rule_holder(fg_host *host)
+{
+    fgi_device_holder holder;
+    char text[300], command[32] = "";
+    const bool is_held = fgi_host_device_holder(&host->source, "tpu", &holder);
+    if (!is_held && !holder.is_left_lock)
+        return;
+    fgi_host_holder_text(&holder, text, sizeof text);
+    if (holder.pid > 0)
+        (void)snprintf(command, sizeof command, "kill %d", holder.pid);
+    if (is_held)
+        fgi_doctor_find(host, host->scan.chips > 0 ? FG_WRONG : FG_NOTE, "tpu-held", command, "%s",
+                        text);
+    else
+        fgi_doctor_find(host, FG_NOTE, "tpu-left-lock", NULL, "%s, should libtpu complain of it",
+                        text);
+}
+
+/* ---- variables --------------------------------------------------------------------------------
+ */
+
+/* One process drives all chips of a host: addresses of other processes only mislead libtpu
+ * ("Expected 4 worker addresses, got 1"). */
+static void rule_stale(fg_host *host)
+{
+    static const struct {
+        const char *name, *why;
+        fg_severity severity;
+    } stale[] = {
+        {"TPU_PROCESS_ADDRESSES", "one process drives all chips here", FG_WARNING},
+        {"CLOUD_TPU_TASK_ID", "one process drives all chips here", FG_WARNING},
+        {"TPU_PROCESS_PORT", "one process drives all chips here", FG_WARNING},
+        {"XRT_TPU_CONFIG", "a leftover of a runtime that is gone", FG_NOTE},
+        {"COLAB_TPU_ADDR", "a leftover of TPUs reached over the network", FG_NOTE},
+    };
+    if (host->scan.hosts > 1)
+        return;
+    for (size_t i = 0; i < sizeof stale / sizeof stale[0]; i++) {
+        char command[64];
+        const char *value = variable(host, stale[i].name);
+        if (!value)
+            continue;
+        (void)snprintf(command, sizeof command, "unset %s", stale[i].name);
+        fgi_doctor_find(host, stale[i].severity, "stale-variable", command, "%s is '%.60s': %s",
+                        stale[i].name, value, stale[i].why);
+        fgi_doctor_mend(host, stale[i].name, NULL);
+    }
+}
+
+/* "v5litepod-8" for eight chips of v5e. */
+static void type_of(const char *generation, int chips, char out[32])
+{
+    static const char *const types[][3] = {
+        {"v2", "v2", "2"},   {"v3", "v3", "2"},   {"v4", "v4", "2"},   {"v5e", "v5litepod", "1"},
+        {"v5p", "v5p", "2"}, {"v6e", "v6e", "1"}, {"7x", "tpu7x", "2"}};
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i][0], generation) == 0)
+            (void)snprintf(out, 32, "%s-%d", types[i][1], chips * (types[i][2][0] - '0'));
+    }
+}
+
+static const char *bounds_of(int chips)
+{
+    switch (chips) {
+    case 1: return "1,1,1";
+    case 4: return "2,2,1";
+    case 8: return "2,4,1";
+    default: return NULL;
+    }
+}
+
+/* The environment must describe the chips that are there. */
+static void rule_mismatch(fg_host *host)
+{
+    const fgi_tpu_scan *scan = &host->scan;
+    const int *b = scan->host_bounds;
+    const char *generation = NULL, *bounds = bounds_of(scan->pci_chips);
+    char type[32], command[64];
+    int chips = 0;
+    if (scan->pci_chips == 0 || !scan->generation)
+        return;
+    type_of(scan->generation,
+            scan->slice_chips > 0 && scan->hosts > 1 ? scan->slice_chips : scan->pci_chips, type);
+    (void)snprintf(command, sizeof command, "export TPU_ACCELERATOR_TYPE=%s", type);
+    if (scan->type[0] && (!fgi_host_tpu_type(scan->type, &generation, &chips) ||
+                          strcmp(generation, scan->generation) != 0)) {
+        fgi_doctor_find(host, FG_WRONG, "tpu-type", command,
+                        "TPU_ACCELERATOR_TYPE says '%s', but the chips on the PCI bus are %s",
+                        scan->type, scan->generation);
+        fgi_doctor_mend(host, "TPU_ACCELERATOR_TYPE", type);
+    }
+    if (b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
+        (void)snprintf(command, sizeof command, "export TPU_CHIPS_PER_HOST_BOUNDS=%s", bounds);
+        fgi_doctor_find(host, FG_WRONG, "tpu-bounds", command,
+                        "TPU_CHIPS_PER_HOST_BOUNDS says %d,%d,%d, but this host has %d chips", b[0],
+                        b[1], b[2], scan->pci_chips);
+        fgi_doctor_mend(host, "TPU_CHIPS_PER_HOST_BOUNDS", bounds);
+    }
+}
+
+/* Without the metadata server's answers all of them must come from the environment. */
+static void rule_metadata(fg_host *host)
+{
+    const fgi_tpu_scan *scan = &host->scan;
+    const bool skips = variable(host, "TPU_SKIP_MDS_QUERY") != NULL;
+    const char *bounds = bounds_of(scan->chips);
+    char type[32] = "", missing[200] = "";
+    if (scan->chips == 0 || !scan->generation || scan->hosts > 1 || host->info.has_metadata ||
+        (host->is_google && !skips && !host->metadata))
+        return;
+    type_of(scan->generation, scan->chips, type);
+    const char *const wanted[][2] = {{"TPU_ACCELERATOR_TYPE", type},
+                                     {"TPU_CHIPS_PER_HOST_BOUNDS", bounds},
+                                     {"TPU_HOST_BOUNDS", "1,1,1"},
+                                     {"TPU_WORKER_ID", "0"},
+                                     {"TPU_WORKER_HOSTNAMES", "localhost"}};
+    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+        const size_t used = strlen(missing);
+        if (variable(host, wanted[i][0]) || !wanted[i][1])
+            continue;
+        (void)snprintf(missing + used, sizeof missing - used, " %s=%s", wanted[i][0], wanted[i][1]);
+        fgi_doctor_mend(host, wanted[i][0], wanted[i][1]);
+    }
+    char command[300];
+    (void)snprintf(command, sizeof command, "export%s%s", skips ? "" : " TPU_SKIP_MDS_QUERY=1",
+                   missing);
+    if (!skips) {
+        fgi_doctor_find(host, FG_WRONG, "metadata-silent", command,
+                        "no metadata server answers: libtpu would ask it for ten minutes before it "
+                        "begins");
+        fgi_doctor_mend(host, "TPU_SKIP_MDS_QUERY", "1");
+    } else if (missing[0]) {
+        fgi_doctor_find(host, FG_WARNING, "slice-untold", command,
+                        "TPU_SKIP_MDS_QUERY is set, but not all that libtpu then wants to be told");
+    }
+}
+
+/* libtpu on one host of a slice waits for all others. */
+static void rule_hosts(fg_host *host)
+{
+    const fgi_tpu_scan *scan = &host->scan;
+    const int *b = scan->host_bounds;
+    char chips[64] = "", bounds[48], command[300];
+    if (scan->chips == 0 || scan->hosts <= 1 || scan->chips > 8)
+        return;
+    for (int i = 0; i < scan->chips; i++)
+        (void)snprintf(chips + strlen(chips), sizeof chips - strlen(chips), "%s%d", i ? "," : "",
+                       i);
+    if (b[0] > 0)
+        (void)snprintf(bounds, sizeof bounds, "%d,%d,%d", b[0], b[1], b[2]);
+    else
+        (void)snprintf(bounds, sizeof bounds, "%s",
+                       bounds_of(scan->chips) ? bounds_of(scan->chips) : "1,1,1");
+    (void)snprintf(command, sizeof command,
+                   "export TPU_VISIBLE_CHIPS=%s TPU_CHIPS_PER_PROCESS_BOUNDS=%s "
+                   "TPU_PROCESS_BOUNDS=1,1,1",
+                   chips, bounds);
+    fgi_doctor_find(
+        host, FG_WRONG, "slice-of-hosts", command,
+        "this is host %d of %d of a slice of %d chips (%s): libtpu waits for all hosts, "
+        "and this program trains on one; with the variables beside it takes this host's "
+        "%d chips alone",
+        scan->worker, scan->hosts, scan->slice_chips, scan->type, scan->chips);
+    fgi_doctor_mend(host, "TPU_VISIBLE_CHIPS", chips);
+    fgi_doctor_mend(host, "TPU_CHIPS_PER_PROCESS_BOUNDS", bounds);
+    fgi_doctor_mend(host, "TPU_PROCESS_BOUNDS", "1,1,1");
+}
+
+static void rule_choices(fg_host *host)
+{
+    static const char *const names[] = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "XLA_FLAGS",
+                                        "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"};
+    static const char *const what[] = {"only these chips are used", "only these chips are used",
+                                       "the compiler takes these flags; an unknown one ends the "
+                                       "process",
+                                       "libtpu takes these flags",
+                                       "not used: name the file in FULGURITE_PLUGIN"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = variable(host, names[i]);
+        if (value)
+            fgi_doctor_find(host, FG_NOTE, "variable-set", NULL, "%s is '%.100s': %s", names[i],
+                            value, what[i]);
+    }
+}
+
+/* ---- the host ---------------------------------------------------------------------------------
+ */
+
+static void rule_hugepages(fg_host *host)
+{
+    static const char *const affected[] = {"v5e", "v5p", "v6e", "7x"};
+    bool is_affected = false;
+    for (size_t i = 0; i < sizeof affected / sizeof affected[0]; i++)
+        is_affected |= strcmp(host->info.tpu, affected[i]) == 0;
+    if (is_affected && host->info.hugepages[0] && strcmp(host->info.hugepages, "always") != 0)
+        fgi_doctor_find(host, FG_WARNING, "hugepages",
+                        "sudo sh -c 'echo always > /sys/kernel/mm/transparent_hugepage/enabled'",
+                        "transparent huge pages are '%s': libtpu starts and ends more slowly",
+                        host->info.hugepages);
+}
+
+/* Buffers that a TPU reads are pinned where it is driven through VFIO. Bit 14 of the effective
+ * capabilities lifts the limit. */
+static void rule_locked_memory(fg_host *host)
+{
+    char limits[4096], status[4096];
+    if (host->scan.chips == 0 || strncmp(host->scan.nodes[0], "/dev/vfio", 9) != 0 ||
+        !fgi_host_read(&host->source, "/proc/self/limits", limits, sizeof limits))
+        return;
+    const char *at = strstr(limits, "Max locked memory");
+    const long long bytes = at ? strtoll(at + 17, NULL, 10) : 0; /* "unlimited" gives 0 */
+    (void)fgi_host_read(&host->source, "/proc/self/status", status, sizeof status);
+    const char *caps = strstr(status, "CapEff:");
+    const bool is_free = caps && (strtoull(caps + 7, NULL, 16) >> 14 & 1);
+    if (bytes > 0 && bytes < GIB && !is_free)
+        fgi_doctor_find(host, FG_WARNING, "locked-memory",
+                        "ulimit -l unlimited (docker run --ulimit memlock=-1)",
+                        "only %lld KiB of memory may be locked: libtpu pins what the chips read",
+                        bytes / 1024);
+}
+
+static void rule_room(fg_host *host)
+{
+    const fg_host_info *info = &host->info;
+    if (info->memory_free_bytes >= 0 && info->memory_free_bytes < 2 * GIB)
+        fgi_doctor_find(host, FG_WARNING, "memory", NULL,
+                        "only %.1f GiB of memory are free: compiling a large model may take more",
+                        (double)info->memory_free_bytes / (double)GIB);
+    if (info->temp_free_bytes >= 0 && info->temp_free_bytes < GIB)
+        fgi_doctor_find(host, FG_WARNING, "disk", NULL, "only %" PRId64 " MiB are free in /tmp",
+                        info->temp_free_bytes >> 20);
+    if (info->shm_bytes >= 0 && info->shm_bytes <= GIB / 16)
+        fgi_doctor_find(host, FG_NOTE, "shm", NULL,
+                        "/dev/shm has %" PRId64 " MiB, which does not matter here: loader workers "
+                        "are threads",
+                        info->shm_bytes >> 20);
+    if (info->tpu_chips > 0 && info->cpus > 0 && info->cpus < 4 * info->tpu_chips)
+        fgi_doctor_find(host, FG_WARNING, "few-cpus", NULL,
+                        "%d processors feed %d chips: images are better presized and decoded "
+                        "beforehand",
+                        info->cpus, info->tpu_chips);
+}
+
+void fgi_doctor_rules(fg_host *host)
+{
+    rule_no_chip(host);
+    rule_nodes(host);
+    rule_holder(host);
+    rule_stale(host);
+    rule_mismatch(host);
+    rule_metadata(host);
+    rule_hosts(host);
+    rule_choices(host);
+    rule_hugepages(host);
+    rule_locked_memory(host);
+    rule_room(host);
+}

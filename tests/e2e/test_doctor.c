@@ -1,0 +1,156 @@
+/* test_doctor.c - fulgurite doctor from outside: its report, its exit status, its self-test, and
+ * programs run with a mended environment.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+#include "run_program.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static machine m;
+
+static const outcome *doctor_of(const char *name, int status, const char *more)
+{
+    char arguments[1200];
+    machine_load(&m, fgt_path(fgt_temp_folder(), name), name);
+    (void)snprintf(arguments, sizeof arguments, "doctor --root='%s' %s", m.root, more);
+    const outcome *o = program_gives(status, NULL, arguments);
+    machine_fini(&m);
+    return o;
+}
+
+static void report_of_a_good_machine(void **state)
+{
+    (void)state;
+    const outcome *o = doctor_of("kaggle_v5e-8", 0, "");
+    contains(o->out, "place    a Kaggle notebook\n"
+                     "tpu      TPU v5e, 8 chips = 8 devices of 16.0 GiB; v5litepod-8, 2x4\n"
+                     "host     40 processors, AMD EPYC 7B13, memory 375.0 GiB (362.4 GiB free), "
+                     "/dev/shm 16.0 GiB, /tmp ?");
+    contains(o->out, "warning  TPU_PROCESS_ADDRESSES is 'local': one process drives all chips here "
+                     "[stale-variable]\n         -> unset TPU_PROCESS_ADDRESSES\n");
+    contains(o->out, "\nnothing is wrong\n");
+    assert_string_equal(o->err, "");
+}
+
+static void exit_status_says_what_is_wrong(void **state)
+{
+    (void)state;
+    const outcome *o = doctor_of("gce_v4-32", 1, "");
+    contains(o->out, "host 2 of 4");
+    contains(o->out, "wrong    this is host 2 of 4 of a slice of 16 chips (v4-32)");
+    contains(o->out, "-> export TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
+                     "TPU_PROCESS_BOUNDS=1,1,1\n");
+}
+
+static void report_as_json(void **state)
+{
+    (void)state;
+    const outcome *o = doctor_of("kaggle_no_tpu", 1, "--json");
+    json_t *root = json_loads(o->out, 0, NULL);
+    assert_non_null(root);
+    assert_true(json_is_true(json_object_get(root, "wrong")));
+    assert_string_equal(json_string_value(json_object_get(root, "place")), "kaggle");
+    assert_true(json_is_null(json_object_get(root, "tpu")));
+    assert_true(json_is_null(json_object_get(root, "test")));
+    const json_t *first = json_array_get(json_object_get(root, "findings"), 0);
+    assert_string_equal(json_string_value(json_object_get(first, "severity")), "wrong");
+    assert_string_equal(json_string_value(json_object_get(first, "code")), "tpu-missing");
+    json_decref(root);
+    o = doctor_of("kaggle_v3-8", 0, "--json");
+    root = json_loads(o->out, 0, NULL);
+    const json_t *tpu = json_object_get(root, "tpu"), *mend = json_object_get(root, "mend");
+    assert_int_equal(json_integer_value(json_object_get(tpu, "devices")), 8);
+    assert_string_equal(json_string_value(json_object_get(tpu, "generation")), "v3");
+    assert_true(json_is_null(json_object_get(mend, "CLOUD_TPU_TASK_ID")));
+    assert_int_equal(json_object_size(mend), 3);
+    json_decref(root);
+}
+
+static void fix_runs_with_mended_variables(void **state)
+{
+    (void)state;
+    char command[1200];
+    /* the child has this process's variables, less and more what the machine's findings say */
+    assert_int_equal(setenv("TPU_PROCESS_ADDRESSES", "local", 1), 0);
+    assert_int_equal(setenv("CLOUD_TPU_TASK_ID", "0", 1), 0);
+    assert_int_equal(setenv("TPU_WORKER_ID", "7", 1), 0);
+    const outcome *o =
+        doctor_of("kaggle_v3-8", 5,
+                  "--fix -- sh -c 'echo ${TPU_PROCESS_ADDRESSES-gone} ${CLOUD_TPU_TASK_ID-gone} "
+                  "$TPU_WORKER_ID; exit 5'");
+    assert_string_equal(o->out, "gone gone 7\n");
+    contains(o->err, "fulgurite doctor: TPU_PROCESS_ADDRESSES is unset\n");
+    (void)snprintf(command, sizeof command,
+                   "--fix -- sh -c 'echo $TPU_ACCELERATOR_TYPE $TPU_CHIPS_PER_HOST_BOUNDS'");
+    o = doctor_of("bare_v6e", 0, command);
+    assert_string_equal(o->out, "v6e-4 2,2,1\n");
+    assert_int_equal(unsetenv("TPU_PROCESS_ADDRESSES"), 0);
+    assert_int_equal(unsetenv("CLOUD_TPU_TASK_ID"), 0);
+    assert_int_equal(unsetenv("TPU_WORKER_ID"), 0);
+    o = doctor_of("laptop", 127, "--fix -- /no/such/program");
+    contains(o->err, "fulgurite doctor: cannot run '/no/such/program': No such file or directory");
+}
+
+static void mistakes_are_usage(void **state)
+{
+    (void)state;
+    contains(program_gives(2, NULL, "doctor --fix")->err, "--fix wants a command");
+    contains(program_gives(2, NULL, "doctor ls")->err, "a command goes with --fix");
+}
+
+/* On three devices: each has rows of its own to multiply, and the mean needs all. */
+static void devices_are_tested(void **state)
+{
+    (void)state;
+    const outcome *o = program(
+        NULL, "doctor --no-network --accelerator=cpu --devices=3 --json --data=" FGT_SOURCE_DIR
+              "/share/data");
+    json_t *root = json_loads(o->out, 0, NULL);
+    const json_t *test = json_object_get(root, "test"), *data = json_object_get(root, "data");
+    assert_true(json_is_true(json_object_get(test, "good")));
+    assert_int_equal(json_integer_value(json_object_get(test, "devices")), 3);
+    assert_string_equal(json_string_value(json_object_get(test, "kind")), "cpu");
+    assert_true(json_integer_value(json_object_get(data, "files")) >= 2);
+    assert_true(json_real_value(json_object_get(data, "seconds")) > 0);
+    const json_t *plugins = json_object_get(root, "plugins");
+    const json_t *cpu = json_array_get(plugins, 2);
+    assert_string_equal(json_string_value(json_object_get(cpu, "accelerator")), "cpu");
+    contains(json_string_value(json_object_get(cpu, "path")), "xla_cpu_pjrt.so");
+    json_decref(root);
+}
+
+/* The fake plugin computes nothing: its products are zeros. */
+static void device_that_computes_wrongly_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    const outcome *o = program_gives(1, NULL, "doctor --no-network");
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    contains(o->out, "WRONG");
+    contains(o->out, "wrong    device 0 of fake device multiplies wrongly [bad-product]");
+}
+
+static void plugin_that_fails_is_a_finding(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("FULGURITE_PLUGIN", "/nowhere/plugin.so", 1), 0);
+    const outcome *o = program_gives(1, NULL, "doctor --no-network --json");
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    contains(o->out, "\"code\": \"test-failed\"");
+    contains(o->out, "/nowhere/plugin.so");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(report_of_a_good_machine),
+    cmocka_unit_test(exit_status_says_what_is_wrong),
+    cmocka_unit_test(report_as_json),
+    cmocka_unit_test(fix_runs_with_mended_variables),
+    cmocka_unit_test(mistakes_are_usage),
+    cmocka_unit_test(devices_are_tested),
+    cmocka_unit_test(device_that_computes_wrongly_is_named),
+    cmocka_unit_test(plugin_that_fails_is_a_finding),
+};
+FGT_MAIN(tests)

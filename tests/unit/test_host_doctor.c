@@ -1,0 +1,294 @@
+/* test_host_doctor.c - what is found out about machines set up from tests/golden/hosts: the place,
+ * the TPU, what is wrong and what mends it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "machine.h"
+
+#include <fulgurite/host.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+
+static machine m;
+static fg_host *host;
+
+static const fg_host_info *look(const char *name)
+{
+    fg_error err = {0};
+    machine_load(&m, fgt_path(fgt_temp_folder(), name), name);
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    return fg_host_get_info(host);
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    fg_host_close(host);
+    machine_fini(&m);
+    host = NULL;
+    return fgi_alloc_live() != 0;
+}
+
+/* The findings as "warning stale-variable; note shm", in order. */
+static void assert_findings(const char *want)
+{
+    static const char *const names[] = {"note", "warning", "wrong"};
+    char text[1024] = "";
+    for (size_t i = 0; i < fg_host_finding_count(host); i++) {
+        const fg_finding *f = fg_host_finding_at(host, i);
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, "%s%s %s", i ? "; " : "",
+                       names[f->severity], f->code);
+    }
+    assert_null(fg_host_finding_at(host, fg_host_finding_count(host)));
+    assert_string_equal(text, want);
+}
+
+static const fg_finding *finding(const char *code)
+{
+    for (size_t i = 0; i < fg_host_finding_count(host); i++)
+        if (strcmp(fg_host_finding_at(host, i)->code, code) == 0)
+            return fg_host_finding_at(host, i);
+    fail_msg("no finding '%s'", code);
+    return NULL;
+}
+
+/* The variables to be changed as "A=1 B-": B is to be unset. */
+static void assert_mended(const char *want)
+{
+    char text[1024] = "";
+    for (size_t i = 0; i < fg_host_variable_count(host); i++) {
+        const fg_host_variable *v = fg_host_variable_at(host, i);
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof text - used, "%s%s%s%s", i ? " " : "", v->name,
+                       v->value ? "=" : "-", v->value ? v->value : "");
+    }
+    assert_string_equal(text, want);
+}
+
+static void assert_tpu(const fg_host_info *info, const char *generation, int chips, int devices,
+                       double gib)
+{
+    assert_string_equal(info->tpu, generation);
+    assert_string_equal(info->tpu_told_by, "PCI");
+    assert_int_equal(info->tpu_chips, chips);
+    assert_int_equal(info->tpu_devices, devices);
+    fgt_close("HBM", info->tpu_device_bytes, gib * 1073741824.0, 0, 0);
+}
+
+static void kaggle_v3_8(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("kaggle_v3-8");
+    assert_string_equal(info->place, "kaggle");
+    assert_tpu(info, "v3", 4, 8, 16);
+    assert_string_equal(info->tpu_type, "v3-8");
+    assert_string_equal(info->tpu_topology, "2x2");
+    assert_string_equal(info->cpu_name, "Intel(R) Xeon(R) CPU @ 2.00GHz");
+    assert_int_equal(info->cpus, 4);
+    assert_true(info->memory_bytes == 346292736LL * 1024);
+    assert_true(info->memory_free_bytes == 330301440LL * 1024);
+    assert_true(info->shm_bytes == 64 << 20);
+    assert_string_equal(info->hugepages, "madvise");
+    assert_findings(
+        "warning stale-variable; warning stale-variable; note stale-variable; note shm; "
+        "warning few-cpus");
+    assert_string_equal(finding("stale-variable")->text,
+                        "TPU_PROCESS_ADDRESSES is 'local': one process drives all chips here");
+    assert_string_equal(finding("stale-variable")->command, "unset TPU_PROCESS_ADDRESSES");
+    assert_mended("TPU_PROCESS_ADDRESSES- CLOUD_TPU_TASK_ID- XRT_TPU_CONFIG-");
+}
+
+static void kaggle_v5e_8(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("kaggle_v5e-8");
+    assert_string_equal(info->place, "kaggle");
+    assert_tpu(info, "v5e", 8, 8, 16);
+    assert_string_equal(info->tpu_topology, "2x4");
+    assert_int_equal(info->tpu_hosts, 1);
+    assert_findings("warning stale-variable");
+    assert_mended("TPU_PROCESS_ADDRESSES-");
+}
+
+static void kaggle_that_gave_no_tpu(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("kaggle_no_tpu");
+    assert_string_equal(info->place, "kaggle");
+    assert_string_equal(info->tpu, "");
+    assert_int_equal(info->tpu_chips, 0);
+    assert_findings("wrong tpu-missing; note shm");
+    assert_string_equal(finding("tpu-missing")->command,
+                        "Settings > Accelerator > TPU, then start the session anew");
+    assert_non_null(strstr(finding("tpu-missing")->text, "PCI bus (/sys/bus/pci/devices): 1 "
+                                                         "device, no TPU"));
+}
+
+static void colab_v5e_1(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("colab_v5e-1");
+    assert_string_equal(info->place, "colab");
+    assert_tpu(info, "v5e", 1, 1, 16);
+    assert_findings("warning hugepages");
+    assert_mended("");
+}
+
+static void pod_of_v4(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("gce_v4-32");
+    assert_string_equal(info->place, "tpu-vm");
+    assert_tpu(info, "v4", 4, 4, 32);
+    assert_true(info->has_metadata);
+    assert_string_equal(info->tpu_type, "v4-32");
+    assert_string_equal(info->tpu_topology, "2x2x4");
+    assert_int_equal(info->tpu_slice_chips, 16);
+    assert_int_equal(info->tpu_hosts, 4);
+    assert_int_equal(info->tpu_worker, 2);
+    assert_findings("wrong slice-of-hosts");
+    assert_mended("TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
+                  "TPU_PROCESS_BOUNDS=1,1,1");
+}
+
+static void pod_of_v5p(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("gce_v5p-16");
+    assert_string_equal(info->place, "tpu-vm");
+    assert_tpu(info, "v5p", 4, 4, 95);
+    assert_int_equal(info->tpu_slice_chips, 8);
+    assert_int_equal(info->tpu_hosts, 2);
+    assert_findings("wrong slice-of-hosts");
+}
+
+static void held_v5p(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("gce_v5p-8");
+    assert_int_equal(info->tpu_hosts, 1);
+    assert_findings("wrong tpu-held");
+    assert_string_equal(finding("tpu-held")->command, "kill 5000812");
+    assert_string_equal(finding("tpu-held")->text,
+                        "process 5000812 (python3) holds /dev/vfio/2; wait for its end, or end it: "
+                        "kill 5000812");
+    assert_mended("");
+}
+
+static void laptop(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("laptop");
+    assert_string_equal(info->place, "other");
+    assert_string_equal(info->tpu, "");
+    assert_int_equal(info->cpus, 8);
+    assert_findings("note tpu-none");
+    assert_mended("");
+}
+
+/* Everything at once: no nodes, a type of another generation, bounds of another host, no metadata
+ * server, small limits. */
+static void broken_container(void **state)
+{
+    (void)state;
+    const fg_host_info *info = look("bare_v6e");
+    assert_string_equal(info->place, "other");
+    assert_tpu(info, "v6e", 4, 4, 32);
+    assert_findings("wrong tpu-no-node; wrong tpu-type; wrong tpu-bounds; wrong metadata-silent; "
+                    "warning hugepages; warning memory; note shm; warning few-cpus");
+    assert_mended("TPU_ACCELERATOR_TYPE=v6e-4 TPU_CHIPS_PER_HOST_BOUNDS=2,2,1 "
+                  "TPU_HOST_BOUNDS=1,1,1 TPU_WORKER_ID=0 TPU_WORKER_HOSTNAMES=localhost "
+                  "TPU_SKIP_MDS_QUERY=1");
+    assert_string_equal(finding("tpu-type")->text, "TPU_ACCELERATOR_TYPE says 'v5litepod-4', but "
+                                                   "the chips on the PCI bus are v6e");
+}
+
+/* A container's limits are what counts, in both forms of control groups. */
+static void limits_of_a_container_count(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    look("laptop");
+    fg_host_close(host);
+    machine_file(&m, "/sys/fs/cgroup/cpu.max", "350000 100000\n");
+    machine_file(&m, "/sys/fs/cgroup/memory.max", "4294967296\n");
+    machine_file(&m, "/sys/fs/cgroup/memory.current", "3221225472\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    const fg_host_info *info = fg_host_get_info(host);
+    assert_int_equal(info->cpus, 4);
+    assert_true(info->memory_bytes == 4LL << 30);
+    assert_true(info->memory_free_bytes == 1LL << 30);
+    assert_findings("note tpu-none; warning memory");
+}
+
+static void left_lock_is_a_note(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    look("laptop");
+    fg_host_close(host);
+    machine_file(&m, "/tmp/libtpu_lockfile", "");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("note tpu-none; note tpu-left-lock");
+}
+
+static void chips_locked_memory_is_looked_at(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    look("colab_v5e-1");
+    fg_host_close(host);
+    machine_file(&m, "/proc/self/limits",
+                 "Max locked memory         8388608              8388608              bytes\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("warning hugepages; warning locked-memory");
+    fg_host_close(host);
+    machine_file(&m, "/proc/self/status", "Name:\tx\nCapEff:\t0000003fffffffff\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("warning hugepages");
+}
+
+static fg_status open_and_close(void *self, fg_error *err)
+{
+    fg_host *h;
+    const fg_status status = fg_host_open(&(fg_host_options){.root = self}, &h, err);
+    if (status == FG_OK)
+        fg_host_close(h);
+    return status;
+}
+
+static void memory_may_fail(void **state)
+{
+    (void)state;
+    look("laptop");
+    fgt_fault_loop(open_and_close, m.root);
+}
+
+static void this_machine_can_be_looked_at(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgt_ok(fg_host_open(&(fg_host_options){.no_network = true}, &host, &err));
+    const fg_host_info *info = fg_host_get_info(host);
+    assert_true(info->cpus > 0 && info->memory_bytes > 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_teardown(kaggle_v3_8, leave),
+    cmocka_unit_test_teardown(kaggle_v5e_8, leave),
+    cmocka_unit_test_teardown(kaggle_that_gave_no_tpu, leave),
+    cmocka_unit_test_teardown(colab_v5e_1, leave),
+    cmocka_unit_test_teardown(pod_of_v4, leave),
+    cmocka_unit_test_teardown(pod_of_v5p, leave),
+    cmocka_unit_test_teardown(held_v5p, leave),
+    cmocka_unit_test_teardown(laptop, leave),
+    cmocka_unit_test_teardown(broken_container, leave),
+    cmocka_unit_test_teardown(limits_of_a_container_count, leave),
+    cmocka_unit_test_teardown(left_lock_is_a_note, leave),
+    cmocka_unit_test_teardown(chips_locked_memory_is_looked_at, leave),
+    cmocka_unit_test_teardown(memory_may_fail, leave),
+    cmocka_unit_test_teardown(this_machine_can_be_looked_at, leave),
+};
+FGT_MAIN(tests)
