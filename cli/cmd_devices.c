@@ -6,22 +6,26 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fulgurite/device.h>
+#include <fulgurite/host.h>
 
 #include "chip_table.h"
 #include "commands.h"
 
-enum { MAX_PLACES = 32 };
+enum { MAX_PLACES = 32, MAX_TPUS = 64 };
 
 static bool as_json, show_places, show_table;
-static const char *plugin_path;
+static const char *plugin_path, *metrics;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_FLAG('p', "places", &show_places, "list where plugins are looked for"),
     CLI_FLAG('t', "table", &show_table,
              "print what accelerators can do at best, with sources, and look at none"),
+    CLI_OPTIONAL('m', "metrics", &metrics, "HOST:PORT",
+                 "ask the running program's libtpu what its devices do"),
     CLI_TEXT(0, "plugin", &plugin_path, "FILE", "look at this PJRT plugin only"),
     CLI_END,
 };
@@ -128,6 +132,51 @@ static json_t *finding_object(const finding *f)
                      "devices", device_list(f->client), "places", places);
 }
 
+/* ---- libtpu's counters ------------------------------------------------------------------------
+ */
+
+static json_t *use_object(const fg_tpu_use *use)
+{
+    return json_pack("{s:I, s:o, s:o, s:o}", "device", (json_int_t)use->device, "memory_used_bytes",
+                     known(use->memory_used_bytes), "memory_total_bytes",
+                     known(use->memory_total_bytes), "duty_cycle",
+                     isfinite(use->duty_cycle) ? json_real(use->duty_cycle) : json_null());
+}
+
+static void print_use(const fg_tpu_use *use)
+{
+    (void)printf("tpu %" PRId64, use->device);
+    if (use->memory_used_bytes >= 0)
+        (void)printf("  memory %s", cli_bytes((double)use->memory_used_bytes));
+    if (use->memory_total_bytes > 0)
+        (void)printf(" of %s", cli_bytes((double)use->memory_total_bytes));
+    if (isfinite(use->duty_cycle))
+        (void)printf("  busy %.1f %% (counter)", use->duty_cycle * 100);
+    (void)putchar('\n');
+}
+
+static int print_metrics(void)
+{
+    fg_error err = {0};
+    fg_tpu_use use[MAX_TPUS];
+    size_t count = 0;
+    if (fg_tpu_use_read(*metrics != '\0' ? metrics : NULL, use, MAX_TPUS, &count, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite devices");
+    json_t *list = json_array();
+    for (size_t i = 0; i < count && i < MAX_TPUS; i++)
+        if (as_json)
+            (void)json_array_append_new(list, use_object(&use[i]));
+        else
+            print_use(&use[i]);
+    json_t *root = json_pack("{s:o}", "devices", list);
+    if (as_json) {
+        (void)json_dumpf(root, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+        (void)putchar('\n');
+    }
+    json_decref(root);
+    return CLI_DONE;
+}
+
 static int run(const cli_call *call)
 {
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
@@ -136,6 +185,8 @@ static int run(const cli_call *call)
         chip_table_print(stdout, as_json);
         return CLI_DONE;
     }
+    if (metrics != NULL)
+        return print_metrics();
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof(accelerators) / sizeof(accelerators[0]); i++) {
         finding *f = cli_alloc(1, sizeof(*f));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "doctor.h"
+#include "checkup.h"
 
 static bool as_json, skips_test, fixes, skips_network;
 static const char *root, *data, *accelerator, *devices, *metadata;

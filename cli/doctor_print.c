@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "doctor.h"
+#include "checkup.h"
 
 static const char *const severities[] = {"note", "warning", "wrong"};
 

@@ -9,7 +9,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "doctor.h"
+#include "checkup.h"
 
 enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
 #define MOST_BYTES   (256LL << 20)

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "doctor.h"
+#include "checkup.h"
 
 enum { ROWS = 8, SIDE = 16, DEVICES = 1024 };
 

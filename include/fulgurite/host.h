@@ -80,6 +80,25 @@ FG_API const fg_finding *fg_host_finding_at(const fg_host *host, size_t index);
 FG_API size_t fg_host_variable_count(const fg_host *host);
 FG_API const fg_host_variable *fg_host_variable_at(const fg_host *host, size_t index);
 
+/* ---- a running program's TPU, from outside ----------------------------------------------------
+ */
+
+/* What libtpu counts of one device while a program runs on it. */
+typedef struct fg_tpu_use {
+    int64_t device;             /* the runtime's number of it */
+    int64_t memory_used_bytes;  /* HBM, -1 where it is not told */
+    int64_t memory_total_bytes; /* likewise */
+    double duty_cycle; /* the share of the last seconds in which the chip was busy, 0 to 1; NaN */
+} fg_tpu_use;
+
+/* Asks the metrics server that libtpu opens in a training process of this machine. address is
+ * "host:port", NULL for localhost and the first port of TPU_RUNTIME_METRICS_PORTS, or 8431. Fills
+ * out[0..capacity) by ascending device and sets *out_count, which may exceed capacity. Waits two
+ * seconds at most. Errors: FG_ENOTFOUND (no libcurl; no device is told of), FG_EIO (no server
+ * answers), FG_EFORMAT, FG_EDEVICE (the server's own error), FG_ENOMEM. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_tpu_use_read(const char *address, fg_tpu_use *out, size_t capacity,
+                                             size_t *out_count, fg_error *err);
+
 #ifdef __cplusplus
 }
 #endif

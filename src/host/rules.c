@@ -238,8 +238,7 @@ static void rule_choices(fg_host *host)
     static const char *const names[] = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "XLA_FLAGS",
                                         "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"};
     static const char *const what[] = {"only these chips are used", "only these chips are used",
-                                       "the compiler takes these flags; an unknown one ends the "
-                                       "process",
+                                       "the compiler takes them; an unknown one ends the process",
                                        "libtpu takes these flags",
                                        "not used: name the file in FULGURITE_PLUGIN"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

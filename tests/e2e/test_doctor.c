@@ -4,10 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
 #include "run_program.h"
+#include "server.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "base/file.h"
 
 static machine m;
 
@@ -143,6 +146,37 @@ static void plugin_that_fails_is_a_finding(void **state)
     contains(o->out, "/nowhere/plugin.so");
 }
 
+/* The recorded server of tests/golden/tpu_metrics, asked by the program. */
+static void counters_of_a_running_program(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"usage", "total", "duty"};
+    static const char *const asks[] = {"hbm.memory.usage.bytes", "hbm.memory.total.bytes",
+                                       "tensorcore.dutycycle.percent"};
+    fg_error err = {0};
+    fgi_mapping files[3];
+    server s = {0};
+    char path[512], arguments[128];
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof path, FGT_SOURCE_DIR "/tests/golden/tpu_metrics/%s.bin",
+                       names[i]);
+        fgt_ok(fgi_file_map(path, &files[i], &err));
+        s.lines[i] = (server_line){asks[i], files[i].data, files[i].size};
+    }
+    server_start(&s);
+    (void)snprintf(arguments, sizeof arguments, "devices --metrics=%s", s.address);
+    const outcome *o = program_gives(0, NULL, arguments);
+    contains(o->out, "tpu 3  memory 4.3 GB of 17.2 GB  busy 87.2 % (counter)\n");
+    (void)snprintf(arguments, sizeof arguments, "devices --json --metrics=%s", s.address);
+    o = program_gives(0, NULL, arguments);
+    contains(o->out, "\"duty_cycle\": 0.125");
+    server_stop(&s);
+    o = program_gives(1, NULL, arguments);
+    contains(o->err, "fulgurite devices: http://127.0.0.1:");
+    for (int i = 0; i < 3; i++)
+        fgi_file_unmap(&files[i]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(report_of_a_good_machine),
     cmocka_unit_test(exit_status_says_what_is_wrong),
@@ -152,5 +186,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(devices_are_tested),
     cmocka_unit_test(device_that_computes_wrongly_is_named),
     cmocka_unit_test(plugin_that_fails_is_a_finding),
+    cmocka_unit_test(counters_of_a_running_program),
 };
 FGT_MAIN(tests)

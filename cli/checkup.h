@@ -1,8 +1,8 @@
-/* doctor.h - what the files of fulgurite doctor share: all that was found out.
+/* checkup.h - what the files of fulgurite doctor share: all that was found out.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef DOCTOR_H
-#define DOCTOR_H
+#ifndef CHECKUP_H
+#define CHECKUP_H
 
 #include <fulgurite/device.h>
 #include <fulgurite/host.h>

@@ -1,0 +1,68 @@
+/* server.c - a server of one test. One connection at a time, each until the client closes it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const server_line *line_of(const server *s, const char *data, size_t size)
+{
+    for (const server_line *l = s->lines; l->ask; l++)
+        if (memmem(data, size, l->ask, strlen(l->ask)))
+            return l;
+    return NULL;
+}
+
+static void answer(server *s, int connection)
+{
+    char data[4096];
+    size_t size = 0;
+    bool is_answered = false;
+    for (ssize_t got = 1; got > 0 && size < sizeof data - 1;) {
+        got = recv(connection, data + size, sizeof data - 1 - size, 0);
+        size += got > 0 ? (size_t)got : 0;
+        const server_line *l = is_answered ? NULL : line_of(s, data, size);
+        if (l) {
+            is_answered = true;
+            memcpy(s->asked, data, size);
+            s->asked[size] = '\0';
+            (void)send(connection, l->answer, l->size, MSG_NOSIGNAL);
+            if (strncmp(l->ask, "GET", 3) == 0)
+                (void)shutdown(connection, SHUT_WR);
+        }
+    }
+    (void)close(connection);
+}
+
+static void *serve(void *self)
+{
+    server *s = self;
+    for (int c = accept(s->socket, NULL, NULL); c >= 0; c = accept(s->socket, NULL, NULL))
+        answer(s, c);
+    return NULL;
+}
+
+void server_start(server *s)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    s->socket = socket(AF_INET, SOCK_STREAM, 0);
+    assert_true(s->socket >= 0);
+    assert_int_equal(bind(s->socket, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(s->socket, 8), 0);
+    assert_int_equal(getsockname(s->socket, (struct sockaddr *)&at, &size), 0);
+    (void)snprintf(s->address, sizeof s->address, "127.0.0.1:%d", (int)ntohs(at.sin_port));
+    assert_int_equal(pthread_create(&s->thread, NULL, serve, s), 0);
+}
+
+void server_stop(server *s)
+{
+    (void)shutdown(s->socket, SHUT_RDWR); /* accept comes back */
+    (void)pthread_join(s->thread, NULL);
+    (void)close(s->socket);
+}

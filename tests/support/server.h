@@ -1,0 +1,33 @@
+/* server.h - a server of one test on a port of this machine: answers each connection with bytes
+ * that were written down before.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SERVER_H
+#define SERVER_H
+
+#include <pthread.h>
+
+#include "fgt.h"
+
+/* Once a connection has sent `ask`, `answer` is sent; other connections get nothing. */
+typedef struct server_line {
+    const char *ask;
+    const void *answer;
+    size_t size;
+} server_line;
+
+enum { SERVER_LINES = 8 };
+
+typedef struct server {
+    server_line lines[SERVER_LINES]; /* ends with ask NULL */
+    int socket;
+    pthread_t thread;
+    char address[32]; /* "127.0.0.1:PORT" */
+    char asked[4096]; /* what the last connection sent, terminated */
+} server;
+
+/* Lines are set; the bytes must live as long as the server. */
+void server_start(server *s);
+void server_stop(server *s);
+
+#endif
