@@ -71,7 +71,7 @@ static void find_plugins(doctor *d)
     for (int i = 0; i < DOCTOR_PLUGINS; i++)
         find_plugin(&d->plugins[i], names[i]);
     if (fg_host_get_info(d->host)->tpu_chips > 0 && d->plugins[0].path[0] == '\0')
-        doctor_find(d, FG_WRONG, "no-libtpu", "pip install libtpu",
+        doctor_find(d, FG_WRONG, "no-libtpu", "fulgurite setup tpu",
                     "there is a TPU, but libtpu is not installed");
     if (d->plugins[2].path[0] == '\0')
         doctor_find(d, d->plugins[0].path[0] || d->plugins[1].path[0] ? FG_NOTE : FG_WRONG,
