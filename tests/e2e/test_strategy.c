@@ -42,13 +42,13 @@ static const char *read_text(const char *path)
     return text;
 }
 
-static losses fit(const char *folder, const char *keys)
+static losses fit(const char *config, const char *folder, const char *keys)
 {
     char line[2048];
     (void)snprintf(line, sizeof line,
-                   "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.max_steps=%d "
+                   "fit examples/%s --quiet --draw=never --trainer.max_steps=%d "
                    "--trainer.log_every=1 --trainer.run_dir='%s' %s",
-                   STEPS, folder, keys);
+                   config, STEPS, folder, keys);
     (void)program_gives(0, FGT_SOURCE_DIR, line);
     return read_losses(folder);
 }
@@ -61,7 +61,7 @@ static void the_same_curve(void **state)
         "'--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
     };
     static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\""};
-    const losses one = fit(fgt_temp_folder(), "--trainer.devices=1");
+    const losses one = fit("digits_mlp.yaml", fgt_temp_folder(), "--trainer.devices=1");
     char what[64];
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -69,13 +69,26 @@ static void the_same_curve(void **state)
         const char *folder = fgt_temp_folder();
         (void)snprintf(with_summary, sizeof with_summary, "%s --summary='%s'", keys[i],
                        fgt_path(folder, "summary.json"));
-        const losses several = fit(folder, with_summary);
+        const losses several = fit("digits_mlp.yaml", folder, with_summary);
         contains(read_text(fgt_path(folder, "summary.json")), summary[i]);
         for (int k = 0; k < STEPS; k++) {
             (void)snprintf(what, sizeof what, "run %d, step %d", i, k + 1);
             fgt_close(what, several.step[k], one.step[k], 0, 1e-5);
         }
     }
+}
+
+/* Kernels of convolutions are split as files have them, [out, in, height, width]. */
+static void convolutions_too(void **state)
+{
+    const losses one = fit("digits.yaml", fgt_temp_folder(), "--trainer.devices=1");
+    const losses several = fit(
+        "digits.yaml", fgt_temp_folder(),
+        "--trainer.devices=4 --trainer.model_devices=2 --trainer.strategy=fsdp "
+        "--trainer.batch_size=16 '--trainer.sharding=conv*.weight=model, fc1.weight=none/model'");
+    (void)state;
+    for (int k = 0; k < STEPS; k++)
+        fgt_close("loss", several.step[k], one.step[k], 0, k < 10 ? 1e-5 : 1e-3);
 }
 
 /* The keys that a run's folder keeps read back. */
@@ -109,6 +122,7 @@ static void a_rule_that_matches_nothing(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_same_curve),
+    cmocka_unit_test(convolutions_too),
     cmocka_unit_test(rules_out_of_a_file),
     cmocka_unit_test(a_rule_that_matches_nothing),
 };
