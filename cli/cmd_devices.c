@@ -72,7 +72,7 @@ static void print_devices(const finding *f)
             (void)printf("%-5s no   device %d: %s\n", f->accelerator, i, err.message);
             continue;
         }
-        (void)printf("%-5s yes  device %" PRId64 ": %s", f->accelerator, device.id, device.kind);
+        (void)printf("%-5s yes  device %d: %s", f->accelerator, i, device.kind);
         if (device.memory_limit_bytes > 0)
             (void)printf(", %s", cli_bytes((double)device.memory_limit_bytes));
         (void)printf("; PJRT %d.%d, %s\n", info->api_major, info->api_minor, info->plugin_path);
@@ -107,10 +107,11 @@ static json_t *device_list(const fg_client *client)
         fg_error err;
         fg_device_info device;
         if (fg_device_get_info(client, i, &device, &err) == FG_OK)
-            json_array_append_new(
-                list, json_pack("{s:I, s:s, s:s, s:o}", "id", (json_int_t)device.id, "kind",
-                                device.kind, "description", device.description,
-                                "memory_limit_bytes", known(device.memory_limit_bytes)));
+            json_array_append_new(list,
+                                  json_pack("{s:i, s:I, s:s, s:s, s:o}", "index", i, "id",
+                                            (json_int_t)device.id, "kind", device.kind,
+                                            "description", device.description, "memory_limit_bytes",
+                                            known(device.memory_limit_bytes)));
     }
     return list;
 }
@@ -188,6 +189,7 @@ static int run(const cli_call *call)
     if (metrics != NULL)
         return print_metrics();
     json_t *list = json_array();
+    const char *taken = NULL; /* where nothing is asked for: the first that can be used */
     for (size_t i = 0; i < sizeof(accelerators) / sizeof(accelerators[0]); i++) {
         finding *f = cli_alloc(1, sizeof(*f));
         look(f, accelerators[i]);
@@ -195,14 +197,18 @@ static int run(const cli_call *call)
             json_array_append_new(list, finding_object(f));
         else
             print_lines(f);
+        if (f->client != NULL && taken == NULL)
+            taken = accelerators[i];
         fg_client_close(f->client);
         free(f);
     }
     if (as_json) {
-        json_t *root = json_pack("{s:O}", "accelerators", list);
+        json_t *root = json_pack("{s:O, s:s?}", "accelerators", list, "auto", taken);
         (void)json_dumpf(root, stdout, JSON_INDENT(2));
         (void)putchar('\n');
         json_decref(root);
+    } else if (taken != NULL) {
+        (void)printf("auto       takes %s\n", taken);
     }
     json_decref(list);
     return CLI_DONE;

@@ -30,7 +30,7 @@ static bool read_number(const char *text, size_t size, long least, long *out)
 /* "1", "-1", "0,2", "[0, 2]" as YAML that reads back: "1", "-1", "[0, 2]". NULL: none of these. */
 static char *settle(const char *text)
 {
-    long number;
+    long number = 0;
     size_t size = strlen(text), used = 1;
     const bool has_brackets = size >= 2 && text[0] == '[' && text[size - 1] == ']';
     char *out = cli_alloc(6 * size + 16, 1); /* a number and ", " for each character at most */

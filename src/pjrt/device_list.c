@@ -91,7 +91,7 @@ size_t fgi_device_list_ascending(const fgi_device_list *list, int64_t *out)
         out[i] = i;
     for (int i = 0; i < list->count; i++)
         out[smaller(list, list->index[i])] = list->index[i];
-    return (size_t)(list->first + list->count);
+    return (size_t)list->first + (size_t)list->count;
 }
 
 void fgi_device_list_renumber(fgi_device_list *list)

@@ -114,7 +114,7 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
  * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
 static void scale_lr(fg_trainer *trainer)
 {
-    const int rule = rule_of(&trainer->options);
+    const int asked = rule_of(&trainer->options), rule = asked < RULES ? asked : NONE;
     fg_fit_plan *plan = &trainer->plan;
     fg_optimizer *optimizer = trainer->optimizer;
     const double samples = (double)plan->global_batch_size * (double)plan->accumulate_grad_batches;

@@ -133,6 +133,32 @@ static void devices_says_what_is_missing(void **state)
     assert_int_equal(unsetenv("FULGURITE_HOME"), 0);
 }
 
+/* On the fake plugin, which plays whatever it is told: eight cores of a TPU, and then none. */
+static void devices_lists_what_it_finds(void **state)
+{
+    const char *look = "devices --plugin=" FGT_BINARY_DIR "/fakepjrt.so";
+    char command[600];
+    assert_int_equal(setenv("FAKEPJRT", "platform=2,kind=2,devices=8", 1), 0);
+    const outcome *o = program_gives(0, NULL, look);
+    contains(o->out, "tpu   yes  device 0: TPU v3; PJRT 0.");
+    contains(o->out, "tpu   yes  device 7: TPU v3; PJRT 0.");
+    contains(o->out, "cuda  no   plugin '" FGT_BINARY_DIR "/fakepjrt.so' is for 'tpu', but 'cuda'");
+    contains(o->out, "\nauto       takes tpu\n");
+    (void)snprintf(command, sizeof(command), "%s --json", look);
+    json_t *root = json_loads(program_gives(0, NULL, command)->out, 0, NULL);
+    assert_string_equal(json_string_value(json_object_get(root, "auto")), "tpu");
+    const json_t *tpu = json_array_get(json_object_get(root, "accelerators"), 0);
+    const json_t *list = json_object_get(tpu, "devices");
+    assert_int_equal(json_array_size(list), 8);
+    assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 3), "index")), 3);
+    json_decref(root);
+    assert_int_equal(setenv("FAKEPJRT", "platform=2,client_error=5", 1), 0);
+    o = program_gives(0, NULL, look);
+    contains(o->out, "No jellyfish device found.");
+    assert_null(strstr(o->out, "yes"));
+    assert_int_equal(unsetenv("FAKEPJRT"), 0);
+}
+
 static void man_pages_name_every_option(void **state)
 {
     const outcome *o = program_gives(0, NULL, "help --man");
@@ -208,6 +234,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(show_prints_a_checkpoint_as_json),
     cmocka_unit_test(table_of_chips),
     cmocka_unit_test(devices_says_what_is_missing),
+    cmocka_unit_test(devices_lists_what_it_finds),
     cmocka_unit_test(man_pages_name_every_option),
     cmocka_unit_test(bash_completes),
     cmocka_unit_test(zsh_script_is_valid),

@@ -96,7 +96,7 @@ static void a_missing_plugin(void **state)
         {"tpu",
          CHIPS,
          {"this machine has 4 TPU chips of v5e, but no PJRT plugin for 'tpu' is installed",
-          "; type: fulgurite setup tpu\n", "looked in\n  fulgurite setup: /home/a/libtpu.so"}},
+          "; type: fulgurite setup tpu\n", "looked in\n  fulgurite setup: /opt/a/libtpu.so"}},
         {"tpu",
          NOTHING,
          {"this machine shows no TPU, and no PJRT plugin for 'tpu' is installed\n",
@@ -114,7 +114,7 @@ static void a_missing_plugin(void **state)
          {"no PJRT plugin for 'cpu' is installed; type: fulgurite setup cpu", "", ""}},
     };
     static const fg_plugin_candidate places[] = {
-        {.source = "fulgurite setup", .path = "/home/a/libtpu.so"},
+        {.source = "fulgurite setup", .path = "/opt/a/libtpu.so"},
         {.source = "python: /usr", .path = "/usr/lib/libtpu.so"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
