@@ -85,11 +85,11 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
         fgt_ok(fg_client_open(
             &(fg_client_options){.accelerator = "cpu", .cpu_devices = devices, .cache_dir = ""},
             &client, &err));
+        atomic_store(&gathered, 0); /* its workers begin at once */
         fgt_ok(fg_loader_create(
             dataset, &(fg_loader_options){.batch_size = BATCH, .shuffle = true, .prefetch = 1},
             &loader, &err));
         const fg_client_stats before = fg_client_get_stats(client);
-        atomic_store(&gathered, 0);
         for (int k = 0; k < 3; k++) { /* the last one is filled up */
             fgt_ok(fg_loader_next(loader, &batch, &err));
             for (int f = 0; f < 2; f++)
