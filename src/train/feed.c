@@ -274,7 +274,7 @@ static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
         .kind = stage->kind,
         .is_step = !is_part && (stage->kind == FGI_TRAIN || !trainer->is_running),
         .is_part = is_part,
-        .number = stage->kind == FGI_TRAIN ? trainer->step + 1 : batch->index + 1,
+        .number = batch == NULL || stage->kind == FGI_TRAIN ? trainer->step + 1 : batch->index + 1,
         .samples = batch != NULL ? batch->valid : 0,
     };
     return flight;
