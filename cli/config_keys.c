@@ -25,9 +25,10 @@ static const config_key keys[] = {
     {"task", CONFIG_CHOICE, "classification", .choices = "classification|regression",
      .help = "What is learned: a class (cross-entropy, accuracy) or numbers (mean squared error)."},
 
-    {"model.name", CONFIG_CHOICE, "mlp", .choices = "mlp|linear|lenet",
-     .help = "mlp: layers of hidden units; linear: one layer; lenet: LeNet-5, for images. Sizes that "
-             "follow from the data are not asked for."},
+    {"model.name", CONFIG_CHOICE, "mlp", 
+     .choices = "mlp|linear|lenet|resnet18|resnet34|resnet50",
+     .help = "mlp: layers of hidden units; linear: one layer; lenet: LeNet-5, for images; resnet18 and "
+             "others: residual nets, for images. Sizes that follow from the data are not asked for."},
     {"model.hidden", CONFIG_INTS, "[512, 512]", .min = 1, .max = 1 << 20, .only = "model.name=mlp",
      .help = "Units of each hidden layer, 1 to 16 of them."},
     {"model.activation", CONFIG_CHOICE, "relu", .choices = "relu|tanh|sigmoid",
@@ -35,6 +36,13 @@ static const config_key keys[] = {
     {"model.dropout", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true,
      .only = "model.name=mlp",
      .help = "Share of the hidden units that each training step leaves out."},
+    {"model.stem", CONFIG_CHOICE, "imagenet", .choices = "imagenet|small",
+     .only = "model.name=resnet18|resnet34|resnet50",
+     .help = "How it begins. imagenet: a 7x7 convolution with stride 2 and a pool; small, for images of "
+             "about 32 pixels: a 3x3 convolution."},
+    {"model.width", CONFIG_INT, "64", .min = 1, .max = 4096,
+     .only = "model.name=resnet18|resnet34|resnet50",
+     .help = "Channels of the first stage; later stages have 2, 4 and 8 times as many."},
     {"model.classes", CONFIG_INT, "auto", .min = 2, .max = 1 << 24, .has_auto = true,
      .only = "task=classification", .help = "Number of classes; auto takes it from the data."},
     {"model.weights", CONFIG_TEXT, NULL,

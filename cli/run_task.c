@@ -27,6 +27,8 @@ static void build(void *self, fg_module *root)
         .dropout = config_float(t->c, "model.dropout"),
         .hidden = hidden,
         .hidden_count = (int)count,
+        .stem = config_text(t->c, "model.stem"),
+        .width = config_int(t->c, "model.width"),
     };
     for (size_t i = 0; i < count; i++)
         hidden[i] = config_int_at(t->c, "model.hidden", i);

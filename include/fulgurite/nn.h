@@ -130,6 +130,7 @@ typedef struct fg_conv_options {
     int64_t dilation; /* pixels between taps        [1] */
     int64_t groups;   /* divides in and out         [1] */
     bool no_bias;     /* leave the bias away    [false] */
+    fg_init init;     /* the weight's first value [FG_INIT_ZEROS: uniform, as said above] */
     uint64_t reserved[2];
 } fg_conv_options;
 FG_API fg_conv *fg_conv_create(fg_module *parent, const char *name, const fg_conv_options *options);
@@ -163,6 +164,32 @@ FG_API fg_tensor fg_flatten_images(fg_tensor x);
 
 /* ---- ready models ---------------------------------------------------------------------------- */
 
+/* A residual net:  T[N, H, W, in] -> T[N, classes], logits.
+ *   stem: conv1, bn1, a rectifier. "imagenet": 7x7 with stride 2, then a 3x3 max pool with stride
+ * 2; "small", for images of about 32 pixels: 3x3 with stride 1, no pool layer1 to layer4: stages of
+ * blocks with width, 2, 4 and 8 times width channels; all but layer1 halve the image in their first
+ * block. 18 and 34: two 3x3 convolutions a block; 50: 1x1, 3x3 (which has the stride) and 1x1 to
+ * four times the channels. x is added, through a 1x1 convolution (downsample) where shapes differ
+ *   the mean over the image, then fc
+ * Variables have torchvision's names and, in files, its layouts: "layer1.0.conv1.weight",
+ * "layer2.0.downsample.1.running_var", "fc.bias". Convolutions have no bias and begin normally
+ * distributed with variance 2/(kernel^2 out); fc as fg_linear. Batch statistics are
+ * fg_batch_norm's. Source: He et al. 2016, "Deep residual learning for image recognition";
+ * torchvision's ResNet. */
+typedef struct fg_resnet fg_resnet;
+typedef struct fg_resnet_options {
+    int depth;        /* layers with weights: 18, 34 or 50                              [18] */
+    int64_t in;       /* channels of the images                                          [3] */
+    int64_t classes;  /* outputs; must be given                                              */
+    const char *stem; /* "imagenet" or "small"                                  ["imagenet"] */
+    int64_t width;    /* channels of layer1 (50: of its 3x3 convolutions)               [64] */
+    uint64_t reserved[4];
+} fg_resnet_options;
+/* Builds the net into module itself. NULL after an error, which the tree keeps (FG_EINVAL,
+ * FG_ENOMEM). */
+FG_API fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options);
+FG_API fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x);
+
 /* The models that the program knows by name:
  *
  *   linear   one layer: fc
@@ -173,6 +200,8 @@ FG_API fg_tensor fg_flatten_images(fg_tensor x);
  *            with a side below 16 pixels take 3x3 kernels padded by 1 in both; sides below 4 are an
  *            error. Source: LeCun et al. 1998, "Gradient-based learning applied to document
  *            recognition"; rectifiers and max pooling instead of its tanh and subsampling.
+ *   resnet18, resnet34, resnet50
+ *            residual nets (fg_resnet), for images only
  *
  * Names and shapes in files are those of a PyTorch module with attributes of these names that gets
  * its images as [N, C, H, W] and flattens them (fg_flatten_images). */
@@ -186,7 +215,11 @@ typedef struct fg_model_options {
     const char *activation; /* mlp, lenet: "relu", "tanh" or "sigmoid"                   ["relu"] */
     double dropout;         /* mlp: rate after each hidden layer                              [0] */
     double scale;           /* integer inputs are multiplied by it; floating ones are not [1/255] */
-    int64_t image[3];       /* lenet: height, width, channels of a flat input [square, 1 channel] */
+    int64_t
+        image[3]; /* lenet, resnet: height, width, channels of a flat input [square, 1 channel] */
+    const char
+        *stem;     /* resnet: "imagenet" or "small"                                 ["imagenet"] */
+    int64_t width; /* resnet: channels of the first stage                                   [64] */
     uint64_t reserved[4];
 } fg_model_options;
 

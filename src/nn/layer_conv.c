@@ -88,8 +88,10 @@ fg_conv *fg_conv_create(fg_module *parent, const char *name, const fg_conv_optio
     const int file_axis[] = {3, 2, 0, 1};
     for (int i = 0; i < 4; i++)
         init.file_axis[i] = file_axis[i];
-    layer->weight = fg_module_variable(module, "weight", &type, &init);
     const fg_variable_options bias = {.init = init.init};
+    if (o.init.kind != FG_INIT_ZEROS)
+        init.init = o.init;
+    layer->weight = fg_module_variable(module, "weight", &type, &init);
     if (!o.no_bias)
         layer->bias = fgi_layer_vector(module, "bias", o.out, &bias);
     return fg_module_error(module, NULL) == FG_OK ? layer : NULL;

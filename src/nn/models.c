@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -25,12 +26,13 @@ struct fg_model {
     const model_kind *kind;
     fg_type input;
     int64_t outputs;
-    int64_t image[3]; /* lenet: height, width, channels */
+    int64_t image[3]; /* of images: height, width, channels */
     double scale, dropout;
     fg_tensor (*activation)(fg_tensor x);
     fg_linear *linear[MAX_HIDDEN + 1];
     int linear_count;
     fg_conv *conv[2];
+    fg_resnet *resnet;
 };
 
 /* ---- linear and mlp -------------------------------------------------------------------------- */
@@ -83,7 +85,7 @@ static fg_tensor mlp_apply(const fg_model *m, fg_tensor x)
     return fg_linear_apply(m->linear[last], x);
 }
 
-/* ---- lenet ----------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
 /* Height, width and channels of the input, which may be flat or without channels. */
 static bool find_image(fg_model *m, const fg_model_options *o)
@@ -108,19 +110,26 @@ static bool find_image(fg_model *m, const fg_model_options *o)
                               fg_type_format(in, text, sizeof text));
         return false;
     }
-    if (image[0] < LEAST_SIDE || image[1] < LEAST_SIDE) {
-        (void)fgi_module_fail(m->root, FG_EINVAL,
-                              "lenet: images of %" PRId64 "x%" PRId64 " pixels; %d are the least",
-                              image[0], image[1], (int)LEAST_SIDE);
-        return false;
-    }
     return true;
 }
+
+static fg_tensor as_images(const fg_model *m, fg_tensor x)
+{
+    return fg_reshape(x, 4, (int64_t[]){-1, m->image[0], m->image[1], m->image[2]});
+}
+
+/* ---- lenet ----------------------------------------------------------------------------------- */
 
 static bool lenet_build(fg_model *m, const fg_model_options *o)
 {
     if (!find_image(m, o))
         return false;
+    if (m->image[0] < LEAST_SIDE || m->image[1] < LEAST_SIDE) {
+        (void)fgi_module_fail(m->root, FG_EINVAL,
+                              "lenet: images of %" PRId64 "x%" PRId64 " pixels; %d are the least",
+                              m->image[0], m->image[1], (int)LEAST_SIDE);
+        return false;
+    }
     const bool small = m->image[0] < SMALL_SIDE || m->image[1] < SMALL_SIDE;
     const fg_conv_options first = {
         .in = m->image[2], .out = 6, .kernel = small ? 3 : 5, .pad = small ? 1 : 2};
@@ -136,7 +145,7 @@ static bool lenet_build(fg_model *m, const fg_model_options *o)
 
 static fg_tensor lenet_apply(const fg_model *m, fg_tensor x)
 {
-    x = fg_reshape(x, 4, (int64_t[]){-1, m->image[0], m->image[1], m->image[2]});
+    x = as_images(m, x);
     for (int i = 0; i < 2; i++)
         x = fg_max_pool(m->activation(fg_conv_apply(m->conv[i], x)), NULL);
     x = fg_flatten_images(x);
@@ -145,14 +154,35 @@ static fg_tensor lenet_apply(const fg_model *m, fg_tensor x)
     return fg_linear_apply(m->linear[2], x);
 }
 
+/* ---- resnet18, resnet34, resnet50 ------------------------------------------------------------ */
+
+static bool resnet_build(fg_model *m, const fg_model_options *o)
+{
+    if (!find_image(m, o))
+        return false;
+    const fg_resnet_options options = {.depth = (int)strtol(o->name + strlen("resnet"), NULL, 10),
+                                       .in = m->image[2],
+                                       .classes = o->outputs,
+                                       .stem = o->stem,
+                                       .width = o->width};
+    m->resnet = fg_resnet_create(m->root, &options);
+    return m->resnet != NULL;
+}
+
+static fg_tensor resnet_apply(const fg_model *m, fg_tensor x)
+{
+    return fg_resnet_apply(m->resnet, as_images(m, x));
+}
+
 /* ---- the table ------------------------------------------------------------------------------- */
 
 static const model_kind kinds[] = {
-    {"linear", linear_build, linear_apply},
-    {"mlp", mlp_build, mlp_apply},
-    {"lenet", lenet_build, lenet_apply},
+    {"linear", linear_build, linear_apply},   {"mlp", mlp_build, mlp_apply},
+    {"lenet", lenet_build, lenet_apply},      {"resnet18", resnet_build, resnet_apply},
+    {"resnet34", resnet_build, resnet_apply}, {"resnet50", resnet_build, resnet_apply},
 };
-static const char *const names[] = {"linear", "mlp", "lenet", NULL};
+static const char *const names[] = {"linear",   "mlp",      "lenet", "resnet18",
+                                    "resnet34", "resnet50", NULL};
 _Static_assert(sizeof kinds / sizeof kinds[0] + 1 == sizeof names / sizeof names[0],
                "each model has a name");
 

@@ -171,9 +171,11 @@ static void wrong_values(void **state)
         "model: {hidden: [12, [1]]}\n",
         "run.yaml:1:9: model.hidden: expected a list of whole numbers, 1 to 1048576, found a list");
     refused("model: {name: {a: 1}}\n",
-            "run.yaml:1:9: model.name: expected one of mlp|linear|lenet, found a mapping");
+            "run.yaml:1:9: model.name: expected one of mlp|linear|lenet|resnet18|"
+            "resnet34|resnet50, found a mapping");
     refused("model: {name: transformer}\n",
-            "run.yaml:1:15: model.name: expected one of mlp|linear|lenet, found 'transformer'");
+            "run.yaml:1:15: model.name: expected one of mlp|linear|lenet|resnet18|"
+            "resnet34|resnet50, found 'transformer'");
     refused("optimizer: {name: adamq}\n",
             "run.yaml:1:19: optimizer.name: expected one of sgd|adam|adamw, "
             "found 'adamq': did you mean 'adam'?");
