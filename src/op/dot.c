@@ -115,7 +115,7 @@ static void dot_emit(fgi_emit *e)
     fgi_buf_putc(&text, '>');
     if (text.failed)
         e->out->failed = true;
-    else if (e->is_cpu && fgi_is_half(e->node->type.dtype))
+    else if (fgi_emit_has(e, FGI_LOWER_HALF_DOTS) && fgi_is_half(e->node->type.dtype))
         emit_wide(e, text.data);
     else
         fgi_emit_simple(e, "dot_general", text.data);

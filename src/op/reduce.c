@@ -6,6 +6,7 @@
 
 #include "ir/mlir.h"
 #include "op/op.h"
+#include "op/parts.h"
 
 typedef struct reduce_attr {
     int64_t count;
@@ -53,7 +54,18 @@ static int attr_axes(const reduce_attr *attr, int *axis)
 
 /* ---- sum ------------------------------------------------------------------------------------- */
 
-static void sum_emit(fgi_emit *e) { emit_reduce(e, "add", 0); }
+/* Over the first axes, where that is written in stages, or any others. */
+static void sum_emit(fgi_emit *e)
+{
+    const reduce_attr *attr = e->node->attr;
+    bool is_leading = fgi_emit_has(e, FGI_LOWER_SUMS);
+    for (int i = 0; i < attr->count; i++)
+        is_leading &= attr->axis[i] == i;
+    if (is_leading)
+        fgi_part_become(e, fgi_part_sum_leading(e, fgi_part_in(e, 0), (int)attr->count));
+    else
+        emit_reduce(e, "add", 0);
+}
 
 static void sum_vjp(fgi_vjp *v)
 {

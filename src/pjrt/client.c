@@ -485,6 +485,10 @@ int fgi_client_mesh_model(const fg_client *client) { return client->mesh_model; 
 
 bool fgi_client_is_compile_only(const fg_client *client) { return client->topology != NULL; }
 
+void fgi_client_set_plain(fg_client *client, uint32_t rules) { client->plain_rules = rules; }
+
+uint32_t fgi_client_plain(const fg_client *client) { return client->plain_rules; }
+
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 
 fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info *out, fg_error *err)

@@ -171,6 +171,10 @@ typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform
 fgi_platform fgi_client_platform(const fg_client *client);
 /* Whether it only compiles, for a topology. */
 bool fgi_client_is_compile_only(const fg_client *client);
+/* Ways of writing programs that this client does without, a bit each: set by tests and
+ * measurements, before its first program; what the bits mean is the emitter's affair. */
+void fgi_client_set_plain(fg_client *client, uint32_t rules);
+uint32_t fgi_client_plain(const fg_client *client);
 /* options.cpu_onednn, on the CPU. */
 bool fgi_client_uses_onednn(const fg_client *client);
 

@@ -116,6 +116,7 @@ struct fg_client {
     fgi_platform platform;
     bool uses_onednn;
     bool sees_chosen_only; /* the plugin was told which devices it may see */
+    uint32_t plain_rules;
     fg_client_info info;
     fgi_device *devices; /* info.device_count of them, by ascending id unless chosen otherwise */
     int mesh_data, mesh_model; /* their product is info.device_count */

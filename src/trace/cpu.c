@@ -10,8 +10,8 @@
  * operands that are computed element by element, pass through an operation that changes nothing and
  * that oneDNN does not know. It costs nothing: other fusions take it in.
  *
- * What else it does badly is written around where it is emitted: convolutions with reversed or
- * depthwise kernels (src/op/conv.c), the gradient of pooling (src/op/pool.c).
+ * What else it does badly is written in another form where it is emitted: the rules of graph.h, all
+ * of which hold on the CPU and none elsewhere.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
@@ -31,6 +31,14 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
     if (fgi_client_platform(client) == FGI_CPU)
         *out_count = fgi_client_uses_onednn(client) ? FLAG_COUNT : WITHOUT_ONEDNN;
     return flags;
+}
+
+uint32_t fgi_cpu_rules(const fg_client *client)
+{
+    const uint32_t all = (1u << FGI_LOWER_COUNT) - 1;
+    if (client == NULL || fgi_client_platform(client) != FGI_CPU)
+        return 0;
+    return all & ~fgi_client_plain(client);
 }
 
 /* Goes from users to what they use, so that the mark on operands of products passes through

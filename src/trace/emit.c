@@ -15,6 +15,8 @@
 
 enum { ATTRIBUTE_LIMIT = 1024 };
 
+bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule) { return (e->rules >> rule & 1) != 0; }
+
 uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->id]; }
 
 uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
@@ -299,8 +301,9 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
     fgi_emit e = {.out = out,
                   .with_locations = with_locations,
-                  .is_cpu =
-                      m->trace->client != NULL && fgi_client_platform(m->trace->client) == FGI_CPU,
+                  .rules = fgi_cpu_rules(m->trace->client),
+                  .data_devices =
+                      m->trace->client != NULL ? fgi_client_mesh_data(m->trace->client) : 1,
                   .value = m->value,
                   .next_value = &m->next,
                   .scalars = m->next - 1,

@@ -51,13 +51,29 @@ typedef struct fgi_emit {
     fgi_buf *out;
     const fgi_node *node;
     bool with_locations;
-    bool is_cpu;                 /* for XLA's CPU backend: see what it does badly in cpu.c */
-    const uint32_t *value;       /* SSA number of each node id */
+    uint32_t rules;              /* forms that this platform's compiler wants: fgi_emit_has */
+    int data_devices;            /* a batch is split over so many */
+    uint32_t *value;             /* SSA number of each node id */
     uint32_t *next_value;        /* for temporaries */
     uint32_t scalars;            /* SSA number of the packed scalars */
     const uint32_t *scalar_word; /* of each leaf: its word there */
     size_t scalar_count;
 } fgi_emit;
+
+/* What a platform's compiler does badly in the plain form, and is therefore written in another.
+ * Each rule can be turned off for a client (fgi_client_set_plain); cpu.c says which hold where. */
+typedef enum fgi_lowering {
+    FGI_LOWER_REVERSE,   /* kernels reversed by an operation, not by the window      conv_cpu.c */
+    FGI_LOWER_DEPTHWISE, /* depthwise convolutions as sums of shifted images         conv_cpu.c */
+    FGI_LOWER_GROUPS,    /* derivatives of grouped kernels group by group            conv_cpu.c */
+    FGI_LOWER_CHUNKS,    /* derivatives of kernels by chunks of the batch            conv_cpu.c */
+    FGI_LOWER_POOL,      /* the gradient of max pooling by comparisons               pool.c */
+    FGI_LOWER_SUMS,      /* sums over leading dimensions in several stages           reduce_cpu.c */
+    FGI_LOWER_HALF_DOTS, /* products of halves with an f32 result, rounded after     dot.c */
+    FGI_LOWER_COUNT
+} fgi_lowering;
+/* Whether the program is written for a client where the rule holds. */
+bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule);
 
 /* Emission helpers: an operation writes one or more lines
  *     %r = "stablehlo.NAME"(%a, %b) {ATTRIBUTES} : (types) -> type loc(...)

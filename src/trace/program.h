@@ -71,6 +71,8 @@ void fgi_layout_fini(fgi_layout *layout);
 /* What the CPU plugin's compiler does well only when asked, and badly unless kept from it
  * (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
+/* The rules of graph.h that hold for the client (NULL: none), a bit each. */
+uint32_t fgi_cpu_rules(const fg_client *client);
 /* Marks the live nodes whose results must not be fused with what uses them, by node id. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
 

@@ -1,0 +1,185 @@
+/* parts.c - lines of StableHLO with their types worked out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "op/parts.h"
+
+#include <inttypes.h>
+
+#include "ir/mlir.h"
+
+enum { MOST_PARTS = 256 };
+
+fgi_part fgi_part_in(const fgi_emit *e, int i)
+{
+    return (fgi_part){fgi_emit_in(e, i), e->node->in[i]->type};
+}
+
+void fgi_part_become(fgi_emit *e, fgi_part part) { e->value[e->node->id] = part.id; }
+
+fgi_part fgi_part_line(fgi_emit *e, const fg_type *type, const char *name, const char *attributes,
+                       int in_count, const fgi_part *in)
+{
+    uint32_t id[MOST_PARTS];
+    const fg_type *types[MOST_PARTS];
+    const fgi_part r = {fgi_emit_temp(e), *type};
+    if (in_count > MOST_PARTS)
+        e->out->failed = true;
+    for (int i = 0; i < in_count && i < MOST_PARTS; i++) {
+        id[i] = in[i].id;
+        types[i] = &in[i].type;
+    }
+    fgi_emit_line(e, r.id, type, name, attributes, in_count < MOST_PARTS ? in_count : MOST_PARTS,
+                  id, types);
+    return r;
+}
+
+/* The line with attributes that were put together in `text`, which is freed. */
+static fgi_part finish(fgi_emit *e, const fg_type *type, const char *name, fgi_buf *text,
+                       int in_count, const fgi_part *in)
+{
+    const bool failed = text->failed;
+    const fgi_part r = fgi_part_line(e, type, name, failed ? NULL : text->data, in_count, in);
+    if (failed)
+        e->out->failed = true;
+    fgi_buf_fini(text);
+    return r;
+}
+
+static void put_array(fgi_buf *text, const char *name, int count, const int64_t *values)
+{
+    fgi_buf_puts(text, text->size > 0 ? ", " : "");
+    fgi_buf_puts(text, name);
+    fgi_buf_puts(text, " = ");
+    fgi_mlir_array(text, count, values);
+}
+
+fgi_part fgi_part_pair(fgi_emit *e, const char *name, fgi_part a, fgi_part b)
+{
+    return fgi_part_line(e, &a.type, name, NULL, 2, (const fgi_part[]){a, b});
+}
+
+fgi_part fgi_part_reshape(fgi_emit *e, fgi_part a, int rank, const int64_t *dim)
+{
+    fg_type type = {.dtype = a.type.dtype, .rank = rank};
+    for (int i = 0; i < rank; i++)
+        type.dim[i] = dim[i];
+    return fgi_part_line(e, &type, "reshape", NULL, 1, &a);
+}
+
+fgi_part fgi_part_transpose(fgi_emit *e, fgi_part a, const int64_t *axis)
+{
+    fgi_buf text = {0};
+    fg_type type = a.type;
+    for (int i = 0; i < type.rank; i++)
+        type.dim[i] = a.type.dim[axis[i]];
+    put_array(&text, "permutation", type.rank, axis);
+    return finish(e, &type, "transpose", &text, 1, &a);
+}
+
+fgi_part fgi_part_reverse(fgi_emit *e, fgi_part a, int count, const int64_t *axis)
+{
+    fgi_buf text = {0};
+    put_array(&text, "dimensions", count, axis);
+    return finish(e, &a.type, "reverse", &text, 1, &a);
+}
+
+fgi_part fgi_part_slice(fgi_emit *e, fgi_part a, const int64_t *start, const int64_t *limit,
+                        const int64_t *stride)
+{
+    static const int64_t ones[FG_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+    const int64_t *step = stride != NULL ? stride : ones;
+    fgi_buf text = {0};
+    fg_type type = a.type;
+    for (int i = 0; i < type.rank; i++)
+        type.dim[i] = (limit[i] - start[i] + step[i] - 1) / step[i];
+    put_array(&text, "start_indices", type.rank, start);
+    put_array(&text, "limit_indices", type.rank, limit);
+    put_array(&text, "strides", type.rank, step);
+    return finish(e, &type, "slice", &text, 1, &a);
+}
+
+static fgi_part zero(fgi_emit *e, fg_dtype dtype)
+{
+    const fgi_part r = {fgi_emit_temp(e), {.dtype = dtype}};
+    fgi_emit_splat(e, r.id, &r.type, 0);
+    return r;
+}
+
+fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, const int64_t *low, const int64_t *high,
+                      const int64_t *interior)
+{
+    static const int64_t none[FG_MAX_RANK] = {0};
+    const int64_t *gap = interior != NULL ? interior : none;
+    fgi_buf text = {0};
+    fg_type type = a.type;
+    for (int i = 0; i < type.rank; i++) {
+        const int64_t n = type.dim[i];
+        type.dim[i] = low[i] + high[i] + (n > 0 ? (n - 1) * (gap[i] + 1) + 1 : 0);
+    }
+    put_array(&text, "edge_padding_low", type.rank, low);
+    put_array(&text, "edge_padding_high", type.rank, high);
+    put_array(&text, "interior_padding", type.rank, gap);
+    return finish(e, &type, "pad", &text, 2, (const fgi_part[]){a, zero(e, type.dtype)});
+}
+
+fgi_part fgi_part_concatenate(fgi_emit *e, int count, const fgi_part *in, int axis)
+{
+    fgi_buf text = {0};
+    fg_type type = in[0].type;
+    for (int i = 1; i < count; i++)
+        type.dim[axis] += in[i].type.dim[axis];
+    fgi_buf_printf(&text, "dimension = %d : i64", axis);
+    return finish(e, &type, "concatenate", &text, count, in);
+}
+
+fgi_part fgi_part_broadcast(fgi_emit *e, fgi_part a, const fg_type *type, const int64_t *axis)
+{
+    fgi_buf text = {0};
+    put_array(&text, "broadcast_dimensions", a.type.rank, axis);
+    return finish(e, type, "broadcast_in_dim", &text, 1, &a);
+}
+
+fgi_part fgi_part_convert(fgi_emit *e, fgi_part a, fg_dtype dtype)
+{
+    fg_type type = a.type;
+    type.dtype = dtype;
+    return fgi_part_line(e, &type, "convert", NULL, 1, &a);
+}
+
+fgi_part fgi_part_barrier(fgi_emit *e, fgi_part a)
+{
+    return fgi_part_line(e, &a.type, "optimization_barrier", NULL, 1, &a);
+}
+
+fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis)
+{
+    const fgi_part init = zero(e, a.type.dtype);
+    const char *element = fgi_mlir_element(a.type.dtype);
+    const uint32_t x = fgi_emit_temp(e), y = fgi_emit_temp(e), s = fgi_emit_temp(e);
+    fgi_part r = {fgi_emit_temp(e), {.dtype = a.type.dtype}};
+    int taken = 0;
+    for (int i = 0; i < a.type.rank; i++) {
+        if (taken < count && axis[taken] == i)
+            taken++;
+        else
+            r.type.dim[r.type.rank++] = a.type.dim[i];
+    }
+    fgi_buf_printf(e->out,
+                   "    %%%" PRIu32 " = \"stablehlo.reduce\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n"
+                   "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n"
+                   "      %%%" PRIu32 " = \"stablehlo.add\"(%%%" PRIu32 ", %%%" PRIu32
+                   ") : (tensor<%s>, tensor<%s>) -> tensor<%s>\n"
+                   "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n"
+                   "    }) {dimensions = ",
+                   r.id, a.id, init.id, x, element, y, element, s, x, y, element, element, element,
+                   s, element);
+    fgi_mlir_array(e->out, count, axis);
+    fgi_buf_puts(e->out, "} : (");
+    fgi_mlir_type(e->out, &a.type);
+    fgi_buf_puts(e->out, ", ");
+    fgi_mlir_type(e->out, &init.type);
+    fgi_buf_puts(e->out, ") -> ");
+    fgi_mlir_type(e->out, &r.type);
+    fgi_emit_end(e);
+    return r;
+}
