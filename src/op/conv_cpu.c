@@ -28,7 +28,7 @@ static fgi_part padded(fgi_emit *e, fgi_part x, const fgi_window *w, int64_t wid
 {
     const int64_t low[4] = {0, w->low[0], w->low[1], 0}, high[4] = {0, w->high[0], w->high[1], 0};
     const int64_t gap[4] = {0, w->lhs_dilation[0] - 1, w->lhs_dilation[1] - 1, 0};
-    x = fgi_part_pad(e, x, low, high, gap);
+    x = fgi_part_pad(e, x, 0, low, high, gap);
     if (wide == 1)
         return x;
     fg_type type = x.type;

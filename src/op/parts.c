@@ -98,15 +98,15 @@ fgi_part fgi_part_slice(fgi_emit *e, fgi_part a, const int64_t *start, const int
     return finish(e, &type, "slice", &text, 1, &a);
 }
 
-static fgi_part zero(fgi_emit *e, fg_dtype dtype)
+static fgi_part number(fgi_emit *e, fg_dtype dtype, double value)
 {
     const fgi_part r = {fgi_emit_temp(e), {.dtype = dtype}};
-    fgi_emit_splat(e, r.id, &r.type, 0);
+    fgi_emit_splat(e, r.id, &r.type, value);
     return r;
 }
 
-fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, const int64_t *low, const int64_t *high,
-                      const int64_t *interior)
+fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, double value, const int64_t *low,
+                      const int64_t *high, const int64_t *interior)
 {
     static const int64_t none[FG_MAX_RANK] = {0};
     const int64_t *gap = interior != NULL ? interior : none;
@@ -119,7 +119,7 @@ fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, const int64_t *low, const int64_t
     put_array(&text, "edge_padding_low", type.rank, low);
     put_array(&text, "edge_padding_high", type.rank, high);
     put_array(&text, "interior_padding", type.rank, gap);
-    return finish(e, &type, "pad", &text, 2, (const fgi_part[]){a, zero(e, type.dtype)});
+    return finish(e, &type, "pad", &text, 2, (const fgi_part[]){a, number(e, type.dtype, value)});
 }
 
 fgi_part fgi_part_concatenate(fgi_emit *e, int count, const fgi_part *in, int axis)
@@ -153,7 +153,7 @@ fgi_part fgi_part_barrier(fgi_emit *e, fgi_part a)
 
 fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis)
 {
-    const fgi_part init = zero(e, a.type.dtype);
+    const fgi_part init = number(e, a.type.dtype, 0);
     const char *element = fgi_mlir_element(a.type.dtype);
     const uint32_t x = fgi_emit_temp(e), y = fgi_emit_temp(e), s = fgi_emit_temp(e);
     fgi_part r = {fgi_emit_temp(e), {.dtype = a.type.dtype}};

@@ -28,17 +28,18 @@ fgi_part fgi_part_reverse(fgi_emit *e, fgi_part a, int count, const int64_t *axi
 /* stride NULL: 1 in every dimension. */
 fgi_part fgi_part_slice(fgi_emit *e, fgi_part a, const int64_t *start, const int64_t *limit,
                         const int64_t *stride);
-/* Zeros around and between elements; interior NULL: none between. */
-fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, const int64_t *low, const int64_t *high,
-                      const int64_t *interior);
+/* `value` around and between elements; interior NULL: none between. */
+fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, double value, const int64_t *low,
+                      const int64_t *high, const int64_t *interior);
 fgi_part fgi_part_concatenate(fgi_emit *e, int count, const fgi_part *in, int axis);
 /* a repeated to `type`: its dimension i is axis[i] there. */
 fgi_part fgi_part_broadcast(fgi_emit *e, fgi_part a, const fg_type *type, const int64_t *axis);
 fgi_part fgi_part_convert(fgi_emit *e, fgi_part a, fg_dtype dtype);
 /* Sums over axes, in ascending order. */
 fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis);
-/* Sums over the first `count` axes; in stages where the rule FGI_LOWER_SUMS holds (reduce_cpu.c).
- */
+/* Whether the sum over the first `count` axes is better made in stages (reduce_cpu.c). */
+bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count);
+/* Sums over the first `count` axes; in stages where these are better. */
 fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count);
 /* a, which the compiler keeps as a value: it joins no operations across it. */
 fgi_part fgi_part_barrier(fgi_emit *e, fgi_part a);

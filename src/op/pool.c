@@ -6,6 +6,7 @@
 
 #include "ir/mlir.h"
 #include "op/op.h"
+#include "op/parts.h"
 
 /* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x stand
  * x_dilation apart. */
@@ -103,48 +104,154 @@ static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int6
     return fg_slice(padded, start, limit, step);
 }
 
-/* Where each window's number under tap (i, j) belongs in x; zero elsewhere. */
-static fg_tensor tap_back(fg_tensor share, const window_attr *attr, const int64_t *x, int64_t i,
-                          int64_t j)
-{
-    const int64_t *y = fg_tensor_type(share)->dim;
-    const int64_t at[2] = {i - attr->low[0], j - attr->low[1]};
-    int64_t low[4] = {0}, high[4] = {0};
-    const int64_t interior[4] = {0, attr->stride - 1, attr->stride - 1, 0};
-    for (int k = 0; k < 2; k++) {
-        low[k + 1] = at[k];
-        high[k + 1] = x[k + 1] - at[k] - fgi_extent(y[k + 1], attr->stride);
-    }
-    return fg_pad(share, 0, low, high, interior);
-}
+static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tensor dy);
 
-/* Tap by tap in row-major order: the first that equals the window's maximum takes dy. Slices,
- * comparisons and pads, because XLA's CPU backend runs select_and_scatter ten times slower. */
-static void max_pool_vjp(fgi_vjp *v)
-{
-    const window_attr *attr = v->attr;
-    const int64_t *x = fg_tensor_type(v->in[0])->dim, *y = fg_tensor_type(v->out)->dim;
-    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
-    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const fg_tensor padded = fg_pad(v->in[0], (double)-INFINITY, low, high, NULL);
-    const fg_tensor zero = fgi_full_like(v->dout, 0);
-    fg_tensor open = {NULL}; /* windows whose maximum was not met yet */
-    for (int64_t i = 0; i < attr->size; i++)
-        for (int64_t j = 0; j < attr->size; j++) {
-            const bool is_first = i == 0 && j == 0;
-            const fg_tensor hit = fg_eq(tap_of(padded, y, attr->stride, i, j), v->out);
-            const fg_tensor takes = is_first ? hit : fg_and(hit, open);
-            const fg_tensor share = tap_back(fg_where(takes, v->dout, zero), attr, x, i, j);
-            open = is_first ? fg_not(hit) : fg_and(open, fg_not(hit));
-            v->din[0] = is_first ? share : fg_add(v->din[0], share);
-        }
-}
+static void max_pool_vjp(fgi_vjp *v) { v->din[0] = max_pool_dx(v, v->in[0], v->out, v->dout); }
 
 static const fgi_op max_pool = {.name = "max_pool",
                                 .arity = 1,
                                 .infer = window_infer,
                                 .emit = max_pool_emit,
                                 .vjp = max_pool_vjp};
+
+/* ---- the gradient of maxima -------------------------------------------------------------------
+ * (x, y, dy) -> dx: in each window the first element, in row-major order, that equals y takes dy.
+ */
+
+enum { DX_X, DX_Y, DX_DY };
+
+static bool dx_infer(fgi_infer *c)
+{
+    const fg_type *x = c->in[DX_X];
+    return fgi_infer_ok(c, x->dtype, x->rank, x->dim);
+}
+
+/* For XLA's CPU backend, which runs select_and_scatter ten times slower: tap by tap. */
+static void emit_by_taps(fgi_emit *e)
+{
+    const window_attr *attr = e->node->attr;
+    const fgi_part x = fgi_part_in(e, DX_X), y = fgi_part_in(e, DX_Y), dy = fgi_part_in(e, DX_DY);
+    const int64_t *size = y.type.dim, step[4] = {1, attr->stride, attr->stride, 1};
+    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
+    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
+    const int64_t gap[4] = {0, attr->stride - 1, attr->stride - 1, 0};
+    const int64_t reach[2] = {fgi_extent(size[1], attr->stride), fgi_extent(size[2], attr->stride)};
+    const fgi_part padded = fgi_part_pad(e, x, (double)-INFINITY, low, high, NULL);
+    const fgi_part zero = {fgi_emit_temp(e), y.type};
+    fg_type choice = y.type;
+    fgi_part open = {0}, sum = {0}; /* open: windows whose maximum was not met yet */
+    choice.dtype = FG_BOOL;
+    fgi_emit_splat(e, zero.id, &zero.type, 0);
+    for (int64_t at = 0; at < attr->size * attr->size; at++) {
+        const int64_t i = at / attr->size, j = at % attr->size;
+        const int64_t start[4] = {0, i, j, 0};
+        const int64_t limit[4] = {x.type.dim[0], i + reach[0], j + reach[1], x.type.dim[3]};
+        const int64_t before[4] = {0, i - attr->low[0], j - attr->low[1], 0};
+        const int64_t after[4] = {0, x.type.dim[1] - before[1] - reach[0],
+                                  x.type.dim[2] - before[2] - reach[1], 0};
+        const fgi_part pair[] = {fgi_part_slice(e, padded, start, limit, step), y};
+        const fgi_part hit =
+            fgi_part_line(e, &choice, "compare",
+                          "comparison_direction = #stablehlo<comparison_direction EQ>", 2, pair);
+        const fgi_part takes = at == 0 ? hit : fgi_part_pair(e, "and", hit, open);
+        const fgi_part miss = fgi_part_line(e, &choice, "not", NULL, 1, &hit);
+        const fgi_part share =
+            fgi_part_line(e, &y.type, "select", NULL, 3, (const fgi_part[]){takes, dy, zero});
+        const fgi_part back = fgi_part_pad(e, share, 0, before, after, gap);
+        open = at == 0 ? miss : fgi_part_pair(e, "and", open, miss);
+        sum = at == 0 ? back : fgi_part_pair(e, "add", sum, back);
+    }
+    fgi_part_become(e, sum);
+}
+
+/* A region of one operation of two numbers. */
+static void put_choice(fgi_emit *e, const char *body, const char *attributes, const char *result)
+{
+    const char *element = fgi_mlir_element(e->node->type.dtype);
+    const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
+    fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
+                   element, b, element);
+    fgi_buf_printf(e->out,
+                   "      %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32
+                   ")%s : (tensor<%s>, tensor<%s>) -> tensor<%s>\n"
+                   "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n",
+                   r, body, a, b, attributes, element, element, result, r, result);
+}
+
+static void emit_scatter(fgi_emit *e)
+{
+    const window_attr *attr = e->node->attr;
+    const fg_type scalar = {.dtype = e->node->type.dtype}, *x = &e->node->type;
+    const int64_t size[4] = {1, attr->size, attr->size, 1};
+    const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
+    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
+    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
+    const uint32_t zero = fgi_emit_temp(e);
+    fgi_emit_splat(e, zero, &scalar, 0);
+    fgi_buf_printf(e->out,
+                   "    %%%" PRIu32 " = \"stablehlo.select_and_scatter\"(%%%" PRIu32 ", %%%" PRIu32
+                   ", %%%" PRIu32 ") ({\n",
+                   fgi_emit_result(e), fgi_emit_in(e, DX_X), fgi_emit_in(e, DX_DY), zero);
+    put_choice(e, "compare", " {comparison_direction = #stablehlo<comparison_direction GE>}", "i1");
+    fgi_buf_puts(e->out, "    }, {\n");
+    put_choice(e, "add", "", fgi_mlir_element(scalar.dtype));
+    fgi_buf_puts(e->out, "    }) {window_dimensions = ");
+    fgi_mlir_array(e->out, 4, size);
+    fgi_buf_puts(e->out, ", window_strides = ");
+    fgi_mlir_array(e->out, 4, stride);
+    fgi_buf_puts(e->out, ", padding = ");
+    fgi_mlir_pairs(e->out, 4, low, high);
+    fgi_buf_puts(e->out, "} : (");
+    fgi_mlir_type(e->out, x);
+    fgi_buf_puts(e->out, ", ");
+    fgi_mlir_type(e->out, &e->node->in[DX_DY]->type);
+    fgi_buf_puts(e->out, ", ");
+    fgi_mlir_type(e->out, &scalar);
+    fgi_buf_puts(e->out, ") -> ");
+    fgi_mlir_type(e->out, x);
+    fgi_emit_end(e);
+}
+
+static void dx_emit(fgi_emit *e)
+{
+    if (fgi_emit_has(e, FGI_LOWER_POOL))
+        emit_by_taps(e);
+    else
+        emit_scatter(e);
+}
+
+/* Linear in dy: each window takes back what stands where its dy went. */
+static void dx_vjp(fgi_vjp *v)
+{
+    const window_attr *attr = v->attr;
+    const fg_tensor y = v->in[DX_Y], zero = fgi_full_like(y, 0);
+    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
+    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
+    const fg_tensor x = fg_pad(v->in[DX_X], (double)-INFINITY, low, high, NULL);
+    const fg_tensor back = fg_pad(v->dout, 0, low, high, NULL);
+    const int64_t *size = fg_tensor_type(y)->dim;
+    fg_tensor open = {NULL}; /* windows whose maximum was not met yet */
+    if (!v->need[DX_DY])
+        return;
+    for (int64_t i = 0; i < attr->size; i++)
+        for (int64_t j = 0; j < attr->size; j++) {
+            const bool is_first = i == 0 && j == 0;
+            const fg_tensor hit = fg_eq(tap_of(x, size, attr->stride, i, j), y);
+            const fg_tensor takes = is_first ? hit : fg_and(hit, open);
+            const fg_tensor share = fg_where(takes, tap_of(back, size, attr->stride, i, j), zero);
+            open = is_first ? fg_not(hit) : fg_and(open, fg_not(hit));
+            v->din[DX_DY] = is_first ? share : fg_add(v->din[DX_DY], share);
+        }
+}
+
+static const fgi_op max_pool_dx_op = {
+    .name = "max_pool_dx", .arity = 3, .infer = dx_infer, .emit = dx_emit, .vjp = dx_vjp};
+
+static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tensor dy)
+{
+    return fgi_apply(&max_pool_dx_op, (const fg_tensor[]){x, y, dy}, 3, v->attr,
+                     sizeof(window_attr));
+}
 
 /* ---- public ---------------------------------------------------------------------------------- */
 

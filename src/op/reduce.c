@@ -58,7 +58,7 @@ static int attr_axes(const reduce_attr *attr, int *axis)
 static void sum_emit(fgi_emit *e)
 {
     const reduce_attr *attr = e->node->attr;
-    bool is_leading = fgi_emit_has(e, FGI_LOWER_SUMS);
+    bool is_leading = fgi_sum_has_stages(e, &e->node->in[0]->type, (int)attr->count);
     for (int i = 0; i < attr->count; i++)
         is_leading &= attr->axis[i] == i;
     if (is_leading)

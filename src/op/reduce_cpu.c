@@ -33,14 +33,28 @@ static fgi_part add_rows(fgi_emit *e, fgi_part a, int64_t rows)
 /* a as [lead, rows, columns], whose first dimension is split over devices as a's is. */
 static fgi_part as_rows(fgi_emit *e, fgi_part a, int count)
 {
-    int64_t lead = a.type.dim[0], rows = 1, columns = 1;
-    if (count == 1) {
-        lead = lead % e->data_devices == 0 ? e->data_devices : 1;
-        rows = a.type.dim[0] / lead;
-    }
-    for (int i = 1; i < a.type.rank; i++)
-        *(i < count ? &rows : &columns) *= a.type.dim[i];
+    const int64_t rows = rows_of(e, &a.type, count);
+    int64_t lead = count == 1 ? a.type.dim[0] / rows : a.type.dim[0], columns = 1;
+    for (int i = count; i < a.type.rank; i++)
+        columns *= a.type.dim[i];
     return fgi_part_reshape(e, a, 3, (int64_t[]){lead, rows, columns});
+}
+
+/* Elements of the dimensions behind the first that are summed over, on each device. */
+static int64_t rows_of(const fgi_emit *e, const fg_type *a, int count)
+{
+    int64_t rows = 1;
+    if (count == 1)
+        return a->dim[0] % e->data_devices == 0 ? a->dim[0] / e->data_devices : a->dim[0];
+    for (int i = 1; i < count; i++)
+        rows *= a->dim[i];
+    return rows;
+}
+
+bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count)
+{
+    return fgi_emit_has(e, FGI_LOWER_SUMS) && fg_type_count(a) >= LEAST_ELEMENTS &&
+           divisor(rows_of(e, a, count), ROWS) >= LEAST_ROWS;
 }
 
 fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count)
@@ -50,11 +64,9 @@ fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count)
     int64_t kept[FG_MAX_RANK] = {0};
     for (int i = count; i < rank; i++)
         kept[i - count] = a.type.dim[i];
-    if (!fgi_emit_has(e, FGI_LOWER_SUMS) || fg_type_count(&a.type) < LEAST_ELEMENTS)
+    if (!fgi_sum_has_stages(e, &a.type, count))
         return fgi_part_sum(e, a, count, axes);
     fgi_part r = as_rows(e, a, count);
-    if (divisor(r.type.dim[1], ROWS) < LEAST_ROWS)
-        return fgi_part_sum(e, a, count, axes);
     for (int64_t rows = 0; fg_type_count(&r.type) >= LEAST_ELEMENTS &&
                            (rows = divisor(r.type.dim[1], ROWS)) >= LEAST_ROWS;)
         r = add_rows(e, r, rows);

@@ -1,0 +1,299 @@
+/* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
+ * the plain form: each rule of graph.h, on and off. Inputs are small whole numbers, so that every
+ * sum is exact and the two must agree bit by bit.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/ops.h>
+#include <stdlib.h>
+
+#include "pjrt/pjrt.h"
+#include "trace/graph.h"
+
+enum { MOST_INPUTS = 2, MOST_OUTPUTS = 3 };
+
+static fg_client *client;
+
+/* Writes the operation under test and what is wanted of it. */
+typedef struct problem {
+    const char *name;
+    fgi_lowering rule;
+    fg_type in[MOST_INPUTS];
+    int in_count;
+    size_t (*write)(const struct problem *p, const fg_tensor *in, fg_tensor *out);
+    fg_conv2d_options conv;
+    fg_pool_options pool;
+    int axes;
+    bool is_same; /* the rule leaves this one alone */
+} problem;
+
+/* Whole numbers from -2 to 2. */
+static fg_array *numbers(const fg_type *type, int which)
+{
+    fg_error err = {0};
+    fg_array *array = NULL;
+    const int64_t count = fg_type_count(type);
+    float *values = malloc((size_t)count * sizeof *values);
+    uint32_t state = 12345 + 77 * (uint32_t)which;
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++) {
+        state = state * 1664525 + 1013904223;
+        values[i] = (float)((int)(state >> 24) % 5 - 2);
+    }
+    fg_type f32 = *type;
+    f32.dtype = FG_F32;
+    fgt_ok(fg_array_create(client, &f32, values, &array, &err));
+    free(values);
+    return array;
+}
+
+/* The outputs' bytes one after another (free), and the program's text (fg_text_free). */
+static char *run(const problem *p, uint32_t plain, size_t *out_size, char **out_text)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_tensor in[MOST_INPUTS], out[MOST_OUTPUTS];
+    fg_array *arrays[MOST_OUTPUTS];
+    fgi_client_set_plain(client, plain);
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    for (int i = 0; i < p->in_count; i++) {
+        fg_array *array = numbers(&p->in[i], i);
+        in[i] = fg_cast(fg_input(trace, array), p->in[i].dtype);
+        fg_array_release(array);
+    }
+    const size_t count = p->write(p, in, out);
+    fgt_ok(fg_trace_text(trace, out, count, out_text, &err));
+    fgt_ok(fg_run(trace, out, count, arrays, &err));
+    char *bytes = NULL;
+    *out_size = 0;
+    for (size_t i = 0; i < count; i++) {
+        const size_t size = fg_type_bytes(fg_array_type(arrays[i]));
+        bytes = realloc(bytes, *out_size + size);
+        assert_non_null(bytes);
+        fgt_ok(fg_array_read(arrays[i], bytes + *out_size, size, &err));
+        *out_size += size;
+        fg_array_release(arrays[i]);
+    }
+    fg_trace_destroy(trace);
+    fgi_client_set_plain(client, 0);
+    return bytes;
+}
+
+static void check(const problem *p)
+{
+    size_t size[2];
+    char *text[2];
+    char *ruled = run(p, 0, &size[0], &text[0]);
+    char *plain = run(p, 1u << p->rule, &size[1], &text[1]);
+    if ((strcmp(text[0], text[1]) == 0) != p->is_same)
+        fail_msg("%s: the program is %s under the rule", p->name,
+                 p->is_same ? "other" : "as plain");
+    if (size[0] != size[1] || memcmp(ruled, plain, size[0]) != 0)
+        fail_msg("%s: other numbers than in plain form", p->name);
+    for (int i = 0; i < 2; i++)
+        fg_text_free(text[i]);
+    free(ruled);
+    free(plain);
+}
+
+/* ---- what is written ------------------------------------------------------------------------- */
+
+/* y, and the derivatives of sum(y y) by x and kernel. */
+static size_t conv(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    out[0] = fg_conv2d(in[0], in[1], &p->conv);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
+    return 3;
+}
+
+static size_t pool(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor y = fg_max_pool(in[0], &p->pool);
+    fg_grad(fg_sum(fg_mul(y, fg_shift(y, 3)), 0, NULL), in, 1, out);
+    return 1;
+}
+
+static size_t sum(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const int axis[] = {0, 1, 2, 3};
+    out[0] = fg_sum(fg_square(in[0]), p->axes, axis);
+    return 1;
+}
+
+static size_t dot(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    (void)p;
+    out[0] = fg_matmul(in[0], in[1]);
+    return 1;
+}
+
+#define X(...)                                                                                     \
+    {                                                                                              \
+        FG_F32, 4, { __VA_ARGS__ }                                                                 \
+    }
+#define CONV(label, which, x, k, ...)                                                              \
+    {                                                                                              \
+        .name = (label), .rule = (which), .in = {x, k}, .in_count = 2, .write = conv, __VA_ARGS__  \
+    }
+
+static void reversed_kernels(void **state)
+{
+    const problem rows[] = {
+        CONV("plain", FGI_LOWER_REVERSE, X(2, 6, 7, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("even", FGI_LOWER_REVERSE, X(2, 7, 5, 2), X(2, 4, 2, 3), .conv = {.pad = 2}),
+        CONV("stride", FGI_LOWER_REVERSE, X(2, 8, 7, 3), X(3, 3, 3, 4),
+             .conv = {.stride = 2, .pad = 1}),
+        CONV("stride of points", FGI_LOWER_REVERSE, X(2, 6, 5, 4), X(1, 1, 4, 6),
+             .conv = {.stride = 2}),
+        CONV("dilation", FGI_LOWER_REVERSE, X(1, 9, 8, 2), X(3, 2, 2, 2),
+             .conv = {.pad = 2, .dilation = 2}),
+        CONV("all", FGI_LOWER_REVERSE, X(2, 9, 8, 4), X(3, 2, 2, 6),
+             .conv = {.stride = 2, .pad = 2, .dilation = 2, .groups = 2}),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+static void depthwise_kernels(void **state)
+{
+    const problem rows[] = {
+        CONV("depthwise", FGI_LOWER_DEPTHWISE, X(2, 6, 7, 5), X(3, 3, 1, 5),
+             .conv = {.pad = 1, .groups = 5}),
+        CONV("depthwise, stride", FGI_LOWER_DEPTHWISE, X(2, 8, 7, 4), X(3, 2, 1, 4),
+             .conv = {.stride = 2, .pad = 1, .groups = 4}),
+        CONV("depthwise, dilation", FGI_LOWER_DEPTHWISE, X(1, 8, 9, 3), X(2, 3, 1, 3),
+             .conv = {.pad = 2, .dilation = 2, .groups = 3}),
+        CONV("depthwise, two outputs", FGI_LOWER_DEPTHWISE, X(2, 5, 5, 4), X(3, 3, 1, 8),
+             .conv = {.stride = 2, .groups = 4}),
+        CONV("no depthwise", FGI_LOWER_DEPTHWISE, X(1, 5, 5, 4), X(3, 3, 2, 4),
+             .conv = {.groups = 2}, .is_same = true),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+static void grouped_kernels(void **state)
+{
+    const problem rows[] = {
+        CONV("two groups", FGI_LOWER_GROUPS, X(3, 6, 5, 4), X(3, 3, 2, 6),
+             .conv = {.pad = 1, .groups = 2}),
+        CONV("four groups, stride", FGI_LOWER_GROUPS, X(2, 7, 8, 8), X(3, 2, 2, 12),
+             .conv = {.stride = 2, .pad = 1, .groups = 4}),
+        CONV("groups, dilation", FGI_LOWER_GROUPS, X(2, 9, 8, 6), X(2, 3, 2, 3),
+             .conv = {.pad = 1, .dilation = 2, .groups = 3}),
+        CONV("one group", FGI_LOWER_GROUPS, X(2, 5, 5, 4), X(3, 3, 4, 4), .conv = {.pad = 1},
+             .is_same = true),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+static void chunks_of_the_batch(void **state)
+{
+    const problem rows[] = {
+        CONV("two chunks", FGI_LOWER_CHUNKS, X(32, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("three chunks, stride", FGI_LOWER_CHUNKS, X(48, 16, 17, 2), X(3, 3, 2, 3),
+             .conv = {.stride = 2, .pad = 1}),
+        CONV("chunks in groups", FGI_LOWER_CHUNKS, X(32, 9, 8, 4), X(2, 2, 2, 6),
+             .conv = {.pad = 1, .dilation = 1, .groups = 2}),
+        CONV("no even chunks", FGI_LOWER_CHUNKS, X(24, 8, 8, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
+             .is_same = true),
+        CONV("few pixels", FGI_LOWER_CHUNKS, X(32, 4, 4, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
+             .is_same = true),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+#define POOL(label, x, ...)                                                                        \
+    {                                                                                              \
+        .name = (label), .rule = FGI_LOWER_POOL, .in = {x}, .in_count = 1, .write = pool,          \
+        .pool = {                                                                                  \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+
+/* Five different numbers only: most windows have several maxima. */
+static void gradients_of_max_pooling(void **state)
+{
+    const problem rows[] = {
+        POOL("two by two", X(2, 6, 8, 3), .size = 2),
+        POOL("overlapping, padded", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
+        POOL("gaps", X(1, 10, 9, 2), .size = 2, .stride = 3),
+        POOL("all places", X(2, 5, 6, 2), .size = 3, .stride = 1, .pad = 1),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+}
+
+#define SUM(label, count, ...)                                                                     \
+    {                                                                                              \
+        .name = (label), .rule = FGI_LOWER_SUMS, .in = {__VA_ARGS__}, .in_count = 1, .write = sum, \
+        .axes = (count)                                                                            \
+    }
+
+static void sums_in_stages(void **state)
+{
+    const problem rows[] = {
+        SUM("rows", 1, {FG_F32, 2, {512, 96}}),
+        SUM("odd rows", 1, {FG_F32, 2, {1125, 40}}),
+        SUM("images", 3, X(8, 32, 32, 16)),
+        SUM("small images", 3, X(128, 2, 2, 64)),
+        SUM("images to rows of channels", 2, X(6, 20, 9, 35)),
+        SUM("everything", 4, X(4, 32, 16, 32)),
+        SUM("f64", 1, {FG_F64, 3, {320, 7, 33}}),
+    };
+    const problem few = {.name = "few numbers",
+                         .rule = FGI_LOWER_SUMS,
+                         .in = {{FG_F32, 2, {64, 8}}},
+                         .in_count = 1,
+                         .write = sum,
+                         .axes = 1,
+                         .is_same = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i]);
+    check(&few);
+}
+
+static void products_of_halves(void **state)
+{
+    const problem row = {.name = "bf16",
+                         .rule = FGI_LOWER_HALF_DOTS,
+                         .in = {{FG_BF16, 2, {9, 20}}, {FG_BF16, 2, {20, 7}}},
+                         .in_count = 2,
+                         .write = dot};
+    (void)state;
+    check(&row);
+}
+
+static int open_all(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(
+        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_client_close(client);
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(reversed_kernels),         cmocka_unit_test(depthwise_kernels),
+    cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
+    cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
+    cmocka_unit_test(products_of_halves),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
