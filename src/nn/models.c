@@ -105,9 +105,9 @@ static bool find_image(fg_model *m, const fg_model_options *o)
     if (in->rank > 3 || fg_type_count(&type) != count || image[0] < 1 || image[1] < 1) {
         char text[96];
         (void)fgi_module_fail(m->root, FG_EINVAL,
-                              "lenet on %s: wants images [H,W] or [H,W,C], or flat ones with their "
+                              "%s on %s: wants images [H,W] or [H,W,C], or flat ones with their "
                               "height, width and channels given",
-                              fg_type_format(in, text, sizeof text));
+                              o->name, fg_type_format(in, text, sizeof text));
         return false;
     }
     return true;

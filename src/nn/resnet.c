@@ -21,7 +21,7 @@ typedef struct unit {
 } unit;
 
 typedef struct block {
-    fg_module *module;
+    fg_module *module, *stage, *downsample;
     unit part[MOST_PARTS], shortcut; /* shortcut.conv is NULL where x goes past as it is */
     int part_count;
 } block;
@@ -78,17 +78,21 @@ static block make_block(fg_module *parent, const char *name, bool is_bottleneck,
     const fg_conv_options narrow[] = {{.in = in, .out = width, .kernel = 1},
                                       {.in = width, .out = width, .kernel = 3, .stride = stride},
                                       {.in = width, .out = out, .kernel = 1}};
-    block b = {.module = fg_module_child(parent, name), .part_count = is_bottleneck ? 3 : 2};
+    block b = {.module = fg_module_child(parent, name),
+               .stage = parent,
+               .part_count = is_bottleneck ? 3 : 2};
     for (int i = 0; i < b.part_count; i++) {
         char conv[16], norm[16];
         (void)snprintf(conv, sizeof conv, "conv%d", i + 1);
         (void)snprintf(norm, sizeof norm, "bn%d", i + 1);
         b.part[i] = make_unit(b.module, conv, norm, is_bottleneck ? narrow[i] : plain[i]);
     }
-    if (stride != 1 || in != out)
+    if (stride != 1 || in != out) {
+        b.downsample = fg_module_child(b.module, "downsample");
         b.shortcut =
-            make_unit(fg_module_child(b.module, "downsample"), "0", "1",
+            make_unit(b.downsample, "0", "1",
                       (fg_conv_options){.in = in, .out = out, .kernel = 1, .stride = stride});
+    }
     if (b.module != NULL)
         fg_module_describe(b.module, is_bottleneck ? "bottleneck" : "basic_block", NULL);
     return b;
@@ -177,10 +181,14 @@ static fg_tensor apply_block(const block *b, fg_tensor x)
         if (i < b->part_count - 1)
             y = fg_relu(y);
     }
-    if (b->shortcut.conv != NULL)
+    if (b->shortcut.conv != NULL) {
         x = apply_unit(&b->shortcut, x);
+        fg_module_note_output(b->downsample, x);
+    }
     fg_scope_push(fg_tensor_trace(x), fg_module_name(b->module));
-    return fgi_layer_leave(b->module, fg_relu(fg_add(y, x)));
+    y = fgi_layer_leave(b->module, fg_relu(fg_add(y, x)));
+    fg_module_note_output(b->stage, y);
+    return y;
 }
 
 fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x)

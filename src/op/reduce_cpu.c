@@ -30,16 +30,6 @@ static fgi_part add_rows(fgi_emit *e, fgi_part a, int64_t rows)
     return fgi_part_reshape(e, a, 3, (int64_t[]){lead, left, columns});
 }
 
-/* a as [lead, rows, columns], whose first dimension is split over devices as a's is. */
-static fgi_part as_rows(fgi_emit *e, fgi_part a, int count)
-{
-    const int64_t rows = rows_of(e, &a.type, count);
-    int64_t lead = count == 1 ? a.type.dim[0] / rows : a.type.dim[0], columns = 1;
-    for (int i = count; i < a.type.rank; i++)
-        columns *= a.type.dim[i];
-    return fgi_part_reshape(e, a, 3, (int64_t[]){lead, rows, columns});
-}
-
 /* Elements of the dimensions behind the first that are summed over, on each device. */
 static int64_t rows_of(const fgi_emit *e, const fg_type *a, int count)
 {
@@ -49,6 +39,16 @@ static int64_t rows_of(const fgi_emit *e, const fg_type *a, int count)
     for (int i = 1; i < count; i++)
         rows *= a->dim[i];
     return rows;
+}
+
+/* a as [lead, rows, columns], whose first dimension is split over devices as a's is. */
+static fgi_part as_rows(fgi_emit *e, fgi_part a, int count)
+{
+    const int64_t rows = rows_of(e, &a.type, count);
+    int64_t lead = count == 1 ? a.type.dim[0] / rows : a.type.dim[0], columns = 1;
+    for (int i = count; i < a.type.rank; i++)
+        columns *= a.type.dim[i];
+    return fgi_part_reshape(e, a, 3, (int64_t[]){lead, rows, columns});
 }
 
 bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count)

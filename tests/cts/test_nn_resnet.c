@@ -142,7 +142,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 {
     (void)self;
     return fg_sgd_create(root,
-                         &(fg_sgd_options){.lr = 0.01, .momentum = 0.9, .weight_decay = 5e-4});
+                         &(fg_sgd_options){.lr = 1e-3, .momentum = 0.9, .weight_decay = 5e-4});
 }
 
 static const fg_task_ops task_ops = {

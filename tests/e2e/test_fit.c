@@ -480,6 +480,24 @@ static void a_convolutional_net_on_idx_files(void **state)
         "fulgurite fit: --data.mean: data.mean has 3 numbers: expected 1 or 1");
 }
 
+static void a_residual_net_on_idx_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 120);
+    write_idx(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 30);
+    const outcome *o =
+        program_gives(0, folder,
+                      "fit --model.name=resnet18 --model.stem=small --model.width=4 "
+                      "--data.format=idx --data.path=. --optimizer.name=sgd --optimizer.lr=0.05 "
+                      "--trainer.max_epochs=4 --trainer.batch_size=12 --trainer.run_dir=run");
+    contains(o->err, "layer2.0.downsample.0");
+    contains(o->err, "basic_block");
+    contains(program_gives(0, folder, "validate run/config.yaml -q")->out, "val_acc\t1\n");
+    contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "\n29,");
+    contains(program_gives(0, folder, "show run/checkpoints/last")->out,
+             "layer4.1.bn2.running_var");
+}
+
 /* CIFAR-10's files in small: the label is the plane that is bright. */
 static void colours_from_cifar_files(void **state)
 {
@@ -617,6 +635,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_regression_from_csv),
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),
+    cmocka_unit_test(a_residual_net_on_idx_files),
     cmocka_unit_test(colours_from_cifar_files),
     cmocka_unit_test(a_run_that_stands_still_ends),
 };

@@ -261,6 +261,24 @@ static void models_have_the_papers_sizes(void **state)
         parameters_of(&(fg_model_options){.name = "lenet", .input = flat, .outputs = 10}), 61706);
 }
 
+/* torchvision's nets with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
+static void residual_nets_are_as_large_as_torchvisions(void **state)
+{
+    const fg_type photo = {FG_U8, 3, {224, 224, 3}}, flat = {FG_F32, 1, {64}};
+    fg_model_options o = {.name = "resnet18", .input = photo, .outputs = 1000};
+    assert_int_equal(parameters_of(&o), 11689512);
+    o.name = "resnet34";
+    assert_int_equal(parameters_of(&o), 21797672);
+    o.name = "resnet50";
+    assert_int_equal(parameters_of(&o), 25557032);
+    o = (fg_model_options){.name = "resnet18", .input = photo, .outputs = 10, .stem = "small"};
+    assert_int_equal(parameters_of(&o), 11689512 - 990 * 513 - 64 * 3 * (49 - 9));
+    o.input = flat; /* 8x8 pixels of one channel */
+    assert_int_equal(parameters_of(&o), 11689512 - 990 * 513 - 64 * (147 - 9));
+    o.width = 1;
+    assert_in_range(parameters_of(&o), 2000, 4000);
+}
+
 static const char *refused(const fg_model_options *options)
 {
     static char message[512];
@@ -291,6 +309,16 @@ static void models_refuse_what_does_not_go(void **state)
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = odd, .outputs = 2}),
                         "lenet on f32[63]: wants images [H,W] or [H,W,C], or flat ones with their "
                         "height, width and channels given");
+    assert_string_equal(refused(&(fg_model_options){
+                            .name = "resnet18", .input = flat, .outputs = 2, .stem = "tiny"}),
+                        "resnet: stem 'tiny'; there are imagenet and small");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "resnet50", .input = odd, .outputs = 2}),
+        "resnet50 on f32[63]: wants images [H,W] or [H,W,C], or flat ones with their height, width "
+        "and channels given");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "resnet18", .input = flat, .outputs = 2, .width = -1}),
+        "resnet: in 1, classes 2, width -1; classes must be given, none may be negative");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
                         "lenet: images of 3x9 pixels; 4 are the least");
     assert_int_equal(parameters_of(&(fg_model_options){
@@ -412,8 +440,8 @@ static fg_status build_and_trace(void *self, fg_error *err)
     if (status == FG_OK)
         status = fg_trace_create(NULL, &trace, err);
     if (status == FG_OK) {
-        fg_model *model =
-            fg_model_create(root, &(fg_model_options){.name = *name, .input = input, .outputs = 3});
+        fg_model *model = fg_model_create(
+            root, &(fg_model_options){.name = *name, .input = input, .outputs = 3, .width = 1});
         fg_batch_norm *bn = fg_batch_norm_create(fg_module_child(root, "head"), "bn",
                                                  &(fg_batch_norm_options){.channels = 3});
         status = fg_module_error(root, err);
@@ -432,8 +460,8 @@ static fg_status build_and_trace(void *self, fg_error *err)
 
 static void building_survives_failing_allocations(void **state)
 {
-    static const char *names[] = {"linear", "lenet"};
-    for (int i = 0; i < 2; i++)
+    static const char *names[] = {"linear", "lenet", "resnet18"};
+    for (int i = 0; i < 3; i++)
         fgt_fault_loop(build_and_trace, &names[i]);
 }
 
@@ -448,6 +476,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(models_take_their_inputs),
     cmocka_unit_test(models_have_the_papers_sizes),
     cmocka_unit_test(models_refuse_what_does_not_go),
+    cmocka_unit_test(residual_nets_are_as_large_as_torchvisions),
     cmocka_unit_test(applying_wrongly_is_kept_in_the_trace),
     cmocka_unit_test(first_values_are_pytorchs_distributions),
     cmocka_unit_test(first_values_depend_on_seed_and_name_only),

@@ -81,7 +81,7 @@ def record(out, case, model, side, steps):
     if not steps:
         return
     model.train()
-    sgd = torch.optim.SGD(model.parameters(), 0.01, momentum=0.9, weight_decay=5e-4)
+    sgd = torch.optim.SGD(model.parameters(), 1e-3, momentum=0.9, weight_decay=5e-4)
     loss = torch.nn.functional.cross_entropy(model(x), y)
     loss.backward()
     names = sorted(model.state_dict())
