@@ -1,0 +1,117 @@
+"""A training step of JAX compiled, not run, for TPUs by libtpu's compiler: what it needs and costs
+on one device. Data parallel: the batch is split over all devices, the state is on each. Prints one
+JSON object.
+
+usage: jax_tpu.py mlp|resnet50 TOPOLOGY f32|bf16 BATCH     needs: jax flax optax libtpu
+TOPOLOGY is libtpu's name ("v5e:2x4", "v3:2x2"), BATCH the samples of one device.
+"""
+import json
+import os
+import re
+import sys
+from functools import partial
+
+os.environ.update({"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_ID": "0",
+                   "TPU_WORKER_HOSTNAMES": "localhost", "TPU_ACCELERATOR_TYPE": "v5litepod-8",
+                   "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_LOG_DIR": "disabled"})
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from flax import linen as nn
+from jax.experimental import topologies
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+
+class Mlp(nn.Module):
+    dtype: jnp.dtype
+
+    @nn.compact
+    def __call__(self, x, train=True):
+        for width in (512, 512):
+            x = nn.relu(nn.Dense(width, dtype=self.dtype)(x))
+        return nn.Dense(10, dtype=self.dtype)(x)
+
+
+class Bottleneck(nn.Module):
+    width: int
+    stride: int
+    dtype: jnp.dtype
+
+    @nn.compact
+    def __call__(self, x):
+        conv = partial(nn.Conv, use_bias=False, dtype=self.dtype)
+        norm = partial(nn.BatchNorm, use_running_average=False, momentum=0.9, dtype=self.dtype)
+        y = nn.relu(norm()(conv(self.width, (1, 1))(x)))
+        y = nn.relu(norm()(conv(self.width, (3, 3), self.stride, padding=1)(y)))
+        y = norm()(conv(4 * self.width, (1, 1))(y))
+        if x.shape != y.shape:
+            x = norm()(conv(4 * self.width, (1, 1), self.stride)(x))
+        return nn.relu(x + y)
+
+
+class ResNet50(nn.Module):
+    dtype: jnp.dtype
+
+    @nn.compact
+    def __call__(self, x, train=True):
+        x = nn.Conv(64, (7, 7), 2, padding=3, use_bias=False, dtype=self.dtype)(x)
+        x = nn.relu(nn.BatchNorm(use_running_average=False, momentum=0.9, dtype=self.dtype)(x))
+        x = nn.max_pool(x, (3, 3), (2, 2), ((1, 1), (1, 1)))
+        for stage, blocks in enumerate((3, 4, 6, 3)):
+            for block in range(blocks):
+                stride = 2 if stage > 0 and block == 0 else 1
+                x = Bottleneck(64 << stage, stride, self.dtype)(x)
+        return nn.Dense(1000, dtype=self.dtype)(x.mean((1, 2)))
+
+
+def make_step(model, optimizer):
+    def loss_of(params, stats, x, y):
+        x = x.astype(jnp.float32) * (1 / 255)
+        logits, new = model.apply({"params": params, "batch_stats": stats}, x,
+                                  mutable=["batch_stats"])
+        loss = optax.softmax_cross_entropy_with_integer_labels(logits.astype(jnp.float32), y)
+        return loss.mean(), new.get("batch_stats", {})
+
+    def step(params, stats, state, x, y):
+        (loss, stats), grads = jax.value_and_grad(loss_of, has_aux=True)(params, stats, x, y)
+        updates, state = optimizer.update(grads, state, params)
+        return optax.apply_updates(params, updates), stats, state, loss
+
+    return step
+
+
+def main():
+    name, topology, precision, batch = *sys.argv[1:4], int(sys.argv[4])
+    dtype = jnp.bfloat16 if precision == "bf16" else jnp.float32
+    devices = topologies.get_topology_desc(platform="tpu", topology_name=topology).devices
+    mesh = Mesh(np.array(devices), ("data",))
+    whole = NamedSharding(mesh, PartitionSpec())
+    split = NamedSharding(mesh, PartitionSpec("data"))
+    shape = (784,) if name == "mlp" else (224, 224, 3)
+    model = Mlp(dtype) if name == "mlp" else ResNet50(dtype)
+    optimizer = optax.adam(1e-3) if name == "mlp" else optax.sgd(0.1, momentum=0.9)
+    count = batch * len(devices)
+    x = jax.ShapeDtypeStruct((count, *shape), jnp.uint8)
+    y = jax.ShapeDtypeStruct((count,), jnp.int32)
+    variables = jax.eval_shape(
+        lambda: model.init(jax.random.PRNGKey(0), jnp.zeros((1, *shape), jnp.float32)))
+    params, stats = variables["params"], variables.get("batch_stats", {})
+    state = jax.eval_shape(optimizer.init, params)
+    step = jax.jit(make_step(model, optimizer), donate_argnums=(0, 1, 2),
+                   in_shardings=(whole, whole, whole, split, split), out_shardings=whole)
+    compiled = step.lower(params, stats, state, x, y).compile()
+    memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
+    cycles = re.findall(r'"estimated_cycles":"(\d+)"', compiled.as_text())
+    print(json.dumps({
+        "devices": len(devices),
+        "hbm_bytes": memory.argument_size_in_bytes + memory.output_size_in_bytes
+        - memory.alias_size_in_bytes + memory.temp_size_in_bytes
+        + memory.generated_code_size_in_bytes,
+        "cycles": sum(map(int, cycles)),
+        "bytes_accessed": cost["bytes accessed"],
+        "flops": cost["flops"]}))
+
+
+main()
