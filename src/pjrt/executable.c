@@ -243,7 +243,7 @@ static fg_status load_or_compile(fg_client *c, const char *text, size_t text_siz
 {
     unsigned char *packed = NULL;
     size_t packed_size = 0;
-    compiled fresh = {NULL};
+    compiled fresh = {0};
     fg_status status;
     FGI_DONE(fgi_compile_options_pack(c, options, &packed, &packed_size, err));
     const fgi_hash key = fgi_cache_key(c, packed, packed_size, key_text.data, key_text.size);

@@ -1,5 +1,5 @@
-/* hlo_counts.h - what the compiler made of a program, as XLA's HLO: read from the bytes that a plugin
- * gives, and counted.
+/* hlo_counts.h - what the compiler made of a program, as XLA's HLO: read from the bytes that a
+ * plugin gives, and counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_HLO_COUNTS_H

@@ -1,5 +1,5 @@
-/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between devices,
- * products by number format.
+/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between
+ * devices, products by number format.
  *
  * Compilers write the same thing in several ways: a TPU's calls products of matrices convolutions
  * without a window, a GPU's gives products to libraries by custom calls. All are counted alike.

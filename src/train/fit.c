@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "train/memory.h"
+#include "train/device_memory.h"
 #include "train/trainer.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */

@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "train/memory.h"
+#include "train/device_memory.h"
 #include "train/trainer.h"
 
 struct fg_step {

@@ -115,7 +115,7 @@ static void any_number_of_devices_trains_alike(void **state)
         fgt_close("val_loss", some.val_loss, one.val_loss, 1e-6, 1e-4);
         assert_true(some.val_acc == one.val_acc);
         for (int k = 0; k < ROWS * TOY_CLASSES; k++)
-            fgt_close("prediction", some.rows[k], one.rows[k], 1e-3, 1e-3);
+            fgt_close("prediction", (double)some.rows[k], (double)one.rows[k], 1e-3, 1e-3);
     }
 }
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
-#include "train/memory.h"
+#include "train/device_memory.h"
 
 enum { SAMPLES = 1000, LIMIT = 6000 };
 

@@ -1,8 +1,8 @@
-/* memory.c - what a training step needs of a device's memory, whether that is there, and the
+/* device_memory.c - what a training step needs of a device's memory, whether that is there, and the
  * largest batch for which it is. All of it is read off compiled programs: nothing is run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "train/memory.h"
+#include "train/device_memory.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* memory.h (internal) - what a training step needs of a device's memory.
+/* device_memory.h (internal) - what a training step needs of a device's memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_TRAIN_MEMORY_H
-#define FGI_TRAIN_MEMORY_H
+#ifndef FGI_TRAIN_DEVICE_MEMORY_H
+#define FGI_TRAIN_DEVICE_MEMORY_H
 
 #include "train/trainer.h"
 
