@@ -145,6 +145,8 @@ void doctor_run_test(doctor *d, const char *accelerator, const char *devices)
     fg_dataset_destroy(set);
     fg_client_close(client);
     test->seconds = cli_now_s() - begin;
+    for (char *end = strchr(test->err.message, '\n'); end != NULL; end = strchr(end, '\n'))
+        *end = ';'; /* a finding is one line */
     if (status != FG_OK)
         doctor_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s", test->err.message);
     else if (test->bad_device >= 0)

@@ -10,13 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/tpu.h"
+
 const char *fgi_host_variable(const fgi_host *host, const char *name)
 {
     const size_t size = strlen(name);
     const char *value = NULL;
     if (!host || !host->environment) {
         value = getenv(name); /* NOLINT(concurrency-mt-unsafe): read only */
-        return value && *value ? value : NULL;
+        return value && *value && !fgi_host_is_prepared(name) ? value : NULL;
     }
     for (const char *const *at = host->environment; *at && !value; at++) {
         if (strncmp(*at, name, size) == 0 && (*at)[size] == '=')

@@ -15,7 +15,8 @@ typedef struct fgi_host {
     const char *const *environment; /* "NAME=value", ended by NULL; NULL: this process's own */
 } fgi_host;
 
-/* The value of a variable, or NULL where it is unset or empty. Borrowed from the environment. */
+/* The value of a variable, or NULL where it is unset, empty, or set by this library for libtpu
+ * (fgi_host_tpu_prepare). Borrowed from the environment. */
 const char *fgi_host_variable(const fgi_host *host, const char *name);
 /* root + path, cut at the size of the buffer. */
 void fgi_host_path(const fgi_host *host, const char *path, char out[FGI_HOST_PATH_MAX]);

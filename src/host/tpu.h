@@ -84,5 +84,7 @@ size_t fgi_host_tpu_variables(const fgi_host *host, bool compile_only,
 /* Sets them in this process. To be called before dlopen of libtpu, while no other thread reads the
  * environment. */
 void fgi_host_tpu_prepare(bool compile_only);
+/* Whether it was set by that, and so is nothing that the user or the place has told. */
+bool fgi_host_is_prepared(const char *name);
 
 #endif

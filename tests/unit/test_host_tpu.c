@@ -409,10 +409,14 @@ static void preparing_sets_this_process(void **state)
     if (fgi_host_has_tpu(NULL))
         skip();
     assert_int_equal(unsetenv("TPU_SKIP_MDS_QUERY"), 0);
+    assert_int_equal(unsetenv("TPU_ACCELERATOR_TYPE"), 0);
     assert_int_equal(setenv("TPU_WORKER_HOSTNAMES", "mine", 1), 0);
     fgi_host_tpu_prepare(false);
     assert_string_equal(getenv("TPU_SKIP_MDS_QUERY"), "1");
     assert_string_equal(getenv("TPU_WORKER_HOSTNAMES"), "mine");
+    /* a later look does not take it for what the place has told */
+    assert_null(fgi_host_variable(NULL, "TPU_SKIP_MDS_QUERY"));
+    assert_string_equal(fgi_host_variable(NULL, "TPU_WORKER_HOSTNAMES"), "mine");
 }
 
 static const struct CMUnitTest tests[] = {
