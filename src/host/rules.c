@@ -156,7 +156,8 @@ static void rule_mismatch(fg_host *host)
                         scan->type, scan->generation);
         fgi_doctor_mend(host, "TPU_ACCELERATOR_TYPE", type);
     }
-    if (b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
+    const bool is_told = variable(host, "TPU_CHIPS_PER_HOST_BOUNDS") != NULL; /* not a process's */
+    if (is_told && b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
         (void)snprintf(command, sizeof command, "export TPU_CHIPS_PER_HOST_BOUNDS=%s", bounds);
         fgi_doctor_find(host, FG_WRONG, "tpu-bounds", command,
                         "TPU_CHIPS_PER_HOST_BOUNDS says %d,%d,%d, but this host has %d chips", b[0],

@@ -153,6 +153,28 @@ static void pod_of_v4(void **state)
                   "TPU_PROCESS_BOUNDS=1,1,1");
 }
 
+/* The same with what it says to set: nothing is wrong any more. */
+static void one_host_of_a_pod_by_its_own_chips(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static const char variables[] =
+        "TPU_VISIBLE_CHIPS=0,1,2,3\nTPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1\n"
+        "TPU_PROCESS_BOUNDS=1,1,1\n";
+    look("gce_v4-32");
+    fg_host_close(host);
+    machine_file(&m, "/proc/self/environ", variables);
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("note variable-set");
+    assert_int_equal(fg_host_get_info(host)->tpu_hosts, 1);
+    fg_host_close(host);
+    machine_file(&m, "/proc/self/environ", /* one chip of the four */
+                 "TPU_VISIBLE_CHIPS=0\nTPU_CHIPS_PER_PROCESS_BOUNDS=1,1,1\n"
+                 "TPU_PROCESS_BOUNDS=1,1,1\n");
+    fgt_ok(fg_host_open(&(fg_host_options){.root = m.root}, &host, &err));
+    assert_findings("note variable-set");
+}
+
 static void pod_of_v5p(void **state)
 {
     (void)state;
@@ -281,6 +303,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(kaggle_that_gave_no_tpu, leave),
     cmocka_unit_test_teardown(colab_v5e_1, leave),
     cmocka_unit_test_teardown(pod_of_v4, leave),
+    cmocka_unit_test_teardown(one_host_of_a_pod_by_its_own_chips, leave),
     cmocka_unit_test_teardown(pod_of_v5p, leave),
     cmocka_unit_test_teardown(held_v5p, leave),
     cmocka_unit_test_teardown(laptop, leave),
