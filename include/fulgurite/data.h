@@ -407,6 +407,27 @@ FG_API fg_loader_stats fg_loader_get_stats(fg_loader *loader);
  * must be done with them. NULL is allowed. */
 FG_API void fg_loader_destroy(fg_loader *loader);
 
+/* What a loader can deliver on this host. */
+typedef struct fg_input_rate {
+    double samples_per_s;
+    double bytes_per_s;   /* the same in bytes of samples, as they are uploaded */
+    int64_t sample_bytes; /* of one sample, all fields */
+    int64_t samples;      /* delivered in `seconds`; rows that repeat one do not count */
+    double seconds;       /* measured */
+} fg_input_rate;
+
+/* Runs a loader of these options without any device, taking each batch and giving it back at once,
+ * for about `seconds` (> 0), and fills *out. The rate is an upper limit on what training can use of
+ * this dataset here: files are read from wherever they are now, the page cache too. The first
+ * batches, which fill new memory, are left out where the time suffices. Epochs follow one another
+ * whatever options->run_ahead says. It takes one batch at least, however long that takes.
+ * options may be NULL. Owner thread only.
+ * Errors: FG_EINVAL (seconds, a dataset without a batch), those of fg_loader_create and of the
+ * dataset's reader. */
+FG_API FG_MUST_USE fg_status fg_input_rate_measure(fg_dataset *dataset,
+                                                   const fg_loader_options *options, double seconds,
+                                                   fg_input_rate *out, fg_error *err);
+
 #ifdef __cplusplus
 }
 #endif
