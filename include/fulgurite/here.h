@@ -87,6 +87,7 @@
 #define fg_conv_apply(...) (fg_here(__FILE__, __LINE__), fg_conv_apply(__VA_ARGS__))
 #define fg_batch_norm_apply(...) (fg_here(__FILE__, __LINE__), fg_batch_norm_apply(__VA_ARGS__))
 #define fg_flatten_images(...) (fg_here(__FILE__, __LINE__), fg_flatten_images(__VA_ARGS__))
+#define fg_resnet_apply(...) (fg_here(__FILE__, __LINE__), fg_resnet_apply(__VA_ARGS__))
 #define fg_model_apply(...) (fg_here(__FILE__, __LINE__), fg_model_apply(__VA_ARGS__))
 #define fg_optimizer_minimize(...) (fg_here(__FILE__, __LINE__), fg_optimizer_minimize(__VA_ARGS__))
 #define fg_batch_get(...) (fg_here(__FILE__, __LINE__), fg_batch_get(__VA_ARGS__))
