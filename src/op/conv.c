@@ -117,8 +117,9 @@ static double pairs_along(const fgi_conv_attr *attr, int i)
 static double flops(const fgi_node *node, int64_t channels, int64_t outputs)
 {
     const fgi_conv_attr *attr = node->attr;
-    return 2 * (double)node->in[0]->type.dim[0] * (double)(channels / attr->groups) *
-           (double)outputs * pairs_along(attr, 0) * pairs_along(attr, 1);
+    const int64_t each = channels / attr->groups;
+    return 2 * (double)node->in[0]->type.dim[0] * (double)each * (double)outputs *
+           pairs_along(attr, 0) * pairs_along(attr, 1);
 }
 
 static double y_flops(const fgi_node *node)
