@@ -1,7 +1,8 @@
 /* resnet_bench.c - ResNet-18 for images of 32x32 through the whole Trainer, loader included: batch
- * 128, SGD with momentum and weight decay.      usage: resnet_bench STEPS [PRECISION]
+ * 128, SGD with momentum and weight decay.    usage: resnet_bench STEPS [PRECISION|"" [DEVICES]]
  *
- * Prints one JSON object. bench/resnet runs it beside its peers.
+ * The batch is the global one, dealt to DEVICES virtual devices. Prints one JSON object.
+ * bench/resnet and bench/sharded run it beside its peers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -64,18 +65,21 @@ int main(int argc, char **argv)
     fg_error err = {0};
     const fg_trainer_options options = {.accelerator = "cpu",
                                         .max_steps = steps,
-                                        .precision = argc > 2 ? argv[2] : NULL,
+                                        .precision = argc > 2 && argv[2][0] ? argv[2] : NULL,
+                                        .devices = argc > 3 ? argv[3] : NULL,
                                         .cache_dir = ""};
     const bool ok = make_data(&train, &err) && fg_trainer_create(&options, &trainer, &err) == FG_OK;
-    if (!ok || fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .batch_size = BATCH},
-                              &err) != FG_OK)
+    if (!ok ||
+        fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .global_batch_size = BATCH},
+                       &err) != FG_OK)
         return fg_error_print(&err, argv[0]);
     const fg_result *r = fg_trainer_result(trainer);
     struct rusage usage;
     (void)getrusage(RUSAGE_SELF, &usage);
-    printf("{\"step_ms\": %.2f, \"p95_ms\": %.2f, \"compile_s\": %.2f, \"rss_mb\": %.0f}\n",
+    printf("{\"step_ms\": %.2f, \"p95_ms\": %.2f, \"compile_s\": %.2f, \"rss_mb\": %.0f, "
+           "\"own_us\": %.1f, \"plugin_us\": %.1f}\n",
            r->step_median_s * 1e3, r->step_p95_s * 1e3, r->compile_s,
-           (double)usage.ru_maxrss / 1024);
+           (double)usage.ru_maxrss / 1024, r->host_overhead_s * 1e6, r->plugin_s * 1e6);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(train);
     return 0;
