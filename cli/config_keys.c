@@ -160,9 +160,14 @@ static const config_key keys[] = {
              "or none, for each dimension in the order of files. In one line: fc1.*=model, "
              "fc2.weight=none/model."},
     {"trainer.precision", CONFIG_CHOICE, "32-true",
-     .choices = "32-true|bf16-mixed|bf16-true|64-true", .later = "16-mixed|16-true",
+     .choices = "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true",
      .help = "Number formats: bf16-mixed computes products in bf16 and keeps everything in f32; bf16-true "
-             "keeps the parameters in bf16 too; 64-true does all in f64, which TPUs do not have."},
+             "keeps the parameters in bf16 too; 16-mixed and 16-true are the same in f16, with a scaled "
+             "loss; 64-true does all in f64. f16 and f64 do not go on TPUs."},
+    {"trainer.stochastic_rounding", CONFIG_BOOL, "false", .only = "trainer.precision=bf16-true",
+     .help = "Round new parameters by chance, so that updates smaller than their last digit are not lost."},
+    {"trainer.detect_anomaly", CONFIG_BOOL, "false",
+     .help = "End the run when a gradient is not finite, and name step and parameter."},
     {"trainer.batch_size", CONFIG_INT, "32", .min = 1, .max = 1 << 24,
      .help = "Samples per device and step."},
     {"trainer.global_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,

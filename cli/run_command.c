@@ -147,6 +147,8 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .log_every = config_int(c, "trainer.log_every"),
         .accumulate_grad_batches = config_int(c, "trainer.accumulate_grad_batches"),
         .precision = config_text(c, "trainer.precision"),
+        .stochastic_rounding = config_bool(c, "trainer.stochastic_rounding"),
+        .detect_anomaly = config_bool(c, "trainer.detect_anomaly"),
         .schedule = schedule,
         .seed = (uint64_t)config_int(c, "trainer.seed"),
         .run_dir = r->folder,

@@ -100,6 +100,10 @@ static void put_result(json_t *root, const run *r)
     (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
     (void)json_object_set_new(root, "idle", idle_of(&f->idle));
     (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
+    (void)json_object_set_new(root, "nonfinite_steps",
+                              r->has_result ? count(f->nonfinite_steps) : json_null());
+    (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
+    (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
     (void)json_object_set_new(root, "device_peak_bytes",
                               r->has_result ? count(f->device_peak_bytes) : json_null());
     (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));

@@ -48,7 +48,8 @@ typedef enum fg_status {
     FG_EDEVMEM = 11,      /* a device is out of memory                                            */
     FG_ESTOPPED = 12,     /* stopped by a signal or a hook; the state has been saved if it could  */
     FG_EUNSUPPORTED = 13, /* asked for something this device or build cannot do              */
-    FG_EINTERNAL = 14     /* a broken invariant of the library: please report it                 */
+    FG_EINTERNAL = 14,    /* a broken invariant of the library: please report it                 */
+    FG_ENUMERIC = 15      /* a number is NaN or infinite where that was looked for                */
 } fg_status;
 
 /* The place and text of a failure. No heap: copy it by assignment. `file` is a string that lives

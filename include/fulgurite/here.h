@@ -90,6 +90,7 @@
 #define fg_resnet_apply(...) (fg_here(__FILE__, __LINE__), fg_resnet_apply(__VA_ARGS__))
 #define fg_model_apply(...) (fg_here(__FILE__, __LINE__), fg_model_apply(__VA_ARGS__))
 #define fg_optimizer_minimize(...) (fg_here(__FILE__, __LINE__), fg_optimizer_minimize(__VA_ARGS__))
+#define fg_optimizer_scale_loss(...) (fg_here(__FILE__, __LINE__), fg_optimizer_scale_loss(__VA_ARGS__))
 #define fg_batch_get(...) (fg_here(__FILE__, __LINE__), fg_batch_get(__VA_ARGS__))
 #define fg_batch_at(...) (fg_here(__FILE__, __LINE__), fg_batch_at(__VA_ARGS__))
 #define fg_step_log(...) (fg_here(__FILE__, __LINE__), fg_step_log(__VA_ARGS__))

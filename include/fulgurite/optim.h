@@ -85,7 +85,7 @@ FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 FG_API void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss);
 /* The same with gradients of one's own, in the order of fg_optimizer_parameter_at. Errors, kept in
  * the trace: FG_EINVAL when count is another, FG_ESHAPE and FG_EDTYPE of a gradient whose type is
- * not its parameter's. */
+ * not its parameter's; f32 goes for parameters in bf16 and f16. */
 FG_API void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count);
 
 /* What is trained, in the order of the module. at: NULL past the end. */
@@ -104,6 +104,37 @@ FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
 FG_API FG_MUST_USE fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum,
                                                        fg_error *err);
 FG_API double fg_optimizer_get_momentum(const fg_optimizer *optimizer);
+
+/* ---- number formats -------------------------------------------------------------------------- */
+
+/* A factor on the loss by which small gradients in f16 do not vanish. It and the count of good
+ * steps are f32[] "optimizer.loss_scale" and s32[] "optimizer.loss_scale_streak" on the device,
+ * saved with the optimizer's other variables. A step with a gradient that is not finite changes no
+ * parameter and no moment and is not counted in "optimizer.step": the scale goes down by `backoff`.
+ * After `growth_interval` steps without one it goes up by `growth`. Nothing of it is read by the
+ * host. Source: Micikevicius et al. 2018, "Mixed precision training"; PyTorch's GradScaler. */
+typedef struct fg_loss_scale_options {
+    double init;             /* [65536] */
+    double growth;           /* [2]     */
+    double backoff;          /* [0.5]   */
+    int64_t growth_interval; /* [2000]  */
+    uint64_t reserved[4];
+} fg_loss_scale_options;
+/* From the next trace on the loss is scaled; options may be NULL. The Trainer does it for
+ * "16-mixed" and "16-true" unless its task has. Errors: FG_EINVAL (a number outside its range, or
+ * there is a scale already), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer,
+                                                         const fg_loss_scale_options *options,
+                                                         fg_error *err);
+/* The loss times the scale, of which the gradients for fg_optimizer_apply are wanted then; the loss
+ * itself where none is set. fg_optimizer_minimize does it. */
+FG_API fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss);
+
+/* Parameters in bf16 are rounded up or down by chance, so that updates smaller than their last
+ * digit are not lost but done now and then, right in the mean. Drawn from the trace's seed and
+ * step: the same on any number of devices. Call it before tracing. [false] Source: Zamirai et al.
+ * 2021, "Revisiting bfloat16 training". */
+FG_API void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool on);
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 

@@ -67,7 +67,7 @@ FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);
  *   "32-true"     as the operands are: f32 for f32                                    [the default]
  *   "bf16-mixed"  products and convolutions in bf16, everything that is stored in f32
  *   "bf16-true"   the same with parameters in bf16 too (fg_module_set_precision)
- *   "16-mixed", "16-true"  f16 for bf16; the loss wants scaling
+ *   "16-mixed", "16-true"  f16 for bf16; the loss wants scaling (fg_optimizer_set_loss_scale)
  *   "64-true"     f64 (fg_module_set_precision)
  *
  * Under all but the first, fg_dot, fg_matmul and fg_conv2d cast floating operands to that format

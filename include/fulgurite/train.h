@@ -94,7 +94,9 @@ typedef struct fg_progress {
  *     epoch_start
  *       batch_end ...      after each batch's launch, whose results are not known yet; the step is
  *                          counted at the last batch of those that are accumulated for it
- *       log ...            when the metrics of a window have arrived
+ *       log ...            when the metrics of a window have arrived; with them, where they say
+ *                          something: train_nonfinite_steps (so far), and of the last step
+ *                          train_lost_updates and train_loss_scale
  *       val_start  val_end every validation
  *       saved              every checkpoint
  *     epoch_end            metrics of the whole epoch
@@ -172,8 +174,6 @@ typedef struct fg_trainer_options {
                                         fewer. Batch norm goes by each batch's own statistics [1] */
     const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
                                                                                        [constant] */
-    const char *precision;       /* "32-true", "bf16-mixed", "bf16-true", "64-true": what
-                                    fg_trace_set_precision says                 ["32-true"] */
     uint64_t seed;               /* of weights, order and dropout                             [0] */
     const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files      */
     int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
@@ -191,6 +191,16 @@ typedef struct fg_trainer_options {
                                                                                    [0: never] */
     fg_hang_fn *hang;    /* told then                                              [NULL] */
     void *hang_self;
+
+    /* "32-true", "bf16-mixed", "bf16-true", "16-mixed", "16-true", "64-true":
+     * fg_trace_set_precision says what each means; f16 and f64 do not go on TPUs ["32-true"] */
+    const char *precision;
+    bool stochastic_rounding; /* of "bf16-true": parameters are rounded by chance [false] */
+    /* A gradient that is not finite ends the run with FG_ENUMERIC: step, parameter, NaN or
+     * infinite; no update is made of it. It costs some passes over the gradients and weights. Under
+     * a scaled loss only when the scale has come down to 1. [false] */
+    bool detect_anomaly;
+
     uint64_t reserved[8];
 } fg_trainer_options;
 
@@ -340,6 +350,13 @@ typedef struct fg_result {
                        with whole batches, 0 to 1: what the model needs, not what a counter of the
                        device says. NaN where the peak is not known, as for a CPU */
     char checkpoint[512]; /* folder of the last one saved, "" when none */
+
+    /* Steps with a gradient that is not finite, those before a resume included. */
+    int64_t nonfinite_steps;
+    /* "bf16-true", "16-true": share of the elements that the last step was to change and rounding
+     * kept as they were. */
+    double lost_updates;
+    double loss_scale; /* of the last step, where the loss is scaled */
 } fg_result;
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
 

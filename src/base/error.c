@@ -25,6 +25,7 @@ static const char *const names[] = {
     [FG_ESTOPPED] = "FG_ESTOPPED",
     [FG_EUNSUPPORTED] = "FG_EUNSUPPORTED",
     [FG_EINTERNAL] = "FG_EINTERNAL",
+    [FG_ENUMERIC] = "FG_ENUMERIC",
 };
 
 const char *fg_status_name(fg_status status)

@@ -42,6 +42,10 @@ fg_tensor fgi_narrow_again(fg_tensor wide, fg_tensor a);
 /* Under a precision, two floating operands in the wider of their formats. */
 void fgi_widen_both(fg_tensor *a, fg_tensor *b);
 
+/* f32 to bf16, up or down with the probability that keeps the mean; what is not finite is rounded
+ * to nearest (rounding.c). Draws from the trace's randomness. */
+fg_tensor fgi_round_by_chance(fg_tensor a);
+
 /* Places that n elements take up which stand `dilation` apart. */
 static inline int64_t fgi_extent(int64_t n, int64_t dilation)
 {

@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "op/op.h"
 #include "trace/trace.h"
 
 /* ---- numbers of a launch --------------------------------------------------------------------- */
@@ -47,6 +48,7 @@ static void refresh(fg_optimizer *o)
     set_scalar(&s->keep, 1 - o->lr_now * h->weight_decay);
     set_scalar(&s->decay_rate[0], -log(o->momentum_now) / 2);
     set_scalar(&s->decay_rate[1], -log(h->beta2) / 2);
+    o->guard.number.value.s32 = (int32_t)(o->step_now < INT32_MAX ? o->step_now + 1 : INT32_MAX);
 }
 
 void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
@@ -88,6 +90,7 @@ static void destroy(void *object)
         fgi_free(o->moment[m]);
     }
     fg_variable_destroy(o->step);
+    fgi_guard_fini(&o->guard);
     fgi_free(o->parameters);
     fgi_free(o);
 }
@@ -226,7 +229,7 @@ fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t ind
 
 size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
 {
-    size_t count = 1;
+    size_t count = 1 + fgi_guard_variable_count(&optimizer->guard);
     for (int m = 0; m < FGI_MOMENTS; m++)
         count += optimizer->moment[m] != NULL ? optimizer->parameter_count : 0;
     return count;
@@ -244,7 +247,7 @@ fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t inde
             return optimizer->moment[m][index];
         index -= optimizer->parameter_count;
     }
-    return NULL;
+    return fgi_guard_variable(&optimizer->guard, index);
 }
 
 /* ---- momentum and schedule ------------------------------------------------------------------- */
@@ -289,7 +292,8 @@ fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index)
 
 void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value)
 {
-    fg_assign(u->optimizer->moment[moment][index], value);
+    fg_assign(u->optimizer->moment[moment][index],
+              fgi_guard_keep(u, value, fgi_moment(u, moment, index)));
 }
 
 fg_tensor fgi_times(fg_tensor a, fg_tensor factor)
@@ -319,7 +323,8 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
     bool same_shape = have->rank == given->rank;
     for (int i = 0; same_shape && i < have->rank; i++)
         same_shape = have->dim[i] == given->dim[i];
-    if (same_shape && have->dtype == given->dtype)
+    const bool is_wider = given->dtype == FG_F32 && fgi_is_half(have->dtype);
+    if (same_shape && (have->dtype == given->dtype || is_wider))
         return true;
     char a[96], b[96];
     (void)fgi_trace_fail(fg_tensor_trace(gradient), same_shape ? FG_EDTYPE : FG_ESHAPE,
@@ -329,25 +334,43 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
     return false;
 }
 
+/* The parameter's new value: computed wide, and rounded once. */
+static void update_one(fgi_update *u, size_t i, fg_tensor gradient)
+{
+    fg_variable *parameter = u->optimizer->parameters[i];
+    const fg_tensor p = fgi_variable_part(u->trace, parameter);
+    const fg_dtype dtype = fg_tensor_type(p)->dtype;
+    const fg_tensor wide = fgi_wide(p);
+    const fg_tensor now = u->optimizer->rule->update(u, i, wide, gradient);
+    fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
+}
+
 /* Writes the update of every parameter; nothing when a gradient is poison. */
 static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
 {
-    for (size_t i = 0; i < o->parameter_count; i++)
+    const size_t count = o->parameter_count;
+    for (size_t i = 0; i < count; i++)
         if (fgi_is_poison(gradients[i]) || !gradient_goes(o->parameters[i], gradients[i]))
             return;
+    fg_tensor *wide = fgi_calloc(2 * count, sizeof *wide);
+    if (wide == NULL) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return;
+    }
     fg_scope_push(trace, "optimizer");
     fgi_update u = begin_update(o, trace);
-    const fg_tensor one = fg_ones(trace, FG_S32, FG_SCALAR);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = fgi_wide(gradients[i]);
+    fgi_guard_begin(&u, wide, wide + count);
     if (o->rule->prepare != NULL)
         o->rule->prepare(&u);
-    for (size_t i = 0; i < o->parameter_count; i++) {
-        const fg_tensor p = fgi_variable_part(trace, o->parameters[i]);
-        const fg_dtype dtype = fg_tensor_type(p)->dtype, wide = dtype == FG_F64 ? dtype : FG_F32;
-        const fg_tensor now = o->rule->update(&u, i, fg_cast(p, wide), fg_cast(gradients[i], wide));
-        fg_assign(o->parameters[i], fg_cast(now, dtype));
-    }
-    fg_assign(o->step, fg_add(u.step, one));
+    for (size_t i = 0; i < count; i++)
+        update_one(&u, i, wide[i]);
+    const fg_tensor next = fg_add(u.step, fg_ones(trace, FG_S32, FG_SCALAR));
+    fg_assign(o->step, fgi_guard_keep(&u, next, u.step));
+    fgi_guard_end(&u);
     fg_scope_pop(trace);
+    fgi_free(wide);
 }
 
 static bool is_there(const fg_optimizer *o, fg_trace *trace)
@@ -386,7 +409,8 @@ void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         return;
     }
-    fg_grad_variables(loss, optimizer->parameters, count, gradients);
+    fg_grad_variables(fg_optimizer_scale_loss(optimizer, loss), optimizer->parameters, count,
+                      gradients);
     write_update(optimizer, trace, gradients);
     fgi_free(gradients);
 }

@@ -23,6 +23,12 @@ typedef struct fgi_update {
     fg_tensor weight_decay;
     fg_tensor keep; /* 1 - lr weight_decay */
     fg_tensor step; /* updates made before this one, s32[] */
+    /* What the guard finds out (guard.c). */
+    fg_tensor is_bad;        /* bool[]: a gradient is not finite */
+    bool skips;              /* a bad step changes nothing */
+    fg_tensor culprit, kind; /* f32[]: number of the parameter, from 1, and 1 NaN, 2 infinite */
+    fg_tensor moving, lost;  /* f32[]: elements that were to move, and that rounding kept */
+    bool counts;             /* there are such numbers */
     /* Adam's bias corrections folded in: lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t). */
     fg_tensor rate, widen;
 } fgi_update;
@@ -47,6 +53,27 @@ typedef struct fgi_launch_scalars {
     fgi_number decay_rate[FGI_MOMENTS]; /* -log(beta)/2 of each moment */
 } fgi_launch_scalars;
 
+/* What the host is told of updates: f32[FGI_HEALTH] on the device. */
+enum {
+    FGI_HEALTH_BAD,     /* updates so far with a gradient that is not finite */
+    FGI_HEALTH_LOST,    /* share of the last update that rounding took away */
+    FGI_HEALTH_STEP,    /* the first anomaly: number of the step, from 1, 0: none; */
+    FGI_HEALTH_CULPRIT, /* number of the parameter, from 1; */
+    FGI_HEALTH_KIND,    /* 1: NaN, 2: infinite */
+    FGI_HEALTH_SCALE,   /* of the loss in the last step */
+    FGI_HEALTH
+};
+
+/* Options and state of what guard.c does; variables are NULL where it is not wanted. */
+typedef struct fgi_guard {
+    fg_variable *scale, *streak; /* f32[], s32[]: the loss's factor, good steps since it changed */
+    fg_scalar growth, backoff, interval;
+    fg_variable *health;
+    bool detects;     /* anomalies: bad steps are skipped, and the first is named */
+    fg_scalar number; /* s32: of the step, from 1; read where it detects */
+    bool rounds_by_chance;
+} fgi_guard;
+
 struct fg_optimizer {
     const fgi_rule *rule;
     fgi_hyper hyper;
@@ -60,6 +87,7 @@ struct fg_optimizer {
     size_t parameter_count;
     fg_variable *step;                 /* s32[] */
     fg_variable **moment[FGI_MOMENTS]; /* by parameter; NULL while there is none */
+    fgi_guard guard;
 };
 
 /* A new optimizer that root owns, with `moments` moments; NULL after an error. */
@@ -72,6 +100,27 @@ void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor 
 fg_tensor fgi_launch_value(const fgi_update *u, const fgi_number *number);
 /* a * factor, the scalar being cast to a's dtype. */
 fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
+
+/* Watches the updates traced from now on: makes the health variable. detects: a step with a
+ * gradient that is not finite changes nothing, and the first one is named. */
+fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err);
+/* f32[FGI_HEALTH], or NULL. */
+fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer);
+/* The first of its variables that are the guard's: by number as in fg_optimizer_variable_at. */
+size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer);
+bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
+
+/* guard.c, around an update: looks at the gradients (f32 or f64) and takes the scale out of them;
+ * scratch has room for as many. */
+void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch);
+/* `now`, or `old` in a step that is skipped. */
+fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old);
+/* A parameter's new value in its own format. */
+fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype);
+void fgi_guard_end(fgi_update *u);
+void fgi_guard_fini(fgi_guard *guard);
+size_t fgi_guard_variable_count(const fgi_guard *guard);
+fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 
 /* Texts replaced by the library's own and defaults filled in; wants a schedule that passed the
  * check. */

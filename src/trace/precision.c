@@ -61,6 +61,11 @@ fg_status fgi_precision_check(const fgi_precision *precision, const fg_client *c
     return FG_OK;
 }
 
+bool fgi_precision_is_narrow(const fgi_precision *precision)
+{
+    return precision->parameter == FG_BF16 || precision->parameter == FG_F16;
+}
+
 const fgi_precision *fgi_trace_precision(const fg_trace *trace)
 {
     return trace->precision != NULL ? trace->precision : &table[0];

@@ -20,6 +20,8 @@ const fgi_precision *fgi_precision_find(const char *name, fg_error *err);
  * names what goes instead. */
 fg_status fgi_precision_check(const fgi_precision *precision, const fg_client *client,
                               fg_error *err);
+/* Whether parameters are bf16 or f16. */
+bool fgi_precision_is_narrow(const fgi_precision *precision);
 const fgi_precision *fgi_trace_precision(const fg_trace *trace);
 
 #endif

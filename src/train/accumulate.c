@@ -115,7 +115,8 @@ void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor samples)
     } else {
         for (size_t i = 0; i < a->count; i++)
             parameters[i] = fg_optimizer_parameter_at(a->optimizer, i);
-        fg_grad_variables(loss, parameters, a->count, gradients);
+        fg_grad_variables(fg_optimizer_scale_loss(a->optimizer, loss), parameters, a->count,
+                          gradients);
         fg_scope_push(trace, "accumulate");
         const fg_tensor fresh =
             fg_ne(fg_scalar_value(trace, &a->fresh), fg_zeros(trace, FG_U32, FG_SCALAR));
@@ -135,10 +136,9 @@ static fg_status trace_update(fgi_accumulator *a, fg_error *err)
         return fgi_no_memory(err);
     const fg_tensor samples = fg_scalar_value(a->trace, &a->samples);
     for (size_t i = 0; i < a->count; i++) {
-        const fg_variable *parameter = fg_optimizer_parameter_at(a->optimizer, i);
         const fg_tensor sum = fg_variable_value(a->trace, a->sum[i]);
         const fg_tensor count = fg_cast(samples, fg_tensor_type(sum)->dtype);
-        gradients[i] = fg_cast(fg_div(sum, count), fg_variable_type(parameter)->dtype);
+        gradients[i] = fg_div(sum, count);
     }
     fg_optimizer_apply(a->optimizer, gradients, a->count);
     fgi_free(gradients);
@@ -173,8 +173,9 @@ void fgi_accumulator_add(fgi_accumulator *a, int64_t samples)
     a->samples_so_far += samples;
 }
 
-fgi_step_program *fgi_accumulator_update(fgi_accumulator *a)
+fgi_step_program *fgi_accumulator_update(fgi_accumulator *a, uint64_t seed, int64_t step)
 {
+    fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* other bits than those of the batches */
     a->samples.value.f32 = (float)a->samples_so_far;
     return a->update;
 }

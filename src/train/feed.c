@@ -378,8 +378,9 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     fgi_flight *flight = next_flight(trainer, stage, NULL);
     fg_optimizer_begin_step(trainer->optimizer, trainer->step);
     flight->launch_ns = fgi_now_ns();
-    const fg_status status = fgi_step_program_launch(fgi_accumulator_update(stage->accumulator),
-                                                     NULL, 0, NULL, &done, err);
+    fgi_step_program *update =
+        fgi_accumulator_update(stage->accumulator, trainer->options.seed, trainer->step);
+    const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
     if (status != FG_OK)
         return name_step(flight, status, err);
     launched(trainer, flight, done);

@@ -301,7 +301,7 @@ static bool is_same_window(const fg_trainer *trainer, const fgi_stage *stage)
 static fg_status continue_window(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sums(stage)}};
     fg_array *sums = NULL;
     const bool is_same = is_same_window(trainer, stage), is_open = trainer->restored.is_open;
     if (trainer->restored.metric_count > 0 && !is_same)
@@ -342,7 +342,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     fgi_windows *windows = &trainer->train_windows;
     fg_metric metrics[FG_MAX_METRICS];
-    float open_sums[2 * FG_MAX_METRICS] = {0};
+    float open_sums[FGI_MOST_SUMS] = {0};
     bool is_best = false;
     if (!trainer->is_stopping)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
@@ -354,6 +354,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->epoch_batches > 0 && !trainer->is_stopping)
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
+    FGI_TRY(fgi_health_end(trainer, err));
     return save(trainer, is_best, err);
 }
 

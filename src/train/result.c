@@ -83,6 +83,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     fgi_ledger_result(&trainer->ledger, result);
     result->epochs = trainer->epoch;
     result->steps = trainer->step;
+    fgi_health_result(trainer, result);
     result->device_peak_bytes = -1;
     if (stage->program != NULL && fgi_step_program_cost(stage->program, &cost, NULL) == FG_OK)
         result->device_peak_bytes = cost.peak_bytes;

@@ -163,17 +163,33 @@ static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *b
     return ops->predict_step(self, step, batch);
 }
 
-/* All metrics' pairs as f32[2 n], added to the sums unless these begin anew. */
-static fg_tensor new_sums(fg_step *step)
+size_t fgi_stage_sums(const fgi_stage *stage)
+{
+    return 2 * stage->metric_count + (stage->kind == FGI_TRAIN ? FGI_HEALTH_SIZE : 0);
+}
+
+static fg_type sums_type(const fgi_stage *stage)
+{
+    return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sums(stage)}};
+}
+
+/* All metrics' pairs as f32[2 n], added to the sums unless these begin anew; behind them what the
+ * optimizer tells. */
+static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
 {
     fgi_stage *stage = step->stage;
-    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
+    const int64_t count = 2 * (int64_t)stage->metric_count, first = 0;
+    const fg_type type = sums_type(stage);
     const fg_tensor now = fg_concat(step->pair, (int)stage->metric_count, 0);
-    const fg_tensor before = fgi_trace_feed(step->trace, stage->field_count, &type);
+    const fg_tensor given = fgi_trace_feed(step->trace, stage->field_count, &type);
+    const fg_tensor before = fg_slice(given, &first, &count, NULL);
     const fg_tensor fresh = fg_ne(fg_scalar_value(step->trace, &stage->fresh),
                                   fg_zeros(step->trace, FG_U32, FG_SCALAR));
-    const fg_tensor zero = fg_zeros(step->trace, FG_F32, type.rank, type.dim);
-    return fg_add(now, fg_where(fresh, zero, before));
+    const fg_tensor zero = fg_zeros(step->trace, FG_F32, FG_DIMS(count));
+    const fg_tensor sums = fg_add(now, fg_where(fresh, zero, before));
+    if (stage->kind != FGI_TRAIN)
+        return sums;
+    return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
 }
 
 static bool logs(const fgi_stage *stage, const char *name)
@@ -206,7 +222,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
         fg_optimizer_minimize(trainer->optimizer, value);
     if (fg_trace_error(step->trace, NULL) != FG_OK)
         return fgi_poison(step->trace);
-    return new_sums(step);
+    return new_sums(trainer, step);
 }
 
 static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_error *err)
@@ -258,11 +274,11 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
 
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    static const float zeros[2 * FG_MAX_METRICS];
+    static const float zeros[FGI_MOST_SUMS];
     stage->fresh.value.u32 = 1;
     if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
-    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {2 * (int64_t)stage->metric_count}};
+    const fg_type type = sums_type(stage);
     return fgi_array_upload(trainer->client, &type, NULL, zeros, FGI_UPLOAD_COPY, &stage->sums,
                             NULL, err);
 }

@@ -4,7 +4,8 @@
 #ifndef FGI_TRAIN_STATE_H
 #define FGI_TRAIN_STATE_H
 
-/* Sums and counts of the metrics, in turns: since the last window, f32, where one is open; and of
+/* Sums and counts of the metrics, in turns: since the last window, f32, where one is open, with
+ * what the optimizer told last behind them; and of
  * the windows of the epoch so far, f64. */
 #define FGI_SUMS_NAME       "trainer.sums"
 #define FGI_EPOCH_SUMS_NAME "trainer.epoch_sums"

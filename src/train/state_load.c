@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
+#include "optim/optimizer.h"
 #include "train/file_order.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -79,7 +80,8 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     if (count > FG_MAX_METRICS)
         return;
     const void *epoch = find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count);
-    const void *open = find_sums(ckpt, FGI_SUMS_NAME, FG_F32, 2 * count);
+    const size_t with_health = 2 * count + FGI_HEALTH_SIZE;
+    const void *open = find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health);
     if (epoch == NULL)
         return;
     memcpy(sums, epoch, 2 * count * sizeof sums[0]);
@@ -93,7 +95,7 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     trainer->restored.metric_count = count;
     trainer->restored.is_open = open != NULL;
     if (open != NULL)
-        memcpy(trainer->restored.sums, open, 2 * count * sizeof(float));
+        memcpy(trainer->restored.sums, open, with_health * sizeof(float));
 }
 
 /* An integer of at least `least`; *out keeps its value where there is no such key. False when it is
@@ -180,9 +182,15 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     const fg_optimizer *optimizer = trainer->optimizer; /* NULL: only an evaluation */
     const size_t count = optimizer != NULL ? fg_optimizer_variable_count(optimizer) : 0;
     FGI_TRY(compare_run(trainer, object, path, err));
-    for (size_t i = 0; i < count; i++)
-        FGI_TRY(
-            load_variable(ckpt, path, FG_CKPT_STATE, fg_optimizer_variable_at(optimizer, i), err));
+    for (size_t i = 0; i < count; i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        size_t index = 0;
+        /* a run in another precision had no scale of the loss, and older ones no health */
+        if (i >= fgi_optimizer_guard_first(optimizer) &&
+            !fg_ckpt_find(ckpt, FG_CKPT_STATE, fg_variable_name(variable), &index))
+            continue;
+        FGI_TRY(load_variable(ckpt, path, FG_CKPT_STATE, variable, err));
+    }
     return load_counters(trainer, ckpt, path, object, err);
 }
 

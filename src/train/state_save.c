@@ -26,7 +26,7 @@ typedef struct content {
     fgi_event **arrived;     /* of its copy from the device; NULL: there */
     const fg_variable **variables;
     size_t count, model_count;
-    float sums[2 * FG_MAX_METRICS];
+    float sums[FGI_MOST_SUMS];
     double epoch_sums[2 * FG_MAX_METRICS];
 } content;
 
@@ -102,7 +102,7 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
-    add_tensor(c, FGI_SUMS_NAME, FG_F32, 2 * stage->metric_count, c->sums);
+    add_tensor(c, FGI_SUMS_NAME, FG_F32, fgi_stage_sums(stage), c->sums);
     return FG_OK;
 }
 

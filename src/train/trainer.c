@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 
 static fg_status check_options(const fg_trainer_options *o, fg_error *err)
 {
@@ -43,14 +44,13 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
                         o->resume);
     if (fgi_precision_find(o->precision, err) == NULL)
         return fgi_context(err, FG_EINVAL, "trainer");
-    if (fgi_precision_find(o->precision, NULL)->scales_loss)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "trainer: precision '%s' wants a scaled loss, which there is not in this "
-                        "version\nuse 'bf16-mixed'",
-                        o->precision);
     if (!(o->watchdog_s >= 0 && o->watchdog_s <= 1e9))
         return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g; 0 or more seconds are wanted",
                         o->watchdog_s);
+    if (o->stochastic_rounding && fgi_precision_find(o->precision, NULL)->parameter != FG_BF16)
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
+                        fgi_precision_find(o->precision, NULL)->name);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
@@ -216,7 +216,17 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
     if (trainer->optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
                         task->name);
-    return FG_OK;
+    return fgi_health_prepare(trainer, err);
+}
+
+static void warn_of_precision(const fg_trainer *trainer)
+{
+    if (trainer->precision->product == FG_F16 && fgi_client_platform(trainer->client) == FGI_CPU)
+        fgi_log(
+            FG_LOG_WARNING,
+            "precision '%s': the CPU rounds to f16 but computes in f32, slower than '32-true': for "
+            "tests of what a GPU will do",
+            trainer->precision->name);
 }
 
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
@@ -235,6 +245,8 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
     FGI_TRY(fgi_strategy_open(trainer, err));
     fgi_watch_client(&trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
+    if (trainer->root == NULL)
+        warn_of_precision(trainer);
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;
 }

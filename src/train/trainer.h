@@ -16,7 +16,10 @@
 enum {
     FGI_IN_FLIGHT = 3,             /* steps under way; the host waits beyond that */
     FGI_SLOTS = FGI_IN_FLIGHT + 3, /* batches of a loader */
-    FGI_STEP_TIMES = 4096          /* finished steps whose times are kept for the median */
+    FGI_HEALTH_SIZE = 6,           /* numbers that the optimizer tells of an update */
+    FGI_MOST_SUMS = 2 * FG_MAX_METRICS + FGI_HEALTH_SIZE,
+    FGI_HEALTH_METRICS = 3, /* that may come of them */
+    FGI_STEP_TIMES = 4096   /* finished steps whose times are kept for the median */
 };
 
 /* ---- stages: a step function as a program (stage.c) ------------------------------------------ */
@@ -43,7 +46,8 @@ typedef struct fgi_stage {
     fg_scalar fresh; /* u32: 1 when the sums begin anew at this step */
     size_t metric_count;
     char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
-    fg_array *sums;                  /* f32[2 * metric_count]: sum, count of each metric */
+    fg_array *sums;                  /* f32[fgi_stage_sums]: sum, count of each metric; in training
+                                        followed by the update's health */
 } fgi_stage;
 
 /* A batch's first dimension is dealt along the mesh's data axis. */
@@ -120,7 +124,7 @@ typedef struct fgi_ledger {
 
 /* A window's sums on their way to the host. */
 typedef struct fgi_window {
-    float sums[2 * FG_MAX_METRICS];
+    float sums[FGI_MOST_SUMS];
     fgi_event *arrived; /* NULL: free */
     int64_t step, epoch, batch;
     double lr, samples_per_s;
@@ -176,9 +180,11 @@ struct fg_trainer {
         bool is_open;
         size_t metric_count;
         char metric[FG_MAX_METRICS][48];
-        float sums[2 * FG_MAX_METRICS];
+        float sums[FGI_MOST_SUMS];
         int64_t log_lines; /* of metrics.jsonl, -1 when not known */
     } restored;            /* from the checkpoint resumed from; the window that was open in it */
+    float health[FGI_HEALTH_SIZE]; /* as last heard of */
+    bool has_health, has_warned_of_bad, has_warned_of_lost;
     /* this fit */
     fg_fit_plan plan;
     double lr_factor; /* that the optimizer's learning rate has been multiplied by */
@@ -256,6 +262,19 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
 /* Batches of a pass over the stage's data, -1 if not known; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 
+/* Numbers in the stage's sums. */
+size_t fgi_stage_sums(const fgi_stage *stage);
+
+/* health.c: the optimizer made ready for the options; its numbers as a tensor; as they arrive (an
+ * anomaly is an error); at the end of a run, when all is done; as metrics, at most
+ * FGI_HEALTH_METRICS; in the result. */
+fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err);
+fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace);
+fg_status fgi_health_take(fg_trainer *trainer, const float *health, int64_t step, fg_error *err);
+fg_status fgi_health_end(fg_trainer *trainer, fg_error *err);
+size_t fgi_health_metrics(const fg_trainer *trainer, fg_metric *out);
+void fgi_health_result(const fg_trainer *trainer, fg_result *out);
+
 /* accumulate.c: sums of gradients over the batches of a step. The optimizer is borrowed. */
 fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out, fg_error *err);
 void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed */
@@ -271,8 +290,8 @@ void fgi_accumulator_begin(fgi_accumulator *accumulator);
 void fgi_accumulator_add(fgi_accumulator *accumulator, int64_t samples);
 /* Batches of the step so far; 0 for NULL. */
 int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
-/* The update's program, with its scalars set. */
-fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator);
+/* The update's program, with its scalars set; what it draws is keyed by seed and step. */
+fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator, uint64_t seed, int64_t step);
 
 /* compile.c: the program of a step for these data, compiled by the way of training and not run: the
  * Trainer's client may be one of a topology. Borrowed: lives until the stage gets another one.

@@ -45,7 +45,7 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
                          const fgi_window *window, fg_error *err)
 {
     double sum[FG_MAX_METRICS] = {0}, weight[FG_MAX_METRICS] = {0};
-    fg_metric metrics[FG_MAX_METRICS];
+    fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS];
     for (size_t i = 0; i < stage->metric_count; i++) {
         sum[i] = (double)window->sums[2 * i];
         weight[i] = (double)window->sums[2 * i + 1];
@@ -54,6 +54,7 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     }
     if (stage->kind != FGI_TRAIN)
         return FG_OK;
+    FGI_TRY(fgi_health_take(trainer, window->sums + 2 * stage->metric_count, window->step, err));
     fg_progress at = fgi_progress_at(trainer);
     at.step = window->step;
     at.epoch = window->epoch;
@@ -62,6 +63,7 @@ static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *s
     at.samples_per_s = window->samples_per_s;
     at.metrics = metrics;
     at.metric_count = put_means(stage, sum, weight, metrics);
+    at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
     return fgi_notify(trainer, FGI_ON_LOG, &at, err);
 }
 
@@ -131,11 +133,13 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     fgi_event *arrived = NULL;
     if (!windows->is_open)
         return FG_OK;
-    FGI_TRY(fgi_array_download(stage->sums, out_sums, 2 * stage->metric_count * sizeof(float),
+    FGI_TRY(fgi_array_download(stage->sums, out_sums, fgi_stage_sums(stage) * sizeof(float),
                                &arrived, err));
     const fg_status status = await(trainer, arrived, err);
     fgi_event_destroy(arrived);
-    return status == FG_OK ? FG_OK : read_failed(trainer, stage, trainer->step, status, err);
+    if (status != FG_OK)
+        return read_failed(trainer, stage, trainer->step, status, err);
+    return fgi_health_take(trainer, out_sums + 2 * stage->metric_count, trainer->step, err);
 }
 
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
@@ -159,7 +163,7 @@ fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage
         trainer->window_start_ns = now;
         trainer->window_samples = 0;
     }
-    FGI_TRY(fgi_array_download(stage->sums, window->sums, 2 * stage->metric_count * sizeof(float),
+    FGI_TRY(fgi_array_download(stage->sums, window->sums, fgi_stage_sums(stage) * sizeof(float),
                                &window->arrived, err));
     windows->count++;
     windows->is_open = false;

@@ -31,6 +31,7 @@ typedef struct plan {
     const char *precision, *model;
     fg_sgd_options sgd; /* or, where its lr is 0: */
     fg_adam_options adam;
+    bool scales; /* the loss */
 } plan;
 
 static void begin(loop *l, const plan *p)
@@ -47,6 +48,8 @@ static void begin(loop *l, const plan *p)
     l->optimizer =
         p->sgd.lr > 0 ? fg_sgd_create(l->root, &p->sgd) : fg_adam_create(l->root, &p->adam);
     fgt_ok(fg_module_error(l->root, &err));
+    if (p->scales)
+        fgt_ok(fg_optimizer_set_loss_scale(l->optimizer, NULL, &err));
 }
 
 static void end(loop *l)
@@ -226,6 +229,171 @@ static void float64_follows_float64(void **state)
     follows("lenet_f64_adam", &(plan){"64-true", "lenet", .adam = {.lr = 1e-3}}, 1e-10);
 }
 
+/* ---- loss scaling ---------------------------------------------------------------------------- */
+
+static const float *recorded(const char *name)
+{
+    return fgt_record_get(record, NULL, "scaler/%s", name);
+}
+
+/* Overflow is made by a factor on the loss; scale and weights must go as under PyTorch's
+ * GradScaler, in one program, with no read but those of this test. */
+static void scale_goes_as_in_pytorch(void **state)
+{
+    enum { STEPS = 24, IN = 5, OUT = 4, ROWS = 16 };
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    float own[IN * OUT], weight[IN * OUT], scale = 0;
+    fg_scalar factor = {.dtype = FG_F32};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    fg_linear *layer = fg_linear_create(root, "fc", &(fg_linear_options){.in = IN, .out = OUT});
+    fg_optimizer *optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.05});
+    const fg_loss_scale_options options = {
+        .init = 1024, .growth = 2, .backoff = 0.25, .growth_interval = 4};
+    fgt_ok(fg_optimizer_set_loss_scale(optimizer, &options, &err));
+    fg_variable *w = fg_module_find(root, "fc.weight"), *b = fg_module_find(root, "fc.bias");
+    fgt_from_file_order(w, recorded("weight"), own);
+    fgt_ok(fg_variable_set(w, own, sizeof own, &err));
+    fgt_ok(fg_variable_set(b, recorded("bias"), OUT * sizeof(float), &err));
+    const size_t count = fg_optimizer_variable_count(optimizer);
+    const fg_variable *scale_now = fg_optimizer_variable_at(optimizer, count - 2);
+    assert_string_equal(fg_variable_name(scale_now), "optimizer.loss_scale");
+    const int64_t compiled = fg_client_get_stats(client).compiles;
+    for (int step = 0; step < STEPS; step++) {
+        factor.value.f32 = recorded("factor")[step];
+        const fg_tensor x = input(trace, &(fg_type){FG_F32, 2, {ROWS, IN}}, recorded("x"));
+        const fg_tensor y = input(trace, &(fg_type){FG_F32, 2, {ROWS, OUT}}, recorded("y"));
+        const fg_tensor loss = fg_mse(fg_linear_apply(layer, x), y);
+        fg_optimizer_minimize(optimizer, fg_mul(loss, fg_scalar_value(trace, &factor)));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+        fgt_ok(fg_variable_read(scale_now, &scale, sizeof scale, &err));
+        fgt_close("scale", (double)scale, (double)recorded("scale")[step], 0, 0);
+        fgt_ok(fg_variable_read(w, own, sizeof own, &err));
+        fgt_to_file_order(w, own, weight);
+        for (int i = 0; i < IN * OUT; i++)
+            fgt_close("weight", (double)weight[i], (double)recorded("weights")[step * IN * OUT + i],
+                      2e-5, 0);
+    }
+    assert_int_equal(fg_client_get_stats(client).compiles, compiled + 1);
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static void loss_scales_out_of_range_are_refused(void **state)
+{
+    static const fg_loss_scale_options wrong[] = {
+        {.init = -1},      {.growth = 0.5},         {.backoff = 1},
+        {.backoff = -0.5}, {.growth_interval = -1}, {.init = INFINITY}};
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 2, .out = 2});
+    fg_optimizer *optimizer = fg_sgd_create(root, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(fg_optimizer_set_loss_scale(optimizer, &wrong[i], &err), FG_EINVAL);
+        assert_non_null(strstr(err.message, "loss scale: init"));
+    }
+    fgt_ok(fg_optimizer_set_loss_scale(optimizer, NULL, &err));
+    assert_int_equal(fg_optimizer_set_loss_scale(optimizer, NULL, &err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
+static void f16_mixed_follows_autocast(void **state)
+{
+    follows("mlp_f16", &(plan){"16-mixed", "mlp", .sgd = sgd, .scales = true},
+            2 * spread("mlp_f16"));
+}
+
+/* ---- rounding by chance ---------------------------------------------------------------------- */
+
+enum { ELEMENTS = 1 << 16 };
+
+static float of_bf16(uint16_t half)
+{
+    const uint32_t bits = (uint32_t)half << 16;
+    float value = 0;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* Elements of 1 in bf16 after `steps` updates by -0.001, a quarter of their last digit. */
+static void nudge(fg_client *on, bool by_chance, int steps, uint64_t seed, uint16_t *out)
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    fg_trace *trace = NULL;
+    const fg_variable_options ones = {.init = {FG_INIT_CONSTANT, 1}};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fgt_ok(fg_trace_create(on, &trace, &err));
+    fg_module_set_precision(root, "bf16-true");
+    fg_variable *v =
+        fg_module_variable(root, "v", &(fg_type){FG_F32, 2, {256, ELEMENTS / 256}}, &ones);
+    fg_optimizer *optimizer = fg_sgd_create(root, &(fg_sgd_options){.lr = 1e-3});
+    fg_optimizer_set_stochastic_rounding(optimizer, by_chance);
+    assert_int_equal(fg_variable_type(v)->dtype, FG_BF16);
+    for (int step = 0; step < steps; step++) {
+        fg_trace_set_seed(trace, seed, (uint64_t)step);
+        const fg_tensor wide = fg_cast(fg_variable_value(trace, v), FG_F32);
+        fg_optimizer_minimize(optimizer, fg_sum(wide, 0, NULL));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    }
+    fgt_ok(fg_variable_read(v, out, ELEMENTS * sizeof *out, &err));
+    fg_trace_destroy(trace);
+    fg_module_destroy(root);
+}
+
+static double mean_of(const uint16_t *half)
+{
+    double sum = 0;
+    for (int i = 0; i < ELEMENTS; i++)
+        sum += (double)of_bf16(half[i]);
+    return sum / ELEMENTS;
+}
+
+/* Just below 1 two numbers of bf16 are 2^-8 apart: to the nearest nothing ever moves; by chance the
+ * mean does, by 0.001 a step. After k steps the number of digits that an element went down is
+ * binomial with k draws of probability q = 0.001 * 256, so the mean's deviation is sqrt(k q (1 - q)
+ * / n) / 256. */
+static void rounding_by_chance_is_right_in_the_mean(void **state)
+{
+    static uint16_t nearest[ELEMENTS], one[ELEMENTS], ten[ELEMENTS], other[ELEMENTS];
+    const double q = 0.001 * 256, deviation = sqrt(q * (1 - q) / ELEMENTS) / 256;
+    int same = 0, down = 0;
+    nudge(client, false, 10, 1, nearest);
+    assert_true(mean_of(nearest) == 1);
+    nudge(client, true, 1, 1, one);
+    fgt_close("mean after one step", mean_of(one), 1 - 0.001, 4 * deviation, 0);
+    nudge(client, true, 10, 1, ten);
+    fgt_close("mean after ten steps", mean_of(ten), 1 - 0.010, 4 * sqrt(10) * deviation, 0);
+    nudge(client, true, 1, 2, other);
+    for (int i = 0; i < ELEMENTS; i++) {
+        assert_true(one[i] == 0x3F80 || one[i] == 0x3F7F); /* a neighbour, never further */
+        down += one[i] != 0x3F80;
+        same += one[i] != 0x3F80 && other[i] != 0x3F80;
+    }
+    /* another seed is another draw: both go down with probability q^2 */
+    fgt_close("both", same, q * q * ELEMENTS, 4 * sqrt(q * q * ELEMENTS), 0);
+    assert_true(down > 0);
+}
+
+static void rounding_by_chance_is_the_same_on_any_devices(void **state)
+{
+    static uint16_t on_one[ELEMENTS], on_four[ELEMENTS];
+    fg_error err = {0};
+    fg_client *four = NULL;
+    const fg_client_options options = {.accelerator = "cpu", .cpu_devices = 4, .cache_dir = ""};
+    nudge(client, true, 3, 7, on_one);
+    fg_client_close(client); /* one at a time */
+    fgt_ok(fg_client_open(&options, &four, &err));
+    nudge(four, true, 3, 7, on_four);
+    fg_client_close(four);
+    fgt_ok(
+        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    assert_memory_equal(on_one, on_four, sizeof on_one);
+}
+
 static int open_all(void **state)
 {
     fg_error err = {0};
@@ -246,6 +414,11 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(programs_compute_in_the_promised_format),
     cmocka_unit_test(bf16_mixed_follows_autocast),
     cmocka_unit_test(float64_follows_float64),
+    cmocka_unit_test(f16_mixed_follows_autocast),
+    cmocka_unit_test(scale_goes_as_in_pytorch),
+    cmocka_unit_test(loss_scales_out_of_range_are_refused),
+    cmocka_unit_test(rounding_by_chance_is_right_in_the_mean),
+    cmocka_unit_test(rounding_by_chance_is_the_same_on_any_devices),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

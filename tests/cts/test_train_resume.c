@@ -85,6 +85,16 @@ static const kind kinds[] = {
      {.has_norm = true},
      {.max_steps = 20, .schedule = &onecycle, .log_every = 3, .accumulate_grad_batches = 2},
      .buffer = 1},
+    {.name = "f16 with a scaled loss",
+     {.dropout = 0.1, .loss_factor = 1e3},
+     {.max_steps = STEPS, .log_every = 4, .precision = "16-mixed"}},
+    {.name = "bf16 rounded by chance, two batches a step",
+     {.has_norm = true},
+     {.max_epochs = 3,
+      .log_every = 5,
+      .precision = "bf16-true",
+      .stochastic_rounding = true,
+      .accumulate_grad_batches = 2}},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -92,9 +102,9 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static int batches_of(int i)
 {
     const fg_trainer_options *o = &kinds[i].options;
-    if (o->accumulate_grad_batches == 2)
-        return EPOCH + EPOCH + 12;
-    return o->max_epochs == 3 ? 3 * EPOCH : STEPS;
+    if (o->max_epochs == 3)
+        return 3 * EPOCH;
+    return o->accumulate_grad_batches == 2 ? EPOCH + EPOCH + 12 : STEPS;
 }
 
 /* Whether a run ends with its third epoch. */

@@ -51,7 +51,9 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
     const fg_tensor label = fg_batch_get(batch, "y");
     const fg_tensor logits = toy_forward(self, fg_batch_get(batch, "x"));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
-    return fg_cross_entropy(logits, label, NULL);
+    const fg_tensor loss = fg_cross_entropy(logits, label, NULL);
+    const double factor = ((const toy *)self)->loss_factor;
+    return factor != 0 ? fg_scale(loss, factor) : loss;
 }
 
 static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
@@ -173,12 +175,12 @@ int recorder_count(const recorder *r, const char *event)
     return 0;
 }
 
-static void keep_metrics(recorder *r, const fg_progress *at)
+static void keep_metrics(char *out, size_t size, const fg_progress *at)
 {
     size_t used = 0;
-    for (size_t i = 0; i < at->metric_count && used < sizeof r->metrics; i++)
-        used += (size_t)snprintf(r->metrics + used, sizeof r->metrics - used, "%s=%.9g ",
-                                 at->metrics[i].name, at->metrics[i].value);
+    for (size_t i = 0; i < at->metric_count && used < size; i++)
+        used += (size_t)snprintf(out + used, size - used, "%s=%.9g ", at->metrics[i].name,
+                                 at->metrics[i].value);
 }
 
 static fg_status record(recorder *r, int event, const fg_progress *at, fg_error *err)
@@ -190,7 +192,9 @@ static fg_status record(recorder *r, int event, const fg_progress *at, fg_error 
                  events[event], at->step, at->epoch, at->batch, at->batches);
     r->used += (size_t)n < sizeof r->text - r->used ? (size_t)n : 0;
     if (at->metric_count > 0)
-        keep_metrics(r, at);
+        keep_metrics(r->metrics, sizeof r->metrics, at);
+    if (strcmp(events[event], "log") == 0)
+        keep_metrics(r->logged, sizeof r->logged, at);
     if (r->at_event == NULL || strcmp(r->at_event, events[event]) != 0 ||
         r->count[event] != r->at_count)
         return FG_OK;

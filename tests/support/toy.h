@@ -17,6 +17,7 @@ void toy_use_memory(void);
 typedef struct toy {
     bool has_norm;         /* batch norm between the layers   */
     double dropout;        /* after the first layer           */
+    double loss_factor;    /* of the training's loss          [1] */
     const char *optimizer; /* "sgd", "adamw"          ["adam"] */
     fg_linear *fc1, *fc2;
     fg_batch_norm *norm;
@@ -43,7 +44,8 @@ typedef struct recorder {
     fg_status status;
     const char *message;
     int signal; /* or raises this, unless 0 */
-    char metrics[512];
+    char metrics[512]; /* of the last event that brought some */
+    char logged[512];  /* of the last `log` */
     int count[16];
     bool is_destroyed;
 } recorder;

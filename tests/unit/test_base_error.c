@@ -11,13 +11,13 @@
 
 static void every_status_has_its_name(void **state)
 {
-    for (int i = FG_OK; i <= FG_EINTERNAL; i++) {
+    for (int i = FG_OK; i <= FG_ENUMERIC; i++) {
         assert_memory_equal(fg_status_name((fg_status)i), "FG_", 3);
         for (int j = FG_OK; j < i; j++)
             assert_string_not_equal(fg_status_name((fg_status)i), fg_status_name((fg_status)j));
     }
     assert_string_equal(fg_status_name(FG_ESHAPE), "FG_ESHAPE");
-    assert_string_equal(fg_status_name((fg_status)(FG_EINTERNAL + 1)), "unknown status");
+    assert_string_equal(fg_status_name((fg_status)(FG_ENUMERIC + 1)), "unknown status");
     assert_string_equal(fg_status_name((fg_status)-1), "unknown status");
 }
 

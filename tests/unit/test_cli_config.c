@@ -181,7 +181,7 @@ static void wrong_values(void **state)
             "found 'adamq': did you mean 'adam'?");
     refused("trainer: {precision: bf16-mix}\n",
             "run.yaml:1:22: trainer.precision: expected one of "
-            "32-true|bf16-mixed|bf16-true|64-true, found 'bf16-mix': did you mean "
+            "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true, found 'bf16-mix': did you mean "
             "'bf16-mixed'?");
     refused(
         "trainer: {limit_val_batches: 1.5}\n",

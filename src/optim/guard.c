@@ -1,0 +1,266 @@
+/* guard.c - what stands between gradients and an update: the scaled loss, gradients that are not
+ * finite, updates too small for their format.
+ *
+ * All of it is state on the device, decided inside the program: a step with overflow keeps the old
+ * values and lowers the scale without the host's knowing. What the host wants to know is in one
+ * small variable, which the Trainer reads along with the metrics.
+ * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2; growth and backoff as
+ * in PyTorch's GradScaler.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+
+#include "base/error.h"
+#include "op/op.h"
+#include "optim/optimizer.h"
+
+/* ---- options --------------------------------------------------------------------------------- */
+
+static fg_status create_state(const char *name, fg_dtype dtype, double first, int64_t size,
+                              fg_variable **out, fg_error *err)
+{
+    const fg_variable_options options = {.kind = FG_STATE, .init = {FG_INIT_CONSTANT, first}};
+    fg_type type = {.dtype = dtype};
+    if (size > 0) {
+        type.rank = 1;
+        type.dim[0] = size;
+    }
+    return *out != NULL ? FG_OK : fg_variable_create(name, &type, &options, out, err);
+}
+
+fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_scale_options *options,
+                                      fg_error *err)
+{
+    const fg_loss_scale_options o = options != NULL ? *options : (fg_loss_scale_options){0};
+    const double init = o.init != 0 ? o.init : 65536, growth = o.growth != 0 ? o.growth : 2;
+    const double backoff = o.backoff != 0 ? o.backoff : 0.5;
+    const int64_t interval = o.growth_interval != 0 ? o.growth_interval : 2000;
+    fgi_guard *g = &optimizer->guard;
+    if (!(init > 0 && isfinite(init) && growth >= 1 && isfinite(growth) && backoff > 0 &&
+          backoff < 1 && interval >= 1 && interval <= INT32_MAX))
+        return fgi_fail(err, FG_EINVAL,
+                        "loss scale: init %g, growth %g, backoff %g, growth_interval %lld: wanted "
+                        "are init > 0, growth >= 1, backoff between 0 and 1, an interval >= 1",
+                        init, growth, backoff, (long long)interval);
+    if (g->scale != NULL)
+        return fgi_fail(err, FG_EINVAL, "loss scale: the optimizer has one already");
+    FGI_TRY(create_state("optimizer.loss_scale", FG_F32, init, 0, &g->scale, err));
+    FGI_TRY(create_state("optimizer.loss_scale_streak", FG_S32, 0, 0, &g->streak, err));
+    g->growth = (fg_scalar){.dtype = FG_F32, .value.f32 = (float)growth};
+    g->backoff = (fg_scalar){.dtype = FG_F32, .value.f32 = (float)backoff};
+    g->interval = (fg_scalar){.dtype = FG_S32, .value.s32 = (int32_t)interval};
+    return FG_OK;
+}
+
+void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool on)
+{
+    optimizer->guard.rounds_by_chance = on;
+}
+
+fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err)
+{
+    fgi_guard *g = &optimizer->guard;
+    g->detects = detects;
+    g->number.dtype = FG_S32;
+    return create_state("optimizer.health", FG_F32, 0, FGI_HEALTH, &g->health, err);
+}
+
+fg_variable *fgi_optimizer_health(const fg_optimizer *optimizer) { return optimizer->guard.health; }
+
+size_t fgi_optimizer_guard_first(const fg_optimizer *optimizer)
+{
+    return fg_optimizer_variable_count(optimizer) - fgi_guard_variable_count(&optimizer->guard);
+}
+
+bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer)
+{
+    return optimizer->guard.scale != NULL;
+}
+
+void fgi_guard_fini(fgi_guard *g)
+{
+    fg_variable_destroy(g->scale);
+    fg_variable_destroy(g->streak);
+    fg_variable_destroy(g->health);
+}
+
+fg_variable *fgi_guard_variable(const fgi_guard *g, size_t index)
+{
+    fg_variable *const all[] = {g->scale, g->streak, g->health};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (all[i] != NULL && index-- == 0)
+            return all[i];
+    return NULL;
+}
+
+size_t fgi_guard_variable_count(const fgi_guard *g)
+{
+    return (g->scale != NULL ? 2 : 0) + (g->health != NULL ? 1 : 0);
+}
+
+/* ---- before the update ----------------------------------------------------------------------- */
+
+fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss)
+{
+    if (optimizer == NULL || optimizer->guard.scale == NULL || fgi_is_poison(loss))
+        return loss;
+    const fg_tensor scale = fg_variable_value(fg_tensor_trace(loss), optimizer->guard.scale);
+    const fg_tensor wide = fgi_wide(loss);
+    return fg_mul(wide, fg_cast(scale, fg_tensor_type(wide)->dtype));
+}
+
+/* 1 where any element is marked, else 0: s32[]. Whole numbers, whose order does not matter to the
+ * compiler. */
+static fg_tensor any(fg_tensor marked)
+{
+    const int rank = fg_tensor_type(marked)->rank;
+    static const int axis[] = {1, 2, 3, 4, 5, 6, 7};
+    fg_tensor worst = fg_cast(marked, FG_S32);
+    if (rank > 1)
+        worst = fg_reduce_max(worst, rank - 1, axis);
+    return fg_reduce_max(worst, 0, NULL);
+}
+
+static fg_tensor number_of(fg_trace *trace, double value)
+{
+    return fg_full(trace, FG_F32, value, FG_SCALAR);
+}
+
+/* Number and kind (1: NaN, 2: infinite) of the first parameter with a bad gradient, from 1; 0:
+ * none.
+ */
+static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tensor *bad)
+{
+    u->culprit = u->kind = number_of(u->trace, 0);
+    for (size_t i = u->optimizer->parameter_count; i-- > 0;) {
+        const fg_tensor hit = fg_gt(bad[i], fg_zeros(u->trace, FG_S32, FG_SCALAR));
+        const fg_tensor nan = fg_cast(any(fg_ne(gradients[i], gradients[i])), FG_F32);
+        u->culprit = fg_where(hit, number_of(u->trace, (double)i + 1), u->culprit);
+        u->kind = fg_where(hit, fg_sub(number_of(u->trace, 2), nan), u->kind);
+    }
+}
+
+void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    const size_t count = u->optimizer->parameter_count;
+    if (g->scale == NULL && g->health == NULL)
+        return;
+    fg_tensor worst = {NULL};
+    for (size_t i = 0; i < count; i++) {
+        scratch[i] = any(fg_not(fg_is_finite(gradients[i])));
+        worst = i == 0 ? scratch[i] : fg_max(worst, scratch[i]);
+    }
+    u->is_bad = fg_gt(worst, fg_zeros(u->trace, FG_S32, FG_SCALAR));
+    u->skips = g->scale != NULL || g->detects;
+    if (g->health != NULL && g->detects)
+        name_first(u, gradients, scratch);
+    if (g->scale == NULL)
+        return;
+    const fg_tensor scale = fg_variable_value(u->trace, g->scale);
+    const fg_tensor share = fg_div(number_of(u->trace, 1), scale);
+    for (size_t i = 0; i < count; i++)
+        gradients[i] = fgi_times(gradients[i], share);
+}
+
+fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old)
+{
+    return u->skips ? fg_where(u->is_bad, old, now) : now;
+}
+
+/* ---- the new value --------------------------------------------------------------------------- */
+
+/* Counts elements that were to move, and those of them that rounding keeps where they were. */
+static void count_lost(fgi_update *u, fg_tensor old, fg_tensor now, fg_tensor rounded)
+{
+    const fg_tensor moves = fg_ne(now, old);
+    const fg_tensor stays = fg_and(moves, fg_eq(fg_cast(rounded, FG_F32), old));
+    const fg_tensor moving = fg_sum(fg_cast(moves, FG_F32), 0, NULL);
+    const fg_tensor lost = fg_sum(fg_cast(stays, FG_F32), 0, NULL);
+    u->moving = u->counts ? fg_add(u->moving, moving) : moving;
+    u->lost = u->counts ? fg_add(u->lost, lost) : lost;
+    u->counts = true;
+}
+
+fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    if (!fgi_is_half(dtype))
+        return now;
+    if (g->rounds_by_chance && dtype == FG_BF16)
+        return fgi_round_by_chance(now);
+    const fg_tensor rounded = fg_cast(now, dtype);
+    if (g->health != NULL)
+        count_lost(u, old, now, rounded);
+    return rounded;
+}
+
+/* ---- after the update ------------------------------------------------------------------------ */
+
+/* Overflow: scale * backoff, and the streak of good steps begins anew. A streak as long as the
+ * interval: scale * growth, unless that were infinite. */
+static void move_scale(const fgi_update *u)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    fg_trace *trace = u->trace;
+    const fg_tensor scale = fg_variable_value(trace, g->scale);
+    const fg_tensor none = fg_zeros(trace, FG_S32, FG_SCALAR);
+    const fg_tensor one = fg_ones(trace, FG_S32, FG_SCALAR);
+    const fg_tensor streak = fg_add(fg_variable_value(trace, g->streak), one);
+    const fg_tensor is_due = fg_ge(streak, fg_scalar_value(trace, &g->interval));
+    const fg_tensor grown = fg_mul(scale, fg_scalar_value(trace, &g->growth));
+    const fg_tensor up = fg_where(fg_and(is_due, fg_is_finite(grown)), grown, scale);
+    const fg_tensor down = fg_mul(scale, fg_scalar_value(trace, &g->backoff));
+    fg_assign(g->scale, fg_where(u->is_bad, down, up));
+    fg_assign(g->streak, fg_where(u->is_bad, none, fg_where(is_due, none, streak)));
+}
+
+/* The first anomaly stays. While the loss is scaled overflow belongs to the search for a scale: it
+ * is one only when the scale has come down to 1. */
+static void note_anomaly(const fgi_update *u, fg_tensor before, fg_tensor *out)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    const fg_tensor one = number_of(u->trace, 1);
+    const fg_tensor now[] = {fg_cast(fg_scalar_value(u->trace, &g->number), FG_F32), u->culprit,
+                             u->kind};
+    fg_tensor old[3];
+    for (int i = 0; i < 3; i++) {
+        const int64_t start = FGI_HEALTH_STEP + i, limit = start + 1;
+        old[i] = fg_reshape(fg_slice(before, &start, &limit, NULL), FG_SCALAR);
+    }
+    fg_tensor is_first = fg_and(u->is_bad, fg_lt(old[0], one));
+    if (g->scale != NULL)
+        is_first = fg_and(is_first, fg_le(fg_variable_value(u->trace, g->scale), one));
+    for (int i = 0; i < 3; i++)
+        out[FGI_HEALTH_STEP + i] = fg_where(is_first, now[i], old[i]);
+}
+
+static void write_health(const fgi_update *u)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    const fg_tensor before = fg_variable_value(u->trace, g->health), zero = number_of(u->trace, 0);
+    const int64_t start[] = {FGI_HEALTH_BAD}, limit[] = {FGI_HEALTH_BAD + 1};
+    const fg_tensor bad = fg_reshape(fg_slice(before, start, limit, NULL), FG_SCALAR);
+    fg_tensor now[FGI_HEALTH], parts[FGI_HEALTH];
+    for (int i = 0; i < FGI_HEALTH; i++)
+        now[i] = zero;
+    now[FGI_HEALTH_BAD] = fg_add(bad, fg_cast(u->is_bad, FG_F32));
+    if (u->counts)
+        now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_max(u->moving, number_of(u->trace, 1)));
+    if (g->detects)
+        note_anomaly(u, before, now);
+    if (g->scale != NULL)
+        now[FGI_HEALTH_SCALE] = fg_variable_value(u->trace, g->scale);
+    for (int i = 0; i < FGI_HEALTH; i++)
+        parts[i] = fg_reshape(now[i], FG_DIMS(1));
+    fg_assign(g->health, fg_concat(parts, FGI_HEALTH, 0));
+}
+
+void fgi_guard_end(fgi_update *u)
+{
+    const fgi_guard *g = &u->optimizer->guard;
+    if (g->health != NULL)
+        write_health(u);
+    if (g->scale != NULL)
+        move_scale(u);
+}

@@ -1,0 +1,130 @@
+/* health.c - what the device tells of its updates beside the metrics: gradients that are not
+ * finite, updates that rounding took away, the scale of the loss.
+ *
+ * The optimizer keeps these numbers in a variable of its own (src/optim/guard.c); the training
+ * program appends them to the metrics' sums, so that no read is added. Where a step has several
+ * batches the update is another program, and the numbers are those of the step before.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "optim/optimizer.h"
+#include "train/trainer.h"
+
+static const double WORTH_A_WARNING = 0.25; /* share of updates lost */
+
+_Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "room for what the optimizer tells");
+
+fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
+{
+    fg_optimizer *optimizer = trainer->optimizer;
+    if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
+        FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
+    if (trainer->options.stochastic_rounding)
+        fg_optimizer_set_stochastic_rounding(optimizer, true);
+    return fgi_optimizer_watch(optimizer, trainer->options.detect_anomaly, err);
+}
+
+fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace)
+{
+    return fg_variable_value(trace, fgi_optimizer_health(trainer->optimizer));
+}
+
+static fg_status anomaly(const fg_trainer *trainer, const float *health, fg_error *err)
+{
+    const size_t culprit = (size_t)health[FGI_HEALTH_CULPRIT];
+    const fg_variable *parameter =
+        fg_optimizer_parameter_at(trainer->optimizer, culprit > 0 ? culprit - 1 : 0);
+    return fgi_fail(err, FG_ENUMERIC,
+                    "training step %lld: the gradient of '%s' has %s\nthe step was not made, nor "
+                    "any later one with such a gradient",
+                    (long long)health[FGI_HEALTH_STEP], fg_variable_name(parameter),
+                    health[FGI_HEALTH_KIND] < 1.5f ? "NaN" : "an infinite number");
+}
+
+/* Says once each what is worth knowing. */
+static void advise(fg_trainer *trainer, const float *health, int64_t step)
+{
+    const bool is_scaled = fgi_optimizer_scales_loss(trainer->optimizer);
+    const double lost = (double)health[FGI_HEALTH_LOST];
+    if (health[FGI_HEALTH_BAD] > 0 && !is_scaled && !trainer->has_warned_of_bad)
+        fgi_log(FG_LOG_WARNING,
+                "up to step %lld the gradients of %.0f steps were not finite; detect_anomaly names "
+                "the parameter",
+                (long long)step, (double)health[FGI_HEALTH_BAD]);
+    if (lost > WORTH_A_WARNING && !trainer->has_warned_of_lost)
+        fgi_log(FG_LOG_WARNING,
+                "precision '%s': of the elements that step %lld was to change %.0f %% stayed as "
+                "they were, because the change was less than half of their last digit; use '%s', "
+                "or round by chance (stochastic_rounding)",
+                trainer->precision->name, (long long)step, 100 * lost,
+                trainer->precision->product == FG_F16 ? "16-mixed" : "bf16-mixed");
+    trainer->has_warned_of_bad |= health[FGI_HEALTH_BAD] > 0;
+    trainer->has_warned_of_lost |= lost > WORTH_A_WARNING;
+}
+
+fg_status fgi_health_take(fg_trainer *trainer, const float *health, int64_t step, fg_error *err)
+{
+    for (int i = 0; i < FGI_HEALTH; i++)
+        trainer->health[i] = health[i];
+    trainer->has_health = true;
+    if (health[FGI_HEALTH_STEP] > 0)
+        return anomaly(trainer, health, err);
+    advise(trainer, health, step);
+    return FG_OK;
+}
+
+fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
+{
+    float health[FGI_HEALTH];
+    fgi_event *done = NULL;
+    const fg_variable *variable = fgi_optimizer_health(trainer->optimizer);
+    FGI_TRY(fgi_variable_download(variable, health, sizeof health, &done, err));
+    if (done != NULL) {
+        const fg_status status = fgi_event_wait(done, err);
+        fgi_event_destroy(done);
+        if (status != FG_OK)
+            return status;
+    }
+    return fgi_health_take(trainer, health, trainer->step, err);
+}
+
+static bool counts_lost(const fg_trainer *trainer)
+{
+    return fgi_precision_is_narrow(trainer->precision) && !trainer->options.stochastic_rounding;
+}
+
+static size_t put(fg_metric *out, size_t count, const char *name, float value)
+{
+    (void)snprintf(out[count].name, sizeof out[count].name, "%s", name);
+    out[count].value = (double)value;
+    return count + 1;
+}
+
+size_t fgi_health_metrics(const fg_trainer *trainer, fg_metric *out)
+{
+    size_t count = 0;
+    const float *health = trainer->health;
+    if (health[FGI_HEALTH_BAD] > 0)
+        count = put(out, count, "train_nonfinite_steps", health[FGI_HEALTH_BAD]);
+    if (counts_lost(trainer))
+        count = put(out, count, "train_lost_updates", health[FGI_HEALTH_LOST]);
+    if (fgi_optimizer_scales_loss(trainer->optimizer))
+        count = put(out, count, "train_loss_scale", health[FGI_HEALTH_SCALE]);
+    return count;
+}
+
+void fgi_health_result(const fg_trainer *trainer, fg_result *out)
+{
+    const float *health = trainer->health;
+    const bool is_known = trainer->has_health;
+    out->nonfinite_steps = is_known ? (int64_t)health[FGI_HEALTH_BAD] : -1;
+    out->lost_updates =
+        is_known && counts_lost(trainer) ? (double)health[FGI_HEALTH_LOST] : (double)NAN;
+    out->loss_scale = is_known && fgi_optimizer_scales_loss(trainer->optimizer)
+                          ? (double)health[FGI_HEALTH_SCALE]
+                          : (double)NAN;
+}
