@@ -13,12 +13,20 @@
 #include "aot.h"
 
 static const aot_case few[] = {
-    {"v2", 8, "mlp", FGI_TRAIN, false},    {"v3", 8, "lenet", FGI_TRAIN, true},
-    {"v3", 1, "mlp", FGI_VAL, true},       {"v4", 8, "mlp", FGI_TRAIN, false},
-    {"v5e", 1, "mlp", FGI_TRAIN, true},    {"v5e", 8, "lenet", FGI_TRAIN, false},
-    {"v5e", 256, "mlp", FGI_TRAIN, false}, {"v5e", 256, "lenet", FGI_VAL, false},
-    {"v5p", 8, "mlp", FGI_TRAIN, false},   {"v6e", 1, "lenet", FGI_PREDICT, false},
-    {"v6e", 8, "mlp", FGI_TRAIN, true},    {"7x", 8, "mlp", FGI_TRAIN, false},
+    {"v2", 8, "mlp", FGI_TRAIN, false},
+    {"v3", 8, "lenet", FGI_TRAIN, true},
+    {"v3", 1, "mlp", FGI_VAL, true},
+    {"v4", 8, "mlp", FGI_TRAIN, false},
+    {"v5e", 1, "mlp", FGI_TRAIN, true},
+    {"v5e", 8, "lenet", FGI_TRAIN, false},
+    {"v5e", 256, "mlp", FGI_TRAIN, false},
+    {"v5e", 256, "lenet", FGI_VAL, false},
+    {"v5p", 8, "mlp", FGI_TRAIN, false},
+    {"v6e", 1, "lenet", FGI_PREDICT, false},
+    {"v6e", 8, "mlp", FGI_TRAIN, true},
+    {"7x", 8, "mlp", FGI_TRAIN, false},
+    {"v5e", 8, "lenet", FGI_TRAIN, true, "bf16-mixed"},
+    {"v3", 1, "mlp", FGI_TRAIN, false, "bf16-true"},
 };
 
 enum { ALL_MAX = 1024 };

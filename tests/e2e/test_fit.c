@@ -145,6 +145,35 @@ static void fit_learns_digits(void **state)
     check_files(folder);
 }
 
+/* Trains in other number formats, says so, and names what goes wrong. */
+static void number_formats(void **state)
+{
+    const char *folder = workplace();
+    const outcome *o =
+        program_gives(0, folder, "fit --print-config --trainer.precision=bf16-mixed");
+    contains(o->out, "  precision: bf16-mixed");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --summary=s.json --trainer.precision=bf16-mixed");
+    json_t *s = load(folder, "s.json");
+    assert_string_equal(json_string_value(json_object_get(s, "precision")), "bf16-mixed");
+    assert_int_equal(json_integer_value(json_object_get(s, "nonfinite_steps")), 0);
+    assert_true(json_is_null(json_object_get(s, "loss_scale")));
+    assert_true(json_is_null(json_object_get(s, "lost_updates")));
+    assert_true(figure(s, "val_acc") > 0.9);
+    json_decref(s);
+    o = program_gives(0, folder,
+                      "fit digits.yaml --summary=t.json --trainer.precision=16-mixed "
+                      "--trainer.max_steps=4 --trainer.run_dir=half");
+    contains(o->err, "warning: precision '16-mixed': the CPU rounds to f16");
+    s = load(folder, "t.json");
+    assert_true(json_number_value(json_object_get(s, "loss_scale")) >= 1024);
+    json_decref(s);
+    o = program_gives(1, folder,
+                      "fit digits.yaml --trainer.detect_anomaly=true --optimizer.name=sgd "
+                      "--optimizer.lr=1e30 --trainer.run_dir=bad");
+    contains(o->err, "training step 2: the gradient of 'fc");
+}
+
 /* The same batches on eight virtual devices as on one: the same figures but for rounding. */
 static void eight_devices_give_what_one_gives(void **state)
 {
@@ -621,6 +650,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_failure_has_a_summary_too),
     cmocka_unit_test(print_config_shows_all),
     cmocka_unit_test(fit_learns_digits),
+    cmocka_unit_test(number_formats),
     cmocka_unit_test(eight_devices_give_what_one_gives),
     cmocka_unit_test(a_named_accelerator_or_none),
     cmocka_unit_test(the_example_gets_98_percent),

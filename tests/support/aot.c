@@ -135,7 +135,8 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
     out->device_count = fg_client_get_info(client)->device_count;
     const int64_t batch = (int64_t)BATCH * out->device_count;
     fg_dataset *data = make_data(&self.input, wanted->has_tail ? batch + 1 : batch);
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = client}, &trainer, &err));
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){.client = client, .precision = wanted->precision}, &trainer, &err));
     fgt_ok(fgi_trainer_compile(trainer, &task, wanted->kind,
                                &(fg_fit_data){.train = data, .val = data, .batch_size = batch},
                                &executable, &err));
@@ -210,14 +211,24 @@ static int product_count(const aot_case *wanted)
     return wanted->kind == FGI_TRAIN ? 3 * layers - 1 : layers;
 }
 
+/* Whether the compiler may multiply so what was asked for in f32 or in another precision. */
+static bool may_multiply(const aot_case *wanted, fg_dtype dtype)
+{
+    const bool is_gpu = strchr("ahb", wanted->generation[0]) != NULL;
+    const char *precision = wanted->precision;
+    if (precision == NULL) /* a TPU multiplies f32 as bf16 unless told otherwise, and shows it */
+        return dtype == FG_F32 || (dtype == FG_BF16 && !is_gpu);
+    return dtype == (strncmp(precision, "bf16", 4) == 0 ? FG_BF16
+                     : precision[0] == '1'              ? FG_F16
+                                                        : FG_F64);
+}
+
 static void check_products(const aot_case *wanted, const aot_result *r)
 {
     int count = 0;
-    const bool is_gpu = strchr("ahb", wanted->generation[0]) != NULL;
     for (int d = 0; d < FGI_DTYPES; d++) {
         const int here = r->counts.dots[d] + r->counts.convs[d];
-        /* a TPU multiplies f32 as bf16 unless told otherwise, and its compiler shows it */
-        if (here > 0 && d != FG_F32 && (is_gpu || d != FG_BF16))
+        if (here > 0 && !may_multiply(wanted, (fg_dtype)d))
             fail_msg("%d products of %s", here, fg_dtype_name((fg_dtype)d));
         count += here;
     }
@@ -269,8 +280,9 @@ int aot_run(const aot_case *cases, size_t count)
     static const char *const kinds[] = {"train", "val", "test", "predict"};
     for (size_t i = 0; i < count && i < CASES_MAX; i++) {
         const aot_case *c = &cases[i];
-        (void)snprintf(names[i], sizeof names[i], "%s_x%d_%s_%s%s", c->generation, c->devices,
-                       c->model, kinds[c->kind], c->has_tail ? "_tail" : "");
+        (void)snprintf(names[i], sizeof names[i], "%s_x%d_%s_%s%s%s%s", c->generation, c->devices,
+                       c->model, kinds[c->kind], c->has_tail ? "_tail" : "",
+                       c->precision != NULL ? "_" : "", c->precision != NULL ? c->precision : "");
         tests[i] = (struct CMUnitTest){.name = names[i], .test_func = check_one};
         memcpy(&tests[i].initial_state, &c, sizeof c);
     }

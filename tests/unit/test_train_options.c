@@ -90,6 +90,54 @@ static void wrong_options_are_refused(void **state)
 }
 
 /* Options, their strings and the schedule are copied; the task's name too. */
+/* The fake plugin says that it is a TPU. */
+static void what_a_tpu_does_not_compute_in_is_refused(void **state)
+{
+    static const struct {
+        const char *precision, *message;
+    } cases[] = {
+        {"16-mixed", "precision '16-mixed': f16 gains nothing on a TPU, whose matrix units compute "
+                     "in bf16, and "
+                     "loses small gradients\nuse 'bf16-mixed', or '32-true'"},
+        {"16-true",
+         "precision '16-true': f16 gains nothing on a TPU, whose matrix units compute in bf16, and "
+         "loses small gradients\nuse 'bf16-mixed', or '32-true'"},
+        {"64-true", "precision '64-true': a TPU has no f64 and would only imitate it, many times "
+                    "slower\nuse '32-true', or 'bf16-mixed'"},
+        {"bf16-mixed", NULL},
+        {"bf16-true", NULL},
+    };
+    fg_error err = {0};
+    fake_control fake;
+    fg_client *tpu = NULL;
+    fg_trace *trace = NULL;
+    const fg_client_options options = {
+        .accelerator = "tpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    (void)state;
+    assert_true(fake_open(&fake));
+    fake.set("platform", 2);
+    fgt_ok(fg_client_open(&options, &tpu, &err));
+    fake.set("platform", 0);
+    fgt_ok(fg_trace_create(tpu, &trace, &err));
+    const fg_fit_data data = the_data();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fg_trainer *trainer = NULL;
+        const fg_trainer_options o = {.client = tpu, .precision = cases[i].precision};
+        fgt_ok(fg_trainer_create(&o, &trainer, &err));
+        const fg_status fitted = fg_trainer_fit(trainer, &task, &data, &err);
+        assert_int_equal(fitted, cases[i].message != NULL ? FG_EUNSUPPORTED : FG_OK);
+        if (cases[i].message != NULL)
+            assert_string_equal(err.message, cases[i].message);
+        const fg_status set = fg_trace_set_precision(trace, cases[i].precision, &err);
+        assert_int_equal(set, fitted);
+        assert_string_equal(fg_trace_precision(trace),
+                            cases[i].message != NULL ? "32-true" : cases[i].precision);
+        fg_trainer_destroy(trainer);
+    }
+    fg_trace_destroy(trace);
+    fg_client_close(tpu);
+}
+
 static void options_are_copied(void **state)
 {
     (void)state;
@@ -510,6 +558,7 @@ static void one_of_several_processes_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(what_a_tpu_does_not_compute_in_is_refused),
     cmocka_unit_test(options_are_copied),
     cmocka_unit_test(missing_arguments_are_refused),
     cmocka_unit_test(wrong_data_are_refused),
