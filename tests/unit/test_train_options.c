@@ -108,7 +108,7 @@ static void what_a_tpu_does_not_compute_in_is_refused(void **state)
         {"bf16-true", NULL},
     };
     fg_error err = {0};
-    fake_control fake;
+    fake_control fake = {0};
     fg_client *tpu = NULL;
     fg_trace *trace = NULL;
     const fg_client_options options = {
