@@ -7,13 +7,13 @@
 #include "aot.h"
 
 static const aot_case cases[] = {
-    {"h100", 1, "mlp", FGI_TRAIN, true},
-    {"h100", 1, "lenet", FGI_TRAIN, false},
-    {"h100", 8, "lenet", FGI_TRAIN, true},
-    {"h100", 8, "mlp", FGI_VAL, false},
-    {"a100", 1, "mlp", FGI_TRAIN, false},
-    {"h200", 2, "mlp", FGI_TRAIN, false},
-    {"b200", 4, "lenet", FGI_VAL, false},
+    {"h100", 1, "mlp", FGI_TRAIN, true, NULL},
+    {"h100", 1, "lenet", FGI_TRAIN, false, NULL},
+    {"h100", 8, "lenet", FGI_TRAIN, true, NULL},
+    {"h100", 8, "mlp", FGI_VAL, false, NULL},
+    {"a100", 1, "mlp", FGI_TRAIN, false, NULL},
+    {"h200", 2, "mlp", FGI_TRAIN, false, NULL},
+    {"b200", 4, "lenet", FGI_VAL, false, NULL},
     {"h100", 1, "mlp", FGI_TRAIN, false, "bf16-mixed"},
     {"h100", 1, "mlp", FGI_TRAIN, true, "16-mixed"},
     {"a100", 2, "lenet", FGI_TRAIN, false, "16-true"},

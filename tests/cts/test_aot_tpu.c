@@ -13,18 +13,18 @@
 #include "aot.h"
 
 static const aot_case few[] = {
-    {"v2", 8, "mlp", FGI_TRAIN, false},
-    {"v3", 8, "lenet", FGI_TRAIN, true},
-    {"v3", 1, "mlp", FGI_VAL, true},
-    {"v4", 8, "mlp", FGI_TRAIN, false},
-    {"v5e", 1, "mlp", FGI_TRAIN, true},
-    {"v5e", 8, "lenet", FGI_TRAIN, false},
-    {"v5e", 256, "mlp", FGI_TRAIN, false},
-    {"v5e", 256, "lenet", FGI_VAL, false},
-    {"v5p", 8, "mlp", FGI_TRAIN, false},
-    {"v6e", 1, "lenet", FGI_PREDICT, false},
-    {"v6e", 8, "mlp", FGI_TRAIN, true},
-    {"7x", 8, "mlp", FGI_TRAIN, false},
+    {"v2", 8, "mlp", FGI_TRAIN, false, NULL},
+    {"v3", 8, "lenet", FGI_TRAIN, true, NULL},
+    {"v3", 1, "mlp", FGI_VAL, true, NULL},
+    {"v4", 8, "mlp", FGI_TRAIN, false, NULL},
+    {"v5e", 1, "mlp", FGI_TRAIN, true, NULL},
+    {"v5e", 8, "lenet", FGI_TRAIN, false, NULL},
+    {"v5e", 256, "mlp", FGI_TRAIN, false, NULL},
+    {"v5e", 256, "lenet", FGI_VAL, false, NULL},
+    {"v5p", 8, "mlp", FGI_TRAIN, false, NULL},
+    {"v6e", 1, "lenet", FGI_PREDICT, false, NULL},
+    {"v6e", 8, "mlp", FGI_TRAIN, true, NULL},
+    {"7x", 8, "mlp", FGI_TRAIN, false, NULL},
     {"v5e", 8, "lenet", FGI_TRAIN, true, "bf16-mixed"},
     {"v3", 1, "mlp", FGI_TRAIN, false, "bf16-true"},
 };
@@ -43,8 +43,8 @@ static size_t list_all(aot_case out[ALL_MAX], int part, int parts)
             for (int m = 0; m < 2; m++)
                 for (int k = 0; k < 2; k++)
                     if ((int)(number++ % (size_t)parts) == part)
-                        out[count++] =
-                            (aot_case){generations[g], devices[d], models[m], kinds[k], k == 0};
+                        out[count++] = (aot_case){generations[g], devices[d], models[m],
+                                                  kinds[k],       k == 0,     NULL};
     return count;
 }
 

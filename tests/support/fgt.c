@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 
-enum { MOST_FOLDERS = 64, MOST_ALLOCATIONS = 100000 };
+enum { MOST_FOLDERS = 96, MOST_ALLOCATIONS = 100000 };
 
 static char folders[MOST_FOLDERS][128];
 static int folder_count;
