@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "counted.h"
-#include "plan/hlo.h"
+#include "plan/hlo_counts.h"
 #include "record.h"
 #include "trace/program.h"
 
