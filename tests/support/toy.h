@@ -43,7 +43,7 @@ typedef struct recorder {
     int at_count;
     fg_status status;
     const char *message;
-    int signal; /* or raises this, unless 0 */
+    int signal;        /* or raises this, unless 0 */
     char metrics[512]; /* of the last event that brought some */
     char logged[512];  /* of the last `log` */
     int count[16];
