@@ -1,0 +1,208 @@
+/* analysis_write.c - an analysis as JSON and as lines for people.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "plan/analysis.h"
+
+enum { WORST = 5 };
+
+static const char *const label = "compiler estimate, not measured";
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static json_t *seconds_or_null(double s) { return s >= 0 ? json_real(s) : json_null(); }
+
+static double share(double part, double whole) { return whole > 0 ? part / whole : -1; }
+
+static json_t *work_json(const fgi_plan_work *w)
+{
+    return json_pack("{s:f, s:f, s:f, s:o, s:f, s:f, s:o, s:o}", "cycles", w->cycles, "flops",
+                     w->flops, "padded_flops", w->padded_flops, "useful_share",
+                     seconds_or_null(share(w->flops, w->padded_flops)), "hbm_bytes", w->bytes,
+                     "padded_hbm_bytes", w->padded_bytes, "useful_bytes_share",
+                     seconds_or_null(share(w->bytes, w->padded_bytes)), "share_16bit",
+                     seconds_or_null(share(w->flops_16bit, w->flops)));
+}
+
+static json_t *dim_json(const fgi_plan_dim *d)
+{
+    if (d->size == 0)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:b}", "size", (json_int_t)d->size, "padded",
+                     (json_int_t)d->padded, "unit", (json_int_t)d->unit, "is_batch", d->is_batch);
+}
+
+static json_t *layers_json(const fgi_plan_analysis *a)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < a->layer_count; i++) {
+        const fgi_plan_layer *l = &a->layers[i];
+        json_t *one = work_json(&l->work);
+        (void)json_object_set_new(one, "name", json_string(l->name));
+        (void)json_object_set_new(one, "file",
+                                  l->file != NULL ? json_string(l->file) : json_null());
+        (void)json_object_set_new(one, "line", json_integer(l->line));
+        (void)json_object_set_new(one, "flops_share",
+                                  seconds_or_null(share(l->work.flops, a->total.flops)));
+        (void)json_object_set_new(one, "bytes_share",
+                                  seconds_or_null(share(l->work.bytes, a->total.bytes)));
+        (void)json_object_set_new(one, "lost_cycles", json_real(l->lost_cycles));
+        (void)json_object_set_new(one, "worst_dimension", dim_json(&l->worst));
+        (void)json_array_append_new(list, one);
+    }
+    return list;
+}
+
+static json_t *exchanges_json(const fgi_plan_analysis *a)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < a->exchange_count; i++) {
+        const fgi_plan_exchange *e = &a->exchanges[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:i, s:i, s:I, s:s, s:o}", "kind", fgi_collective_name(e->kind),
+                            "count", e->count, "devices", e->group, "bytes", (json_int_t)e->bytes,
+                            "algorithm", e->algorithm, "seconds", seconds_or_null(e->seconds)));
+    }
+    return list;
+}
+
+static json_t *slow_json(const fgi_plan_analysis *a)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < FGI_SLOW_KINDS; k++)
+        if (a->slow[k].count > 0)
+            (void)json_array_append_new(
+                list,
+                json_pack("{s:s, s:i, s:s}", "what", fgi_plan_slow_text((fgi_plan_slow_kind)k),
+                          "count", a->slow[k].count, "layer",
+                          a->slow[k].layer != NULL ? a->slow[k].layer : ""));
+    return list;
+}
+
+void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
+{
+    json_t *all = work_json(&a->total);
+    const int64_t batch = a->machine.batch;
+    (void)json_object_set_new(all, "label", json_string(label));
+    (void)json_object_set_new(all, "cycles_per_sample",
+                              seconds_or_null(batch > 0 ? a->total.cycles / (double)batch : -1));
+    (void)json_object_set_new(all, "compute_s", seconds_or_null(a->compute_s));
+    (void)json_object_set_new(all, "memory_s", seconds_or_null(a->memory_s));
+    (void)json_object_set_new(all, "exchange_s", seconds_or_null(a->exchange_s));
+    (void)json_object_set_new(all, "step_s", seconds_or_null(a->step_s));
+    (void)json_object_set_new(all, "epoch_s", seconds_or_null(a->epoch_s));
+    (void)json_object_set_new(all, "mxu_share", seconds_or_null(a->mxu_share));
+    (void)json_object_set_new(all, "unknown_loops", json_integer(a->unknown_loops));
+    (void)json_object_set_new(all, "exchanges", exchanges_json(a));
+    (void)json_object_set_new(all, "slow", slow_json(a));
+    (void)json_object_set_new(all, "layers", layers_json(a));
+    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    if (text != NULL)
+        fgi_buf_puts(out, text);
+    else
+        out->failed = true;
+    free(text);
+    json_decref(all);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+/* "12.3 %", or "n/a". */
+static const char *percent(char out[16], double value)
+{
+    (void)snprintf(out, 16, value >= 0 ? "%.1f %%" : "n/a", 100 * value);
+    return out;
+}
+
+static const char *milliseconds(char out[24], double s)
+{
+    (void)snprintf(out, 24, s >= 0 ? "%.3f ms" : "n/a", 1e3 * s);
+    return out;
+}
+
+static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
+{
+    char one[24], two[24], three[24], share_text[16];
+    const fgi_plan_work *t = &a->total;
+    fgi_buf_printf(out, "a step of one device (%s)\n", label);
+    fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
+                   milliseconds(one, a->step_s), milliseconds(two, a->compute_s),
+                   milliseconds(three, a->memory_s));
+    fgi_buf_printf(out, ", and exchanges %s\n", milliseconds(one, a->exchange_s));
+    if (a->epoch_s >= 0)
+        fgi_buf_printf(out, "  epoch        %.1f s in %" PRId64 " steps\n", a->epoch_s,
+                       a->machine.steps_per_epoch);
+    fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
+    if (a->machine.batch > 0)
+        fgi_buf_printf(out, ", %.0f a sample", t->cycles / (double)a->machine.batch);
+    fgi_buf_printf(out, "; matrix units at %s of their peak\n", percent(share_text, a->mxu_share));
+    fgi_buf_printf(out, "  products     %.4g flops", t->flops);
+    fgi_buf_printf(out, ", %s useful", percent(share_text, share(t->flops, t->padded_flops)));
+    fgi_buf_printf(out, ", %s in 16 bits or less\n",
+                   percent(share_text, share(t->flops_16bit, t->flops)));
+    fgi_buf_printf(out, "  main memory  %.4g bytes, %s useful\n", t->padded_bytes,
+                   percent(share_text, share(t->bytes, t->padded_bytes)));
+    if (a->unknown_loops > 0)
+        fgi_buf_printf(out, "  %d loops of unknown length are counted as one round\n",
+                       a->unknown_loops);
+}
+
+static void put_exchanges(const fgi_plan_analysis *a, fgi_buf *out)
+{
+    char time[24];
+    for (size_t i = 0; i < a->exchange_count; i++) {
+        const fgi_plan_exchange *e = &a->exchanges[i];
+        fgi_buf_printf(out, "  %s x %d among %d devices: %" PRId64 " bytes, %s%s%s%s\n",
+                       fgi_collective_name(e->kind), e->count, e->group, e->bytes,
+                       milliseconds(time, e->seconds), e->algorithm[0] != '\0' ? " (" : "",
+                       e->algorithm, e->algorithm[0] != '\0' ? ")" : "");
+    }
+    for (int k = 0; k < FGI_SLOW_KINDS; k++)
+        if (a->slow[k].count > 0)
+            fgi_buf_printf(out, "  slow: %s (%d operations, first in %s)\n",
+                           fgi_plan_slow_text((fgi_plan_slow_kind)k), a->slow[k].count,
+                           a->slow[k].layer != NULL ? a->slow[k].layer : "?");
+}
+
+/* "a width of 129 is computed as 256: 128 or 256 would fill it" */
+static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
+{
+    const int64_t below = d->padded - d->unit;
+    fgi_buf_printf(out, "    a %s of %" PRId64 " is computed as %" PRId64 ": ",
+                   d->is_batch ? "batch" : "width", d->size, d->padded);
+    if (below > 0)
+        fgi_buf_printf(out, "%" PRId64 " or ", below);
+    fgi_buf_printf(out, "%" PRId64 " would fill it\n", d->padded);
+}
+
+static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
+{
+    char useful[16], of_flops[16], of_cycles[16];
+    int shown = 0;
+    for (size_t i = 0; i < a->layer_count && shown < WORST; i++) {
+        const fgi_plan_layer *l = &a->layers[i];
+        if (l->lost_cycles <= 0)
+            break;
+        if (shown++ == 0)
+            fgi_buf_puts(out, "layers that lose most to padding\n");
+        fgi_buf_printf(out, "  %s", l->name);
+        if (l->file != NULL && l->line > 0)
+            fgi_buf_printf(out, " (%s:%d)", l->file, l->line);
+        fgi_buf_printf(out, ": %s of the work useful, %s of flops, %s of cycles\n",
+                       percent(useful, share(l->work.flops, l->work.padded_flops)),
+                       percent(of_flops, share(l->work.flops, a->total.flops)),
+                       percent(of_cycles, share(l->work.cycles, a->total.cycles)));
+        if (l->worst.padded > l->worst.size)
+            put_advice(&l->worst, out);
+    }
+}
+
+void fgi_plan_put_text(const fgi_plan_analysis *a, fgi_buf *out)
+{
+    put_totals(a, out);
+    put_exchanges(a, out);
+    put_layers(a, out);
+}

@@ -1,0 +1,108 @@
+/* exchange.c - exchanges between devices: among how many, how many bytes, and for how long if they
+ * went round a ring.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/walk.h"
+
+/* Devices along the axes of a mesh that an exchange is over. */
+static int64_t mesh_group(const Fgi__Hlo__MeshGroups *groups)
+{
+    int64_t size = 1;
+    for (size_t i = 0; i < groups->n_use; i++) {
+        const Fgi__Hlo__AxisUse *use = groups->use[i];
+        if (use->part != NULL && use->part->size > 0)
+            size *= use->part->size;
+        else if (groups->mesh != NULL && use->axis >= 0 && (size_t)use->axis < groups->mesh->n_axis)
+            size *= groups->mesh->axis[use->axis]->size;
+    }
+    return size;
+}
+
+static int64_t group_of(const fgi_hlo_op *op, int devices)
+{
+    if (op->mesh_groups != NULL && op->mesh_groups->n_use > 0)
+        return mesh_group(op->mesh_groups);
+    if (op->groups != NULL && op->groups->counted != NULL && op->groups->counted->size > 0)
+        return op->groups->counted->size;
+    if (op->groups != NULL && op->groups->n_group > 0)
+        return (int64_t)op->groups->group[0]->n_device;
+    return op->n_group > 0 ? (int64_t)op->group[0]->n_device : devices;
+}
+
+/* The larger side of an exchange on one device. */
+static int64_t bytes_of(const fgi_plan_walk *w, const fgi_hlo_op *op)
+{
+    int64_t in = 0, out = fgi_hlo_bytes(op->shape);
+    const bool is_begun = strstr(op->opcode, "-start") != NULL;
+    for (size_t i = 0; i < op->n_operand; i++) {
+        const fgi_hlo_op *from = fgi_hlo_in(&w->index, op, i);
+        in += from != NULL ? fgi_hlo_bytes(from->shape) : 0;
+    }
+    if (is_begun && op->shape != NULL && op->shape->n_part > 1)
+        out = fgi_hlo_bytes(op->shape->part[1]);
+    return in > out ? in : out;
+}
+
+/* Bytes that each device sends when `bytes` go round a ring of n. */
+static double sent(fgi_collective kind, double bytes, int64_t n)
+{
+    const double others = n > 0 ? (double)(n - 1) / (double)n : 0;
+    if (kind == FGI_PERMUTE)
+        return bytes;
+    return (kind == FGI_ALL_REDUCE ? 2 : 1) * others * bytes;
+}
+
+/* Bytes a second round a ring, in both directions at once: one link, where a chip's links are those
+ * of a torus, of two dimensions or of three. 0: not known. */
+static double ring_rate(const fg_chip *chip)
+{
+    static const char *const three[] = {"v4", "v5p", "7x"};
+    if (chip == NULL || chip->generation == NULL)
+        return 0;
+    for (size_t i = 0; i < sizeof three / sizeof three[0]; i++)
+        if (strcmp(chip->generation, three[i]) == 0)
+            return chip->ici_bandwidth / 6;
+    return chip->ici_bandwidth / 4;
+}
+
+static fgi_plan_exchange *find(fgi_plan_walk *w, fgi_collective kind, int group,
+                               const char *algorithm)
+{
+    fgi_plan_analysis *out = w->out;
+    for (size_t i = 0; i < out->exchange_count; i++) {
+        fgi_plan_exchange *e = &out->exchanges[i];
+        if (e->kind == kind && e->group == group && strcmp(e->algorithm, algorithm) == 0)
+            return e;
+    }
+    fgi_plan_exchange *all =
+        fgi_grow(out->exchanges, out->exchange_count, &w->exchange_capacity, sizeof *all);
+    if (all != NULL)
+        out->exchanges = all;
+    char *own = fgi_arena_strdup(&out->texts, algorithm);
+    if (all == NULL || own == NULL) {
+        w->failed = true;
+        return NULL;
+    }
+    all[out->exchange_count] = (fgi_plan_exchange){.kind = kind, .group = group, .algorithm = own};
+    return &all[out->exchange_count++];
+}
+
+void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
+                           const fgi_hlo_config *config, double times)
+{
+    const int64_t group = group_of(op, w->out->machine.devices);
+    const double rate = ring_rate(w->out->machine.chip);
+    fgi_plan_exchange *e = find(w, kind, (int)group, config->algorithm);
+    if (e == NULL)
+        return;
+    const double bytes = times * (double)bytes_of(w, op);
+    e->count += (int)times;
+    e->bytes += (int64_t)bytes;
+    if (rate > 0)
+        e->seconds += sent(kind, bytes, group) / rate;
+    else
+        e->seconds = -1;
+}

@@ -1,0 +1,79 @@
+/* hlo_work.h - what one instruction of an HLO module takes: elements and whole tiles of its arrays,
+ * arithmetic of its products, bytes of main memory, the compiler's estimate.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PLAN_HLO_WORK_H
+#define FGI_PLAN_HLO_WORK_H
+
+#include "plan/analysis.h"
+#include "plan/hlo_module.h"
+
+/* ---- arrays in tiles (hlo_layout.c) ---------------------------------------------------------- */
+
+/* Bytes of whole tiles as the layout says, of a tuple of all its parts; without a layout as
+ * fgi_hlo_bytes. */
+int64_t fgi_hlo_padded_bytes(const fgi_hlo_shape *shape);
+/* Dimension i in the tiles of the layout. */
+fgi_plan_dim fgi_hlo_padded_dim(const fgi_hlo_shape *shape, int64_t i);
+/* Only what lies in the device's main memory. */
+void fgi_hlo_main_bytes(const fgi_hlo_shape *shape, double *bytes, double *padded);
+
+/* ---- finding instructions (hlo_index.c) ------------------------------------------------------ */
+
+typedef struct fgi_hlo_entry {
+    int64_t id;
+    const fgi_hlo_op *op;
+    const fgi_hlo_op *user; /* the first that takes its result, or NULL */
+} fgi_hlo_entry;
+
+/* All instructions of a module by id. */
+typedef struct fgi_hlo_index {
+    const fgi_hlo *hlo;
+    fgi_hlo_entry *entry;
+    size_t count;
+} fgi_hlo_index;
+
+fg_status fgi_hlo_index_make(const fgi_hlo *hlo, fgi_hlo_index *out, fg_error *err);
+void fgi_hlo_index_fini(fgi_hlo_index *index);
+/* NULL: there is none. */
+const fgi_hlo_entry *fgi_hlo_find(const fgi_hlo_index *index, int64_t id);
+const fgi_hlo_op *fgi_hlo_in(const fgi_hlo_index *index, const fgi_hlo_op *op, size_t operand);
+/* The i-th computation that an instruction calls, or NULL. */
+const fgi_hlo_computation *fgi_hlo_called(const fgi_hlo_index *index, const fgi_hlo_op *op,
+                                          size_t i);
+const fgi_hlo_op *fgi_hlo_root(const fgi_hlo_index *index, const fgi_hlo_computation *in);
+
+/* ---- work of an instruction ------------------------------------------------------------------ */
+
+enum { FGI_HLO_PRODUCT_DIMS = 3 + FG_MAX_RANK };
+
+/* A product: its arithmetic (a multiplication and an addition count two), and what it is over. */
+typedef struct fgi_hlo_arithmetic {
+    double flops, padded_flops;
+    int dim_count;
+    fgi_plan_dim dim[FGI_HLO_PRODUCT_DIMS];
+    fg_dtype dtype; /* of the operands, the wider one */
+    bool is_precise;
+} fgi_hlo_arithmetic;
+/* False: it is no product that can be counted (hlo_product.c). */
+bool fgi_hlo_arithmetic_of(const fgi_hlo_index *index, const fgi_hlo_op *op,
+                           fgi_hlo_arithmetic *out);
+
+/* Bytes that an instruction moves from and to main memory; what it calls is not in it but for a
+ * fusion (hlo_traffic.c). */
+void fgi_hlo_traffic(const fgi_hlo_index *index, const fgi_hlo_op *op, double *bytes,
+                     double *padded);
+
+/* What the compiler says of an instruction in its backend_config (hlo_config.c). */
+typedef struct fgi_hlo_config {
+    double cycles;      /* -1: it does not say */
+    int64_t trips;      /* of a loop; -1 */
+    char algorithm[96]; /* of an exchange, "Emitter, Strategy"; "" */
+} fgi_hlo_config;
+void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out);
+
+/* How often a loop runs, from its counter: where it begins, what is added to it, and what it is
+ * compared with. -1: it cannot be seen (hlo_loop.c). */
+int64_t fgi_hlo_trips(const fgi_hlo_index *index, const fgi_hlo_op *loop);
+
+#endif

@@ -1,0 +1,81 @@
+/* slow.c - number formats that a chip computes by detours, though its compiler takes them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "plan/walk.h"
+
+enum { XLA_S64 = 5, XLA_U64 = 9, XLA_F64 = 12, XLA_C64 = 15, XLA_C128 = 18 };
+
+const char *fgi_plan_slow_text(fgi_plan_slow_kind kind)
+{
+    static const char *const text[] = {
+        [FGI_SLOW_F64] = "f64 has no units of its own here: use f32",
+        [FGI_SLOW_INT64] = "64-bit integers are computed in halves: use 32 bits",
+        [FGI_SLOW_COMPLEX] = "complex numbers are computed as pairs",
+        [FGI_SLOW_PRECISION] = "products at high precision take several passes: use the default",
+        [FGI_SLOW_INT8] = "8-bit products are no faster than bf16 on this generation",
+        [FGI_SLOW_INT32] = "the matrix units do not multiply integers of more than 8 bits",
+        [FGI_SLOW_F16] = "f16 is not the matrix units' own format: use bf16",
+    };
+    return kind >= 0 && kind < FGI_SLOW_KINDS ? text[kind] : "";
+}
+
+static bool is_tpu(const fg_chip *chip) { return chip != NULL && chip->generation != NULL; }
+
+static bool is_one_of(const char *generation, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(generation, *list) == 0)
+            return true;
+    return false;
+}
+
+bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+                              fgi_plan_slow_kind *out)
+{
+    static const char *const no_int8[] = {"v2", "v3", "v4", "7x", NULL};
+    static const char *const f16_is_bf16[] = {"v2", "v3", NULL};
+    if (!is_tpu(machine->chip))
+        return false;
+    const char *generation = machine->chip->generation;
+    switch (product->dtype) {
+    case FG_F32: *out = FGI_SLOW_PRECISION; return product->is_precise;
+    case FG_S8:
+    case FG_U8: *out = FGI_SLOW_INT8; return is_one_of(generation, no_int8);
+    case FG_S16:
+    case FG_U16:
+    case FG_S32:
+    case FG_U32: *out = FGI_SLOW_INT32; return true;
+    case FG_F16: *out = FGI_SLOW_F16; return !is_one_of(generation, f16_is_bf16);
+    default: return false;
+    }
+}
+
+static bool kind_of(const fgi_hlo_shape *shape, fgi_plan_slow_kind *out)
+{
+    switch (shape != NULL ? shape->element : 0) {
+    case XLA_F64: *out = FGI_SLOW_F64; return true;
+    case XLA_S64:
+    case XLA_U64: *out = FGI_SLOW_INT64; return true;
+    case XLA_C64:
+    case XLA_C128: *out = FGI_SLOW_COMPLEX; return true;
+    default: return false;
+    }
+}
+
+bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_index *index,
+                             const fgi_hlo_op *op, fgi_plan_slow_kind *out)
+{
+    const fg_chip *chip = machine->chip;
+    if (chip == NULL)
+        return false;
+    if (!is_tpu(chip)) /* graphics chips compute f64, some at a small fraction of f32 */
+        return kind_of(op->shape, out) && *out == FGI_SLOW_F64 && chip->f64 < chip->f32 / 8;
+    if (kind_of(op->shape, out))
+        return true;
+    /* where the compiler splits an array of 64 bits in two the result is of 32 */
+    const fgi_hlo_op *from = fgi_hlo_in(index, op, 0);
+    return strcmp(op->opcode, "custom-call") == 0 && strncmp(op->target, "X64", 3) == 0 &&
+           from != NULL && kind_of(from->shape, out);
+}

@@ -1,0 +1,29 @@
+/* walk.h - what the parts of the analysis share while a program is walked over.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_PLAN_WALK_H
+#define FGI_PLAN_WALK_H
+
+#include "plan/hlo_work.h"
+
+typedef struct fgi_plan_walk {
+    fgi_hlo_index index;
+    fgi_plan_analysis *out;
+    size_t layer_capacity, exchange_capacity;
+    bool failed; /* out of memory */
+} fgi_plan_walk;
+
+/* Adds an exchange that runs `times` times (exchange.c). */
+void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
+                           const fgi_hlo_config *config, double times);
+
+/* Whether a product, or the format of an instruction's result, is slow on the chip (slow.c). */
+bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+                              fgi_plan_slow_kind *out);
+bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_index *index,
+                             const fgi_hlo_op *op, fgi_plan_slow_kind *out);
+
+/* Fills in the seconds, from the sums (estimate.c). */
+void fgi_plan_estimate(fgi_plan_analysis *out);
+
+#endif

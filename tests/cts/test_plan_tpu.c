@@ -1,0 +1,150 @@
+/* test_plan_tpu.c - the analysis of programs that libtpu compiles, on whatever version is there:
+ * nothing here is a number of one version. Nothing is run on a TPU.
+ *
+ * "record FOLDER" writes the recordings of tests/golden/plan.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <zlib.h>
+
+#include "aot.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "plan_program.h"
+
+static fgi_plan_analysis analyze(const plan_program *program, const char *kind, int devices,
+                                 int64_t batch)
+{
+    fg_error err = {0};
+    fgi_plan_analysis analysis;
+    const fgi_plan_machine machine = {
+        .chip = fg_chip_find(kind), .devices = devices, .batch = batch, .steps_per_epoch = 10};
+    fgt_ok(fgi_plan_analyze(program->data, program->size, &machine, &analysis, &err));
+    return analysis;
+}
+
+static const fgi_plan_layer *layer(const fgi_plan_analysis *a, const char *name)
+{
+    for (size_t i = 0; i < a->layer_count; i++)
+        if (strcmp(a->layers[i].name, name) == 0)
+            return &a->layers[i];
+    fail_msg("no layer '%s' among %zu", name, a->layer_count);
+    return NULL;
+}
+
+static double lost(const fgi_plan_work *work) { return 1 - work->flops / work->padded_flops; }
+
+static void one_unit_more_than_a_tile_is_lost_work(void **state)
+{
+    double share[2], flops[2];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        const int64_t width = 128 + i;
+        const plan_mlp mlp = {.hidden = {512, width}, .batch = 128};
+        plan_program program = {0};
+        plan_compile_mlp("v5e-1", NULL, &mlp, &program);
+        fgi_plan_analysis a = analyze(&program, "TPU v5 lite", 1, mlp.batch);
+        const fgi_plan_layer *l = layer(&a, "fc2");
+        share[i] = lost(&l->work);
+        flops[i] = l->work.flops;
+        /* forward, and both gradients */
+        fgt_close("flops", flops[i], 3.0 * 2 * 128 * 512 * (double)width, 0, 0);
+        assert_string_equal(l->file, "perceptron.c");
+        assert_true(l->line > 0 && l->work.cycles > 0);
+        assert_int_equal(l->worst.size < l->worst.padded, i);
+        assert_true(a.step_s > 0 && a.step_s < 1 && a.epoch_s == 10 * a.step_s);
+        assert_int_equal(a.exchange_count + (size_t)a.unknown_loops, 0);
+        fgi_plan_analysis_fini(&a);
+        fgi_free(program.data);
+    }
+    fgt_close("lost of 128", share[0], 0, 0, 0);
+    assert_true(share[1] > 0.03);
+}
+
+/* What a step needs at least: its arguments are read, its results written. */
+static void bytes_are_those_of_arguments_and_results_at_least(void **state)
+{
+    (void)state;
+    const plan_mlp mlp = {.hidden = {512, 512}, .batch = 128};
+    plan_program program = {0};
+    plan_compile_mlp("v3:1x1", "1", &mlp, &program);
+    fgi_plan_analysis a = analyze(&program, "TPU v3", 1, mlp.batch);
+    const double least = (double)(program.cost.argument_bytes + program.cost.output_bytes) * 0.99;
+    if (a.total.padded_bytes < least || a.total.padded_bytes > 4 * least)
+        fail_msg("%g bytes where %g are the least", a.total.padded_bytes, least);
+    /* of the products, the compiler's own count; it counts the rest of the arithmetic too */
+    assert_true(a.total.flops <= program.cost.flops && a.total.flops > 0.9 * program.cost.flops);
+    fgi_plan_analysis_fini(&a);
+    fgi_free(program.data);
+}
+
+static void gradients_are_exchanged_among_all_devices(void **state)
+{
+    (void)state;
+    const plan_mlp mlp = {.hidden = {512, 512}, .batch = 32};
+    plan_program program = {0};
+    plan_compile_mlp("v5e-8", NULL, &mlp, &program);
+    fgi_plan_analysis a = analyze(&program, "TPU v5 lite", 8, mlp.batch);
+    const int64_t weights = 4 * (784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10);
+    int64_t bytes = 0;
+    for (size_t i = 0; i < a.exchange_count; i++) {
+        assert_int_equal(a.exchanges[i].kind, FGI_ALL_REDUCE);
+        assert_int_equal(a.exchanges[i].group, 8);
+        bytes += a.exchanges[i].bytes;
+    }
+    assert_in_range(bytes, weights, weights + 64);
+    assert_true(a.step_s > a.exchange_s && a.exchange_s > 0);
+    fgi_plan_analysis_fini(&a);
+    fgi_free(program.data);
+}
+
+/* ---- recording ------------------------------------------------------------------------------- */
+
+static void write_recording(const char *folder, const char *name, plan_program *program)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s.pb.gz", folder, name);
+    gzFile file = gzopen(path, "wb9");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, program->data, (unsigned)program->size), program->size);
+    assert_int_equal(gzclose(file), Z_OK);
+    fgi_free(program->data);
+    *program = (plan_program){0};
+}
+
+static int record(const char *folder)
+{
+    static const char *const texts[][2] = {{"dot_128", "v2:1x1"},
+                                           {"dot_129", "v2:1x1"},
+                                           {"loop", "v5e-1"},
+                                           {"wide_integers", "v5e-1"}};
+    fg_error err = {0};
+    plan_program program = {0};
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        char path[512], *text = NULL;
+        size_t size;
+        (void)snprintf(path, sizeof path, "%s/%s.mlir", folder, texts[i][0]);
+        fgt_ok(fgi_file_read(path, SIZE_MAX, &text, &size, &err));
+        plan_compile_text(texts[i][1], text, &program);
+        write_recording(folder, texts[i][0], &program);
+        fgi_free(text);
+    }
+    plan_compile_mlp("v5e-8", NULL, &(plan_mlp){.hidden = {512, 129}, .batch = 128}, &program);
+    write_recording(folder, "mlp_x8", &program);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_unit_more_than_a_tile_is_lost_work),
+        cmocka_unit_test(bytes_are_those_of_arguments_and_results_at_least),
+        cmocka_unit_test(gradients_are_exchanged_among_all_devices),
+    };
+    aot_need("tpu");
+    if (argc == 3 && strcmp(argv[1], "record") == 0)
+        return record(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}

@@ -1,0 +1,33 @@
+/* plan_program.h - optimized programs for the analysis of src/plan: compiled by an installed
+ * plugin, or recorded.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGT_PLAN_PROGRAM_H
+#define FGT_PLAN_PROGRAM_H
+
+#include <fulgurite/fulgurite.h>
+
+#include "pjrt/pjrt.h"
+#include "plan/analysis.h"
+
+/* An optimized program, and what the compiler says of it besides. */
+typedef struct plan_program {
+    char *data; /* fgi_free */
+    size_t size;
+    fgi_program_cost cost;
+} plan_program;
+
+/* A perceptron from 784 features to 10 classes, trained by Adam. */
+typedef struct plan_mlp {
+    int64_t hidden[2];
+    int64_t batch; /* on each device */
+    const char *precision, *strategy;
+} plan_mlp;
+
+/* What a plugin makes of StableHLO text, for one device of a machine that is not there. */
+void plan_compile_text(const char *topology, const char *text, plan_program *out);
+/* What it makes of a training step for all devices of the machine, or of the first `devices`. */
+void plan_compile_mlp(const char *topology, const char *devices, const plan_mlp *mlp,
+                      plan_program *out);
+
+#endif

@@ -1,0 +1,281 @@
+/* test_plan_analysis.c - the analysis of optimized programs that libtpu made (tests/golden/plan),
+ * with expectations worked out by hand.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <zlib.h>
+
+#include "plan/analysis.h"
+
+#define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
+
+enum { PROGRAM_MAX = 1 << 20 };
+static char program[PROGRAM_MAX];
+static size_t program_size;
+
+static void load(const char *name)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, GOLDEN "%s.pb.gz", name);
+    gzFile file = gzopen(path, "rb");
+    assert_non_null(file);
+    const int size = gzread(file, program, sizeof program);
+    assert_in_range(size, 1, PROGRAM_MAX - 1);
+    program_size = (size_t)size;
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static fgi_plan_analysis analyze(const char *name, const fgi_plan_machine *machine)
+{
+    fg_error err = {0};
+    fgi_plan_analysis analysis;
+    load(name);
+    fgt_ok(fgi_plan_analyze(program, program_size, machine, &analysis, &err));
+    return analysis;
+}
+
+static const fgi_plan_layer *layer(const fgi_plan_analysis *a, const char *name)
+{
+    for (size_t i = 0; i < a->layer_count; i++)
+        if (strcmp(a->layers[i].name, name) == 0)
+            return &a->layers[i];
+    fail_msg("no layer '%s' among %zu", name, a->layer_count);
+    return NULL;
+}
+
+/* ---- a product ------------------------------------------------------------------------------- */
+
+/* The compiler turns the array so that 129 lies along the 8 sublanes, not the 128 lanes: it is
+ * padded to 136, where 256 would be by a rule of thumb. Its own estimate of cycles agrees. */
+static void padding_is_the_layouts_and_not_a_rule(void **state)
+{
+    (void)state;
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v2"), .devices = 1};
+    fgi_plan_analysis a = analyze("dot_129", &machine);
+    const fgi_plan_layer *l = layer(&a, "fc");
+    fgt_close("cycles", l->work.cycles, 151560, 0, 0);
+    fgt_close("flops", l->work.flops, 2.0 * 4096 * 4096 * 129, 0, 0);
+    fgt_close("padded", l->work.padded_flops, 2.0 * 4096 * 4096 * 136, 0, 1e-12);
+    fgt_close("bytes", l->work.bytes, 2.0 * (4096 * 4096 + 2 * 4096 * 129), 0, 0);
+    fgt_close("padded bytes", l->work.padded_bytes, 2.0 * (4096 * 4096 + 2 * 4096 * 136), 0, 0);
+    fgt_close("16 bits", l->work.flops_16bit, l->work.flops, 0, 0);
+    fgt_close("lost", l->lost_cycles, 151560 * 7.0 / 136, 0, 1e-9);
+    assert_int_equal(l->worst.size, 129);
+    assert_int_equal(l->worst.padded, 136);
+    assert_int_equal(l->worst.unit, 8);
+    assert_string_equal(l->file, "user.c");
+    assert_int_equal(l->line, 7);
+    fgi_plan_analysis narrow = analyze("dot_128", &machine);
+    fgt_close("lost", narrow.layers[0].lost_cycles, 0, 0, 0);
+    fgt_close("ratio", a.total.cycles / narrow.total.cycles, 136.0 / 128, 0.005, 0);
+    fgi_plan_analysis_fini(&a);
+    fgi_plan_analysis_fini(&narrow);
+}
+
+/* One core of a v2: 0.7 GHz, half of the chip's 700 GB/s and 46 TFLOP/s. */
+static void seconds_are_cycles_by_clock_or_bytes_by_bandwidth(void **state)
+{
+    (void)state;
+    const fgi_plan_machine machine = {
+        .chip = fg_chip_find("TPU v2"), .devices = 1, .steps_per_epoch = 50};
+    fgi_plan_analysis a = analyze("dot_129", &machine);
+    fgt_close("compute", a.compute_s, 151560 / 0.7e9, 0, 1e-12);
+    fgt_close("memory", a.memory_s, 2.0 * (4096 * 4096 + 2 * 4096 * 136) / 350e9, 0, 1e-12);
+    fgt_close("exchange", a.exchange_s, 0, 0, 0);
+    fgt_close("step", a.step_s, a.compute_s, 0, 0);
+    fgt_close("epoch", a.epoch_s, 50 * a.compute_s, 0, 1e-12);
+    fgt_close("share of peak", a.mxu_share, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
+    fgi_plan_analysis_fini(&a);
+}
+
+static void nothing_is_said_in_seconds_of_an_unknown_chip(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze("mlp_x8", &(fgi_plan_machine){.devices = 8});
+    assert_true(a.compute_s < 0 && a.memory_s < 0 && a.exchange_s < 0 && a.step_s < 0);
+    assert_true(a.epoch_s < 0 && a.mxu_share < 0);
+    assert_true(a.total.cycles > 0);
+    fgi_plan_analysis_fini(&a);
+}
+
+/* ---- a training step ------------------------------------------------------------------------- */
+
+enum { BATCH = 128, IN = 784, WIDE = 512, NARROW = 129, OUT = 10 };
+
+static const fgi_plan_machine v5e_x8 = {.devices = 8, .batch = BATCH, .steps_per_epoch = 100};
+
+static fgi_plan_analysis analyze_mlp(void)
+{
+    fgi_plan_machine machine = v5e_x8;
+    machine.chip = fg_chip_find("TPU v5 lite");
+    return analyze("mlp_x8", &machine);
+}
+
+/* Forward, by the weights, and but for the first layer by the input. */
+static void work_is_told_by_layer(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze_mlp();
+    const fgi_plan_layer *l = layer(&a, "fc1");
+    fgt_close("fc1", l->work.flops, 2 * 2.0 * BATCH * IN * WIDE, 0, 0);
+    fgt_close("fc2", layer(&a, "fc2")->work.flops, 3 * 2.0 * BATCH * WIDE * NARROW, 0, 0);
+    fgt_close("fc3", layer(&a, "fc3")->work.flops, 3 * 2.0 * BATCH * NARROW * OUT, 0, 0);
+    fgt_close("optimizer", layer(&a, "optimizer")->work.flops, 0, 0, 0);
+    fgt_close("all", a.total.flops,
+              2.0 * BATCH * (2 * IN * WIDE + 3 * WIDE * NARROW + 3 * NARROW * OUT), 0, 0);
+    assert_true(layer(&a, "optimizer")->work.bytes > 0);
+    double cycles = 0;
+    for (size_t i = 0; i < a.layer_count; i++)
+        cycles += a.layers[i].work.cycles;
+    fgt_close("cycles", a.total.cycles, cycles, 0, 0);
+    fgt_close("cycles", a.total.cycles, 54456, 0, 0); /* sum of all "estimated_cycles" */
+    fgi_plan_analysis_fini(&a);
+}
+
+static void what_loses_most_comes_first(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze_mlp();
+    /* 129 along the lanes: forward and back [128,129] x [129,10]; 10 along the sublanes */
+    assert_string_equal(a.layers[0].name, "fc3");
+    assert_int_equal(a.layers[0].worst.size, NARROW);
+    assert_int_equal(a.layers[0].worst.padded, 256);
+    assert_string_equal(a.layers[1].name, "fc2");
+    assert_int_equal(a.layers[1].worst.padded, 136);
+    assert_string_equal(a.layers[1].file, "perceptron.c");
+    for (size_t i = 1; i < a.layer_count; i++)
+        assert_true(a.layers[i - 1].lost_cycles >= a.layers[i].lost_cycles);
+    fgi_plan_analysis_fini(&a);
+}
+
+/* All gradients and the loss in one sum over the ring of eight: 400 GB/s over four links. */
+static void exchanges_are_told_with_bytes_and_algorithm(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze_mlp();
+    const int64_t weights = IN * WIDE + WIDE + WIDE * NARROW + NARROW + NARROW * OUT + OUT;
+    assert_int_equal(a.exchange_count, 1);
+    assert_int_equal(a.exchanges[0].kind, FGI_ALL_REDUCE);
+    assert_int_equal(a.exchanges[0].count, 1);
+    assert_int_equal(a.exchanges[0].group, 8);
+    assert_int_equal(a.exchanges[0].bytes, 4 * (weights + 1));
+    assert_string_equal(a.exchanges[0].algorithm,
+                        "RotatedPincerEmitter, UniDirection1DRingStrategy");
+    fgt_close("exchange", a.exchange_s, 2 * 7.0 / 8 * 4 * (double)(weights + 1) / 100e9, 0, 1e-12);
+    fgt_close("step", a.step_s, a.compute_s + a.exchange_s, 0, 1e-12);
+    fgi_plan_analysis_fini(&a);
+}
+
+/* ---- loops and formats ----------------------------------------------------------------------- */
+
+static void a_loop_counts_as_often_as_it_runs(void **state)
+{
+    (void)state;
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 1};
+    fgi_plan_analysis a = analyze("loop", &machine);
+    const fgi_plan_layer *l = layer(&a, "cell");
+    fgt_close("flops", l->work.flops, 12 * 2.0 * 512 * 512 * 512, 0, 0);
+    fgt_close("cycles", l->work.cycles, 12 * 10312.0, 0, 0);
+    assert_int_equal(a.unknown_loops, 0);
+    fgi_plan_analysis_fini(&a);
+}
+
+static void integers_of_64_bits_are_told(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze(
+        "wide_integers", &(fgi_plan_machine){.chip = fg_chip_find("TPU v5 lite"), .devices = 1});
+    for (int k = 0; k < FGI_SLOW_KINDS; k++)
+        assert_int_equal(a.slow[k].count > 0, k == FGI_SLOW_INT64);
+    fgi_plan_analysis_fini(&a);
+}
+
+/* ---- from points and to text ----------------------------------------------------------------- */
+
+static void the_smallest_batch_within_a_tenth_fills_the_units(void **state)
+{
+    (void)state;
+    const fgi_plan_point points[] = {{1, 1000}, {8, 1600}, {64, 6700}, {128, 12900}, {256, 25600}};
+    /* a sample: 1000, 200, 104.7, 100.8, 100 */
+    assert_int_equal(fgi_plan_filled_from(points, 5), 64);
+    assert_int_equal(fgi_plan_filled_from(points, 2), 8);
+    assert_int_equal(fgi_plan_filled_from(points, 0), 0);
+    assert_int_equal(fgi_plan_filled_from(&(fgi_plan_point){8, 0}, 1), 0);
+}
+
+static void json_and_text_say_that_it_is_an_estimate(void **state)
+{
+    (void)state;
+    fgi_plan_analysis a = analyze_mlp();
+    fgi_buf buf = {0};
+    fgi_plan_put_json(&a, &buf);
+    assert_false(buf.failed);
+    json_t *all = json_loads(buf.data, 0, NULL);
+    assert_non_null(all);
+    assert_string_equal(json_string_value(json_object_get(all, "label")),
+                        "compiler estimate, not measured");
+    fgt_close("cycles", json_number_value(json_object_get(all, "cycles_per_sample")),
+              54456.0 / BATCH, 0, 1e-8);
+    assert_int_equal(json_array_size(json_object_get(all, "layers")), a.layer_count);
+    const json_t *first = json_array_get(json_object_get(all, "layers"), 0);
+    const json_t *worst = json_object_get(first, "worst_dimension");
+    assert_int_equal(json_integer_value(json_object_get(worst, "padded")), 256);
+    fgi_buf_clear(&buf);
+    fgi_plan_put_text(&a, &buf);
+    assert_non_null(strstr(buf.data, "compiler estimate, not measured"));
+    assert_non_null(
+        strstr(buf.data, "a width of 129 is computed as 256: 128 or 256 would fill it"));
+    assert_null(strstr(buf.data, "optimal_seconds"));
+    json_decref(all);
+    fgi_buf_fini(&buf);
+    fgi_plan_analysis_fini(&a);
+}
+
+static fg_status analyze_once(void *self, fg_error *err)
+{
+    fgi_plan_analysis a;
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 8};
+    (void)self;
+    const fg_status status = fgi_plan_analyze(program, program_size, &machine, &a, err);
+    fgi_plan_analysis_fini(&a);
+    return status;
+}
+
+static void memory_may_run_out_anywhere(void **state)
+{
+    (void)state;
+    load("loop");
+    fgt_fault_loop(analyze_once, NULL);
+}
+
+static void what_is_cut_short_is_an_error(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    load("loop");
+    program_size /= 2;
+    assert_int_equal(analyze_once(NULL, &err), FG_EFORMAT);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(padding_is_the_layouts_and_not_a_rule),
+        cmocka_unit_test(seconds_are_cycles_by_clock_or_bytes_by_bandwidth),
+        cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
+        cmocka_unit_test(work_is_told_by_layer),
+        cmocka_unit_test(what_loses_most_comes_first),
+        cmocka_unit_test(exchanges_are_told_with_bytes_and_algorithm),
+        cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
+        cmocka_unit_test(integers_of_64_bits_are_told),
+        cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),
+        cmocka_unit_test(json_and_text_say_that_it_is_an_estimate),
+        cmocka_unit_test(memory_may_run_out_anywhere),
+        cmocka_unit_test(what_is_cut_short_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
