@@ -7,8 +7,9 @@
 #include <string.h>
 
 const cli_command *const cli_commands[] = {
-    &cli_setup,   &cli_doctor,     &cli_devices, &cli_fit,        &cli_validate, &cli_test,
-    &cli_predict, &cli_batch_find, &cli_show,    &cli_completion, &cli_help,     NULL,
+    &cli_setup,   &cli_doctor,     &cli_devices, &cli_fit,  &cli_validate,   &cli_test,
+    &cli_predict, &cli_batch_find, &cli_plan,    &cli_show, &cli_completion, &cli_help,
+    NULL,
 };
 
 const cli_command *cli_find_command(const char *name)

@@ -14,6 +14,7 @@ extern const cli_command cli_validate;   /* cmd_validate.c */
 extern const cli_command cli_test;       /* cmd_test.c */
 extern const cli_command cli_predict;    /* cmd_predict.c */
 extern const cli_command cli_batch_find; /* cmd_batch_find.c */
+extern const cli_command cli_plan;       /* cmd_plan.c */
 extern const cli_command cli_show;       /* cmd_show.c */
 extern const cli_command cli_completion; /* cmd_completion.c */
 extern const cli_command cli_help;       /* cmd_help.c */

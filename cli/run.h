@@ -65,7 +65,14 @@ bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 /* ---- a run (run_command.c)
  * --------------------------------------------------------------------------- */
 
-typedef enum run_kind { RUN_FIT, RUN_VALIDATE, RUN_TEST, RUN_PREDICT, RUN_BATCH_FIND } run_kind;
+typedef enum run_kind {
+    RUN_FIT,
+    RUN_VALIDATE,
+    RUN_TEST,
+    RUN_PREDICT,
+    RUN_BATCH_FIND,
+    RUN_PLAN
+} run_kind;
 
 /* What the commands' options say. */
 typedef struct run_options {
@@ -77,6 +84,9 @@ typedef struct run_options {
     const char *draw;         /* "auto", "always", "never" */
     const char *out;          /* a file for predictions; NULL: standard output */
     bool is_quiet;
+    const char *topology; /* plan: the machine */
+    bool topology_json;   /* plan: one JSON object instead of lines */
+    bool no_search;       /* plan: not for the largest batch */
 } run_options;
 
 /* Does the whole: reads the configuration, runs, reports; the program's exit status. */
@@ -92,12 +102,13 @@ typedef struct run {
     char *folder;            /* NULL: none */
     run_data data;
     run_task task;
+    fg_client *client; /* of a topology, else NULL: the Trainer opens its own */
     fg_trainer *trainer;
     run_record *record;
     fg_fit_data fit_data;
     double setup_s; /* from the program's start to the Trainer's call */
     fg_result result;
-    bool has_result;
+    bool has_result, has_plan;
 } run;
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
@@ -122,6 +133,14 @@ bool run_summary_write(const run *r, const fg_error *error, fg_error *err);
 /* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
 
 fg_status run_batch_find(run *r, fg_error *err);
+
+/* ---- a machine that is not there (run_plan.c) -------------------------------------------------
+ */
+
+/* Compiles for r->client and prints what was found. */
+fg_status run_plan(run *r, fg_error *err);
+/* Prints the object of a plan that failed, unless run_plan has. */
+void run_plan_fail(const run *r, const fg_error *error);
 
 /* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
 

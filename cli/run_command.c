@@ -128,10 +128,11 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
     const int64_t keep = config_int(c, "trainer.keep_checkpoints");
     const bool is_fit = r->options->kind == RUN_FIT;
     return (fg_trainer_options){
+        .client = r->client,
         .accelerator = config_text(c, "trainer.accelerator"),
-        .devices = devices(c),
+        .devices = r->client != NULL ? NULL : devices(c),
         .strategy = config_text(c, "trainer.strategy"),
-        .model_devices = (int)config_int(c, "trainer.model_devices"),
+        .model_devices = r->client != NULL ? 0 : (int)config_int(c, "trainer.model_devices"),
         .lr_scaling = config_text(c, "trainer.lr_scaling"),
         .base_batch_size = config_is_auto(c, "trainer.base_batch_size")
                                ? 0
@@ -169,6 +170,12 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
 
 /* ---- before ---------------------------------------------------------------------------------- */
 
+/* Nothing is run: programs are compiled only. */
+static bool is_dry(const run *r)
+{
+    return r->options->kind == RUN_BATCH_FIND || r->options->kind == RUN_PLAN;
+}
+
 /* What is evaluated: test files where there are any, else the validation part. */
 static fg_status choose_data(run *r, fg_error *err)
 {
@@ -185,8 +192,7 @@ static fg_status choose_data(run *r, fg_error *err)
         (fg_dataset_count(r->fit_data.val) == 0 ||
          config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
         r->fit_data.val = NULL;
-    if (r->options->kind == RUN_FIT || r->options->kind == RUN_BATCH_FIND ||
-        r->fit_data.val != NULL)
+    if (r->options->kind == RUN_FIT || is_dry(r) || r->fit_data.val != NULL)
         return FG_OK;
     (void)cli_fail(err, "there is nothing to %s with: give %s", r->options->command,
                    strcmp(config_text(r->c, "data.format"), "npy") == 0
@@ -228,7 +234,7 @@ static bool has_best(const char *folder)
 static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
 {
     const bool is_fit = r->options->kind == RUN_FIT;
-    if (r->options->kind == RUN_BATCH_FIND)
+    if (is_dry(r))
         return FG_OK; /* leaves no trace */
     *out_resume = is_fit ? given(r->c, "trainer.resume") : r->options->ckpt;
     r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
@@ -259,6 +265,16 @@ static fg_status begin_folder(const run *r, const char *resume, fg_error *err)
     return run_dir_begin(r->c, r->folder, err) ? FG_OK : FG_EIO;
 }
 
+/* The client of a machine that is not there. */
+static fg_status open_topology(run *r, fg_error *err)
+{
+    const fg_client_options options = {.topology = r->options->topology,
+                                       .devices = devices(r->c),
+                                       .model_devices =
+                                           (int)config_int(r->c, "trainer.model_devices")};
+    return r->options->kind == RUN_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
+}
+
 static fg_status set_up(run *r, fg_error *err)
 {
     const char *resume = NULL;
@@ -274,6 +290,8 @@ static fg_status set_up(run *r, fg_error *err)
         status = fg_schedule_check(&schedule, err);
     if (status == FG_OK)
         status = find_folder(r, &resume, err);
+    if (status == FG_OK)
+        status = open_topology(r, err);
     if (status != FG_OK)
         return status;
     fg_trainer_options options = trainer_options(r, resume, &schedule);
@@ -301,6 +319,7 @@ static fg_status go(run *r, fg_error *err)
     case RUN_TEST: status = fg_trainer_test(r->trainer, task, &r->fit_data, err); break;
     case RUN_PREDICT: status = run_predict(r, err); break;
     case RUN_BATCH_FIND: status = run_batch_find(r, err); break;
+    case RUN_PLAN: status = run_plan(r, err); break;
     }
     r->result = *fg_trainer_result(r->trainer);
     r->has_result = true;
@@ -350,10 +369,14 @@ static int report(run *r, fg_status status, const fg_error *error)
     if (r->options->kind == RUN_FIT && status == FG_OK && !r->options->is_quiet)
         (void)fprintf(stderr, "the run's folder: %s\n", r->folder);
     if (status != FG_OK)
-        exit_status = cli_complain(status == FG_ESTOPPED                       ? CLI_STOPPED
-                                   : r->trainer == NULL && status == FG_EINVAL ? CLI_USAGE
-                                                                               : CLI_FAILED,
-                                   r->options->command, "%s", error->message);
+        exit_status = status == FG_ESTOPPED                       ? CLI_STOPPED
+                      : r->trainer == NULL && status == FG_EINVAL ? CLI_USAGE
+                                                                  : CLI_FAILED;
+    /* a failed plan's object holds the reason */
+    if (r->options->topology_json && exit_status == CLI_FAILED)
+        run_plan_fail(r, error);
+    else if (exit_status != CLI_DONE)
+        (void)cli_complain(exit_status, r->options->command, "%s", error->message);
     if (!run_summary_write(r, status == FG_OK ? NULL : error, &err))
         exit_status = cli_complain(CLI_FAILED, r->options->command, "%s", err.message);
     return exit_status;
@@ -362,6 +385,7 @@ static int report(run *r, fg_status status, const fg_error *error)
 static void tear_down(run *r)
 {
     fg_trainer_destroy(r->trainer);
+    fg_client_close(r->client);
     run_data_close(&r->data);
     config_destroy(r->c);
     free(r->folder);

@@ -15,6 +15,7 @@
 #include <fulgurite/nn.h>
 #include <fulgurite/ops.h>
 #include <fulgurite/optim.h>
+#include <fulgurite/plan.h>
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>

@@ -7,17 +7,17 @@
 #include "aot.h"
 
 static const aot_case cases[] = {
-    {"h100", 1, "mlp", FGI_TRAIN, true, NULL},
-    {"h100", 1, "lenet", FGI_TRAIN, false, NULL},
-    {"h100", 8, "lenet", FGI_TRAIN, true, NULL},
-    {"h100", 8, "mlp", FGI_VAL, false, NULL},
-    {"a100", 1, "mlp", FGI_TRAIN, false, NULL},
-    {"h200", 2, "mlp", FGI_TRAIN, false, NULL},
-    {"b200", 4, "lenet", FGI_VAL, false, NULL},
-    {"h100", 1, "mlp", FGI_TRAIN, false, "bf16-mixed"},
-    {"h100", 1, "mlp", FGI_TRAIN, true, "16-mixed"},
-    {"a100", 2, "lenet", FGI_TRAIN, false, "16-true"},
-    {"h100", 1, "mlp", FGI_TRAIN, false, "64-true"},
+    {"h100", 1, "mlp", FGI_TRAIN, true, NULL, NULL},
+    {"h100", 1, "lenet", FGI_TRAIN, false, NULL, NULL},
+    {"h100", 8, "lenet", FGI_TRAIN, true, NULL, NULL},
+    {"h100", 8, "mlp", FGI_VAL, false, NULL, NULL},
+    {"a100", 1, "mlp", FGI_TRAIN, false, NULL, NULL},
+    {"h200", 2, "mlp", FGI_TRAIN, false, NULL, NULL},
+    {"b200", 4, "lenet", FGI_VAL, false, NULL, NULL},
+    {"h100", 1, "mlp", FGI_TRAIN, false, "bf16-mixed", NULL},
+    {"h100", 1, "mlp", FGI_TRAIN, true, "16-mixed", NULL},
+    {"a100", 2, "lenet", FGI_TRAIN, false, "16-true", NULL},
+    {"h100", 1, "mlp", FGI_TRAIN, false, "64-true", NULL},
 };
 
 int main(void)

@@ -12,39 +12,54 @@
 
 #include "aot.h"
 
+#define MIXED "bf16-mixed"
+
 static const aot_case few[] = {
-    {"v2", 8, "mlp", FGI_TRAIN, false, NULL},
-    {"v3", 8, "lenet", FGI_TRAIN, true, NULL},
-    {"v3", 1, "mlp", FGI_VAL, true, NULL},
-    {"v4", 8, "mlp", FGI_TRAIN, false, NULL},
-    {"v5e", 1, "mlp", FGI_TRAIN, true, NULL},
-    {"v5e", 8, "lenet", FGI_TRAIN, false, NULL},
-    {"v5e", 256, "mlp", FGI_TRAIN, false, NULL},
-    {"v5e", 256, "lenet", FGI_VAL, false, NULL},
-    {"v5p", 8, "mlp", FGI_TRAIN, false, NULL},
-    {"v6e", 1, "lenet", FGI_PREDICT, false, NULL},
-    {"v6e", 8, "mlp", FGI_TRAIN, true, NULL},
-    {"7x", 8, "mlp", FGI_TRAIN, false, NULL},
-    {"v5e", 8, "lenet", FGI_TRAIN, true, "bf16-mixed"},
-    {"v3", 1, "mlp", FGI_TRAIN, false, "bf16-true"},
+    {"v2", 8, "mlp", FGI_TRAIN, false, NULL, NULL},
+    {"v2", 1, "lenet", FGI_PREDICT, false, MIXED, NULL},
+    {"v3", 8, "lenet", FGI_TRAIN, true, NULL, NULL},
+    {"v3", 1, "mlp", FGI_VAL, true, NULL, NULL},
+    {"v4", 8, "mlp", FGI_TRAIN, false, MIXED, "fsdp"},
+    {"v5e", 1, "mlp", FGI_TRAIN, true, MIXED, NULL},
+    {"v5e", 8, "lenet", FGI_TRAIN, false, MIXED, NULL},
+    {"v5e", 256, "mlp", FGI_TRAIN, false, NULL, NULL},
+    {"v5e", 256, "lenet", FGI_VAL, false, NULL, NULL},
+    {"v5p", 8, "mlp", FGI_TRAIN, true, NULL, "fsdp"},
+    {"v6e", 256, "mlp", FGI_TRAIN, false, MIXED, "fsdp"},
+    {"v6e", 8, "mlp", FGI_TRAIN, true, NULL, NULL},
+    {"7x", 8, "mlp", FGI_TRAIN, false, NULL, NULL},
+    {"v3", 1, "mlp", FGI_TRAIN, false, "bf16-true", NULL},
 };
 
 enum { ALL_MAX = 1024 };
 
-static size_t list_all(aot_case out[ALL_MAX], int part, int parts)
+/* Case `number` of all combinations; false past the last. */
+static bool combination(size_t number, aot_case *out)
 {
     static const char *const generations[] = {"v2", "v3", "v4", "v5e", "v5p", "v6e", "7x"};
     static const char *const models[] = {"mlp", "lenet"};
     static const int devices[] = {1, 8, 256};
     static const fgi_stage_kind kinds[] = {FGI_TRAIN, FGI_VAL};
-    size_t count = 0, number = 0;
-    for (int g = 0; g < 7; g++)
-        for (int d = 0; d < 3; d++)
-            for (int m = 0; m < 2; m++)
-                for (int k = 0; k < 2; k++)
-                    if ((int)(number++ % (size_t)parts) == part)
-                        out[count++] = (aot_case){generations[g], devices[d], models[m],
-                                                  kinds[k],       k == 0,     NULL};
+    static const char *const precisions[] = {NULL, MIXED};
+    static const char *const strategies[] = {NULL, "fsdp"};
+    const size_t k = number % 2, p = number / 2 % 2, s = number / 4 % 2, d = number / 8 % 3,
+                 m = number / 24 % 2, g = number / 48;
+    if (g >= sizeof generations / sizeof generations[0])
+        return false;
+    *out = (aot_case){generations[g], devices[d],    models[m],    kinds[k],
+                      k == 0,         precisions[p], strategies[s]};
+    return true;
+}
+
+static size_t list_all(aot_case out[ALL_MAX], int part, int parts)
+{
+    size_t count = 0;
+    aot_case one;
+    for (size_t number = 0; combination(number, &one); number++) {
+        const bool is_nothing = one.devices == 1 && one.strategy != NULL; /* nothing to split */
+        if (!is_nothing && (int)(number % (size_t)parts) == part)
+            out[count++] = one;
+    }
     return count;
 }
 

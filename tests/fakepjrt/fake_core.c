@@ -44,6 +44,8 @@ static struct setting {
     {"compile_ms", 0, 0}, /* that a compilation takes */
     {"compile_error", 0, 0},
     {"compile_skip", 0, 0},
+    {"compile_signal", 0, 0},  /* compiling ends the process by this signal */
+    {"compile_wait_ms", 0, 0}, /* compiling takes so long */
     {"execute_error", 0, 0},
     {"execute_skip", 0, 0},
     {"execute_late_error", 0, 0},

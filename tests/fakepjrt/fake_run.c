@@ -4,9 +4,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 /* ---- making -----------------------------------------------------------------------------------
@@ -45,6 +47,9 @@ PJRT_Error *fake_compile_only(PJRT_Compile_Args *args)
 {
     FAKE_CHECK(args, PJRT_Compile_Args);
     FAKE_CHECK(args->program, PJRT_Program);
+    if (fake_get("compile_signal"))
+        raise((int)fake_get("compile_signal"));
+    usleep((useconds_t)fake_get("compile_wait_ms") * 1000);
     const int code = fake_fault("compile");
     if (code)
         return fake_error(code, "the compiler %s", code == 8 ? "ran out of memory" : "gave up");

@@ -16,7 +16,8 @@ typedef struct aot_case {
     const char *model;      /* of fg_model_names */
     fgi_stage_kind kind;    /* FGI_TRAIN with momentum; FGI_VAL, FGI_PREDICT */
     bool has_tail;          /* the last batch of the data is not full */
-    const char *precision;  /* NULL: 32-true */
+    const char *precision;  /* NULL: "32-true" */
+    const char *strategy;   /* NULL: "ddp", or "single" */
 } aot_case;
 
 typedef struct aot_result {

@@ -1,0 +1,193 @@
+/* fulgurite plan [CONFIG] --topology=NAME[,NAME...] [--KEY=VALUE]...: what the training step needs
+ * and costs on machines that are not there, told by their compilers.
+ *
+ * Each machine is compiled for by this program again, with --in-process: a compiler that ends its
+ * process ends that one only.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "plan.h"
+#include "run.h"
+
+enum { TOPOLOGIES_MAX = 64 };
+
+static run_options settings = {.kind = RUN_PLAN, .command = "plan", .draw = "never"};
+static bool as_json, is_in_process;
+static const char *topologies, *time_limit = "900", *memory_limit = "12";
+static const cli_option options[] = {
+    CLI_TEXT('t', "topology", &topologies, "NAME[,NAME]",
+             "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
+    CLI_FLAG('j', "json", &as_json, "print one JSON object"),
+    CLI_TEXT('s', "summary", &settings.summary, "FILE", "write that object to a file as well"),
+    CLI_FLAG('n', "no-search", &settings.no_search, "do not look for the largest batch that fits"),
+    CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "for each machine's compiler [900]"),
+    CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "of this host, for a compiler [12]"),
+    CLI_FLAG(0, "in-process", &is_in_process,
+             "compile in this process, which some inputs then end"),
+    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
+    CLI_END,
+};
+
+static bool read_limit(const char *name, const char *text, double unit, double *out, fg_error *err)
+{
+    char *end;
+    const double value = strtod(text, &end);
+    *out = value * unit;
+    if (end != text && *end == '\0' && value > 0 && isfinite(value))
+        return true;
+    return cli_fail(err, "--%s=%s: expected a positive number", name, text);
+}
+
+/* An object for a machine whose compiler told nothing. */
+static json_t *nothing_known(const char *topology, const char *why)
+{
+    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:s}", "name", topology, "fits", "hbm_needed_bytes",
+                     "hbm_available_bytes", "max_batch", "error", why);
+}
+
+/* What the process for one machine has found; NULL after a wrong command line, which it told. */
+static json_t *plan_one(const cli_call *call, const char *topology, const plan_limits *limits)
+{
+    char name[96];
+    const char *words[CLI_MAX_OVERRIDES + 16] = {"plan", "--in-process", "--json", name};
+    char keys[CLI_MAX_OVERRIDES][256];
+    int count = 4;
+    fg_error err = {0};
+    plan_outcome outcome;
+    (void)snprintf(name, sizeof name, "--topology=%s", topology);
+    if (settings.is_quiet)
+        words[count++] = "--quiet";
+    if (settings.no_search)
+        words[count++] = "--no-search";
+    if (call->count > 0)
+        words[count++] = call->args[0];
+    for (int i = 0; i < call->override_count; i++) {
+        (void)snprintf(keys[i], sizeof keys[i], "--%s", call->overrides[i]);
+        words[count++] = keys[i];
+    }
+    if (!plan_child_run(words, limits, &outcome, &err))
+        return nothing_known(topology, err.message);
+    json_t *root = json_loads(outcome.text, 0, NULL);
+    json_t *found = json_incref(json_array_get(json_object_get(root, "topologies"), 0));
+    json_decref(root);
+    free(outcome.text);
+    if (found == NULL && outcome.status == CLI_USAGE)
+        return NULL;
+    if (found == NULL)
+        found = nothing_known(topology, outcome.trouble[0] != '\0'
+                                            ? outcome.trouble
+                                            : "the compiling process told nothing");
+    return found;
+}
+
+/* Cuts "a,b" apart in place; returns how many, 0 when there is an empty one. */
+static size_t split_names(char *text, const char *out[TOPOLOGIES_MAX])
+{
+    size_t count = 0;
+    for (char *at = text; at != NULL;) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL)
+            *comma = '\0';
+        if (*at == '\0' || count == TOPOLOGIES_MAX)
+            return 0;
+        out[count++] = at;
+        at = comma != NULL ? comma + 1 : NULL;
+    }
+    return count;
+}
+
+static bool write_summary(json_t *root, fg_error *err)
+{
+    if (settings.summary == NULL)
+        return true;
+    if (json_dump_file(root, settings.summary, JSON_INDENT(2)) == 0)
+        return true;
+    return cli_fail_errno(err, "write", settings.summary);
+}
+
+static int print_all(json_t *found)
+{
+    fg_error err = {0};
+    int status = CLI_DONE;
+    size_t i;
+    json_t *one, *root = json_pack("{s:s, s:O}", "status", "done", "topologies", found);
+    json_array_foreach(found, i, one)
+    {
+        if (json_object_get(one, "error") != NULL)
+            status = CLI_FAILED;
+        if (!as_json)
+            plan_print(stdout, one);
+    }
+    if (status != CLI_DONE)
+        (void)json_object_set_new(root, "status", json_string("failed"));
+    if (as_json) {
+        (void)json_dumpf(root, stdout, JSON_INDENT(2));
+        (void)putchar('\n');
+    }
+    if (!write_summary(root, &err))
+        status = cli_complain(CLI_FAILED, "plan", "%s", err.message);
+    json_decref(root);
+    return status;
+}
+
+static int run_plans(const cli_call *call)
+{
+    fg_error err = {0};
+    plan_limits limits;
+    const char *names[TOPOLOGIES_MAX];
+    if (topologies == NULL)
+        return cli_complain(CLI_USAGE, "plan", "--topology=NAME[,NAME] is missing");
+    if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
+        !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err))
+        return cli_complain(CLI_USAGE, "plan", "%s", err.message);
+    settings.topology = topologies;
+    settings.topology_json = as_json;
+    if (is_in_process)
+        return run_command(call, &settings);
+    int status = CLI_USAGE;
+    char *text = cli_strdup(topologies);
+    json_t *found = json_array();
+    const size_t count = split_names(text, names);
+    if (count == 0)
+        (void)cli_complain(CLI_USAGE, "plan", "--topology=%s: expected names between commas",
+                           topologies);
+    size_t done = 0;
+    for (; done < count; done++) {
+        json_t *one = plan_one(call, names[done], &limits);
+        if (one == NULL)
+            break;
+        (void)json_array_append_new(found, one);
+    }
+    if (count > 0 && done == count)
+        status = print_all(found);
+    json_decref(found);
+    free(text);
+    return status;
+}
+
+const cli_command cli_plan = {
+    .name = "plan",
+    .arguments = "[CONFIG]",
+    .summary = "what training needs and costs on machines you do not have",
+    .details =
+        "Compiles the training step of the configuration for each machine named, with that\n"
+        "machine's own compiler (fulgurite setup tpu, fulgurite setup --compile-only cuda13): "
+        "whether\n"
+        "it fits, what takes how much memory, the largest batch that leaves a tenth free, the\n"
+        "exchanges between devices. Nothing is run on a device. Times are the compiler's "
+        "estimates\n"
+        "and not measured.\n"
+        "\n"
+        "TPUs are named by generation and shape in chips (v5e:2x4, v4:2x2x1) or as Google Cloud\n"
+        "does (v2-8, v3-32, v4-8, v5litepod-8, v5p-8, v6e-8, tpu7x-8); kaggle and colab are what\n"
+        "these give; GPUs are a100, h100, h200, b200, or several of them: h100:8.",
+    .options = options,
+    .min_args = 0,
+    .max_args = 1,
+    .takes_config = true,
+    .run = run_plans,
+};

@@ -1,0 +1,33 @@
+/* plan.h - the parts of `fulgurite plan`: each machine's compiler works in a process of its own,
+ * and what it found is a JSON object.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef PLAN_H
+#define PLAN_H
+
+#include <jansson.h>
+
+#include "cli.h"
+
+/* What a process that compiles may use. */
+typedef struct plan_limits {
+    double seconds;
+    double bytes; /* resident */
+} plan_limits;
+
+/* How such a process ended. */
+typedef struct plan_outcome {
+    char *text;        /* its standard output, to be freed */
+    int status;        /* its exit status, -1 when it did not exit by itself */
+    char trouble[160]; /* what ended it otherwise, "" for nothing */
+} plan_outcome;
+
+/* Runs this program again with these arguments (NULL-terminated; argv[0] is put before them), its
+ * standard error being ours. False only when it cannot be started. */
+bool plan_child_run(const char *const *arguments, const plan_limits *limits, plan_outcome *out,
+                    fg_error *err);
+
+/* One machine's object as lines for people. */
+void plan_print(FILE *out, const json_t *topology);
+
+#endif

@@ -1,0 +1,128 @@
+/* plan_child.c - runs a compiler in a process of its own: some inputs make it end the process, and
+ * some keep it busy for ever or take all memory.
+ *
+ * The process is this program again, not a fork of it: nothing of what a plugin does at its loading
+ * has happened in it.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plan.h"
+
+enum { LOOK_EVERY_MS = 200, ARGUMENTS_MAX = 300 };
+
+typedef struct child {
+    pid_t pid;
+    int from; /* its standard output */
+    char *text;
+    size_t size;
+} child;
+
+static bool start(const char *const *arguments, child *out, fg_error *err)
+{
+    static const char self[] = "/proc/self/exe";
+    const char *words[ARGUMENTS_MAX] = {"fulgurite"};
+    char *argv[ARGUMENTS_MAX];
+    int pipes[2], failed;
+    posix_spawn_file_actions_t actions;
+    for (int i = 0; arguments[i] != NULL && i < ARGUMENTS_MAX - 2; i++)
+        words[i + 1] = arguments[i];
+    memcpy(argv, words, sizeof argv); /* exec takes char *, and leaves the words as they are */
+    if (pipe2(pipes, O_CLOEXEC) != 0)
+        return cli_fail_errno(err, "make a pipe for", self);
+    failed = posix_spawn_file_actions_init(&actions);
+    if (failed == 0) {
+        failed = posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
+        failed = failed != 0 ? failed : posix_spawn(&out->pid, self, &actions, NULL, argv, environ);
+        posix_spawn_file_actions_destroy(&actions);
+    }
+    close(pipes[1]);
+    out->from = pipes[0];
+    if (failed == 0)
+        return true;
+    close(pipes[0]);
+    errno = failed;
+    return cli_fail_errno(err, "start", self);
+}
+
+/* Takes what the process has written; false at its end. */
+static bool hear(child *c)
+{
+    char block[4096];
+    const ssize_t n = read(c->from, block, sizeof block);
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0)
+        return false;
+    c->text = cli_realloc(c->text, c->size + (size_t)n + 1, 1);
+    memcpy(c->text + c->size, block, (size_t)n);
+    c->size += (size_t)n;
+    c->text[c->size] = '\0';
+    return true;
+}
+
+/* Memory that the process has resident, 0 when nobody says. */
+static double resident_bytes(pid_t pid)
+{
+    char path[64];
+    long long all = 0, resident = 0;
+    (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
+    FILE *in = fopen(path, "re");
+    const int got = in != NULL ? fscanf(in, "%lld %lld", &all, &resident) : 0;
+    if (in != NULL)
+        (void)fclose(in);
+    return got == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Hears the process out, or ends it at a limit. */
+static void watch(child *c, const plan_limits *limits, plan_outcome *out)
+{
+    const double begin = cli_now_s();
+    for (;;) {
+        struct pollfd ready = {.fd = c->from, .events = POLLIN};
+        const int n = poll(&ready, 1, LOOK_EVERY_MS);
+        if (n > 0 && !hear(c))
+            return;
+        const double bytes = resident_bytes(c->pid);
+        if (limits->seconds > 0 && cli_now_s() - begin > limits->seconds)
+            (void)snprintf(out->trouble, sizeof out->trouble,
+                           "the compiler had not finished after %g s", limits->seconds);
+        else if (limits->bytes > 0 && bytes > limits->bytes)
+            (void)snprintf(out->trouble, sizeof out->trouble,
+                           "the compiler took more than %s of this host's memory",
+                           cli_bytes(limits->bytes));
+        else
+            continue;
+        (void)kill(c->pid, SIGKILL);
+        return;
+    }
+}
+
+bool plan_child_run(const char *const *arguments, const plan_limits *limits, plan_outcome *out,
+                    fg_error *err)
+{
+    int state = 0;
+    child c = {.pid = -1};
+    *out = (plan_outcome){.status = -1};
+    if (!start(arguments, &c, err))
+        return false;
+    watch(&c, limits, out);
+    close(c.from);
+    while (waitpid(c.pid, &state, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFEXITED(state))
+        out->status = WEXITSTATUS(state);
+    else if (out->trouble[0] == '\0')
+        (void)snprintf(out->trouble, sizeof out->trouble,
+                       "the compiler ended its process (signal %d)", WTERMSIG(state));
+    out->text = c.text != NULL ? c.text : cli_strdup("");
+    return true;
+}

@@ -1,0 +1,130 @@
+/* plan_print.c - a machine's plan as lines for people.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "plan.h"
+
+static double number(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static bool has(const json_t *o, const char *key)
+{
+    return json_is_number(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}
+
+/* "28 us", "1.2 ms", "3.4 s", "2 h 5 min" */
+static const char *duration(double seconds, char out[32])
+{
+    if (seconds < 1e-3)
+        (void)snprintf(out, 32, "%.3g us", seconds * 1e6);
+    else if (seconds < 1)
+        (void)snprintf(out, 32, "%.3g ms", seconds * 1e3);
+    else if (seconds < 600)
+        (void)snprintf(out, 32, "%.3g s", seconds);
+    else
+        (void)snprintf(out, 32, "%.0f h %.0f min", seconds / 3600 - 0.5,
+                       seconds / 60 - 60 * (double)(long)(seconds / 3600));
+    return out;
+}
+
+static void print_memory(FILE *out, const json_t *o)
+{
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"parameter_bytes", "parameters"},
+                {"optimizer_bytes", "optimizer"},
+                {"batch_bytes", "batch"},
+                {"padding_bytes", "padding"},
+                {"activation_bytes", "activations"},
+                {"program_bytes", "program"}};
+    (void)fprintf(out, "  memory of a device: %s ",
+                  has(o, "hbm_needed_bytes") ? cli_bytes(number(o, "hbm_needed_bytes"))
+                                             : "more than there is");
+    if (has(o, "hbm_available_bytes"))
+        (void)fprintf(out, "of %s", cli_bytes(number(o, "hbm_available_bytes")));
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (has(o, rows[i].key)) {
+            (void)fprintf(out, "%s%s %s", before, rows[i].name, cli_bytes(number(o, rows[i].key)));
+            before = ", ";
+        }
+    (void)fputc('\n', out);
+    if (text(o, "trouble")[0] != '\0')
+        (void)fprintf(out, "  %s\n", text(o, "trouble"));
+}
+
+static void print_batch(FILE *out, const json_t *o)
+{
+    if (!has(o, "max_batch"))
+        return;
+    if (number(o, "max_batch") == 0) {
+        (void)fprintf(out, "  no batch leaves a tenth of the memory free, not even 1 a device\n");
+        return;
+    }
+    (void)fprintf(
+        out, "  largest batch that leaves a tenth free: %.0f a device%s\n", number(o, "max_batch"),
+        json_is_true(json_object_get(o, "max_batch_is_all_data")) ? " (all training samples)" : "");
+}
+
+static void print_work(FILE *out, const json_t *o)
+{
+    size_t i;
+    json_t *one;
+    if (!has(o, "products") || number(o, "products") == 0)
+        return;
+    (void)fprintf(out, "  products of matrices and convolutions: %.0f, of 16-bit operands %.0f\n",
+                  number(o, "products"), number(o, "products_16bit"));
+    json_array_foreach(json_object_get(o, "collectives"), i, one)(void)
+        fprintf(out, "  %s: %.0f a step, %s\n", text(one, "kind"), number(one, "count"),
+                cli_bytes(number(one, "bytes")));
+}
+
+static void print_time(FILE *out, const json_t *o)
+{
+    char step[32], epoch[32];
+    if (!has(o, "estimated_step_s"))
+        return;
+    (void)fprintf(
+        out, "  compiler estimate, not measured: %s a step, %s an epoch, %.4g samples/s\n",
+        duration(number(o, "estimated_step_s"), step),
+        duration(number(o, "estimated_epoch_s"), epoch), number(o, "estimated_samples_per_s"));
+    if (!has(o, "input_share"))
+        return;
+    (void)fprintf(out,
+                  "  it wants %s/s of input; this host's loader, measured, feeds %.4g samples/s",
+                  cli_bytes(number(o, "input_needed_bytes_per_s")),
+                  number(o, "input_measured_samples_per_s"));
+    if (number(o, "input_share") < 1)
+        (void)fprintf(out, ": %.2g %% of it", 100 * number(o, "input_share"));
+    (void)fputc('\n', out);
+}
+
+void plan_print(FILE *out, const json_t *o)
+{
+    const json_t *fits = json_object_get(o, "fits");
+    (void)fprintf(out, "%s", text(o, "name"));
+    if (has(o, "devices"))
+        (void)fprintf(out, " (%.0f x %s), batch %.0f a device", number(o, "devices"),
+                      text(o, "device_kind"), number(o, "batch_size"));
+    (void)fprintf(out, ": %s\n",
+                  json_is_true(fits)    ? "fits"
+                  : json_is_false(fits) ? "does not fit"
+                                        : "not known");
+    if (json_is_boolean(fits))
+        print_memory(out, o);
+    print_batch(out, o);
+    print_work(out, o);
+    print_time(out, o);
+    if (text(o, "error")[0] != '\0')
+        (void)fprintf(out, "  %s\n", text(o, "error"));
+}

@@ -1,0 +1,202 @@
+/* run_plan.c - one machine's plan, in the process that compiles for it: the step, the largest
+ * batch, and what this host's loader can feed. One JSON object on standard output, whatever
+ * happens.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/plan.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "plan.h"
+#include "run.h"
+
+#define FEED_S 1.0 /* for which the loader is measured */
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+
+static void put(json_t *object, const char *key, json_t *take_value)
+{
+    (void)json_object_set_new(object, key, take_value);
+}
+
+/* ---- what was found ---------------------------------------------------------------------------
+ */
+
+static json_t *exchanges(const fg_plan *plan)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < FG_COLLECTIVES; k++)
+        if (plan->collectives[k] > 0)
+            (void)json_array_append_new(list, json_pack("{s:s, s:i, s:I}", "kind",
+                                                        fg_collective_name((fg_collective)k),
+                                                        "count", plan->collectives[k], "bytes",
+                                                        (json_int_t)plan->collective_bytes[k]));
+    return list;
+}
+
+static void put_memory(json_t *o, const fg_plan *p)
+{
+    put(o, "fits", json_boolean(p->fits));
+    put(o, "hbm_needed_bytes", count(p->hbm_needed_bytes));
+    put(o, "hbm_available_bytes", count(p->hbm_available_bytes));
+    put(o, "parameter_bytes", count(p->parameter_bytes));
+    put(o, "optimizer_bytes", count(p->optimizer_bytes));
+    put(o, "batch_bytes", count(p->batch_bytes));
+    put(o, "padding_bytes", count(p->padding_bytes));
+    put(o, "activation_bytes", count(p->activation_bytes));
+    put(o, "program_bytes", count(p->program_bytes));
+    if (p->trouble[0] != '\0')
+        put(o, "trouble", json_string(p->trouble));
+}
+
+static void put_work(json_t *o, const fg_plan *p, int64_t samples)
+{
+    const double steps = samples > 0 && p->global_batch_size > 0
+                             ? ceil((double)samples / (double)p->global_batch_size)
+                             : (double)NAN;
+    put(o, "flops", number(p->flops));
+    put(o, "accessed_bytes", number(p->accessed_bytes));
+    put(o, "products", json_integer(p->products));
+    put(o, "products_16bit", json_integer(p->products_16bit));
+    put(o, "collectives", exchanges(p));
+    put(o, "estimated_cycles", number(p->cycles));
+    put(o, "estimated_step_s", number(p->step_s));
+    put(o, "estimated_epoch_s", number(steps * p->step_s));
+    put(o, "estimated_samples_per_s", number((double)p->global_batch_size / p->step_s));
+    put(o, "estimate", json_string("compiler estimate, not measured"));
+    put(o, "compile_s", number(p->compile_s));
+    put(o, "serialized_bytes", count(p->serialized_bytes));
+    put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
+}
+
+/* ---- the loader -------------------------------------------------------------------------------
+ */
+
+/* Samples a second that this host reads and batches; NaN when that fails. */
+static double measure_loader(const run *r, int64_t batch_size)
+{
+    fg_error err = {0};
+    fg_loader *loader = NULL;
+    int64_t samples = 0, epoch = 0;
+    const fg_loader_options options = {
+        .batch_size = batch_size, .shuffle = true, .workers = r->fit_data.workers};
+    if (fg_loader_create(r->data.train, &options, &loader, &err) != FG_OK)
+        return NAN;
+    const double begin = cli_now_s();
+    double seconds = 0;
+    while (seconds < FEED_S) {
+        const fg_host_batch *batch = NULL;
+        if (fg_loader_next(loader, &batch, &err) != FG_OK)
+            break;
+        samples += batch != NULL ? batch->valid : 0;
+        fg_loader_release(loader, batch);
+        if (batch == NULL && fg_loader_start_epoch(loader, ++epoch, 0, &err) != FG_OK)
+            break;
+        seconds = cli_now_s() - begin;
+    }
+    fg_loader_destroy(loader);
+    return samples > 0 && seconds > 0 ? (double)samples / seconds : (double)NAN;
+}
+
+static void put_input(json_t *o, const run *r, const fg_plan *plan)
+{
+    double bytes = 0;
+    for (int i = 0; i < fg_dataset_field_count(r->data.train); i++)
+        bytes += (double)fg_type_bytes(&fg_dataset_field(r->data.train, i)->type);
+    const double needed = (double)plan->global_batch_size / plan->step_s;
+    const double fed = measure_loader(r, plan->global_batch_size);
+    put(o, "input_needed_samples_per_s", number(needed));
+    put(o, "input_needed_bytes_per_s", number(needed * bytes));
+    put(o, "input_measured_samples_per_s", number(fed));
+    put(o, "input_share", number(fed / needed));
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
+{
+    const run *r = self;
+    if (r->options->is_quiet)
+        return;
+    (void)fprintf(stderr, "%s: batch_size %" PRId64 " %s", r->options->topology, batch_size,
+                  fits ? "fits" : "is too much");
+    if (need_bytes >= 0)
+        (void)fprintf(stderr, ": needs %s a device", cli_bytes((double)need_bytes));
+    (void)fputc('\n', stderr);
+}
+
+static fg_status search(json_t *o, run *r, fg_error *err)
+{
+    fg_batch_fit fit = {0};
+    if (r->options->no_search) {
+        put(o, "max_batch", json_null());
+        return FG_OK;
+    }
+    const fg_status status =
+        fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data, on_tried, r, &fit, err);
+    if (status != FG_OK)
+        return status;
+    put(o, "max_batch", json_integer(fit.batch_size));
+    put(o, "max_global_batch", json_integer(fit.global_batch_size));
+    put(o, "max_batch_bytes", count(fit.need_bytes));
+    put(o, "max_batch_is_all_data", json_boolean(fit.all_fit));
+    return FG_OK;
+}
+
+static fg_status fill(json_t *o, run *r, fg_error *err)
+{
+    fg_plan plan;
+    fg_device_info device;
+    const fg_client *client = fg_trainer_client(r->trainer);
+    const fg_client_info *info = fg_client_get_info(client);
+    const int64_t samples = fg_dataset_count(r->data.train);
+    put(o, "platform", json_string(info->platform));
+    put(o, "compiler", json_string(info->platform_version));
+    put(o, "devices", json_integer(info->device_count));
+    if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
+        put(o, "device_kind", json_string(device.kind));
+    put(o, "precision", json_string(config_text(r->c, "trainer.precision")));
+    fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);
+    if (status != FG_OK)
+        return status;
+    put(o, "batch_size", json_integer(plan.batch_size));
+    put(o, "global_batch_size", json_integer(plan.global_batch_size));
+    put_memory(o, &plan);
+    put_work(o, &plan, samples);
+    if (plan.fits && isfinite(plan.step_s))
+        put_input(o, r, &plan);
+    return search(o, r, err);
+}
+
+fg_status run_plan(run *r, fg_error *err)
+{
+    json_t *one = json_pack("{s:s}", "name", r->options->topology);
+    json_t *root = json_pack("{s:[O]}", "topologies", one);
+    const fg_status status = fill(one, r, err);
+    r->has_plan = true;
+    if (status != FG_OK)
+        put(one, "error", json_string(err->message));
+    if (r->options->topology_json)
+        (void)json_dumpf(root, stdout, JSON_INDENT(2));
+    else
+        plan_print(stdout, one);
+    json_decref(one);
+    json_decref(root);
+    return status;
+}
+
+void run_plan_fail(const run *r, const fg_error *error)
+{
+    if (r->has_plan)
+        return;
+    json_t *root = json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}]}", "topologies", "name",
+                             r->options->topology, "fits", "hbm_needed_bytes",
+                             "hbm_available_bytes", "max_batch", "error", error->message);
+    (void)json_dumpf(root, stdout, JSON_INDENT(2));
+    json_decref(root);
+}

@@ -1,0 +1,189 @@
+/* plan_step.c - one training step compiled for one machine: its memory, taken apart; its products
+ * and exchanges; the compiler's estimate of its time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/plan.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "plan/hlo_counts.h"
+#include "train/device_memory.h"
+
+static int64_t least0(int64_t a) { return a > 0 ? a : 0; }
+
+const char *fg_collective_name(fg_collective kind)
+{
+    return fgi_collective_name((fgi_collective)kind);
+}
+
+/* ---- a step that does not fit -----------------------------------------------------------------
+ */
+
+/* Reads "20.61G" after `words`; -1 when it is not there. */
+static int64_t read_size(const char *text, const char *words)
+{
+    static const char units[] = "KMGT";
+    const char *at = strstr(text, words);
+    if (at == NULL)
+        return -1;
+    char *end;
+    double value = strtod(at + strlen(words), &end);
+    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+    for (int i = 0; unit != NULL && i <= (int)(unit - units); i++)
+        value *= 1024;
+    return value > 0 && value < 1e18 ? (int64_t)value : -1;
+}
+
+/* libtpu says how much it would need and has, in one of two ways by its age. */
+static void read_shortage(const fg_error *why, fg_plan *out)
+{
+    out->hbm_needed_bytes = read_size(why->message, "required for HLO temporaries (");
+    if (out->hbm_needed_bytes < 0)
+        out->hbm_needed_bytes = read_size(why->message, "Used ");
+    const int64_t available = read_size(why->message, "exceeds available HBM (");
+    if (out->hbm_available_bytes < 0)
+        out->hbm_available_bytes = available;
+    char need[24] = "more", limit[24] = "it has";
+    if (out->hbm_needed_bytes > 0)
+        (void)fgi_bytes_text(out->hbm_needed_bytes, need, sizeof need);
+    if (out->hbm_available_bytes > 0)
+        (void)fgi_bytes_text(out->hbm_available_bytes, limit, sizeof limit);
+    (void)snprintf(out->trouble, sizeof out->trouble,
+                   "the step needs %s of a device's memory, of which there is %s", need, limit);
+}
+
+/* ---- a step that does -------------------------------------------------------------------------
+ */
+
+/* The program's operations: products, exchanges, and the compiler's cycles. */
+static fg_status read_program(const fgi_executable *executable, fgi_hlo_counts *out,
+                              double *out_cycles, fg_error *err)
+{
+    char *data = NULL;
+    size_t size = 0;
+    fgi_hlo *hlo = NULL;
+    FGI_TRY(fgi_executable_optimized(executable, &data, &size, err));
+    const fg_status status = fgi_hlo_read(data, size, &hlo, err);
+    fgi_free(data);
+    if (status != FG_OK)
+        return status;
+    fgi_hlo_count(hlo, out);
+    *out_cycles = fgi_hlo_cycles(hlo);
+    fgi_hlo_free(hlo);
+    return FG_OK;
+}
+
+static void put_memory(const fgi_memory *m, const fgi_hlo_counts *counts,
+                       const fgi_program_cost *cost, fg_plan *out)
+{
+    out->parameter_bytes = m->parameters;
+    out->optimizer_bytes = m->optimizer;
+    out->batch_bytes = least0(counts->parameter_bytes - m->parameters - m->optimizer);
+    out->padding_bytes = least0(cost->argument_bytes - counts->parameter_bytes);
+    out->activation_bytes = m->activations;
+    out->program_bytes = m->program;
+    out->hbm_needed_bytes = m->need;
+    out->fits = out->hbm_available_bytes < 0 || m->need <= out->hbm_available_bytes;
+}
+
+static void put_operations(const fgi_hlo_counts *counts, fg_plan *out)
+{
+    for (int k = 0; k < FG_COLLECTIVES; k++) {
+        out->collectives[k] = counts->collectives[k];
+        out->collective_bytes[k] = counts->collective_bytes[k];
+    }
+    for (int d = 0; d < FGI_DTYPES; d++) {
+        const int here = counts->dots[d] + counts->convs[d];
+        out->products += here;
+        if (d == FG_BF16 || d == FG_F16)
+            out->products_16bit += here;
+    }
+}
+
+/* At best: each device's share of its chip's bandwidth, and the clock of its matrix units. */
+static double estimate(const fg_client *client, const fg_plan *plan)
+{
+    fg_device_info device;
+    if (fg_device_get_info(client, 0, &device, NULL) != FG_OK)
+        return NAN;
+    const fg_chip *chip = fg_chip_find(device.kind);
+    if (chip == NULL || !(plan->cycles > 0) || !(chip->clock_hz > 0))
+        return NAN;
+    const double compute_s = plan->cycles / chip->clock_hz;
+    const double bandwidth = chip->memory_bandwidth / chip->devices;
+    const double traffic_s =
+        bandwidth > 0 && plan->accessed_bytes > 0 ? plan->accessed_bytes / bandwidth : 0;
+    return compute_s > traffic_s ? compute_s : traffic_s;
+}
+
+static fg_status read_figures(const fg_trainer *trainer, const fgi_executable *executable,
+                              fg_plan *out, fg_error *err)
+{
+    int64_t replicas;
+    fgi_memory memory;
+    fgi_hlo_counts counts;
+    fgi_program_cost cost;
+    char *data = NULL;
+    size_t size = 0;
+    FGI_TRY(fgi_memory_of(trainer, FGI_TRAIN, &memory, err));
+    FGI_TRY(fgi_executable_cost(executable, &cost, err));
+    FGI_TRY(fgi_executable_counts(executable, &replicas, &out->partitions, err));
+    FGI_TRY(read_program(executable, &counts, &out->cycles, err));
+    put_memory(&memory, &counts, &cost, out);
+    put_operations(&counts, out);
+    out->flops = cost.flops >= 0 ? cost.flops : (double)NAN;
+    out->accessed_bytes = cost.bytes_accessed >= 0 ? cost.bytes_accessed : (double)NAN;
+    out->step_s = estimate(trainer->client, out);
+    (void)fgi_executable_fingerprint(executable, out->fingerprint);
+    if (fgi_executable_serialize(executable, &data, &size, NULL) == FG_OK)
+        out->serialized_bytes = (int64_t)size;
+    fgi_free(data);
+    if (!out->fits)
+        (void)snprintf(out->trouble, sizeof out->trouble,
+                       "it compiles, but arguments, results and program together need more than a "
+                       "device has");
+    return FG_OK;
+}
+
+fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                       fg_plan *out, fg_error *err)
+{
+    fg_error why = {0};
+    fg_device_info device;
+    const fgi_executable *executable = NULL;
+    *out = (fg_plan){.hbm_needed_bytes = -1,
+                     .hbm_available_bytes = -1,
+                     .parameter_bytes = -1,
+                     .optimizer_bytes = -1,
+                     .batch_bytes = -1,
+                     .padding_bytes = -1,
+                     .activation_bytes = -1,
+                     .program_bytes = -1,
+                     .partitions = -1,
+                     .flops = NAN,
+                     .accessed_bytes = NAN,
+                     .cycles = NAN,
+                     .step_s = NAN,
+                     .serialized_bytes = -1};
+    FGI_TRY(fg_trainer_open(trainer, err));
+    const fg_client *client = trainer->client;
+    const double before = fg_client_get_stats(client).compile_s;
+    FGI_TRY(fgi_batch_size(trainer, data, &out->global_batch_size, err));
+    out->batch_size = out->global_batch_size / fgi_client_mesh_data(client);
+    if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
+        out->hbm_available_bytes = device.memory_limit_bytes;
+    const fg_status status = fgi_trainer_compile(trainer, task, FGI_TRAIN, data, &executable, &why);
+    out->compile_s = fg_client_get_stats(client).compile_s - before;
+    if (status == FG_EDEVMEM) {
+        read_shortage(&why, out);
+        return FG_OK;
+    }
+    if (status != FG_OK) {
+        if (err != NULL)
+            *err = why;
+        return status;
+    }
+    return read_figures(trainer, executable, out, err);
+}

@@ -1,0 +1,151 @@
+/* test_plan_program.c - fulgurite plan from outside: mistakes, compilers that are not there, that
+ * end their process or do not end, and, where libtpu is installed, a real one.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <fulgurite/device.h>
+#include <jansson.h>
+#include <stdlib.h>
+
+#define PLAN "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --quiet "
+#define FAKE "FULGURITE_PLUGIN=" FGT_BINARY_DIR "/fakepjrt.so"
+
+/* The only machine's object of a run that printed JSON. */
+static json_t *only(const outcome *o, json_t **out_root)
+{
+    json_error_t where;
+    *out_root = json_loads(o->out, 0, &where);
+    if (*out_root == NULL)
+        fail_msg("%s in: %s", where.text, o->out);
+    json_t *list = json_object_get(*out_root, "topologies");
+    assert_int_equal(json_array_size(list), 1);
+    return json_array_get(list, 0);
+}
+
+static void mistakes_are_told(void **state)
+{
+    (void)state;
+    contains(program_gives(2, NULL, PLAN)->err, "--topology=NAME[,NAME] is missing");
+    contains(program_gives(2, NULL, PLAN "--topology=v5e-8,")->err,
+             "expected names between commas");
+    contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err, "topology 'v9-8': is not known");
+    contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
+             "--time-limit=soon: expected a positive number");
+    contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
+}
+
+static void missing_compiler_says_what_to_type(void **state)
+{
+    (void)state;
+    json_t *root;
+    char home[600];
+    (void)snprintf(home, sizeof home, "%s", fgt_temp_folder());
+    setenv("FULGURITE_HOME", home, 1);
+    setenv("PATH", "/nowhere", 1);
+    const outcome *o = program_gives(1, NULL, PLAN "--topology=v5e-8 --json");
+    json_t *one = only(o, &root);
+    assert_string_equal(json_string_value(json_object_get(one, "name")), "v5e-8");
+    assert_true(json_is_null(json_object_get(one, "fits")));
+    contains(json_string_value(json_object_get(one, "error")), "no PJRT plugin for 'tpu'");
+    json_decref(root);
+}
+
+/* One that ends its process, one that does not end, one that takes too much: each is told, and the
+ * others are compiled for. */
+static void compilers_that_fail_are_contained(void **state)
+{
+    (void)state;
+    json_t *root;
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2,compile_signal=6", 1);
+    const outcome *o = program_gives(1, NULL, PLAN "--topology=v5e-8,v3-8 --no-search");
+    contains(o->out, "v5e-8: not known\n  the compiler ended its process (signal 6)\n"
+                     "v3-8: not known\n  the compiler ended its process (signal 6)\n");
+    setenv("FAKEPJRT", "platform=2,compile_wait_ms=60000", 1);
+    o = program_gives(1, NULL, PLAN "--topology=v5e-8 --time-limit=1 --json");
+    json_t *one = only(o, &root);
+    assert_string_equal(json_string_value(json_object_get(one, "error")),
+                        "the compiler had not finished after 1 s");
+    json_decref(root);
+    o = program_gives(1, NULL, PLAN "--topology=v5e-8 --memory-limit=0.000001");
+    contains(o->out, "the compiler took more than 1.0 kB of this host's memory");
+    setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
+    o = program_gives(0, NULL, PLAN "--topology=v5e-8 --no-search");
+    contains(o->out, "v5e-8 (8 x fake device), batch 32 a device: does not fit\n");
+    unsetenv("FAKEPJRT");
+    unsetenv("FULGURITE_PLUGIN");
+}
+
+static bool has_libtpu(void)
+{
+    static fg_plugin_candidate places[64];
+    fg_error err;
+    size_t count = 0;
+    if (fg_plugin_search("tpu", NULL, places, 64, &count, &err) == FG_OK)
+        for (size_t i = 0; i < count && i < 64; i++)
+            if (places[i].exists)
+                return true;
+    return false;
+}
+
+static double figure(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+/* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven of its own. */
+static void real_compiler_tells_a_step(void **state)
+{
+    (void)state;
+    enum { NUMBERS = 64 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10 };
+    json_t *root;
+    if (!has_libtpu()) {
+        print_message("skipped: libtpu is not installed (fulgurite setup tpu)\n");
+        skip();
+    }
+    const outcome *o = program_gives(0, NULL, PLAN "--topology=kaggle --json --no-search");
+    json_t *one = only(o, &root);
+    assert_true(json_is_true(json_object_get(one, "fits")));
+    assert_int_equal(figure(one, "devices"), 8);
+    assert_int_equal(figure(one, "parameter_bytes"), 4 * NUMBERS);
+    assert_int_equal(figure(one, "optimizer_bytes"), 8 * NUMBERS + 7 * 4);
+    assert_int_equal(figure(one, "products"), 8);
+    double sum = 0;
+    static const char *const parts[] = {"parameter_bytes", "optimizer_bytes",  "batch_bytes",
+                                        "padding_bytes",   "activation_bytes", "program_bytes"};
+    for (int i = 0; i < 6; i++)
+        sum += figure(one, parts[i]);
+    assert_int_equal(figure(one, "hbm_needed_bytes"), sum);
+    assert_true(figure(one, "estimated_step_s") > 0);
+    assert_string_equal(json_string_value(json_object_get(one, "estimate")),
+                        "compiler estimate, not measured");
+    json_decref(root);
+}
+
+/* Two layers of 60,000: their weights alone take 14.4 GB, and Adam's moments twice that. */
+static void step_that_does_not_fit_is_an_answer(void **state)
+{
+    (void)state;
+    json_t *root;
+    if (!has_libtpu())
+        skip();
+    const outcome *o =
+        program_gives(0, NULL, PLAN "--topology=v5e-1 --json --model.hidden=[60000,60000]");
+    json_t *one = only(o, &root);
+    assert_true(json_is_false(json_object_get(one, "fits")));
+    assert_true(figure(one, "hbm_needed_bytes") > 3 * 14.4e9);
+    assert_true(figure(one, "hbm_available_bytes") < 17e9);
+    assert_int_equal(figure(one, "max_batch"), 0);
+    contains(json_string_value(json_object_get(one, "trouble")), "of a device's memory");
+    json_decref(root);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(mistakes_are_told),
+    cmocka_unit_test(real_compiler_tells_a_step),
+    cmocka_unit_test(step_that_does_not_fit_is_an_answer),
+    cmocka_unit_test(compilers_that_fail_are_contained),
+    cmocka_unit_test(missing_compiler_says_what_to_type),
+};
+FGT_MAIN(tests)
