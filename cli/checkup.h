@@ -40,6 +40,7 @@ typedef struct doctor_speed {
 
 typedef struct doctor {
     fg_host *host;
+    void (*report)(FILE *out, const struct doctor *d);
     doctor_plugin plugins[DOCTOR_PLUGINS];
     char cache[1024]; /* "": there is none */
     bool cache_is_writable;
@@ -54,8 +55,9 @@ typedef struct doctor {
 
 /* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
 void doctor_probe(doctor *d, const char *folder);
-/* A product of matrices on each device and a sum over all (doctor_test.c). */
-void doctor_run_test(doctor *d, const char *accelerator, const char *devices);
+/* A product of matrices on each device and a sum over all (doctor_test.c). Devices that do not
+ * answer for timeout_s end the process, after the report. */
+void doctor_run_test(doctor *d, const char *accelerator, const char *devices, double timeout_s);
 /* One more finding of the program's own. */
 void doctor_find(doctor *d, fg_severity severity, const char *code, const char *command,
                  const char *format, ...) FG_PRINTF(5, 6);

@@ -12,6 +12,7 @@
 #include "checkup.h"
 
 static bool as_json, skips_test, fixes, skips_network;
+static const char *timeout = "60";
 static const char *root, *data, *accelerator, *devices, *metadata;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
@@ -20,6 +21,8 @@ static const cli_option options[] = {
     CLI_FLAG(0, "no-network", &skips_network, "do not ask Google Cloud's metadata server"),
     CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu", "what to test (else auto)"),
     CLI_TEXT(0, "devices", &devices, "LIST", "which of its devices, as trainer.devices takes them"),
+    CLI_TEXT(0, "timeout", &timeout, "SECONDS",
+             "give up devices that do not answer for so long (else 60)"),
     CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
     CLI_TEXT(0, "metadata", &metadata, "URL", "the metadata server (else Google Cloud's)"),
     CLI_TEXT(0, "root", &root, "FOLDER",
@@ -85,7 +88,7 @@ static void examine(doctor *d)
     if (root == NULL)
         doctor_probe(d, data);
     if (root == NULL && !skips_test)
-        doctor_run_test(d, accelerator, devices);
+        doctor_run_test(d, accelerator, devices, strtod(timeout, NULL));
 }
 
 static int run(const cli_call *call)
@@ -97,6 +100,8 @@ static int run(const cli_call *call)
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix wants a command: --fix -- fulgurite fit run.yaml"
                                   : "a command goes with --fix: doctor --fix -- COMMAND");
+    if (strtod(timeout, NULL) <= 0)
+        return cli_complain(CLI_USAGE, "doctor", "--timeout is '%s': seconds expected", timeout);
     doctor *d = cli_alloc(1, sizeof(*d));
     if (fg_host_open(&opening, &d->host, &err) != FG_OK) {
         free(d);
@@ -106,8 +111,9 @@ static int run(const cli_call *call)
     if (fixes) {
         status = run_fixed(d, call);
     } else {
+        d->report = as_json ? doctor_print_json : doctor_print;
         examine(d);
-        (as_json ? doctor_print_json : doctor_print)(stdout, d);
+        d->report(stdout, d);
         status = doctor_is_wrong(d) ? CLI_FAILED : CLI_DONE;
     }
     fg_host_close(d->host);

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "checkup.h"
 
@@ -90,22 +91,38 @@ static fg_status make_data(int64_t rows, fg_dataset **out, fg_error *err)
     return status;
 }
 
-static fg_status compute(doctor_test *test, fg_client *client, fg_dataset *set, fg_error *err)
+/* What was found out so far is all that there will be: nobody comes back from a device that hangs.
+ */
+static void give_up(void *self, const fg_hang *hang)
 {
+    doctor *d = self;
+    d->test.seconds = hang->seconds;
+    doctor_find(d, FG_WRONG, "test-hangs", "fulgurite devices", "%.300s for %.0f s", hang->doing,
+                hang->seconds);
+    d->report(stdout, d);
+    (void)fflush(stdout);
+    _exit(CLI_FAILED);
+}
+
+static fg_status compute(doctor *d, fg_client *client, fg_dataset *set, double timeout_s,
+                         fg_error *err)
+{
+    doctor_test *test = &d->test;
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "doctor", .ops = &ops};
     const fg_fit_data what = {.val = set, .batch_size = ROWS, .workers = -1};
-    fg_status status = fg_trainer_create(&(fg_trainer_options){.client = client}, &trainer, err);
-    if (status == FG_OK)
-        status = fg_trainer_predict(trainer, &task, &what, check_rows, test, err);
+    const fg_trainer_options options = {
+        .client = client, .watchdog_s = timeout_s, .hang = give_up, .hang_self = d};
+    fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_validate(trainer, &task, &what, err);
-    if (status == FG_OK) {
-        const fg_result *r = fg_trainer_result(trainer);
-        const double want = mean_of_all(fg_dataset_count(set));
-        const double got = r->metric_count > 0 ? r->metrics[0].value : (double)NAN;
-        test->is_good = test->bad_device < 0 && fabs(got - want) <= 1e-3 * (1 + fabs(want));
-    }
+    const fg_result *r = status == FG_OK ? fg_trainer_result(trainer) : NULL;
+    const double want = mean_of_all(fg_dataset_count(set));
+    const double got = r != NULL && r->metric_count > 0 ? r->metrics[0].value : (double)NAN;
+    if (status == FG_OK)
+        status = fg_trainer_predict(trainer, &task, &what, check_rows, test, err);
+    test->is_good =
+        status == FG_OK && test->bad_device < 0 && fabs(got - want) <= 1e-3 * (1 + fabs(want));
     fg_trainer_destroy(trainer);
     return status;
 }
@@ -125,7 +142,7 @@ static void describe(doctor_test *test, const fg_client *client)
         (void)snprintf(test->kind, sizeof(test->kind), "%s", device.kind);
 }
 
-void doctor_run_test(doctor *d, const char *accelerator, const char *devices)
+void doctor_run_test(doctor *d, const char *accelerator, const char *devices, double timeout_s)
 {
     doctor_test *test = &d->test;
     fg_client *client = NULL;
@@ -141,7 +158,7 @@ void doctor_run_test(doctor *d, const char *accelerator, const char *devices)
         status = make_data((int64_t)ROWS * test->devices, &set, &test->err);
     }
     if (status == FG_OK)
-        status = compute(test, client, set, &test->err);
+        status = compute(d, client, set, timeout_s, &test->err);
     fg_dataset_destroy(set);
     fg_client_close(client);
     test->seconds = cli_now_s() - begin;

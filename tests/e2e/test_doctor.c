@@ -136,6 +136,20 @@ static void device_that_computes_wrongly_is_named(void **state)
     contains(o->out, "wrong    device 0 of fake device multiplies wrongly [bad-product]");
 }
 
+/* The fake plugin lets nothing happen. */
+static void device_that_does_not_answer_is_given_up(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", "hold=1", 1), 0);
+    const outcome *o = program_gives(1, NULL, "doctor --no-network --timeout=0.5");
+    assert_int_equal(unsetenv("FAKEPJRT"), 0);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
+    contains(o->out, "place    ");
+    contains(o->out, "[test-hangs]");
+    contains(program_gives(2, NULL, "doctor --timeout=soon")->err, "seconds expected");
+}
+
 static void plugin_that_fails_is_a_finding(void **state)
 {
     (void)state;
@@ -185,6 +199,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_usage),
     cmocka_unit_test(devices_are_tested),
     cmocka_unit_test(device_that_computes_wrongly_is_named),
+    cmocka_unit_test(device_that_does_not_answer_is_given_up),
     cmocka_unit_test(plugin_that_fails_is_a_finding),
     cmocka_unit_test(counters_of_a_running_program),
 };
