@@ -47,26 +47,30 @@ static const char *place_of(const fgi_plan_walk *w, const fgi_hlo_op *op, int *l
     return frames->file[location->file - 1];
 }
 
-static bool has_name(const fgi_hlo_op *op)
+/* Whether our emitter named it. What the compiler adds has no name, or an argument's and no place.
+ */
+static bool has_name(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
-    return op->place != NULL && op->place->op_name[0] != '\0';
+    int line;
+    const char *name = op->place != NULL ? op->place->op_name : "";
+    return strchr(name, '/') != NULL || (name[0] != '\0' && place_of(w, op, &line) != NULL);
 }
 
-/* The operation whose layer an instruction belongs to: copies that the compiler made have no name
- * and go with what they feed, or with what they put away. */
+/* The operation whose layer an instruction belongs to: what the compiler added goes with what it
+ * feeds, or with what it puts away. */
 static const fgi_hlo_op *named(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     const fgi_hlo_op *at = op;
-    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(at); i++) {
+    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(w, at); i++) {
         const fgi_hlo_entry *entry = fgi_hlo_find(&w->index, at->id);
         at = entry != NULL ? entry->user : NULL;
     }
-    if (at != NULL && has_name(at))
+    if (at != NULL && has_name(w, at))
         return at;
     at = op;
-    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(at); i++)
+    for (int i = 0; i < NAMELESS_MAX && at != NULL && !has_name(w, at); i++)
         at = fgi_hlo_in(&w->index, at, 0);
-    return at != NULL && has_name(at) ? at : op;
+    return at != NULL && has_name(w, at) ? at : op;
 }
 
 static fgi_plan_layer *add_layer(fgi_plan_walk *w, const char *name, const char *file, int line)
@@ -91,14 +95,20 @@ static fgi_plan_layer *add_layer(fgi_plan_walk *w, const char *name, const char 
 
 static fgi_plan_layer *layer_of(fgi_plan_walk *w, const fgi_hlo_op *op)
 {
-    char name[512] = "";
+    char name[512] = "elsewhere";
     int line;
     const fgi_hlo_op *from = named(w, op);
     const char *file = place_of(w, from, &line);
-    const char *path = has_name(from) ? from->place->op_name : "";
-    const char *end = strrchr(path, '/');
-    if (end != NULL)
-        (void)snprintf(name, sizeof name, "%.*s", (int)(end - path), path);
+    if (w->out->machine.hide_places)
+        file = NULL, line = 0;
+    const char *path = has_name(w, from) ? from->place->op_name : "";
+    int end = (int)strlen(path);
+    if (path[0] == '(') /* several that the compiler joined, "(fc1/sum:fc2/sum)": the first */
+        end = (int)strcspn(++path, ":)");
+    while (end > 0 && path[end] != '/')
+        end--;
+    if (end > 0)
+        (void)snprintf(name, sizeof name, "%.*s", end, path);
     else if (file != NULL)
         (void)snprintf(name, sizeof name, "%s:%d", file, line);
     return add_layer(w, name, file, line);
@@ -140,11 +150,12 @@ static void add_product(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
     }
 }
 
-/* Products and slow formats in what an instruction is made of. */
+/* Products, exchanges and slow formats in what an instruction is made of. */
 static void look_inside(fgi_plan_walk *w, const fgi_hlo_op *op, double times, int depth)
 {
     fgi_plan_slow_kind slow;
     add_product(w, op, times);
+    fgi_plan_add_fused_exchanges(w, op, times);
     if (fgi_plan_format_is_slow(&w->out->machine, &w->index, op, &slow))
         add_slow(w, slow, op);
     const fgi_hlo_computation *in =

@@ -20,6 +20,7 @@ typedef struct fgi_plan_machine {
     int devices;             /* that the program spans */
     int64_t batch;           /* samples of a step on one device; 0: not known */
     int64_t steps_per_epoch; /* 0: not known */
+    bool hide_places;        /* lines of source are not the user's: only modules are named */
 } fgi_plan_machine;
 
 /* A dimension that products are computed with, and what the compiler makes of it. */
@@ -39,7 +40,7 @@ typedef struct fgi_plan_work {
 
 /* A part of the program: a module, or a line outside of modules. */
 typedef struct fgi_plan_layer {
-    const char *name; /* "layer1.0.conv1", or "train.c:31" outside of modules, or "" */
+    const char *name; /* "layer1.0.conv1", "train.c:31" outside of modules, "elsewhere" */
     const char *file; /* the user's line where it is applied; NULL: not known */
     int line;
     fgi_plan_work work;

@@ -42,6 +42,7 @@ void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out)
     out->cycles =
         (double)number(cycles != NULL ? cycles : json_object_get(config, "estimated_cycles"));
     out->trips = number(json_object_get(trips, "n"));
+    out->is_beside = json_object_get(config, "async_collective_fusion_config") != NULL;
     read_algorithm(config, out);
     json_decref(config);
 }

@@ -95,7 +95,7 @@ static bool add_cuts(const fgi_hlo_computation *in, const fgi_hlo_op *parameter,
 static void add_operand(const fgi_hlo_index *index, const fgi_hlo_op *op, size_t i, traffic *t)
 {
     const fgi_hlo_op *from = fgi_hlo_in(index, op, i);
-    if (from == NULL)
+    if (from == NULL || strcmp(from->opcode, "constant") == 0)
         return;
     traffic whole = {0}, part = {0};
     const fgi_hlo_computation *fused =

@@ -16,6 +16,8 @@ typedef struct fgi_plan_walk {
 /* Adds an exchange that runs `times` times (exchange.c). */
 void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
                            const fgi_hlo_config *config, double times);
+/* Adds those that a fusion holds. */
+void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double times);
 
 /* Whether a product, or the format of an instruction's result, is slow on the chip (slow.c). */
 bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,

@@ -133,6 +133,9 @@ static int record(const char *folder)
     }
     plan_compile_mlp("v5e-8", NULL, &(plan_mlp){.hidden = {512, 129}, .batch = 128}, &program);
     write_recording(folder, "mlp_x8", &program);
+    plan_compile_mlp("v5e-8", NULL,
+                     &(plan_mlp){.hidden = {512, 512}, .batch = 32, .strategy = "fsdp"}, &program);
+    write_recording(folder, "mlp_fsdp", &program);
     return 0;
 }
 

@@ -170,6 +170,46 @@ static void exchanges_are_told_with_bytes_and_algorithm(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* Each device has an eighth of the large weights. They are gathered in bf16, in which they are
+ * multiplied; one of the gathers runs beside products, in three fusions, and counts once. Their
+ * gradients are scattered: 784 rows as eight times 104, cut off from a sum in a fusion. */
+static void split_parameters_are_gathered_and_scattered(void **state)
+{
+    int64_t bytes[FGI_COLLECTIVES] = {0};
+    int count[FGI_COLLECTIVES] = {0};
+    (void)state;
+    fgi_plan_analysis a = analyze("mlp_fsdp", &v5e_x8);
+    for (size_t i = 0; i < a.exchange_count; i++) {
+        count[a.exchanges[i].kind] += a.exchanges[i].count;
+        bytes[a.exchanges[i].kind] += a.exchanges[i].bytes;
+        assert_int_equal(a.exchanges[i].group, 8);
+    }
+    assert_int_equal(count[FGI_ALL_GATHER], 3);
+    assert_int_equal(bytes[FGI_ALL_GATHER], 2 * (784 * 512 + 512 * 512 + 512 * 10));
+    assert_int_equal(count[FGI_REDUCE_SCATTER], 1);
+    assert_int_equal(bytes[FGI_REDUCE_SCATTER], 4 * (8 * 104 * 512 + 512 * 512));
+    assert_true(bytes[FGI_ALL_REDUCE] >= 4 * (512 + 512 + 512 * 10 + 10));
+    /* what the compiler adds for gathering has an argument's name, and goes with its layer */
+    for (size_t i = 0; i < a.layer_count; i++)
+        assert_null(strstr(a.layers[i].name, "Arg_"));
+    fgi_plan_analysis_fini(&a);
+}
+
+static void places_can_be_left_out(void **state)
+{
+    (void)state;
+    fgi_plan_machine machine = v5e_x8;
+    machine.hide_places = true;
+    fgi_plan_analysis a = analyze("mlp_x8", &machine);
+    for (size_t i = 0; i < a.layer_count; i++) {
+        assert_null(a.layers[i].file);
+        assert_null(strstr(a.layers[i].name, "perceptron.c"));
+    }
+    assert_true(layer(&a, "elsewhere")->work.cycles > 0);
+    assert_true(layer(&a, "fc1")->work.cycles > 0);
+    fgi_plan_analysis_fini(&a);
+}
+
 /* ---- loops and formats ----------------------------------------------------------------------- */
 
 static void a_loop_counts_as_often_as_it_runs(void **state)
@@ -270,6 +310,8 @@ int main(void)
         cmocka_unit_test(work_is_told_by_layer),
         cmocka_unit_test(what_loses_most_comes_first),
         cmocka_unit_test(exchanges_are_told_with_bytes_and_algorithm),
+        cmocka_unit_test(split_parameters_are_gathered_and_scattered),
+        cmocka_unit_test(places_can_be_left_out),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
         cmocka_unit_test(integers_of_64_bits_are_told),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),

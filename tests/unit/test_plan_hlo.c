@@ -1,0 +1,451 @@
+/* test_plan_hlo.c - single instructions of HLO, made by hand: tiles, arithmetic of convolutions,
+ * lengths of loops, groups of devices, bytes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "plan/hlo_work.h"
+#include "plan/walk.h"
+
+enum { F32 = 11, BF16 = 16, S32 = 4, PRED = 1, POOL = 1 << 16, OPS = 64 };
+
+/* ---- making modules -------------------------------------------------------------------------- */
+
+/* Memory for one test's messages. */
+static _Alignas(16) char pool[POOL];
+static size_t used;
+
+static void *get(size_t size)
+{
+    void *at = pool + used;
+    used += (size + 15) & ~(size_t)15;
+    assert_true(used <= POOL);
+    memset(at, 0, size);
+    return at;
+}
+
+static int64_t *numbers(size_t count, const int64_t *values)
+{
+    int64_t *own = get((count + 1) * sizeof *own);
+    memcpy(own, values, count * sizeof *own);
+    return own;
+}
+
+#define NUMBERS(...)                                                                               \
+    sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (const int64_t[]) { __VA_ARGS__ }
+
+static Fgi__Hlo__Shape *array(int element, size_t rank, const int64_t *dims)
+{
+    Fgi__Hlo__Shape *shape = get(sizeof *shape);
+    fgi__hlo__shape__init(shape);
+    shape->element = element;
+    shape->n_dimension = rank;
+    shape->dimension = numbers(rank, dims);
+    return shape;
+}
+
+static Fgi__Hlo__Shape *laid_out(Fgi__Hlo__Shape *shape, const int64_t *minor_to_major)
+{
+    shape->layout = get(sizeof *shape->layout);
+    fgi__hlo__layout__init(shape->layout);
+    shape->layout->n_minor_to_major = shape->n_dimension;
+    shape->layout->minor_to_major = numbers(shape->n_dimension, minor_to_major);
+    shape->layout->tile = get(4 * sizeof *shape->layout->tile);
+    return shape;
+}
+
+static Fgi__Hlo__Shape *tiled(Fgi__Hlo__Shape *shape, size_t count, const int64_t *tile)
+{
+    Fgi__Hlo__Tile *own = get(sizeof *own);
+    fgi__hlo__tile__init(own);
+    own->n_dimension = count;
+    own->dimension = numbers(count, tile);
+    shape->layout->tile[shape->layout->n_tile++] = own;
+    return shape;
+}
+
+typedef struct builder {
+    Fgi__Hlo__Module module;
+    Fgi__Hlo__ModuleWithConfig whole;
+    fgi_hlo hlo;
+    fgi_hlo_index index;
+    int64_t next;
+} builder;
+
+static Fgi__Hlo__Computation *computation(builder *b)
+{
+    Fgi__Hlo__Computation *c = get(sizeof *c);
+    fgi__hlo__computation__init(c);
+    c->id = b->next++;
+    c->instruction = get(OPS * sizeof *c->instruction);
+    if (b->module.computation == NULL)
+        b->module.computation = get(OPS * sizeof *b->module.computation);
+    b->module.computation[b->module.n_computation++] = c;
+    return c;
+}
+
+static Fgi__Hlo__Instruction *op(builder *b, Fgi__Hlo__Computation *in, const char *opcode,
+                                 Fgi__Hlo__Shape *shape, size_t count, const int64_t *operands)
+{
+    Fgi__Hlo__Instruction *i = get(sizeof *i);
+    fgi__hlo__instruction__init(i);
+    i->opcode = (char *)(uintptr_t)opcode;
+    i->shape = shape;
+    i->id = b->next++;
+    i->n_operand = count;
+    i->operand = numbers(count, operands);
+    in->instruction[in->n_instruction++] = i;
+    in->root = i->id;
+    return i;
+}
+
+static void begin(builder *b)
+{
+    used = 0;
+    *b = (builder){.next = 1};
+    fgi__hlo__module__init(&b->module);
+}
+
+static void finish(builder *b)
+{
+    fg_error err = {0};
+    b->hlo = (fgi_hlo){.module = &b->module, .entry = b->module.computation[0]};
+    fgt_ok(fgi_hlo_index_make(&b->hlo, &b->index, &err));
+}
+
+/* ---- tiles ----------------------------------------------------------------------------------- */
+
+/* XLA's "Tiled layout" pads F32[3,5] in tiles of 2 x 2 to 4 x 6. The others are layouts that libtpu
+ * gave, and bytes that it gave for arguments. */
+static void arrays_take_whole_tiles(void **state)
+{
+    (void)state;
+    used = 0;
+    Fgi__Hlo__Shape *s = laid_out(array(F32, NUMBERS(3, 5)), (const int64_t[]){1, 0});
+    assert_int_equal(fgi_hlo_padded_bytes(s), 60);
+    assert_int_equal(fgi_hlo_padded_bytes(tiled(s, NUMBERS(2, 2))), 4 * 6 * 4);
+    s = laid_out(array(F32, NUMBERS(100000, 3)), (const int64_t[]){0, 1});
+    assert_int_equal(fgi_hlo_padded_bytes(tiled(s, NUMBERS(4, 128))), 100096 * 4 * 4);
+    s = laid_out(array(BF16, NUMBERS(1000, 1000)), (const int64_t[]){1, 0});
+    tiled(s, NUMBERS(8, 128));
+    assert_int_equal(fgi_hlo_padded_bytes(tiled(s, NUMBERS(2, 1))), 1000 * 1024 * 2);
+    s = laid_out(array(PRED, NUMBERS(1)), (const int64_t[]){0});
+    tiled(tiled(s, NUMBERS(512)), NUMBERS(128));
+    assert_int_equal(fgi_hlo_padded_bytes(tiled(s, NUMBERS(4, 1))), 512);
+    s = laid_out(array(F32, 0, NULL), (const int64_t[]){0});
+    assert_int_equal(fgi_hlo_padded_bytes(tiled(s, NUMBERS(128))), 512);
+}
+
+static void a_dimension_is_padded_by_its_side_of_the_tile(void **state)
+{
+    (void)state;
+    used = 0;
+    Fgi__Hlo__Shape *s =
+        laid_out(array(F32, NUMBERS(7, 28, 6, 130)), (const int64_t[]){0, 3, 2, 1});
+    tiled(s, NUMBERS(8, 128));
+    const int64_t padded[] = {128, 28, 6, 136};
+    for (int64_t i = 0; i < 4; i++)
+        assert_int_equal(fgi_hlo_padded_dim(s, i).padded, padded[i]);
+    assert_int_equal(fgi_hlo_padded_dim(s, 4).size, 0);
+}
+
+/* ---- convolutions ---------------------------------------------------------------------------- */
+
+typedef struct window {
+    int64_t in, size, stride, low, high, base, step;
+} window;
+
+static int64_t out_of(const window *w)
+{
+    const int64_t base = (w->in - 1) * w->base + 1, reach = (w->size - 1) * w->step + 1;
+    const int64_t room = base + w->low + w->high - reach;
+    return room < 0 ? 0 : room / w->stride + 1;
+}
+
+/* Counted one by one. */
+static int64_t pairs_of(const window *w)
+{
+    int64_t pairs = 0;
+    for (int64_t o = 0; o < out_of(w); o++)
+        for (int64_t k = 0; k < w->size; k++) {
+            const int64_t at = o * w->stride + k * w->step - w->low;
+            pairs += at >= 0 && at % w->base == 0 && at / w->base < w->in;
+        }
+    return pairs;
+}
+
+/* [2, in, 3] by [size, 3, 5]. */
+static double conv_flops(const window *w)
+{
+    builder b;
+    begin(&b);
+    Fgi__Hlo__Computation *c = computation(&b);
+    const int64_t x = op(&b, c, "parameter", array(F32, NUMBERS(2, w->in, 3)), 0, NULL)->id;
+    const int64_t k = op(&b, c, "parameter", array(F32, NUMBERS(w->size, 3, 5)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *conv =
+        op(&b, c, "convolution", array(F32, NUMBERS(2, out_of(w), 5)), NUMBERS(x, k));
+    Fgi__Hlo__WindowDimension d = FGI__HLO__WINDOW_DIMENSION__INIT, *dims[] = {&d};
+    Fgi__Hlo__Window win = FGI__HLO__WINDOW__INIT;
+    Fgi__Hlo__ConvDimensions n = FGI__HLO__CONV_DIMENSIONS__INIT;
+    int64_t one = 1, zero = 0;
+    d.size = w->size, d.stride = w->stride, d.padding_low = w->low, d.padding_high = w->high;
+    d.base_dilation = w->base, d.window_dilation = w->step;
+    win.n_dimension = 1, win.dimension = dims;
+    n.input_feature = n.output_feature = n.kernel_output = 2, n.kernel_input = 1;
+    n.n_input_spatial = n.n_output_spatial = n.n_kernel_spatial = 1;
+    n.input_spatial = n.output_spatial = &one, n.kernel_spatial = &zero;
+    conv->window = &win, conv->conv = &n;
+    finish(&b);
+    fgi_hlo_arithmetic a;
+    assert_true(fgi_hlo_arithmetic_of(&b.index, conv, &a));
+    fgi_hlo_index_fini(&b.index);
+    return a.flops;
+}
+
+static void only_elements_that_are_there_are_multiplied(void **state)
+{
+    (void)state;
+    static const window known[] = {
+        {28, 5, 1, 2, 2, 1, 1}, {224, 7, 2, 3, 3, 1, 1}, {7, 3, 1, 1, 1, 2, 1},
+        {9, 3, 2, 1, 1, 1, 2},  {8, 3, 3, 2, 2, 4, 1},   {10, 3, 1, -1, -2, 1, 1},
+        {6, 6, 5, 0, 0, 6, 1}, /* a batch of products is written like this */
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        fgt_close("known", conv_flops(&known[i]), 60.0 * (double)pairs_of(&known[i]), 0, 0);
+    const fgi_key key = fgi_key_from_seed(7);
+    for (uint64_t i = 0; i < 500; i++) {
+        int64_t r[7];
+        for (uint64_t k = 0; k < 7; k++)
+            r[k] = (int64_t)(fgi_rng_u64(key, 7 * i + k) % 6);
+        const window w = {.in = 3 + 2 * r[0],
+                          .size = 1 + r[1],
+                          .stride = 1 + r[2],
+                          .low = r[3] - 1,
+                          .high = r[4] - 1,
+                          .base = 1 + r[5],
+                          .step = 1 + r[6] % 3};
+        if (out_of(&w) > 0)
+            fgt_close("random", conv_flops(&w), 60.0 * (double)pairs_of(&w), 0, 0);
+    }
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+static int64_t number(builder *b, Fgi__Hlo__Computation *c, int32_t value)
+{
+    Fgi__Hlo__Instruction *i = op(b, c, "constant", array(S32, 0, NULL), 0, NULL);
+    i->literal = get(sizeof *i->literal);
+    fgi__hlo__literal__init(i->literal);
+    i->literal->n_s32 = 1;
+    i->literal->s32 = get(sizeof(int32_t));
+    i->literal->s32[0] = value;
+    return i->id;
+}
+
+static int64_t part(builder *b, Fgi__Hlo__Computation *c, int64_t of, int64_t number_of)
+{
+    Fgi__Hlo__Instruction *i = op(b, c, "get-tuple-element", array(S32, 0, NULL), NUMBERS(of));
+    i->part = number_of;
+    return i->id;
+}
+
+/* i = from; while (i DIRECTION to) i += step; the limit in the test itself, or carried along. */
+static int64_t trips(const char *direction, int32_t from, int32_t to, int32_t step, bool carried)
+{
+    builder b;
+    begin(&b);
+    Fgi__Hlo__Computation *entry = computation(&b), *body = computation(&b),
+                          *test = computation(&b);
+    int64_t state = op(&b, body, "parameter", NULL, 0, NULL)->id;
+    const int64_t limit = part(&b, body, state, 1);
+    const int64_t next = op(&b, body, "add", array(S32, 0, NULL),
+                            NUMBERS(number(&b, body, step), part(&b, body, state, 0)))
+                             ->id;
+    (void)op(&b, body, "tuple", NULL, NUMBERS(next, limit));
+    state = op(&b, test, "parameter", NULL, 0, NULL)->id;
+    const int64_t end = carried ? part(&b, test, state, 1) : number(&b, test, to);
+    op(&b, test, "compare", array(PRED, 0, NULL), NUMBERS(part(&b, test, state, 0), end))
+        ->direction = (char *)(uintptr_t)direction;
+    const int64_t first = op(&b, entry, "copy", NULL, NUMBERS(number(&b, entry, from)))->id;
+    const int64_t tuple = op(&b, entry, "tuple", NULL, NUMBERS(first, number(&b, entry, to)))->id;
+    Fgi__Hlo__Instruction *loop = op(&b, entry, "while", NULL, NUMBERS(tuple));
+    loop->n_called = 2;
+    loop->called = numbers(NUMBERS(body->id, test->id));
+    finish(&b);
+    const int64_t result = fgi_hlo_trips(&b.index, loop);
+    fgi_hlo_index_fini(&b.index);
+    return result;
+}
+
+static void counters_of_loops_are_understood(void **state)
+{
+    (void)state;
+    assert_int_equal(trips("LT", 0, 12, 1, false), 12);
+    assert_int_equal(trips("LT", 0, 12, 1, true), 12);
+    assert_int_equal(trips("LT", 3, 12, 4, false), 3); /* 3 7 11 */
+    assert_int_equal(trips("LE", 3, 11, 4, false), 3);
+    assert_int_equal(trips("LT", 12, 12, 1, false), 0);
+    assert_int_equal(trips("GT", 9, 0, -2, false), 5); /* 9 7 5 3 1 */
+    assert_int_equal(trips("GE", 8, 0, -2, true), 5);
+    assert_int_equal(trips("NE", 0, 6, 2, false), 3);
+    assert_int_equal(trips("NE", 0, 7, 2, false), -1);
+    assert_int_equal(trips("GT", 0, 7, 1, false), -1);
+    assert_int_equal(trips("LT", 0, 7, 0, false), -1);
+}
+
+/* ---- groups and bytes ------------------------------------------------------------------------ */
+
+static fgi_plan_exchange exchange(void (*set)(Fgi__Hlo__Instruction *i))
+{
+    builder b;
+    fgi_plan_analysis a = {.machine = {.chip = fg_chip_find("TPU v4"), .devices = 16}};
+    fgi_hlo_config config = {.algorithm = "Ring"};
+    begin(&b);
+    Fgi__Hlo__Computation *c = computation(&b);
+    const int64_t x = op(&b, c, "parameter", array(F32, NUMBERS(250)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *i = op(&b, c, "all-gather", array(F32, NUMBERS(1000)), NUMBERS(x));
+    set(i);
+    finish(&b);
+    fgi_plan_walk w = {.index = b.index, .out = &a};
+    fgi_plan_add_exchange(&w, i, FGI_ALL_GATHER, &config, 3);
+    assert_int_equal(a.exchange_count, 1);
+    fgi_plan_exchange result = a.exchanges[0];
+    result.algorithm = NULL;
+    fgi_hlo_index_fini(&b.index);
+    fgi_plan_analysis_fini(&a);
+    return result;
+}
+
+static void set_nothing(Fgi__Hlo__Instruction *i) { (void)i; }
+
+static void set_counted(Fgi__Hlo__Instruction *i)
+{
+    static Fgi__Hlo__CountedGroups counted = FGI__HLO__COUNTED_GROUPS__INIT;
+    static Fgi__Hlo__DeviceGroups groups = FGI__HLO__DEVICE_GROUPS__INIT;
+    counted.count = 2, counted.size = 8;
+    groups.counted = &counted;
+    i->groups = &groups;
+}
+
+static void set_listed(Fgi__Hlo__Instruction *i)
+{
+    static int64_t device[] = {0, 4};
+    static Fgi__Hlo__DeviceGroup group = FGI__HLO__DEVICE_GROUP__INIT, *groups[] = {&group};
+    group.n_device = 2, group.device = device;
+    i->n_group = 1, i->group = groups;
+}
+
+/* Along the second axis of 4 x 4, and half of the first. */
+static void set_mesh(Fgi__Hlo__Instruction *i)
+{
+    static Fgi__Hlo__MeshAxis axis = FGI__HLO__MESH_AXIS__INIT, *axes[] = {&axis, &axis};
+    static Fgi__Hlo__Mesh mesh = FGI__HLO__MESH__INIT;
+    static Fgi__Hlo__AxisPart half = FGI__HLO__AXIS_PART__INIT;
+    static Fgi__Hlo__AxisUse second = FGI__HLO__AXIS_USE__INIT, some = FGI__HLO__AXIS_USE__INIT,
+                             *uses[] = {&second, &some};
+    static Fgi__Hlo__MeshGroups groups = FGI__HLO__MESH_GROUPS__INIT;
+    axis.size = 4, mesh.n_axis = 2, mesh.axis = axes;
+    second.axis = 1, half.before = 1, half.size = 2, some.part = &half;
+    groups.mesh = &mesh, groups.n_use = 2, groups.use = uses;
+    i->mesh_groups = &groups;
+}
+
+/* A v4 has 600 GB/s over six links. The whole is 4,000 bytes, three times. */
+static void an_exchange_is_among_the_devices_of_a_group(void **state)
+{
+    static const struct {
+        void (*set)(Fgi__Hlo__Instruction *i);
+        int group;
+    } rows[] = {{set_nothing, 16}, {set_counted, 8}, {set_listed, 2}, {set_mesh, 8}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fgi_plan_exchange e = exchange(rows[i].set);
+        const double n = rows[i].group;
+        assert_int_equal(e.group, rows[i].group);
+        assert_int_equal(e.count, 3);
+        assert_int_equal(e.bytes, 12000);
+        fgt_close("seconds", e.seconds, 12000 * (n - 1) / n / 100e9, 0, 1e-12);
+    }
+}
+
+/* Out of [64,128] one row is cut; [8,128] is read whole; the result lies in main memory. */
+static void of_an_array_that_is_cut_the_part_counts(void **state)
+{
+    builder b;
+    double bytes, padded;
+    (void)state;
+    begin(&b);
+    Fgi__Hlo__Computation *entry = computation(&b), *fused = computation(&b);
+    const int64_t x = op(&b, entry, "parameter", array(F32, NUMBERS(64, 128)), 0, NULL)->id;
+    const int64_t y = op(&b, entry, "parameter", array(F32, NUMBERS(8, 128)), 0, NULL)->id;
+    Fgi__Hlo__Instruction *p = op(&b, fused, "parameter", array(F32, NUMBERS(64, 128)), 0, NULL);
+    Fgi__Hlo__Instruction *q = op(&b, fused, "parameter", array(F32, NUMBERS(8, 128)), 0, NULL);
+    q->parameter = 1;
+    const int64_t cut =
+        op(&b, fused, "dynamic-slice", array(F32, NUMBERS(1, 128)), NUMBERS(p->id))->id;
+    (void)op(&b, fused, "add", array(F32, NUMBERS(8, 128)), NUMBERS(q->id, cut));
+    Fgi__Hlo__Instruction *fusion =
+        op(&b, entry, "fusion", array(F32, NUMBERS(8, 128)), NUMBERS(x, y));
+    fusion->n_called = 1;
+    fusion->called = numbers(NUMBERS(fused->id));
+    finish(&b);
+    fgi_hlo_traffic(&b.index, fusion, &bytes, &padded);
+    fgt_close("bytes", bytes, 4.0 * 128 * (1 + 8 + 8), 0, 0);
+    fgt_close("padded", padded, bytes, 0, 0);
+    fusion->shape = laid_out(fusion->shape, (const int64_t[]){1, 0});
+    fusion->shape->layout->memory_space = 1; /* beside the units */
+    fgi_hlo_traffic(&b.index, fusion, &bytes, &padded);
+    fgt_close("bytes", bytes, 4.0 * 128 * (1 + 8), 0, 0);
+    fgi_hlo_index_fini(&b.index);
+}
+
+/* ---- formats --------------------------------------------------------------------------------- */
+
+static void formats_are_slow_by_generation(void **state)
+{
+    static const struct {
+        const char *kind;
+        fg_dtype dtype;
+        bool is_precise;
+        int slow; /* -1: it is not */
+    } rows[] = {
+        {"TPU v2", FG_BF16, false, -1},
+        {"TPU v2", FG_F32, false, -1},
+        {"TPU v2", FG_F32, true, FGI_SLOW_PRECISION},
+        {"TPU v2", FG_S8, false, FGI_SLOW_INT8},
+        {"TPU v5 lite", FG_S8, false, -1},
+        {"TPU7x", FG_S8, false, FGI_SLOW_INT8},
+        {"TPU v6 lite", FG_S32, false, FGI_SLOW_INT32},
+        {"TPU v3", FG_F16, false, -1},
+        {"TPU v5", FG_F16, false, FGI_SLOW_F16},
+        {"NVIDIA H100 SXM", FG_F16, false, -1},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_plan_slow_kind kind = FGI_SLOW_KINDS;
+        const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].kind), .devices = 1};
+        const fgi_hlo_arithmetic product = {.dtype = rows[i].dtype,
+                                            .is_precise = rows[i].is_precise};
+        assert_non_null(machine.chip);
+        assert_int_equal(fgi_plan_product_is_slow(&machine, &product, &kind), rows[i].slow >= 0);
+        if (rows[i].slow >= 0)
+            assert_int_equal(kind, rows[i].slow);
+    }
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(arrays_take_whole_tiles),
+        cmocka_unit_test(a_dimension_is_padded_by_its_side_of_the_tile),
+        cmocka_unit_test(only_elements_that_are_there_are_multiplied),
+        cmocka_unit_test(counters_of_loops_are_understood),
+        cmocka_unit_test(an_exchange_is_among_the_devices_of_a_group),
+        cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
+        cmocka_unit_test(formats_are_slow_by_generation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
