@@ -24,6 +24,8 @@ static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write that object to a file as well"),
     CLI_FLAG('n', "no-search", &settings.no_search, "do not look for the largest batch that fits"),
+    CLI_OPTIONAL('w', "sweep", &settings.sweep, "8,64|BATCHES",
+                 "compare batches: memory, cycles a sample, from where on the units are full"),
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "for each machine's compiler [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "of this host, for a compiler [12]"),
     CLI_FLAG(0, "in-process", &is_in_process,
@@ -52,7 +54,7 @@ static json_t *nothing_known(const char *topology, const char *why)
 /* What the process for one machine has found; NULL after a wrong command line, which it told. */
 static json_t *plan_one(const cli_call *call, const char *topology, const plan_limits *limits)
 {
-    char name[96];
+    char name[96], sweep[256];
     const char *words[CLI_MAX_OVERRIDES + 16] = {"plan", "--in-process", "--json", name};
     char keys[CLI_MAX_OVERRIDES][256];
     int count = 4;
@@ -63,6 +65,11 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
         words[count++] = "--quiet";
     if (settings.no_search)
         words[count++] = "--no-search";
+    if (settings.sweep != NULL) {
+        (void)snprintf(sweep, sizeof sweep, "--sweep%s%s", *settings.sweep ? "=" : "",
+                       settings.sweep);
+        words[count++] = sweep;
+    }
     if (call->count > 0)
         words[count++] = call->args[0];
     for (int i = 0; i < call->override_count; i++) {
@@ -142,7 +149,8 @@ static int run_plans(const cli_call *call)
     if (topologies == NULL)
         return cli_complain(CLI_USAGE, "plan", "--topology=NAME[,NAME] is missing");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
-        !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err))
+        !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
+        !run_plan_check(&settings, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     settings.topology = topologies;
     settings.topology_json = as_json;

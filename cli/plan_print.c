@@ -109,6 +109,35 @@ static void print_time(FILE *out, const json_t *o)
     (void)fputc('\n', out);
 }
 
+static void print_sweep(FILE *out, const json_t *o)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(o, "sweep"), i, one)
+    {
+        (void)fprintf(out, "  batch %6.0f: ", number(one, "batch_size"));
+        if (!json_is_true(json_object_get(one, "fits")))
+            (void)fprintf(out, "does not fit\n");
+        else
+            (void)fprintf(out, "%s a device, %.4g cycles a sample\n",
+                          cli_bytes(number(one, "hbm_needed_bytes")),
+                          number(one, "cycles_per_sample"));
+    }
+    if (has(o, "filled_from_batch"))
+        (void)fprintf(out, "  the matrix units are filled from batch %.0f on\n",
+                      number(o, "filled_from_batch"));
+}
+
+/* The analysis of the program, line by line. */
+static void print_report(FILE *out, const json_t *o)
+{
+    for (const char *at = text(o, "report"); *at != '\0';) {
+        const size_t size = strcspn(at, "\n");
+        (void)fprintf(out, "  %.*s\n", (int)size, at);
+        at += size + (at[size] != '\0');
+    }
+}
+
 void plan_print(FILE *out, const json_t *o)
 {
     const json_t *fits = json_object_get(o, "fits");
@@ -125,6 +154,8 @@ void plan_print(FILE *out, const json_t *o)
     print_batch(out, o);
     print_work(out, o);
     print_time(out, o);
+    print_sweep(out, o);
+    print_report(out, o);
     if (text(o, "error")[0] != '\0')
         (void)fprintf(out, "  %s\n", text(o, "error"));
 }

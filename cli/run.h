@@ -87,6 +87,7 @@ typedef struct run_options {
     const char *topology; /* plan: the machine */
     bool topology_json;   /* plan: one JSON object instead of lines */
     bool no_search;       /* plan: not for the largest batch */
+    const char *sweep;    /* plan: batches to compare, "" for the usual ones; NULL: none */
 } run_options;
 
 /* Does the whole: reads the configuration, runs, reports; the program's exit status. */
@@ -139,6 +140,8 @@ fg_status run_batch_find(run *r, fg_error *err);
 
 /* Compiles for r->client and prints what was found. */
 fg_status run_plan(run *r, fg_error *err);
+/* Whether the options make sense. */
+bool run_plan_check(const run_options *options, fg_error *err);
 /* Prints the object of a plan that failed, unless run_plan has. */
 void run_plan_fail(const run *r, const fg_error *error);
 

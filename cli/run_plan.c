@@ -7,16 +7,21 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plan.h"
 #include "run.h"
 
+enum { SWEEP_MAX = 32 };
 #define FEED_S 1.0 /* for which the loader is measured */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
-static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+static json_t *count_or_null(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
 
 static void put(json_t *object, const char *key, json_t *take_value)
 {
@@ -41,14 +46,14 @@ static json_t *exchanges(const fg_plan *plan)
 static void put_memory(json_t *o, const fg_plan *p)
 {
     put(o, "fits", json_boolean(p->fits));
-    put(o, "hbm_needed_bytes", count(p->hbm_needed_bytes));
-    put(o, "hbm_available_bytes", count(p->hbm_available_bytes));
-    put(o, "parameter_bytes", count(p->parameter_bytes));
-    put(o, "optimizer_bytes", count(p->optimizer_bytes));
-    put(o, "batch_bytes", count(p->batch_bytes));
-    put(o, "padding_bytes", count(p->padding_bytes));
-    put(o, "activation_bytes", count(p->activation_bytes));
-    put(o, "program_bytes", count(p->program_bytes));
+    put(o, "hbm_needed_bytes", count_or_null(p->hbm_needed_bytes));
+    put(o, "hbm_available_bytes", count_or_null(p->hbm_available_bytes));
+    put(o, "parameter_bytes", count_or_null(p->parameter_bytes));
+    put(o, "optimizer_bytes", count_or_null(p->optimizer_bytes));
+    put(o, "batch_bytes", count_or_null(p->batch_bytes));
+    put(o, "padding_bytes", count_or_null(p->padding_bytes));
+    put(o, "activation_bytes", count_or_null(p->activation_bytes));
+    put(o, "program_bytes", count_or_null(p->program_bytes));
     if (p->trouble[0] != '\0')
         put(o, "trouble", json_string(p->trouble));
 }
@@ -69,7 +74,11 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "estimated_samples_per_s", number((double)p->global_batch_size / p->step_s));
     put(o, "estimate", json_string("compiler estimate, not measured"));
     put(o, "compile_s", number(p->compile_s));
-    put(o, "serialized_bytes", count(p->serialized_bytes));
+    put(o, "serialized_bytes", count_or_null(p->serialized_bytes));
+    if (p->analysis_json != NULL)
+        put(o, "analysis", json_loads(p->analysis_json, 0, NULL));
+    if (p->analysis_text != NULL)
+        put(o, "report", json_string(p->analysis_text));
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
 }
 
@@ -143,9 +152,60 @@ static fg_status search(json_t *o, run *r, fg_error *err)
         return status;
     put(o, "max_batch", json_integer(fit.batch_size));
     put(o, "max_global_batch", json_integer(fit.global_batch_size));
-    put(o, "max_batch_bytes", count(fit.need_bytes));
+    put(o, "max_batch_bytes", count_or_null(fit.need_bytes));
     put(o, "max_batch_is_all_data", json_boolean(fit.all_fit));
     return FG_OK;
+}
+
+/* ---- several batches --------------------------------------------------------------------------
+ */
+
+/* Reads "8,64,512" or takes powers of two; returns how many, 0 when it is no list. */
+static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
+{
+    size_t count = 0;
+    if (*text == '\0')
+        text = "8,16,32,64,128,256,512,1024";
+    for (const char *at = text; *at != '\0';) {
+        char *end;
+        const long long size = strtoll(at, &end, 10);
+        if (end == at || size < 1 || size > 1 << 24 || count == SWEEP_MAX ||
+            (*end != ',' && *end != '\0'))
+            return 0;
+        out[count++] = size;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+/* The step for each of the batches: memory, and cycles a sample. */
+static fg_status sweep(json_t *o, run *r, fg_error *err)
+{
+    int64_t sizes[SWEEP_MAX];
+    double cycles[SWEEP_MAX];
+    fg_fit_data data = r->fit_data;
+    json_t *list = json_array();
+    const size_t count = sweep_sizes(r->options->sweep, sizes);
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < count && status == FG_OK; i++) {
+        fg_plan plan;
+        data.batch_size = sizes[i];
+        data.global_batch_size = 0;
+        status = fg_plan_step(r->trainer, &r->task.task, &data, &plan, err);
+        cycles[i] = plan.cycles;
+        json_t *one =
+            json_pack("{s:I, s:b}", "batch_size", (json_int_t)sizes[i], "fits", (int)plan.fits);
+        put(one, "hbm_needed_bytes", count_or_null(plan.hbm_needed_bytes));
+        put(one, "cycles", number(plan.cycles));
+        put(one, "cycles_per_sample", number(plan.cycles / (double)sizes[i]));
+        put(one, "estimated_step_s", number(plan.step_s));
+        (void)json_array_append_new(list, one);
+        fg_plan_fini(&plan);
+    }
+    const int64_t from = status == FG_OK ? fg_plan_filled_from(sizes, cycles, count) : 0;
+    put(o, "sweep", list);
+    put(o, "filled_from_batch", from > 0 ? json_integer(from) : json_null());
+    return status;
 }
 
 static fg_status fill(json_t *o, run *r, fg_error *err)
@@ -162,15 +222,19 @@ static fg_status fill(json_t *o, run *r, fg_error *err)
         put(o, "device_kind", json_string(device.kind));
     put(o, "precision", json_string(config_text(r->c, "trainer.precision")));
     fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);
-    if (status != FG_OK)
-        return status;
-    put(o, "batch_size", json_integer(plan.batch_size));
-    put(o, "global_batch_size", json_integer(plan.global_batch_size));
-    put_memory(o, &plan);
-    put_work(o, &plan, samples);
-    if (plan.fits && isfinite(plan.step_s))
-        put_input(o, r, &plan);
-    return search(o, r, err);
+    if (status == FG_OK) {
+        put(o, "batch_size", json_integer(plan.batch_size));
+        put(o, "global_batch_size", json_integer(plan.global_batch_size));
+        put_memory(o, &plan);
+        put_work(o, &plan, samples);
+        if (plan.fits && isfinite(plan.step_s))
+            put_input(o, r, &plan);
+        status = search(o, r, err);
+    }
+    if (status == FG_OK && r->options->sweep != NULL)
+        status = sweep(o, r, err);
+    fg_plan_fini(&plan);
+    return status;
 }
 
 fg_status run_plan(run *r, fg_error *err)
@@ -199,4 +263,13 @@ void run_plan_fail(const run *r, const fg_error *error)
                              "hbm_available_bytes", "max_batch", "error", error->message);
     (void)json_dumpf(root, stdout, JSON_INDENT(2));
     json_decref(root);
+}
+
+bool run_plan_check(const run_options *options, fg_error *err)
+{
+    int64_t sizes[SWEEP_MAX];
+    if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
+        return true;
+    return cli_fail(err, "--sweep=%s: expected batches between commas, at most %d", options->sweep,
+                    SWEEP_MAX);
 }

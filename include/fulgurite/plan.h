@@ -44,7 +44,8 @@ typedef struct fg_plan {
     double accessed_bytes;                 /* memory traffic, likewise */
     double cycles; /* the compiler's estimate for arithmetic and its loads; copies and
                       exchanges are not in it */
-    double step_s; /* the larger of cycles / clock and accessed_bytes / bandwidth */
+    double step_s; /* by these cycles, memory traffic and exchanges:
+                      docs/plan-figures.md */
     int collectives[FG_COLLECTIVES];
     int64_t collective_bytes[FG_COLLECTIVES]; /* of results, one device's */
     int products, products_16bit; /* products of matrices and convolutions; those of 16-bit operands
@@ -53,13 +54,23 @@ typedef struct fg_plan {
     int64_t serialized_bytes; /* the compiled program in a file */
     char fingerprint[129];    /* the compiler's name of it, "" when it has none */
     char trouble[496];        /* why it does not fit, "" when it does */
+    char *analysis_json;      /* where its work is, and is lost: an object, and ... */
+    char *analysis_text;      /* ... lines for people; NULL where the compiler does not show it */
 } fg_plan;
 
 /* Compiles the training step for the Trainer's client (fg_trainer_options.client), by the way of
- * fg_trainer_fit, and fills *out. That it does not fit is an answer, not an error. Errors: those of
+ * fg_trainer_fit, and fills *out, which wants
+ * fg_plan_fini. That it does not fit is an answer, not an error. Errors: those of
  * fg_trainer_fit before its first step. */
 FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task,
                                           const fg_fit_data *data, fg_plan *out, fg_error *err);
+/* Frees what a plan owns; after a failure, too. */
+FG_API void fg_plan_fini(fg_plan *plan);
+
+/* Of plans for several batches: the smallest batch whose cycles a sample are within a tenth of the
+ * least of all, from which on the matrix units are filled as well as they get. At most 64 are
+ * looked at; NaN cycles are passed over. 0: none has cycles. Thread-safe. */
+FG_API int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, size_t count);
 
 #ifdef __cplusplus
 }

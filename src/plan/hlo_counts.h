@@ -41,8 +41,5 @@ typedef struct fgi_hlo_counts {
     int custom_calls;
 } fgi_hlo_counts;
 void fgi_hlo_count(const fgi_hlo *hlo, fgi_hlo_counts *out);
-/* The cycles that libtpu's compiler estimates for the operations of the module, each counted once:
- * loops are not multiplied, copies and exchanges have none. NaN where it estimates nothing. */
-double fgi_hlo_cycles(const fgi_hlo *hlo);
 
 #endif

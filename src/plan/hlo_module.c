@@ -210,35 +210,3 @@ void fgi_hlo_count(const fgi_hlo *hlo, fgi_hlo_counts *out)
             count_one(in, in->instruction[i], out);
     }
 }
-
-/* {"estimated_cycles":"27404", ...} as an operation's own configuration. */
-double fgi_hlo_op_cycles(const fgi_hlo_op *op)
-{
-    static const char words[] = "\"estimated_cycles\":\"";
-    char number[24];
-    const char *data = (const char *)op->config.data;
-    const char *at = data ? memmem(data, op->config.len, words, sizeof words - 1) : NULL;
-    if (at == NULL)
-        return NAN;
-    at += sizeof words - 1;
-    size_t size = 0;
-    while (at + size < data + op->config.len && size < sizeof number - 1 && at[size] >= '0' &&
-           at[size] <= '9')
-        size++;
-    memcpy(number, at, size);
-    number[size] = '\0';
-    return size > 0 ? strtod(number, NULL) : (double)NAN;
-}
-
-double fgi_hlo_cycles(const fgi_hlo *hlo)
-{
-    double sum = 0;
-    bool any = false;
-    for (size_t c = 0; c < hlo->module->n_computation; c++)
-        for (size_t i = 0; i < hlo->module->computation[c]->n_instruction; i++) {
-            const double cycles = fgi_hlo_op_cycles(hlo->module->computation[c]->instruction[i]);
-            any |= !isnan(cycles);
-            sum += isnan(cycles) ? 0 : cycles;
-        }
-    return any ? sum : (double)NAN;
-}

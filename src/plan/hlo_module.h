@@ -28,8 +28,6 @@ const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_o
 
 typedef enum fgi_hlo_product { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_product;
 fgi_hlo_product fgi_hlo_product_kind(const fgi_hlo_op *op);
-/* libtpu's estimate; NaN: none. */
-double fgi_hlo_op_cycles(const fgi_hlo_op *op);
 /* Whether it is an exchange between devices, or the beginning of one. */
 bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "plan/analysis.h"
 #include "plan/hlo_counts.h"
 #include "train/device_memory.h"
 
@@ -57,22 +58,60 @@ static void read_shortage(const fg_error *why, fg_plan *out)
 /* ---- a step that does -------------------------------------------------------------------------
  */
 
-/* The program's operations: products, exchanges, and the compiler's cycles. */
-static fg_status read_program(const fgi_executable *executable, fgi_hlo_counts *out,
-                              double *out_cycles, fg_error *err)
+/* The analysis of a program, in the words of its writer. */
+static fg_status write_analysis(const fgi_plan_analysis *analysis, fg_plan *out, fg_error *err)
 {
-    char *data = NULL;
+    fgi_buf json = {0}, text = {0};
+    fgi_plan_put_json(analysis, &json);
+    fgi_plan_put_text(analysis, &text);
+    out->analysis_json = fgi_buf_take(&json);
+    out->analysis_text = fgi_buf_take(&text);
+    fgi_buf_fini(&json);
+    fgi_buf_fini(&text);
+    return out->analysis_json != NULL && out->analysis_text != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static double known(double value) { return value >= 0 ? value : (double)NAN; }
+
+static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, const char *program,
+                         size_t size, fg_plan *out, fg_error *err)
+{
+    fg_device_info device;
+    fgi_plan_analysis analysis;
+    const int64_t samples = fg_dataset_count(data->train);
+    fgi_plan_machine machine = {.devices = (int)out->partitions, .batch = out->batch_size};
+    if (fg_device_get_info(trainer->client, 0, &device, NULL) == FG_OK)
+        machine.chip = fg_chip_find(device.kind);
+    if (samples > 0)
+        machine.steps_per_epoch = (samples + out->global_batch_size - 1) / out->global_batch_size;
+    fg_status status = fgi_plan_analyze(program, size, &machine, &analysis, err);
+    if (status == FG_OK && analysis.total.cycles > 0)
+        status = write_analysis(&analysis, out, err);
+    if (status == FG_OK && analysis.total.cycles > 0) {
+        out->cycles = analysis.total.cycles;
+        out->step_s = known(analysis.step_s);
+    }
+    fgi_plan_analysis_fini(&analysis);
+    return status;
+}
+
+/* The program's operations: products, exchanges, and the compiler's cycles. */
+static fg_status read_program(const fg_trainer *trainer, const fg_fit_data *data,
+                              const fgi_executable *executable, fgi_hlo_counts *counts,
+                              fg_plan *out, fg_error *err)
+{
+    char *program = NULL;
     size_t size = 0;
     fgi_hlo *hlo = NULL;
-    FGI_TRY(fgi_executable_optimized(executable, &data, &size, err));
-    const fg_status status = fgi_hlo_read(data, size, &hlo, err);
-    fgi_free(data);
-    if (status != FG_OK)
-        return status;
-    fgi_hlo_count(hlo, out);
-    *out_cycles = fgi_hlo_cycles(hlo);
+    FGI_TRY(fgi_executable_optimized(executable, &program, &size, err));
+    fg_status status = fgi_hlo_read(program, size, &hlo, err);
+    if (status == FG_OK) {
+        fgi_hlo_count(hlo, counts);
+        status = analyze(trainer, data, program, size, out, err);
+    }
     fgi_hlo_free(hlo);
-    return FG_OK;
+    fgi_free(program);
+    return status;
 }
 
 static void put_memory(const fgi_memory *m, const fgi_hlo_counts *counts,
@@ -102,44 +141,27 @@ static void put_operations(const fgi_hlo_counts *counts, fg_plan *out)
     }
 }
 
-/* At best: each device's share of its chip's bandwidth, and the clock of its matrix units. */
-static double estimate(const fg_client *client, const fg_plan *plan)
-{
-    fg_device_info device;
-    if (fg_device_get_info(client, 0, &device, NULL) != FG_OK)
-        return NAN;
-    const fg_chip *chip = fg_chip_find(device.kind);
-    if (chip == NULL || !(plan->cycles > 0) || !(chip->clock_hz > 0))
-        return NAN;
-    const double compute_s = plan->cycles / chip->clock_hz;
-    const double bandwidth = chip->memory_bandwidth / chip->devices;
-    const double traffic_s =
-        bandwidth > 0 && plan->accessed_bytes > 0 ? plan->accessed_bytes / bandwidth : 0;
-    return compute_s > traffic_s ? compute_s : traffic_s;
-}
-
-static fg_status read_figures(const fg_trainer *trainer, const fgi_executable *executable,
-                              fg_plan *out, fg_error *err)
+static fg_status read_figures(const fg_trainer *trainer, const fg_fit_data *data,
+                              const fgi_executable *executable, fg_plan *out, fg_error *err)
 {
     int64_t replicas;
     fgi_memory memory;
     fgi_hlo_counts counts;
     fgi_program_cost cost;
-    char *data = NULL;
+    char *serialized = NULL;
     size_t size = 0;
     FGI_TRY(fgi_memory_of(trainer, FGI_TRAIN, &memory, err));
     FGI_TRY(fgi_executable_cost(executable, &cost, err));
     FGI_TRY(fgi_executable_counts(executable, &replicas, &out->partitions, err));
-    FGI_TRY(read_program(executable, &counts, &out->cycles, err));
+    FGI_TRY(read_program(trainer, data, executable, &counts, out, err));
     put_memory(&memory, &counts, &cost, out);
     put_operations(&counts, out);
     out->flops = cost.flops >= 0 ? cost.flops : (double)NAN;
     out->accessed_bytes = cost.bytes_accessed >= 0 ? cost.bytes_accessed : (double)NAN;
-    out->step_s = estimate(trainer->client, out);
     (void)fgi_executable_fingerprint(executable, out->fingerprint);
-    if (fgi_executable_serialize(executable, &data, &size, NULL) == FG_OK)
+    if (fgi_executable_serialize(executable, &serialized, &size, NULL) == FG_OK)
         out->serialized_bytes = (int64_t)size;
-    fgi_free(data);
+    fgi_free(serialized);
     if (!out->fits)
         (void)snprintf(out->trouble, sizeof out->trouble,
                        "it compiles, but arguments, results and program together need more than a "
@@ -185,5 +207,23 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
             *err = why;
         return status;
     }
-    return read_figures(trainer, executable, out, err);
+    return read_figures(trainer, data, executable, out, err);
+}
+
+void fg_plan_fini(fg_plan *plan)
+{
+    fgi_free(plan->analysis_json);
+    fgi_free(plan->analysis_text);
+    plan->analysis_json = plan->analysis_text = NULL;
+}
+
+int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, size_t count)
+{
+    enum { POINTS_MAX = 64 };
+    fgi_plan_point points[POINTS_MAX];
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < POINTS_MAX; i++)
+        if (cycles[i] > 0)
+            points[used++] = (fgi_plan_point){batch_sizes[i], cycles[i]};
+    return fgi_plan_filled_from(points, used);
 }

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/plan.h>
+#include <math.h>
 
 #include "base/alloc.h"
 #include "plan/hlo_counts.h"
@@ -36,6 +37,8 @@ static void plan_toy(int devices, const char *precision, fg_plan *out)
                              &trainer, &err));
     fgt_ok(
         fg_plan_step(trainer, &task, &(fg_fit_data){.train = data, .batch_size = ROWS}, out, &err));
+    fg_plan_fini(out); /* the CPU's programs have no analysis: it is of cycles */
+    assert_null(out->analysis_json);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
     fg_client_close(client);
@@ -81,6 +84,17 @@ static void exchanges_are_counted(void **state)
     assert_string_equal(fg_collective_name((fg_collective)9), "");
 }
 
+static void filling_batch_is_found(void **state)
+{
+    const int64_t batches[] = {8, 16, 32, 64};
+    const double cycles[] = {8000, 8400, 9600, (double)NAN}; /* 1000, 525, 300 a sample */
+    const double flat[] = {8000, 16000, 31000, 60000};       /* 1000, 1000, 969, 938 */
+    (void)state;
+    assert_int_equal(fg_plan_filled_from(batches, cycles, 4), 32);
+    assert_int_equal(fg_plan_filled_from(batches, flat, 4), 8);
+    assert_int_equal(fg_plan_filled_from(batches, cycles, 0), 0);
+}
+
 static void damaged_programs_are_refused(void **state)
 {
     static const char *const damaged[] = {"", "\x0a", "\x0a\x03xyz", "module {",
@@ -97,6 +111,7 @@ static void damaged_programs_are_refused(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_is_taken_apart),
     cmocka_unit_test(exchanges_are_counted),
+    cmocka_unit_test(filling_batch_is_found),
     cmocka_unit_test(damaged_programs_are_refused),
 };
 FGT_MAIN(tests)

@@ -32,6 +32,8 @@ static void mistakes_are_told(void **state)
     contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err, "topology 'v9-8': is not known");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
              "--time-limit=soon: expected a positive number");
+    contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
+             "--sweep=8,x: expected batches between commas");
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
 }
 
@@ -104,7 +106,8 @@ static void real_compiler_tells_a_step(void **state)
         print_message("skipped: libtpu is not installed (fulgurite setup tpu)\n");
         skip();
     }
-    const outcome *o = program_gives(0, NULL, PLAN "--topology=kaggle --json --no-search");
+    const outcome *o =
+        program_gives(0, NULL, PLAN "--topology=kaggle --json --no-search --sweep=1,64");
     json_t *one = only(o, &root);
     assert_true(json_is_true(json_object_get(one, "fits")));
     assert_int_equal(figure(one, "devices"), 8);
@@ -120,6 +123,19 @@ static void real_compiler_tells_a_step(void **state)
     assert_true(figure(one, "estimated_step_s") > 0);
     assert_string_equal(json_string_value(json_object_get(one, "estimate")),
                         "compiler estimate, not measured");
+    const json_t *sweep = json_object_get(one, "sweep"),
+                 *analysis = json_object_get(one, "analysis");
+    assert_int_equal(json_array_size(sweep), 2);
+    assert_int_equal(figure(json_array_get(sweep, 1), "batch_size"), 64);
+    assert_true(figure(json_array_get(sweep, 0), "cycles_per_sample") >
+                figure(json_array_get(sweep, 1), "cycles_per_sample"));
+    assert_int_equal(figure(one, "filled_from_batch"), 64);
+    /* three linear layers and no other has products */
+    int layers = 0;
+    for (size_t i = 0; i < json_array_size(json_object_get(analysis, "layers")); i++)
+        layers += figure(json_array_get(json_object_get(analysis, "layers"), i), "flops") > 0;
+    assert_int_equal(layers, 3);
+    assert_true(figure(analysis, "cycles") == figure(one, "estimated_cycles"));
     json_decref(root);
 }
 
