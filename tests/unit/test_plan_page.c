@@ -1,0 +1,256 @@
+/* The page of a plan: what an XML parser makes of it. Its texts are looked at as the parser gives
+ * them, so that a name which broke out of its place would show as an element.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <expat.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "plan_page.h"
+
+static fg_error err;
+
+/* ---- reading a page -------------------------------------------------------------------------- */
+
+/* What is in a page: all text, words of images, and how many of which elements. */
+typedef struct page {
+    char *text;
+    size_t size;
+    int images, tables, bars, scripts, headings;
+    bool reaches_out; /* names anything outside of the page */
+} page;
+
+static void on_start(void *self, const char *name, const char **attributes)
+{
+    page *p = self;
+    p->images += strcmp(name, "img") == 0;
+    p->tables += strcmp(name, "table") == 0;
+    p->headings += strcmp(name, "h2") == 0;
+    p->scripts += strcmp(name, "script") == 0 || strcmp(name, "hostile") == 0;
+    for (; attributes[0] != NULL; attributes += 2) {
+        p->bars += strcmp(attributes[0], "class") == 0 && strcmp(attributes[1], "bar") == 0;
+        p->scripts += strncmp(attributes[0], "on", 2) == 0;
+        const bool is_link =
+            strcmp(attributes[0], "src") == 0 || strcmp(attributes[0], "href") == 0;
+        p->reaches_out |= is_link && strncmp(attributes[1], "data:image/svg+xml,", 19) != 0;
+    }
+}
+
+static void on_text(void *self, const char *text, int size)
+{
+    page *p = self;
+    p->text = realloc(p->text, p->size + (size_t)size + 1);
+    memcpy(p->text + p->size, text, (size_t)size);
+    p->size += (size_t)size;
+    p->text[p->size] = '\0';
+}
+
+static page read_page(const char *path)
+{
+    page p = {0};
+    char *data;
+    size_t size;
+    fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
+    XML_Parser parser = XML_ParserCreate("UTF-8");
+    XML_SetUserData(parser, &p);
+    XML_SetElementHandler(parser, on_start, NULL);
+    XML_SetCharacterDataHandler(parser, on_text);
+    if (XML_Parse(parser, data, (int)size, 1) != XML_STATUS_OK)
+        fail_msg("line %lu: %s", XML_GetCurrentLineNumber(parser),
+                 XML_ErrorString(XML_GetErrorCode(parser)));
+    XML_ParserFree(parser);
+    fgi_free(data);
+    return p;
+}
+
+static void has(const page *p, const char *words)
+{
+    if (strstr(p->text, words) == NULL)
+        fail_msg("'%s' is not in the page", words);
+}
+
+static char *path_of(const char *name) { return fgi_path_join(fgt_temp_folder(), name); }
+
+/* Makes the page of an object given as JSON and reads it. */
+static page page_of(const char *json)
+{
+    json_error_t why;
+    json_t *root = json_loads(json, 0, &why);
+    if (root == NULL)
+        fail_msg("%s", why.text);
+    char *path = path_of("page.html");
+    if (!plan_page_write(path, "run.yaml", root, &err))
+        fail_msg("%s", err.message);
+    json_decref(root);
+    const page p = read_page(path);
+    fgi_free(path);
+    return p;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static const char whole[] =
+    "{'status':'done','topologies':["
+    "{'name':'v5e:2x4','devices':8,'device_kind':'TPU v5 lite','fits':true,"
+    "'hbm_needed_bytes':12345678901,'hbm_available_bytes':16909336064,'batch_size':128,"
+    "'max_batch':176,'parameter_bytes':1000000001,'optimizer_bytes':2000000002,"
+    "'batch_bytes':30303,'padding_bytes':40404,'activation_bytes':9000000009,"
+    "'program_bytes':50505,'estimated_step_s':0.0123,'estimated_samples_per_s':83252,"
+    "'compiler':'a compiler','fingerprint':'c0ffee',"
+    "'sweep':[{'batch_size':32,'fits':true,'hbm_needed_bytes':4100000000,'cycles_per_sample':77001}"
+    ","
+    "{'batch_size':64,'fits':true,'hbm_needed_bytes':7200000000,'cycles_per_sample':55002},"
+    "{'batch_size':256,'fits':false,'hbm_needed_bytes':null,'cycles_per_sample':null}],"
+    "'analysis':{'cycles':8000,'layers':[{'name':'layer1.0.conv1','file':'net.c','line':31,"
+    "'cycles':6000,'lost_cycles':1234,'worst_dimension':{'size':129,'padded':256,'unit':128,"
+    "'is_batch':true}}],'exchanges':[{'kind':'all-reduce','count':2,'bytes':2692096,"
+    "'algorithm':'RotatedPincerEmitter','seconds':2.5e-05}],"
+    "'slow':[{'what':'products of f64','count':3,'layer':'head'}]},"
+    "'input_needed_samples_per_s':83252,'input_needed_bytes_per_s':2e9,"
+    "'input_measured_samples_per_s':9990,'input_verdict':'this host can feed 12 % of it'},"
+    "{'name':'v2-8','fits':null,'error':'no such compiler'}]}";
+
+/* JSON with the quotes that C has a use for; to be freed. */
+static char *json_of(const char *text)
+{
+    char *json = strdup(text);
+    assert_non_null(json);
+    for (char *at = json; *at != '\0'; at++)
+        *at = *at == '\'' ? '"' : *at;
+    return json;
+}
+
+static void the_figures_are_there(void **state)
+{
+    char *json = json_of(whole);
+    const page p = page_of(json);
+    static const char *const words[] = {"run.yaml",
+                                        "v5e:2x4",
+                                        "TPU v5 lite",
+                                        "fits",
+                                        "12.3 GB",
+                                        "16.9 GB",
+                                        "176",
+                                        "1000000001",
+                                        "2000000002",
+                                        "40404",
+                                        "50505",
+                                        "12.3 ms",
+                                        "77001",
+                                        "55002",
+                                        "4.1 GB",
+                                        "7.2 GB",
+                                        "c0ffee",
+                                        "layer1.0.conv1",
+                                        "net.c:31",
+                                        "75.0 %",
+                                        "1234",
+                                        "batch 129 is computed as 256",
+                                        "all-reduce",
+                                        "2692096",
+                                        "RotatedPincerEmitter",
+                                        "25 us",
+                                        "products of f64",
+                                        "head",
+                                        "9990",
+                                        "this host can feed 12 % of it",
+                                        "no such compiler",
+                                        "not known",
+                                        "does not fit"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        has(&p, words[i]);
+    assert_int_equal(p.headings, 2);
+    assert_int_equal(p.scripts, 0);
+    assert_false(p.reaches_out);
+    free(p.text);
+    free(json);
+}
+
+/* The curves of memory and of cycles, where gnuplot is; else the page says what is missing. */
+static void curves_are_drawn_by_gnuplot(void **state)
+{
+    char *json = json_of(whole);
+    page p = page_of(json);
+    const bool is_there = system("gnuplot --version >/dev/null 2>&1") == 0;
+    assert_int_equal(p.images, is_there ? 2 : 0);
+    const int tables = p.tables;
+    free(p.text);
+    char *old_path = strdup(getenv("PATH"));
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    p = page_of(json);
+    assert_int_equal(setenv("PATH", old_path, 1), 0);
+    free(old_path);
+    assert_int_equal(p.images, 0);
+    assert_int_equal(p.tables, tables);
+    has(&p, "where gnuplot is installed");
+    free(p.text);
+    free(json);
+}
+
+static void what_is_missing_is_left_out(void **state)
+{
+    page p = page_of("{}");
+    assert_int_equal(p.tables, 1);
+    free(p.text);
+    p = page_of("{\"topologies\":[{}, 7, {\"name\":3,\"sweep\":4,\"analysis\":[],\"layers\":{}}]}");
+    assert_int_equal(p.tables, 1);
+    assert_int_equal(p.images, 0);
+    assert_int_equal(p.headings, 3);
+    free(p.text);
+}
+
+static void names_are_nothing_but_names(void **state)
+{
+#define NASTY "</td><hostile onload='x'>&amp;]]>\\\"'\\u0001\\uffff`id`$(id)"
+    const page p = page_of("{\"topologies\":[{\"name\":\"" NASTY "\",\"error\":\"" NASTY
+                           "\",\"trouble\":\"" NASTY "\",\"compiler\":\"" NASTY
+                           "\",\"input_needed_samples_per_s\":2,\"input_verdict\":\"" NASTY
+                           "\",\"input_measured_samples_per_s\":1,\"layers\":[{\"name\":\"" NASTY
+                           "\",\"file\":\"" NASTY "\"}],\"collectives\":[{\"kind\":\"" NASTY
+                           "\",\"algorithm\":\"" NASTY "\"}],\"slow\":[{\"what\":\"" NASTY
+                           "\",\"layer\":\"" NASTY "\"}]}]}");
+    static const char shown[] =
+        "</td><hostile onload='x'>&amp;]]>\"'\xef\xbf\xbd\xef\xbf\xbd`id`$(id)";
+    int count = 0;
+    for (const char *at = p.text; (at = strstr(at, shown)) != NULL; at++)
+        count++;
+    assert_int_equal(count, 12); /* the machine's name stands in the overview and in its heading */
+    assert_int_equal(p.scripts, 0);
+    assert_false(p.reaches_out);
+    free(p.text);
+}
+
+/* An old page stays as it is where the new one cannot be written. */
+static void a_page_is_replaced_as_a_whole(void **state)
+{
+    char *folder = path_of("closed"), *path = fgi_path_join(folder, "plan.html");
+    json_t *root = json_object();
+    assert_false(plan_page_write(path, NULL, root, &err));
+    assert_non_null(strstr(err.message, path));
+    fgt_ok(fgi_folder_make(folder, &err));
+    fgt_ok(fgi_file_write_atomic(path, "old", 3, &err));
+    assert_true(plan_page_write(path, NULL, root, &err));
+    page p = read_page(path);
+    has(&p, "Plan of a training step");
+    free(p.text);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);  /* nothing else is left there */
+    fgt_ok(fgi_folder_make(path, &err)); /* a folder cannot be replaced by a file */
+    assert_false(plan_page_write(path, NULL, root, &err));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    json_decref(root);
+    fgi_free(path);
+    fgi_free(folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_figures_are_there),         cmocka_unit_test(curves_are_drawn_by_gnuplot),
+    cmocka_unit_test(what_is_missing_is_left_out),   cmocka_unit_test(names_are_nothing_but_names),
+    cmocka_unit_test(a_page_is_replaced_as_a_whole),
+};
+
+FGT_MAIN(tests)
