@@ -178,6 +178,7 @@ static void curves_are_drawn_by_gnuplot(void **state)
     assert_int_equal(p.images, is_there ? 2 : 0);
     const int tables = p.tables;
     free(p.text);
+    assert_non_null(getenv("PATH"));
     char *old_path = strdup(getenv("PATH"));
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
     p = page_of(json);
