@@ -11,18 +11,20 @@
 
 #include "commands.h"
 #include "plan.h"
+#include "plan_page.h"
 #include "run.h"
 
 enum { TOPOLOGIES_MAX = 64 };
 
 static run_options settings = {.kind = RUN_PLAN, .command = "plan", .draw = "never"};
 static bool as_json, is_in_process;
-static const char *topologies, *time_limit = "900", *memory_limit = "12";
+static const char *topologies, *page, *time_limit = "900", *memory_limit = "12";
 static const cli_option options[] = {
     CLI_TEXT('t', "topology", &topologies, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write that object to a file as well"),
+    CLI_TEXT(0, "html", &page, "FILE", "write a page with tables and curves of that object"),
     CLI_FLAG('n', "no-search", &settings.no_search, "do not look for the largest batch that fits"),
     CLI_OPTIONAL('w', "sweep", &settings.sweep, "8,64|BATCHES",
                  "compare batches: memory, cycles a sample, from where on the units are full"),
@@ -116,7 +118,7 @@ static bool write_summary(json_t *root, fg_error *err)
     return cli_fail_errno(err, "write", settings.summary);
 }
 
-static int print_all(json_t *found)
+static int print_all(json_t *found, const char *config_path)
 {
     fg_error err = {0};
     int status = CLI_DONE;
@@ -135,7 +137,8 @@ static int print_all(json_t *found)
         (void)json_dumpf(root, stdout, JSON_INDENT(2));
         (void)putchar('\n');
     }
-    if (!write_summary(root, &err))
+    if (!write_summary(root, &err) ||
+        (page != NULL && !plan_page_write(page, config_path, root, &err)))
         status = cli_complain(CLI_FAILED, "plan", "%s", err.message);
     json_decref(root);
     return status;
@@ -154,6 +157,8 @@ static int run_plans(const cli_call *call)
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     settings.topology = topologies;
     settings.topology_json = as_json;
+    if (is_in_process && page != NULL)
+        return cli_complain(CLI_USAGE, "plan", "--html=%s: not with --in-process", page);
     if (is_in_process)
         return run_command(call, &settings);
     int status = CLI_USAGE;
@@ -171,7 +176,7 @@ static int run_plans(const cli_call *call)
         (void)json_array_append_new(found, one);
     }
     if (count > 0 && done == count)
-        status = print_all(found);
+        status = print_all(found, call->count > 0 ? call->args[0] : NULL);
     json_decref(found);
     free(text);
     return status;

@@ -5,9 +5,11 @@
 #ifndef PLAN_H
 #define PLAN_H
 
+#include <fulgurite/plan.h>
 #include <jansson.h>
 
 #include "cli.h"
+#include "run.h"
 
 /* What a process that compiles may use. */
 typedef struct plan_limits {
@@ -26,6 +28,10 @@ typedef struct plan_outcome {
  * standard error being ours. False only when it cannot be started. */
 bool plan_child_run(const char *const *arguments, const plan_limits *limits, plan_outcome *out,
                     fg_error *err);
+
+/* Measures the loader with the run's data for about a second, and puts what it gives and what the
+ * plan's step wants into the machine's object; where the step's time is not known, nothing. */
+void plan_put_input(json_t *o, const run *r, const fg_plan *plan);
 
 /* One machine's object as lines for people. */
 void plan_print(FILE *out, const json_t *topology);

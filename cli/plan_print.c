@@ -98,15 +98,16 @@ static void print_time(FILE *out, const json_t *o)
         out, "  compiler estimate, not measured: %s a step, %s an epoch, %.4g samples/s\n",
         duration(number(o, "estimated_step_s"), step),
         duration(number(o, "estimated_epoch_s"), epoch), number(o, "estimated_samples_per_s"));
-    if (!has(o, "input_share"))
+    if (!has(o, "input_needed_samples_per_s"))
         return;
-    (void)fprintf(out,
-                  "  it wants %s/s of input; this host's loader, measured, feeds %.4g samples/s",
-                  cli_bytes(number(o, "input_needed_bytes_per_s")),
-                  number(o, "input_measured_samples_per_s"));
-    if (number(o, "input_share") < 1)
-        (void)fprintf(out, ": %.2g %% of it", 100 * number(o, "input_share"));
-    (void)fputc('\n', out);
+    (void)fprintf(out, "  input: all devices want %.4g samples/s, %s/s",
+                  number(o, "input_needed_samples_per_s"),
+                  cli_bytes(number(o, "input_needed_bytes_per_s")));
+    if (has(o, "input_measured_samples_per_s"))
+        (void)fprintf(out, "; the loader here, measured: %.4g samples/s, %s/s",
+                      number(o, "input_measured_samples_per_s"),
+                      cli_bytes(number(o, "input_measured_bytes_per_s")));
+    (void)fprintf(out, "\n  %s\n", text(o, "input_verdict"));
 }
 
 static void print_sweep(FILE *out, const json_t *o)

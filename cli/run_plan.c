@@ -14,7 +14,6 @@
 #include "run.h"
 
 enum { SWEEP_MAX = 32 };
-#define FEED_S 1.0 /* for which the loader is measured */
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -80,48 +79,6 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     if (p->analysis_text != NULL)
         put(o, "report", json_string(p->analysis_text));
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
-}
-
-/* ---- the loader -------------------------------------------------------------------------------
- */
-
-/* Samples a second that this host reads and batches; NaN when that fails. */
-static double measure_loader(const run *r, int64_t batch_size)
-{
-    fg_error err = {0};
-    fg_loader *loader = NULL;
-    int64_t samples = 0, epoch = 0;
-    const fg_loader_options options = {
-        .batch_size = batch_size, .shuffle = true, .workers = r->fit_data.workers};
-    if (fg_loader_create(r->data.train, &options, &loader, &err) != FG_OK)
-        return NAN;
-    const double begin = cli_now_s();
-    double seconds = 0;
-    while (seconds < FEED_S) {
-        const fg_host_batch *batch = NULL;
-        if (fg_loader_next(loader, &batch, &err) != FG_OK)
-            break;
-        samples += batch != NULL ? batch->valid : 0;
-        fg_loader_release(loader, batch);
-        if (batch == NULL && fg_loader_start_epoch(loader, ++epoch, 0, &err) != FG_OK)
-            break;
-        seconds = cli_now_s() - begin;
-    }
-    fg_loader_destroy(loader);
-    return samples > 0 && seconds > 0 ? (double)samples / seconds : (double)NAN;
-}
-
-static void put_input(json_t *o, const run *r, const fg_plan *plan)
-{
-    double bytes = 0;
-    for (int i = 0; i < fg_dataset_field_count(r->data.train); i++)
-        bytes += (double)fg_type_bytes(&fg_dataset_field(r->data.train, i)->type);
-    const double needed = (double)plan->global_batch_size / plan->step_s;
-    const double fed = measure_loader(r, plan->global_batch_size);
-    put(o, "input_needed_samples_per_s", number(needed));
-    put(o, "input_needed_bytes_per_s", number(needed * bytes));
-    put(o, "input_measured_samples_per_s", number(fed));
-    put(o, "input_share", number(fed / needed));
 }
 
 /* ---- the whole --------------------------------------------------------------------------------
@@ -228,7 +185,7 @@ static fg_status fill(json_t *o, run *r, fg_error *err)
         put_memory(o, &plan);
         put_work(o, &plan, samples);
         if (plan.fits && isfinite(plan.step_s))
-            put_input(o, r, &plan);
+            plan_put_input(o, r, &plan);
         status = search(o, r, err);
     }
     if (status == FG_OK && r->options->sweep != NULL)

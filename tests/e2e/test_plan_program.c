@@ -6,6 +6,7 @@
 
 #include <fulgurite/device.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define PLAN "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --quiet "
@@ -79,6 +80,45 @@ static void compilers_that_fail_are_contained(void **state)
     unsetenv("FULGURITE_PLUGIN");
 }
 
+/* Whether a file holds these words; a page of a plan is far below the limit. */
+static bool file_has(const char *path, const char *words)
+{
+    static char text[1 << 20];
+    FILE *in = fopen(path, "rb");
+    if (in == NULL)
+        return false;
+    text[fread(text, 1, sizeof text - 1, in)] = '\0';
+    assert_int_equal(fclose(in), 0);
+    return strstr(text, words) != NULL;
+}
+
+/* Runs PLAN with these words and --html=path. */
+static const outcome *page_gives(int status, const char *words, const char *path)
+{
+    char line[2000];
+    (void)snprintf(line, sizeof line, PLAN "%s --html=%s", words, path);
+    return program_gives(status, NULL, line);
+}
+
+/* A page of what was found, also of a step that does not fit. */
+static void page_is_written(void **state)
+{
+    (void)state;
+    char path[600];
+    (void)snprintf(path, sizeof path, "%s/plan.html", fgt_temp_folder());
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
+    (void)page_gives(0, "--topology=v5e-8,v3-8 --no-search", path);
+    assert_true(file_has(path, "<h2>v5e-8: <span class=\"bad\">does not fit</span></h2>"));
+    assert_true(file_has(path, "<h2>v3-8: "));
+    assert_true(file_has(path, "examples/digits_mlp.yaml"));
+    assert_int_equal(remove(path), 0);
+    contains(page_gives(1, "--topology=v5e-8 --no-search", "/no/such")->err, "'/no/such'");
+    contains(page_gives(2, "--topology=v5e-8 --in-process", path)->err, "not with --in-process");
+    unsetenv("FAKEPJRT");
+    unsetenv("FULGURITE_PLUGIN");
+}
+
 static bool has_libtpu(void)
 {
     static fg_plugin_candidate places[64];
@@ -94,6 +134,19 @@ static bool has_libtpu(void)
 static double figure(const json_t *o, const char *key)
 {
     return json_number_value(json_object_get(o, key));
+}
+
+static void check_input(const json_t *one)
+{
+    /* a sample is 64 numbers of f32 and a class */
+    const double wanted = figure(one, "global_batch_size") / figure(one, "estimated_step_s");
+    assert_true(fabs(figure(one, "input_needed_samples_per_s") / wanted - 1) < 1e-9);
+    assert_int_equal(figure(one, "input_sample_bytes"), 4 * 64 + 4);
+    assert_true(figure(one, "input_measured_samples_per_s") > 0);
+    assert_true(
+        fabs(figure(one, "input_share") * wanted / figure(one, "input_measured_samples_per_s") -
+             1) < 1e-9);
+    contains(json_string_value(json_object_get(one, "input_verdict")), "this host can feed ");
 }
 
 /* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven of its own. */
@@ -136,6 +189,7 @@ static void real_compiler_tells_a_step(void **state)
         layers += figure(json_array_get(json_object_get(analysis, "layers"), i), "flops") > 0;
     assert_int_equal(layers, 3);
     assert_true(figure(analysis, "cycles") == figure(one, "estimated_cycles"));
+    check_input(one);
     json_decref(root);
 }
 
@@ -162,6 +216,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(real_compiler_tells_a_step),
     cmocka_unit_test(step_that_does_not_fit_is_an_answer),
     cmocka_unit_test(compilers_that_fail_are_contained),
+    cmocka_unit_test(page_is_written),
     cmocka_unit_test(missing_compiler_says_what_to_type),
 };
 FGT_MAIN(tests)
