@@ -99,8 +99,6 @@ static fgi_plan_layer *layer_of(fgi_plan_walk *w, const fgi_hlo_op *op)
     int line;
     const fgi_hlo_op *from = named(w, op);
     const char *file = place_of(w, from, &line);
-    if (w->out->machine.hide_places)
-        file = NULL, line = 0;
     const char *path = has_name(w, from) ? from->place->op_name : "";
     int end = (int)strlen(path);
     if (path[0] == '(') /* several that the compiler joined, "(fc1/sum:fc2/sum)": the first */
@@ -145,6 +143,8 @@ static void add_product(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
         if (lost <= layer->worst_flops && layer->worst.size != 0)
             continue;
         dim.is_batch = dim.size == w->out->machine.batch;
+        for (int k = 0; k < a.dim_count; k++)
+            dim.may_be_width = dim.may_be_width || (k != i && a.dim[k].size == dim.size);
         layer->worst = dim;
         layer->worst_flops = lost;
     }

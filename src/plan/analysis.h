@@ -20,14 +20,14 @@ typedef struct fgi_plan_machine {
     int devices;             /* that the program spans */
     int64_t batch;           /* samples of a step on one device; 0: not known */
     int64_t steps_per_epoch; /* 0: not known */
-    bool hide_places;        /* lines of source are not the user's: only modules are named */
 } fgi_plan_machine;
 
 /* A dimension that products are computed with, and what the compiler makes of it. */
 typedef struct fgi_plan_dim {
     int64_t size, padded; /* equal: nothing is lost; both 0: there are no products */
     int64_t unit;         /* it is padded to whole multiples of this */
-    bool is_batch;        /* it is as long as the batch */
+    bool is_batch;        /* it is as long as the batch ... */
+    bool may_be_width;    /* ... and so is another dimension of the product */
 } fgi_plan_dim;
 
 /* What work does, of one device and step. Loops are counted as often as they run. */

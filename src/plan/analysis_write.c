@@ -27,12 +27,19 @@ static json_t *work_json(const fgi_plan_work *w)
                      seconds_or_null(share(w->flops_16bit, w->flops)));
 }
 
+static const char *kind_of(const fgi_plan_dim *d)
+{
+    if (!d->is_batch)
+        return "width";
+    return d->may_be_width ? "batch or width" : "batch";
+}
+
 static json_t *dim_json(const fgi_plan_dim *d)
 {
     if (d->size == 0)
         return json_null();
-    return json_pack("{s:I, s:I, s:I, s:b}", "size", (json_int_t)d->size, "padded",
-                     (json_int_t)d->padded, "unit", (json_int_t)d->unit, "is_batch", d->is_batch);
+    return json_pack("{s:I, s:I, s:I, s:s}", "size", (json_int_t)d->size, "padded",
+                     (json_int_t)d->padded, "unit", (json_int_t)d->unit, "kind", kind_of(d));
 }
 
 static json_t *layers_json(const fgi_plan_analysis *a)
@@ -171,8 +178,8 @@ static void put_exchanges(const fgi_plan_analysis *a, fgi_buf *out)
 static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
 {
     const int64_t below = d->padded - d->unit;
-    fgi_buf_printf(out, "    a %s of %" PRId64 " is computed as %" PRId64 ": ",
-                   d->is_batch ? "batch" : "width", d->size, d->padded);
+    fgi_buf_printf(out, "    a %s of %" PRId64 " is computed as %" PRId64 ": ", kind_of(d), d->size,
+                   d->padded);
     if (below > 0)
         fgi_buf_printf(out, "%" PRId64 " or ", below);
     fgi_buf_printf(out, "%" PRId64 " would fill it\n", d->padded);

@@ -5,6 +5,8 @@
 
 #include "plan/walk.h"
 
+/* Smaller arrays, such as counters, cost nothing worth telling. */
+enum { ELEMENTS_MIN = 1024 };
 enum { XLA_S64 = 5, XLA_U64 = 9, XLA_F64 = 12, XLA_C64 = 15, XLA_C128 = 18 };
 
 const char *fgi_plan_slow_text(fgi_plan_slow_kind kind)
@@ -54,7 +56,10 @@ bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_ari
 
 static bool kind_of(const fgi_hlo_shape *shape, fgi_plan_slow_kind *out)
 {
-    switch (shape != NULL ? shape->element : 0) {
+    int64_t elements = 1;
+    for (size_t i = 0; shape != NULL && i < shape->n_dimension; i++)
+        elements *= shape->dimension[i];
+    switch (elements >= ELEMENTS_MIN && shape != NULL ? shape->element : 0) {
     case XLA_F64: *out = FGI_SLOW_F64; return true;
     case XLA_S64:
     case XLA_U64: *out = FGI_SLOW_INT64; return true;

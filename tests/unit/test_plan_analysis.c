@@ -195,21 +195,6 @@ static void split_parameters_are_gathered_and_scattered(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
-static void places_can_be_left_out(void **state)
-{
-    (void)state;
-    fgi_plan_machine machine = v5e_x8;
-    machine.hide_places = true;
-    fgi_plan_analysis a = analyze("mlp_x8", &machine);
-    for (size_t i = 0; i < a.layer_count; i++) {
-        assert_null(a.layers[i].file);
-        assert_null(strstr(a.layers[i].name, "perceptron.c"));
-    }
-    assert_true(layer(&a, "elsewhere")->work.cycles > 0);
-    assert_true(layer(&a, "fc1")->work.cycles > 0);
-    fgi_plan_analysis_fini(&a);
-}
-
 /* ---- loops and formats ----------------------------------------------------------------------- */
 
 static void a_loop_counts_as_often_as_it_runs(void **state)
@@ -264,6 +249,7 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     const json_t *first = json_array_get(json_object_get(all, "layers"), 0);
     const json_t *worst = json_object_get(first, "worst_dimension");
     assert_int_equal(json_integer_value(json_object_get(worst, "padded")), 256);
+    assert_string_equal(json_string_value(json_object_get(worst, "kind")), "width");
     fgi_buf_clear(&buf);
     fgi_plan_put_text(&a, &buf);
     assert_non_null(strstr(buf.data, "compiler estimate, not measured"));
@@ -311,7 +297,6 @@ int main(void)
         cmocka_unit_test(what_loses_most_comes_first),
         cmocka_unit_test(exchanges_are_told_with_bytes_and_algorithm),
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
-        cmocka_unit_test(places_can_be_left_out),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
         cmocka_unit_test(integers_of_64_bits_are_told),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),

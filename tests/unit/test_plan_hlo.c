@@ -10,7 +10,7 @@
 #include "plan/hlo_work.h"
 #include "plan/walk.h"
 
-enum { F32 = 11, BF16 = 16, S32 = 4, PRED = 1, POOL = 1 << 16, OPS = 64 };
+enum { F32 = 11, BF16 = 16, S32 = 4, S64 = 5, PRED = 1, POOL = 1 << 16, OPS = 64 };
 
 /* ---- making modules -------------------------------------------------------------------------- */
 
@@ -30,7 +30,8 @@ static void *get(size_t size)
 static int64_t *numbers(size_t count, const int64_t *values)
 {
     int64_t *own = get((count + 1) * sizeof *own);
-    memcpy(own, values, count * sizeof *own);
+    if (count > 0)
+        memcpy(own, values, count * sizeof *own);
     return own;
 }
 
@@ -402,6 +403,24 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
     fgi_hlo_index_fini(&b.index);
 }
 
+/* A counter of 64 bits is no reason for a warning, an array of them is. */
+static void only_arrays_are_slow(void **state)
+{
+    static const int64_t sizes[] = {1, 2048};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        builder b;
+        fgi_plan_slow_kind kind;
+        const fgi_plan_machine tpu = {.chip = fg_chip_find("TPU v3")};
+        begin(&b);
+        Fgi__Hlo__Instruction *add =
+            op(&b, computation(&b), "add", array(S64, NUMBERS(sizes[i])), 0, NULL);
+        finish(&b);
+        assert_int_equal(fgi_plan_format_is_slow(&tpu, &b.index, add, &kind), i);
+        fgi_hlo_index_fini(&b.index);
+    }
+}
+
 /* ---- formats --------------------------------------------------------------------------------- */
 
 static void formats_are_slow_by_generation(void **state)
@@ -445,6 +464,7 @@ int main(void)
         cmocka_unit_test(counters_of_loops_are_understood),
         cmocka_unit_test(an_exchange_is_among_the_devices_of_a_group),
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
+        cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
