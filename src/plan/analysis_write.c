@@ -120,13 +120,19 @@ void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
 /* "12.3 %", or "n/a". */
 static const char *percent(char out[16], double value)
 {
-    (void)snprintf(out, 16, value >= 0 ? "%.1f %%" : "n/a", 100 * value);
+    (void)snprintf(out, 16, value >= 0 ? "%.3g %%" : "n/a", 100 * value);
     return out;
 }
 
-static const char *milliseconds(char out[24], double s)
+/* "84.2 us", "1.5 ms", "3 s", or "n/a". */
+static const char *duration(char out[24], double s)
 {
-    (void)snprintf(out, 24, s >= 0 ? "%.3f ms" : "n/a", 1e3 * s);
+    const double unit = s < 1e-3 ? 1e-6 : s < 1 ? 1e-3 : 1;
+    const char *name = s < 1e-3 ? "us" : s < 1 ? "ms" : "s";
+    if (s < 0)
+        (void)snprintf(out, 24, "n/a");
+    else
+        (void)snprintf(out, 24, "%.3g %s", s / unit, name);
     return out;
 }
 
@@ -136,11 +142,11 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     const fgi_plan_work *t = &a->total;
     fgi_buf_printf(out, "a step of one device (%s)\n", label);
     fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
-                   milliseconds(one, a->step_s), milliseconds(two, a->compute_s),
-                   milliseconds(three, a->memory_s));
-    fgi_buf_printf(out, ", and exchanges %s\n", milliseconds(one, a->exchange_s));
+                   duration(one, a->step_s), duration(two, a->compute_s),
+                   duration(three, a->memory_s));
+    fgi_buf_printf(out, ", and exchanges %s\n", duration(one, a->exchange_s));
     if (a->epoch_s >= 0)
-        fgi_buf_printf(out, "  epoch        %.1f s in %" PRId64 " steps\n", a->epoch_s,
+        fgi_buf_printf(out, "  epoch        %s in %" PRId64 " steps\n", duration(one, a->epoch_s),
                        a->machine.steps_per_epoch);
     fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
     if (a->machine.batch > 0)
@@ -164,7 +170,7 @@ static void put_exchanges(const fgi_plan_analysis *a, fgi_buf *out)
         const fgi_plan_exchange *e = &a->exchanges[i];
         fgi_buf_printf(out, "  %s x %d among %d devices: %" PRId64 " bytes, %s%s%s%s\n",
                        fgi_collective_name(e->kind), e->count, e->group, e->bytes,
-                       milliseconds(time, e->seconds), e->algorithm[0] != '\0' ? " (" : "",
+                       duration(time, e->seconds), e->algorithm[0] != '\0' ? " (" : "",
                        e->algorithm, e->algorithm[0] != '\0' ? ")" : "");
     }
     for (int k = 0; k < FGI_SLOW_KINDS; k++)
