@@ -13,7 +13,7 @@
 #include "html.h"
 #include "plot.h"
 
-enum { WORST_LAYERS = 12, SWEEP_MAX = 64 };
+enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* of memory that is so many times more */ };
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
@@ -189,12 +189,16 @@ static void put_memory(FILE *out, const json_t *o)
     if (sum <= 0)
         return;
     html_element(out, "h3", "Memory of a device");
-    if (limit >= sum)
+    const bool is_small = limit > SMALL * sum;
+    if (limit >= sum && !is_small)
         (void)fprintf(out, "<p class=\"note\">The bar's length is all of it, %s.</p>\n",
                       cli_bytes(limit));
     else if (limit > 0)
-        (void)fprintf(out, "<p class=\"note\">More than there is: %s.</p>\n", cli_bytes(limit));
-    memory_stack(out, o, limit > sum ? limit : sum);
+        (void)fprintf(out, "<p class=\"note\">%s: %s.</p>\n",
+                      is_small ? "The bar is what is needed; there is far more"
+                               : "More than there is",
+                      cli_bytes(limit));
+    memory_stack(out, o, limit > sum && !is_small ? limit : sum);
     begin_table(out, heads);
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
         const double bytes = number(o, memory_parts[i].key);
@@ -265,6 +269,14 @@ static bool put_curve(FILE *out, const sweep *s, const double *y, const plot_opt
     return true;
 }
 
+static double largest(const double *values, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = isfinite(values[i]) ? fmax(most, values[i]) : most;
+    return most;
+}
+
 static void sweep_table(FILE *out, const json_t *o)
 {
     static const char *const heads[] = {"#batch of a device", "", "#needed",
@@ -302,6 +314,7 @@ static void put_sweep(FILE *out, const json_t *o)
     const plot_options memory = {.title = "memory of a device by batch",
                                  .x_label = "batch of a device",
                                  .y_format = "%.1s %cB",
+                                 .is_log_y = limit > SMALL * largest(s.bytes, s.count),
                                  .limit_name = limit > 0 ? "what a device has" : NULL,
                                  .limit = limit};
     const plot_options cycles = {.title = "cycles a sample by batch (compiler estimate)",

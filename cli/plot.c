@@ -44,7 +44,7 @@ static void put_script(FILE *out, const draw_series *series, size_t count, const
 {
     (void)fputs("set terminal svg size 560,320 dynamic font 'sans-serif,13'\n"
                 "set logscale x 2\nset grid lc rgb '#cccccc'\nset border 3\n"
-                "set tics nomirror\nset key top left noenhanced\nset offsets 0,0,graph 0.08,0\n",
+                "set tics nomirror\nset key above noenhanced\nset offsets 0,0,graph 0.08,0\n",
                 out);
     (void)fputs(o->is_log_y ? "set logscale y\n" : "set yrange [0:*]\n", out);
     if (o->limit_name == NULL)

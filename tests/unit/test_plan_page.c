@@ -191,6 +191,55 @@ static void curves_are_drawn_by_gnuplot(void **state)
     free(json);
 }
 
+/* A whole number of the object, as the page writes it. */
+static void has_count(const page *p, const json_t *o, const char *key)
+{
+    char words[32];
+    assert_true(json_is_number(json_object_get(o, key)));
+    (void)snprintf(words, sizeof words, "%.0f", json_number_value(json_object_get(o, key)));
+    has(p, words);
+}
+
+/* Of a real plan: fulgurite plan examples/digits.yaml --topology=kaggle,v3-8 --sweep
+ * --trainer.precision=bf16-mixed --summary=tests/golden/plan/digits.json */
+static void a_recorded_plan_is_shown_in_full(void **state)
+{
+    static const char *const bytes[] = {"parameter_bytes", "optimizer_bytes",  "batch_bytes",
+                                        "padding_bytes",   "activation_bytes", "program_bytes"};
+    char *json;
+    size_t size, i, k;
+    json_t *machine, *one;
+    fgt_ok(fgi_file_read(FGT_SOURCE_DIR "/tests/golden/plan/digits.json", 1 << 20, &json, &size,
+                         &err));
+    json_t *root = json_loads(json, 0, NULL);
+    const page p = page_of(json);
+    json_array_foreach(json_object_get(root, "topologies"), i, machine)
+    {
+        const json_t *analysis = json_object_get(machine, "analysis");
+        has(&p, json_string_value(json_object_get(machine, "name")));
+        has_count(&p, machine, "max_batch");
+        for (k = 0; k < sizeof bytes / sizeof bytes[0]; k++)
+            has_count(&p, machine, bytes[k]);
+        json_array_foreach(json_object_get(machine, "sweep"), k, one)
+            has_count(&p, one, "batch_size");
+        json_array_foreach(json_object_get(analysis, "layers"), k, one)
+        {
+            has(&p, json_string_value(json_object_get(one, "name")));
+            has_count(&p, one, "cycles");
+        }
+        json_array_foreach(json_object_get(analysis, "exchanges"), k, one)
+        {
+            has_count(&p, one, "bytes");
+            has(&p, json_string_value(json_object_get(one, "algorithm")));
+        }
+        has_count(&p, machine, "input_measured_samples_per_s");
+    }
+    assert_int_equal(p.headings, 2);
+    json_decref(root);
+    fgi_free(json);
+    free(p.text);
+}
+
 static void what_is_missing_is_left_out(void **state)
 {
     page p = page_of("{}");
@@ -249,8 +298,11 @@ static void a_page_is_replaced_as_a_whole(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_figures_are_there),         cmocka_unit_test(curves_are_drawn_by_gnuplot),
-    cmocka_unit_test(what_is_missing_is_left_out),   cmocka_unit_test(names_are_nothing_but_names),
+    cmocka_unit_test(the_figures_are_there),
+    cmocka_unit_test(curves_are_drawn_by_gnuplot),
+    cmocka_unit_test(a_recorded_plan_is_shown_in_full),
+    cmocka_unit_test(what_is_missing_is_left_out),
+    cmocka_unit_test(names_are_nothing_but_names),
     cmocka_unit_test(a_page_is_replaced_as_a_whole),
 };
 
