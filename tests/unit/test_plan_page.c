@@ -178,8 +178,9 @@ static void curves_are_drawn_by_gnuplot(void **state)
     assert_int_equal(p.images, is_there ? 2 : 0);
     const int tables = p.tables;
     free(p.text);
-    assert_non_null(getenv("PATH"));
-    char *old_path = strdup(getenv("PATH"));
+    const char *usual = getenv("PATH");
+    char *old_path = strdup(usual != NULL ? usual : "");
+    assert_non_null(old_path);
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
     p = page_of(json);
     assert_int_equal(setenv("PATH", old_path, 1), 0);
