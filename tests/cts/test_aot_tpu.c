@@ -29,6 +29,9 @@ static const aot_case few[] = {
     {"v6e", 8, "mlp", FGI_TRAIN, true, NULL, NULL},
     {"7x", 8, "mlp", FGI_TRAIN, false, NULL, NULL},
     {"v3", 1, "mlp", FGI_TRAIN, false, "bf16-true", NULL},
+    {"v3", 8, "resnet18", FGI_TRAIN, false, NULL, NULL},
+    {"v5e", 8, "resnet18", FGI_VAL, false, MIXED, NULL},
+    {"v2", 1, "resnet50", FGI_VAL, false, MIXED, NULL},
 };
 
 enum { ALL_MAX = 1024 };
@@ -37,13 +40,13 @@ enum { ALL_MAX = 1024 };
 static bool combination(size_t number, aot_case *out)
 {
     static const char *const generations[] = {"v2", "v3", "v4", "v5e", "v5p", "v6e", "7x"};
-    static const char *const models[] = {"mlp", "lenet"};
+    static const char *const models[] = {"mlp", "lenet", "resnet18", "resnet50"};
     static const int devices[] = {1, 8, 256};
     static const fgi_stage_kind kinds[] = {FGI_TRAIN, FGI_VAL};
     static const char *const precisions[] = {NULL, MIXED};
     static const char *const strategies[] = {NULL, "fsdp"};
     const size_t k = number % 2, p = number / 2 % 2, s = number / 4 % 2, d = number / 8 % 3,
-                 m = number / 24 % 2, g = number / 48;
+                 m = number / 24 % 4, g = number / 96;
     if (g >= sizeof generations / sizeof generations[0])
         return false;
     *out = (aot_case){generations[g], devices[d],    models[m],    kinds[k],
