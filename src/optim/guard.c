@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "op/op.h"
 #include "optim/optimizer.h"
+#include "trace/trace.h"
 
 /* ---- options --------------------------------------------------------------------------------- */
 
@@ -140,18 +141,59 @@ static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tenso
     }
 }
 
+/* Bad elements by their last dimension: f32[n]. An accelerator's compiler counts them in the very
+ * loop that updates the parameter, which it does not do for a sum over everything. */
+static fg_tensor bad_columns(fg_tensor gradient)
+{
+    static const int axis[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int rank = fg_tensor_type(gradient)->rank;
+    const fg_tensor bad = fg_cast(fg_not(fg_is_finite(gradient)), FG_F32);
+    if (rank == 0)
+        return fg_reshape(bad, FG_DIMS(1));
+    return rank > 1 ? fg_sum(bad, rank - 1, axis) : bad;
+}
+
+/* Adds columns to those of the same length among `sums`: few lengths, few sums to reduce. */
+static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (fg_tensor_type(sums[i])->dim[0] == fg_tensor_type(columns)->dim[0]) {
+            sums[i] = fg_add(sums[i], columns);
+            return count;
+        }
+    sums[count] = columns;
+    return count + 1;
+}
+
+/* Whether any gradient has a bad element. scratch has room for one value a parameter, and gets
+ * those of the parameters where anomalies are named. */
+static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_tensor *scratch)
+{
+    const bool by_parameter = u->optimizer->guard.detects;
+    const bool is_cpu = fgi_client_platform(u->trace->client) == FGI_CPU;
+    size_t count = 0;
+    fg_tensor worst = {NULL};
+    for (size_t i = 0; i < u->optimizer->parameter_count; i++)
+        if (by_parameter || is_cpu)
+            scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));
+        else
+            count = add_columns(bad_columns(gradients[i]), scratch, count);
+    for (size_t i = 0; i < count; i++) {
+        const fg_tensor one =
+            by_parameter || is_cpu ? scratch[i] : fg_reduce_max(scratch[i], 0, NULL);
+        worst = i == 0 ? one : fg_max(worst, one);
+    }
+    const fg_dtype dtype = fg_tensor_type(worst)->dtype;
+    return fg_gt(worst, fg_zeros(u->trace, dtype, FG_SCALAR));
+}
+
 void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const size_t count = u->optimizer->parameter_count;
     if (g->scale == NULL && g->health == NULL)
         return;
-    fg_tensor worst = {NULL};
-    for (size_t i = 0; i < count; i++) {
-        scratch[i] = any(fg_not(fg_is_finite(gradients[i])));
-        worst = i == 0 ? scratch[i] : fg_max(worst, scratch[i]);
-    }
-    u->is_bad = fg_gt(worst, fg_zeros(u->trace, FG_S32, FG_SCALAR));
+    u->is_bad = any_bad(u, gradients, scratch);
     u->skips = g->scale != NULL || g->detects;
     if (g->health != NULL && g->detects)
         name_first(u, gradients, scratch);
@@ -235,6 +277,16 @@ static void note_anomaly(const fgi_update *u, fg_tensor before, fg_tensor *out)
         out[FGI_HEALTH_STEP + i] = fg_where(is_first, now[i], old[i]);
 }
 
+/* Where nothing but bad steps is counted, one more of them: a single small loop. */
+static void count_bad(const fgi_update *u)
+{
+    const fg_tensor before = fg_variable_value(u->trace, u->optimizer->guard.health);
+    const fg_tensor place = fg_iota(u->trace, FG_S32, 0, FG_DIMS(FGI_HEALTH));
+    const fg_tensor bad = fg_full(u->trace, FG_S32, FGI_HEALTH_BAD, FG_DIMS(FGI_HEALTH));
+    const fg_tensor more = fg_mul(fg_cast(fg_eq(place, bad), FG_F32), fg_cast(u->is_bad, FG_F32));
+    fg_assign(u->optimizer->guard.health, fg_add(before, more));
+}
+
 static void write_health(const fgi_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
@@ -259,7 +311,9 @@ static void write_health(const fgi_update *u)
 void fgi_guard_end(fgi_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
-    if (g->health != NULL)
+    if (g->health != NULL && !u->counts && !g->detects && g->scale == NULL)
+        count_bad(u);
+    else if (g->health != NULL)
         write_health(u);
     if (g->scale != NULL)
         move_scale(u);

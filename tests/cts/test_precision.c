@@ -128,7 +128,7 @@ static void check_text(loop *l, fg_tensor loss, fg_dtype product)
         assert_memory_equal(strchr(second, '>') - strlen(wanted) + 1, wanted, strlen(wanted));
         products++;
     }
-    assert_in_range(products, 8, 14);
+    assert_in_range(products, 8, 32); /* on the CPU a convolution may be written as several */
     fg_text_free(text);
 }
 
