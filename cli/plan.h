@@ -34,6 +34,6 @@ bool plan_child_run(const char *const *arguments, const plan_limits *limits, pla
 void plan_put_input(json_t *o, const run *r, const fg_plan *plan);
 
 /* One machine's object as lines for people. */
-void plan_print(FILE *out, const json_t *topology);
+void plan_print(FILE *out, const json_t *o);
 
 #endif

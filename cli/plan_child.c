@@ -72,14 +72,14 @@ static bool hear(child *c)
 /* Memory that the process has resident, 0 when nobody says. */
 static double resident_bytes(pid_t pid)
 {
-    char path[64];
-    long long all = 0, resident = 0;
+    char path[64], line[128] = "";
     (void)snprintf(path, sizeof path, "/proc/%d/statm", (int)pid);
     FILE *in = fopen(path, "re");
-    const int got = in != NULL ? fscanf(in, "%lld %lld", &all, &resident) : 0;
+    const bool is_read = in != NULL && fgets(line, sizeof line, in) != NULL;
     if (in != NULL)
         (void)fclose(in);
-    return got == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
+    const char *second = is_read ? strchr(line, ' ') : NULL; /* all, resident, ... in pages */
+    return second != NULL ? strtod(second, NULL) * (double)sysconf(_SC_PAGESIZE) : 0;
 }
 
 /* Hears the process out, or ends it at a limit. */

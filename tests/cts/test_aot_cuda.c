@@ -16,7 +16,7 @@ static const aot_case cases[] = {
     {"b200", 4, "lenet", FGI_VAL, false, NULL, NULL},
     {"h100", 1, "mlp", FGI_TRAIN, false, "bf16-mixed", NULL},
     {"h100", 1, "mlp", FGI_TRAIN, true, "16-mixed", NULL},
-    {"a100", 2, "lenet", FGI_TRAIN, false, "16-true", NULL},
+    {"a100", 1, "lenet", FGI_TRAIN, false, "16-true", NULL},
     {"h100", 1, "mlp", FGI_TRAIN, false, "64-true", NULL},
 };
 
