@@ -168,7 +168,11 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
 {
     fg_error cause = {0};
     const int64_t begin = fgi_now_ns();
+    fg_trainer *trainer = p->trainer;
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .stage = (int)FGI_PREDICT});
     fg_status status = fgi_event_wait(r->arrived, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     p->trainer->feed.wait_ns += end - begin;
     fgi_ledger_add(&p->trainer->ledger, FGI_READ, begin, end);

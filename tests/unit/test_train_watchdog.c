@@ -112,6 +112,50 @@ static void nothing_is_told_of_a_run_that_goes_on(void **state)
     assert_int_equal(t.count, 10);
 }
 
+static fg_status hold_at_once(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    fake.set("hold", 1);
+    return FG_OK;
+}
+
+static const fg_callback_ops early_holder = {.eval_start = hold_at_once};
+
+static fg_status drop(void *self, const fg_type *type, const void *data, int64_t first,
+                      fg_error *err)
+{
+    (void)self, (void)type, (void)data, (void)first, (void)err;
+    return FG_OK;
+}
+
+/* One batch, whose rows never come: that is watched, too. */
+static void predictions_that_do_not_arrive(void **state)
+{
+    (void)state;
+    told t = {.count = 0};
+    fg_error err = {0};
+    fg_client *client = NULL;
+    fg_trainer *trainer = NULL;
+    fg_dataset *data = toy_data(4, 1);
+    const fg_client_options client_options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    fgt_ok(fg_client_open(&client_options, &client, &err));
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){
+            .client = client, .watchdog_s = 0.05, .hang = on_hang, .hang_self = &t},
+        &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
+    fgt_ok(fg_trainer_predict(trainer, &task,
+                              &(fg_fit_data){.val = data, .batch_size = 4, .workers = -1}, drop,
+                              NULL, &err));
+    assert_true(t.count >= 2);
+    assert_string_equal(t.stage, "prediction");
+    fake.reset();
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+    fg_client_close(client);
+}
+
 /* ---- compilation ----------------------------------------------------------------------------- */
 
 typedef struct lines {
@@ -174,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_step_that_does_not_end, nothing_is_alive),
         cmocka_unit_test_teardown(nothing_is_told_of_a_run_that_goes_on, nothing_is_alive),
+        cmocka_unit_test_teardown(predictions_that_do_not_arrive, nothing_is_alive),
         cmocka_unit_test_teardown(a_long_compilation_is_warned_of, nothing_is_alive),
         cmocka_unit_test(a_limit_that_is_none),
     };
