@@ -52,7 +52,7 @@ void plan_put_input(json_t *o, const run *r, const fg_plan *plan)
     put(o, "input_needed_samples_per_s", needed);
     const fg_loader_options options = loader_of(r, plan);
     if (fg_input_rate_measure(r->data.train, &options, measured_for_s, &rate, &err) != FG_OK) {
-        put(o, "input_measured_samples_per_s", NAN);
+        put(o, "input_measured_samples_per_s", (double)NAN);
         (void)json_object_set_new(o, "input_verdict", json_string(err.message));
         return;
     }

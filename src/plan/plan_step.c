@@ -184,10 +184,10 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
                      .activation_bytes = -1,
                      .program_bytes = -1,
                      .partitions = -1,
-                     .flops = NAN,
-                     .accessed_bytes = NAN,
-                     .cycles = NAN,
-                     .step_s = NAN,
+                     .flops = (double)NAN,
+                     .accessed_bytes = (double)NAN,
+                     .cycles = (double)NAN,
+                     .step_s = (double)NAN,
                      .serialized_bytes = -1};
     FGI_TRY(fg_trainer_open(trainer, err));
     const fg_client *client = trainer->client;

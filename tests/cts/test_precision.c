@@ -302,7 +302,7 @@ static void loss_scales_out_of_range_are_refused(void **state)
 {
     static const fg_loss_scale_options wrong[] = {
         {.init = -1},      {.growth = 0.5},         {.backoff = 1},
-        {.backoff = -0.5}, {.growth_interval = -1}, {.init = INFINITY}};
+        {.backoff = -0.5}, {.growth_interval = -1}, {.init = (double)INFINITY}};
     fg_error err = {0};
     fg_module *root = NULL;
     fgt_ok(fg_module_create(NULL, 0, &root, &err));

@@ -185,7 +185,7 @@ static void runs_go_on_in_another_precision(void **state)
 {
     static const char *const order[] = {"32-true", "16-mixed", "64-true", "bf16-true", "32-true"};
     const char *folder = fgt_temp_folder();
-    double loss = INFINITY;
+    double loss = (double)INFINITY;
     (void)state;
     for (int i = 0; i < 5; i++) {
         toy model = {0};
