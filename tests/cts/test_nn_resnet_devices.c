@@ -14,7 +14,12 @@
 
 #include "base/rng.h"
 
-enum { STEPS = 100, FIRST = 10, BATCH = 64, SAMPLES = 128, SIDE = 16, CLASSES = 4, WIDTH = 8 };
+#ifdef __SANITIZE_ADDRESS__
+enum { STEPS = 20 }; /* the time goes into the plugin, which is not instrumented */
+#else
+enum { STEPS = 100 };
+#endif
+enum { FIRST = 10, BATCH = 64, SAMPLES = 128, SIDE = 16, CLASSES = 4, WIDTH = 8 };
 
 typedef struct curve {
     fg_model *model;
@@ -109,9 +114,9 @@ static void losses_do_not_depend_on_the_number_of_devices(void **state)
     static curve one, some;
     (void)state;
     train("1", 1, &one);
-    print_message("1 device: loss %.4f, %.4f after 10 steps, %.4f after 100\n", one.loss[0],
+    print_message("1 device: loss %.4f, %.4f after 10 steps, %.4f at the end\n", one.loss[0],
                   one.loss[FIRST - 1], one.loss[STEPS - 1]);
-    assert_true(one.loss[STEPS - 1] < one.loss[0] - 0.1);
+    assert_true(one.loss[STEPS - 1] < one.loss[0] - 0.001 * STEPS);
     for (int i = 0; i < 3; i++) {
         double first = 0, all = 0;
         train(devices[i], 2 << i, &some);
@@ -121,7 +126,7 @@ static void losses_do_not_depend_on_the_number_of_devices(void **state)
             if (k < FIRST)
                 first = fmax(first, off);
         }
-        print_message("%s devices: within %.2g over 10 steps, %.2g over 100\n", devices[i], first,
+        print_message("%s devices: within %.2g over 10 steps, %.2g over all\n", devices[i], first,
                       all);
         assert_true(first <= 1e-5);
         assert_true(all <= 1e-3);
