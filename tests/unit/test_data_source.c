@@ -1,5 +1,5 @@
-/* Sources: every sample once, in an order that neither ranks nor resumes change. Also run with
- * ThreadSanitizer.
+/* test_data_source.c - sources: every sample once, in an order that neither ranks nor resumes
+ * change. Also run with ThreadSanitizer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -1,6 +1,6 @@
-/* The loader's rate, on datasets that sleep for each sample: no reader can be faster than its
- * sleep, so a bound from above is certain on any machine. Nothing is asserted from below but that
- * samples are counted at all.
+/* test_input_rate.c - the loader's rate, on datasets that sleep for each sample: no reader can be
+ * faster than its sleep, so a bound from above is certain on any machine. Nothing is asserted from
+ * below but that samples are counted at all.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -1,5 +1,5 @@
-/* The page of a plan: what an XML parser makes of it. Its texts are looked at as the parser gives
- * them, so that a name which broke out of its place would show as an element.
+/* test_plan_page.c - the page of a plan: what an XML parser makes of it. Its texts are looked at as
+ * the parser gives them, so that a name which broke out of its place would show as an element.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
