@@ -141,12 +141,20 @@ static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tenso
     }
 }
 
-/* Bad elements by their last dimension: f32[n]. An accelerator's compiler counts them in the very
- * loop that updates the parameter, which it does not do for a sum over everything. */
+/* f32[n]: zeros where all elements are finite, else not. An accelerator's compiler adds up by the
+ * last dimension in the very loop that updates the parameter, which it does not do for a sum over
+ * everything; a CPU's is quickest with such a sum, and with 0 times the element, which is NaN for a
+ * bad one, instead of a comparison. */
 static fg_tensor bad_columns(fg_tensor gradient)
 {
     static const int axis[] = {0, 1, 2, 3, 4, 5, 6, 7};
     const int rank = fg_tensor_type(gradient)->rank;
+    fg_trace *trace = fg_tensor_trace(gradient);
+    if (fgi_client_platform(trace->client) == FGI_CPU) {
+        const fg_tensor zero = fg_zeros(trace, fg_tensor_type(gradient)->dtype, FG_SCALAR);
+        const fg_tensor bad = fg_cast(fg_mul(gradient, zero), FG_F32);
+        return fg_reshape(fg_sum(bad, 0, NULL), FG_DIMS(1));
+    }
     const fg_tensor bad = fg_cast(fg_not(fg_is_finite(gradient)), FG_F32);
     if (rank == 0)
         return fg_reshape(bad, FG_DIMS(1));
@@ -170,21 +178,18 @@ static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
 static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_tensor *scratch)
 {
     const bool by_parameter = u->optimizer->guard.detects;
-    const bool is_cpu = fgi_client_platform(u->trace->client) == FGI_CPU;
     size_t count = 0;
-    fg_tensor worst = {NULL};
+    fg_tensor all = {NULL};
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
-        if (by_parameter || is_cpu)
+        if (by_parameter)
             scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));
         else
             count = add_columns(bad_columns(gradients[i]), scratch, count);
     for (size_t i = 0; i < count; i++) {
-        const fg_tensor one =
-            by_parameter || is_cpu ? scratch[i] : fg_reduce_max(scratch[i], 0, NULL);
-        worst = i == 0 ? one : fg_max(worst, one);
+        const fg_tensor one = by_parameter ? scratch[i] : fg_sum(scratch[i], 0, NULL);
+        all = i == 0 ? one : fg_add(all, one);
     }
-    const fg_dtype dtype = fg_tensor_type(worst)->dtype;
-    return fg_gt(worst, fg_zeros(u->trace, dtype, FG_SCALAR));
+    return fg_ne(all, fg_zeros(u->trace, fg_tensor_type(all)->dtype, FG_SCALAR));
 }
 
 void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
