@@ -323,6 +323,20 @@ const char *config_place(const config *c, const char *path)
     return place != NULL ? place : "default";
 }
 
+char *config_file(const config *c, const char *path, int *out_line)
+{
+    const char *place = config_place(c, path);
+    const char *column = strrchr(place, ':');
+    const char *line = column;
+    *out_line = 0;
+    while (line != NULL && line > place && *--line != ':')
+        ;
+    if (line == NULL || line == place)
+        return NULL;
+    *out_line = (int)strtol(line + 1, NULL, 10);
+    return cli_strndup(place, (size_t)(line - place));
+}
+
 size_t config_count(const config *c, const char *path) { return look_up(c, path)->count; }
 
 int64_t config_int_at(const config *c, const char *path, size_t index)

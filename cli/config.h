@@ -95,6 +95,8 @@ int64_t config_amount(const config *c, const char *path, int64_t whole);
 double config_share(const config *c, const char *path);
 /* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
 const char *config_place(const config *c, const char *path);
+/* The file and line of the value; NULL and 0 when no file gave it. The caller frees the name. */
+char *config_file(const config *c, const char *path, int *out_line);
 
 /* The value as YAML in a static buffer (cut at 4 kB); valid until the next call. */
 const char *config_format(const config *c, const config_key *key);

@@ -33,6 +33,8 @@ typedef struct run_task {
     bool is_classification;
     fg_dataset *train; /* borrowed, for the classes' names */
     fg_model *model;
+    char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */
+    int line;
     float mean[4096], std[4096]; /* by channel, or one; mean_count 0: none */
     int64_t mean_count, std_count;
     fg_task task; /* what the Trainer takes */
@@ -41,6 +43,8 @@ typedef struct run_task {
 /* Looks at the data and fills *out, which must stay where it is while the Trainer uses out->task.
  */
 fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg_error *err);
+/* Only after the Trainer: its programs know the model's place. */
+void run_task_fini(run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
 double run_task_lr(const config *c);
 fg_schedule run_task_schedule(const config *c);

@@ -386,6 +386,7 @@ static void tear_down(run *r)
 {
     fg_trainer_destroy(r->trainer);
     fg_client_close(r->client);
+    run_task_fini(&r->task);
     run_data_close(&r->data);
     config_destroy(r->c);
     free(r->folder);

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run.h"
@@ -34,6 +35,7 @@ static void build(void *self, fg_module *root)
         hidden[i] = config_int_at(t->c, "model.hidden", i);
     for (size_t i = 0; i < config_count(t->c, "data.image") && i < 3; i++)
         options.image[i] = config_int_at(t->c, "data.image", i);
+    fg_here(t->file, t->line);
     options.input.dtype = FG_F32; /* what `prepare` makes of it */
     t->model = fg_model_create(root, &options);
 }
@@ -61,6 +63,7 @@ static fg_tensor prepare(const run_task *t, fg_tensor x)
 /* Logits f32[B, C], or what is predicted: f32[B] or f32[B, K]. */
 static fg_tensor forward(const run_task *t, const fg_batch *batch)
 {
+    fg_here(t->file, t->line);
     const fg_tensor y = fg_model_apply(t->model, prepare(t, fg_batch_at(batch, 0)));
     if (t->is_classification || t->target.rank != 0)
         return y;
@@ -221,6 +224,7 @@ fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg
                                     .predict_step = predict,
                                     .optimizer = optimizer};
     *out = (run_task){.c = c, .train = data->train};
+    out->file = config_file(c, "model.name", &out->line);
     if (check_config(c, err) != FG_OK)
         return FG_EINVAL;
     if (fg_dataset_field_count(data->train) < 2) {
@@ -237,6 +241,13 @@ fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg
     if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
         return FG_EINVAL;
     return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
+}
+
+void run_task_fini(run_task *task)
+{
+    fg_here(NULL, 0);
+    free(task->file);
+    task->file = NULL;
 }
 
 const char *run_class_name(const run_task *task, int64_t index)

@@ -149,6 +149,19 @@ static void check_input(const json_t *one)
     contains(json_string_value(json_object_get(one, "input_verdict")), "this host can feed ");
 }
 
+/* The number of the configuration's line that has the text. */
+static int line_with(const char *text)
+{
+    FILE *in = fopen(FGT_SOURCE_DIR "/examples/digits_mlp.yaml", "re");
+    char line[512];
+    int number = 1;
+    assert_non_null(in);
+    while (fgets(line, sizeof line, in) != NULL && strstr(line, text) == NULL)
+        number++;
+    assert_int_equal(fclose(in), 0);
+    return number;
+}
+
 /* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven of its own. */
 static void real_compiler_tells_a_step(void **state)
 {
@@ -185,8 +198,14 @@ static void real_compiler_tells_a_step(void **state)
     assert_int_equal(figure(one, "filled_from_batch"), 64);
     /* three linear layers and no other has products */
     int layers = 0;
-    for (size_t i = 0; i < json_array_size(json_object_get(analysis, "layers")); i++)
-        layers += figure(json_array_get(json_object_get(analysis, "layers"), i), "flops") > 0;
+    for (size_t i = 0; i < json_array_size(json_object_get(analysis, "layers")); i++) {
+        const json_t *layer = json_array_get(json_object_get(analysis, "layers"), i);
+        if (figure(layer, "flops") == 0)
+            continue;
+        layers++; /* its place is where the configuration names the model */
+        contains(json_string_value(json_object_get(layer, "file")), "examples/digits_mlp.yaml");
+        assert_int_equal(figure(layer, "line"), line_with("name: mlp"));
+    }
     assert_int_equal(layers, 3);
     assert_true(figure(analysis, "cycles") == figure(one, "estimated_cycles"));
     check_input(one);
