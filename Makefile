@@ -32,7 +32,7 @@ tsan:  ## the tests of our own threads with ThreadSanitizer
 	@ctest --test-dir build-tsan -L tsan --output-on-failure
 
 memcheck: all  ## the same tests under valgrind
-	@tools/install-deps check && tools/memcheck
+	@tools/install-deps check && JOBS=$(JOBS) tools/memcheck
 
 fuzz:  ## each fuzz target for SECONDS [60]
 	@tools/install-deps build check

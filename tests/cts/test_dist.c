@@ -112,7 +112,7 @@ static curve_run run_on(int devices)
 {
     static const char *cache; /* of the programs that several tests run */
     if (cache == NULL)
-        cache = fgt_temp_folder();
+        cache = fgt_cache(fgt_temp_folder());
     return (curve_run){.devices = devices,
                        .cache_dir = cache,
                        .task = &mlp,
@@ -422,7 +422,7 @@ static void mistakes_leave_the_module_as_it_was(void **state)
     (void)state;
     fgt_ok(fg_client_open(
         &(fg_client_options){
-            .accelerator = "cpu", .cpu_devices = 4, .model_devices = 2, .cache_dir = ""},
+            .accelerator = "cpu", .cpu_devices = 4, .model_devices = 2, .cache_dir = fgt_cache("")},
         &client, &err));
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     build(NULL, root);
@@ -454,7 +454,7 @@ static void the_first_rule_holds(void **state)
         fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
                                                    .cpu_devices = devices,
                                                    .model_devices = devices / 2,
-                                                   .cache_dir = ""},
+                                                   .cache_dir = fgt_cache("")},
                               &client, &err));
         fgt_ok(fg_module_create(NULL, 1, &root, &err));
         build(NULL, root);

@@ -16,7 +16,7 @@ static int open_client(void **state)
     (void)state;
     fgt_ok(fg_client_open(
         &(fg_client_options){
-            .accelerator = "cpu", .cpu_devices = 8, .model_devices = 2, .cache_dir = ""},
+            .accelerator = "cpu", .cpu_devices = 8, .model_devices = 2, .cache_dir = fgt_cache("")},
         &client, &err));
     return 0;
 }
@@ -237,7 +237,8 @@ static void one_particular_device_can_be_had(void **state)
     float value = 0;
     (void)state;
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .devices = "[1]", .cache_dir = ""}, &one, &err));
+        &(fg_client_options){.accelerator = "cpu", .devices = "[1]", .cache_dir = fgt_cache("")},
+        &one, &err));
     assert_int_equal(fg_client_get_info(one)->device_count, 1);
     fgt_ok(fg_device_get_info(one, 0, &info, &err));
     assert_int_equal(info.id, 1);

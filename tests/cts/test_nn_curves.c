@@ -105,8 +105,8 @@ static void lenet_takes_colours_and_small_images(void **state)
 static int open_all(void **state)
 {
     fg_error err = {0};
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     record = fgt_record_open("nn/curves.safetensors");
     return 0;
 }

@@ -296,8 +296,8 @@ static void layers_compute_in_their_inputs_format(void **state)
 static int open_all(void **state)
 {
     fg_error err = {0};
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     record = fgt_record_open("nn/layers.safetensors");
     return 0;
 }

@@ -392,8 +392,8 @@ static int open_all(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     record = fgt_record_open("nn/resnet.safetensors");
     return 0;
 }

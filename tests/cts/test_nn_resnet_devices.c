@@ -94,7 +94,7 @@ static void train(const char *devices, int device_count, curve *c)
     *c = (curve){.count = 0};
     fgt_ok(fg_trainer_create(&(fg_trainer_options){.accelerator = "cpu",
                                                    .devices = devices,
-                                                   .cache_dir = "",
+                                                   .cache_dir = fgt_cache(""),
                                                    .max_steps = STEPS,
                                                    .log_every = 1,
                                                    .seed = 3},

@@ -36,8 +36,8 @@ static int open_client(void **state)
 {
     static fg_client *client;
     fg_error err = {0};
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     *state = client;
     return 0;
 }
@@ -63,8 +63,8 @@ static void products_through_onednn(void **client)
     fg_client *other;
     fg_error err = {0};
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cache_dir = "", .cpu_onednn = true}, &other,
-        &err));
+        &(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache(""), .cpu_onednn = true},
+        &other, &err));
     for (size_t i = 0; i < sizeof picks / sizeof picks[0]; i++) {
         assert_int_equal(setenv("FGT_ROW", picks[i], 1), 0);
         fgt_battery(other, rows, ROW_COUNT, FG_F32);

@@ -19,9 +19,10 @@ static fg_client *open_cpu(int devices)
 {
     fg_error err = {0};
     fg_client *client = NULL;
-    fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cpu_devices = devices, .cache_dir = ""},
-        &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .cpu_devices = devices,
+                                               .cache_dir = fgt_cache("")},
+                          &client, &err));
     return client;
 }
 

@@ -17,7 +17,7 @@ static char cache[512];
 static int make_cache(void **state)
 {
     (void)state;
-    (void)snprintf(cache, sizeof cache, "%s", fgt_temp_folder());
+    (void)snprintf(cache, sizeof cache, "%s", fgt_cache(fgt_temp_folder()));
     return 0;
 }
 

@@ -68,7 +68,7 @@ static void train(const char *devices, int device_count, history *h)
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     const fg_trainer_options options = {.accelerator = "cpu",
                                         .devices = devices,
-                                        .cache_dir = fgt_temp_folder(),
+                                        .cache_dir = fgt_cache(fgt_temp_folder()),
                                         .max_epochs = 3,
                                         .log_every = 1,
                                         .seed = 5,

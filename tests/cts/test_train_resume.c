@@ -27,7 +27,8 @@ static int open_all(void **state)
     val_data = toy_data(37, 2);
     source = toy_source(SAMPLES, 1, false);
     val_source = toy_source(37, 2, false);
-    const fg_client_options options = {.accelerator = "cpu", .cache_dir = fgt_temp_folder()};
+    const fg_client_options options = {.accelerator = "cpu",
+                                       .cache_dir = fgt_cache(fgt_temp_folder())};
     if (fg_client_open(&options, &client, &err) == FG_OK)
         return 0;
     print_error("%s\n", err.message);

@@ -171,7 +171,7 @@ static const struct CMUnitTest tests[] = {
 int main(void)
 {
     static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_temp_folder());
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
     if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
         return 1;
     if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)

@@ -41,6 +41,12 @@ const char *fgt_temp_folder(void)
     return folder;
 }
 
+const char *fgt_cache(const char *otherwise)
+{
+    const char *shared = getenv("FGT_CACHE");
+    return shared != NULL && *shared != '\0' ? shared : otherwise;
+}
+
 const char *fgt_path(const char *folder, const char *name)
 {
     static char paths[8][512];

@@ -24,6 +24,10 @@
 
 /* A fresh empty folder that is removed when the program ends; static storage, valid until then. */
 const char *fgt_temp_folder(void);
+/* Where a test keeps compiled programs when it does not matter whether they are compiled or loaded:
+ * the folder $FGT_CACHE, which tools/check-all gives to all its runs so that those with sanitizers
+ * load what the first has compiled (the plugin is not instrumented), or `otherwise`. */
+const char *fgt_cache(const char *otherwise);
 /* "folder/name" in one of eight rotating static buffers. */
 const char *fgt_path(const char *folder, const char *name);
 /* Writes a whole file or fails the test. */
