@@ -201,11 +201,14 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
     const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
     FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
+    FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process, .device_description = about);
+    FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_Kind_Args, kind, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Kind(&kind), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_ToString_Args, text, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ToString(&text), &place, err));
     *out = (fgi_device){.id = id.id,
+                        .process = process.process_index,
                         .kind = keep(c, kind.device_kind, kind.device_kind_size),
                         .description = keep(c, text.to_string, text.to_string_size),
                         .label = fgi_arena_printf(&c->arena, "%s:%d", c->info.platform, id.id),
@@ -223,31 +226,69 @@ static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out,
     return FG_OK;
 }
 
-/* How many processes there are: those that the devices of all of them belong to. */
-static fg_status count_processes(fg_client *c, fg_error *err)
+static int compare(int process, int64_t id, int other_process, int64_t other_id)
+{
+    if (process != other_process)
+        return process < other_process ? -1 : 1;
+    return (id > other_id) - (id < other_id);
+}
+
+static int by_process_and_id(const void *a, const void *b)
+{
+    const fgi_device *x = a, *y = b;
+    return compare(x->process, x->id, y->process, y->id);
+}
+
+static int by_place_in_world(const void *a, const void *b)
+{
+    const fgi_world_device *x = a, *y = b;
+    return compare(x->process, x->id, y->process, y->id);
+}
+
+fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
+{
+    if (count > 1 << 20)
+        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' has %zu devices", c->plugin.path, count);
+    c->info.global_device_count = (int)count;
+    c->world = fgi_arena_alloc(&c->arena, (count + 1) * sizeof *c->world);
+    return c->world ? FG_OK : fgi_no_memory(err);
+}
+
+/* The plugin promises no order: each process puts them into the same one. */
+void fgi_client_order_world(fg_client *c)
+{
+    const int count = c->info.global_device_count;
+    qsort(c->world, (size_t)count, sizeof *c->world, by_place_in_world);
+    c->info.host_count = 0;
+    for (int i = 0; i < count; i++)
+        c->info.host_count += i == 0 || c->world[i].process != c->world[i - 1].process;
+}
+
+/* The devices of all processes, and how many these are. */
+static fg_status read_world(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
     const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_Devices_Args, list, .client = c->client);
     FGI_TRY(fgi_check(api->PJRT_Client_Devices(&list), &place, err));
+    FGI_TRY(fgi_client_make_world(c, list.num_devices, err));
     c->info.process_count = c->info.process_index + 1;
-    c->info.global_device_count = (int)list.num_devices;
     for (size_t i = 0; i < list.num_devices; i++) {
         FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = list.devices[i]);
         FGI_TRY(fgi_check(api->PJRT_Device_GetDescription(&get), &place, err));
+        FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = get.device_description);
+        FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
         FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process,
                  .device_description = get.device_description);
         FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
+        c->world[i] = (fgi_world_device){.id = id.id,
+                                         .process = process.process_index,
+                                         .is_here = process.process_index == c->info.process_index};
         if (process.process_index >= c->info.process_count)
             c->info.process_count = process.process_index + 1;
     }
+    fgi_client_order_world(c);
     return FG_OK;
-}
-
-static int by_id(const void *a, const void *b)
-{
-    const fgi_device *x = a, *y = b;
-    return (x->id > y->id) - (x->id < y->id);
 }
 
 static fg_status read_devices(fg_client *c, fg_error *err)
@@ -268,11 +309,11 @@ static fg_status read_devices(fg_client *c, fg_error *err)
     return FG_OK;
 }
 
-/* Those that were asked for, by ascending id unless a list says otherwise. */
+/* Those that were asked for, by (process, id) unless a list says otherwise. */
 static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
 {
     fgi_device_list chosen;
-    qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_id);
+    qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_process_and_id);
     FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
     if (c->sees_chosen_only) {
         const int wanted = chosen.first > 0 ? chosen.first : chosen.count;
@@ -323,7 +364,7 @@ static fg_status open_devices(fg_client *c, const char *accelerator, const fg_cl
     FGI_TRY(create_client(c, accelerator, opt, err));
     FGI_TRY(read_platform(c, err));
     FGI_TRY(check_platform(c, opt, err));
-    FGI_TRY(count_processes(c, err));
+    FGI_TRY(read_world(c, err));
     return read_devices(c, err);
 }
 

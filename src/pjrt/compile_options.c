@@ -31,7 +31,49 @@ static fg_status add_flags(fgi_arena *arena, const fgi_compile_options *options,
     return out->flag ? FG_OK : fgi_no_memory(err);
 }
 
-/* Partition i runs on the device that the caller names i-th. */
+int fgi_partition_count(const fg_client *client, const fgi_compile_options *options)
+{
+    if (options->all_processes)
+        return client->info.global_device_count;
+    return options->device_count > 0 ? options->device_count : 1;
+}
+
+/* The device of partition i. In a program of all processes that is the i-th of the world, in an
+ * order that each of them finds alone; otherwise the one that the caller names i-th. */
+static fg_status find_device(const fg_client *client, const fgi_compile_options *options, int i,
+                             int64_t *out_id, fg_error *err)
+{
+    if (options->all_processes) {
+        *out_id = client->world[i].id;
+        return FG_OK;
+    }
+    const int device = options->device_index ? options->device_index[i] : i;
+    if (device < 0 || device >= client->info.device_count)
+        return fgi_fail(err, FG_EINVAL, "device %d does not exist: %s has %d", device,
+                        client->info.platform, client->info.device_count);
+    *out_id = client->devices[device].id;
+    return FG_OK;
+}
+
+/* What a program of all processes asks of the client. */
+static fg_status check_all(const fg_client *client, const fgi_compile_options *options,
+                           fg_error *err)
+{
+    int here = 0;
+    for (int i = 0; i < client->info.global_device_count; i++)
+        here += client->world[i].is_here;
+    if (here != client->info.device_count)
+        return fgi_fail(err, FG_EINVAL,
+                        "a program of all processes runs on all of their devices: of this "
+                        "process's %d only %d were chosen",
+                        here, client->info.device_count);
+    for (size_t i = 0; options->out_splits && i < options->out_count; i++)
+        if (!fgi_split_is_whole(&options->out_splits[i]))
+            return fgi_fail(err, FG_EUNSUPPORTED,
+                            "output %zu of a program of all processes is split", i);
+    return FG_OK;
+}
+
 static fg_status assign_devices(fgi_arena *arena, const fg_client *client,
                                 const fgi_compile_options *options, int count,
                                 Fgi__Proto__DeviceAssignment *out, fg_error *err)
@@ -43,13 +85,11 @@ static fg_status assign_devices(fgi_arena *arena, const fg_client *client,
     int64_t *id = fgi_arena_alloc(arena, (size_t)count * sizeof *id);
     if (!out->partition || !all || !id)
         return fgi_no_memory(err);
+    if (options->all_processes)
+        FGI_TRY(check_all(client, options, err));
     for (int i = 0; i < count; i++) {
-        const int device = options->device_index ? options->device_index[i] : i;
-        if (device < 0 || device >= client->info.device_count)
-            return fgi_fail(err, FG_EINVAL, "device %d does not exist: %s has %d", device,
-                            client->info.platform, client->info.device_count);
+        FGI_TRY(find_device(client, options, i, &id[i], err));
         fgi__proto__device_assignment__partition__init(&all[i]);
-        id[i] = client->devices[device].id;
         all[i].n_device_id = 1;
         all[i].device_id = &id[i];
         out->partition[out->n_partition++] = &all[i];
@@ -63,7 +103,7 @@ fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_op
     fg_status status;
     fgi_arena arena;
     fgi_arena_init(&arena);
-    const int count = options->device_count > 0 ? options->device_count : 1;
+    const int count = fgi_partition_count(client, options);
     Fgi__Proto__CompileOptions all = FGI__PROTO__COMPILE_OPTIONS__INIT;
     Fgi__Proto__BuildOptions build = FGI__PROTO__BUILD_OPTIONS__INIT;
     Fgi__Proto__DeviceAssignment assignment = FGI__PROTO__DEVICE_ASSIGNMENT__INIT;

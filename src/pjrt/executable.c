@@ -12,10 +12,11 @@
 /* ---- from the plugin's handles to ours --------------------------------------------------------
  */
 
-/* The rows of argument lists follow the plugin's order of the program's devices. */
-static fg_status map_rows(fgi_executable *e, int wanted, fg_error *err)
+/* The rows of argument lists follow the plugin's order of the program's devices here. */
+static fg_status map_rows(fgi_executable *e, fg_error *err)
 {
     fg_client *c = e->client;
+    const int wanted = e->device_count;
     const fgi_place place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
     FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
@@ -81,12 +82,12 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
     e->out_splits = fgi_calloc(e->out_count + 1, sizeof *e->out_splits);
     if (!e->out_types || !e->out_splits)
         return fgi_no_memory(err);
-    if (!options->out_types || e->device_count == 1)
+    if (!options->out_types || e->partition_count == 1)
         FGI_TRY(read_types(e, e->out_types, err));
     for (size_t i = 0; i < e->out_count && options->out_types; i++) {
         char wanted[96], got[96];
         const fg_type *type = &options->out_types[i];
-        if (e->device_count == 1 && memcmp(type, &e->out_types[i], sizeof *type) != 0)
+        if (e->partition_count == 1 && memcmp(type, &e->out_types[i], sizeof *type) != 0)
             return fgi_fail(err, FG_EINVAL, "output %zu of the program is %s, not %s", i,
                             fg_type_format(&e->out_types[i], got, sizeof got),
                             fg_type_format(type, wanted, sizeof wanted));
@@ -121,18 +122,19 @@ static void destroy(fgi_executable *executable)
 }
 
 /* The devices that it runs on, where there are some. */
-static fg_status take_over(fgi_executable *e, int device_count, fg_error *err)
+static fg_status take_over(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
 {
     const fg_client *c = e->client;
     const PJRT_Api *api = c->plugin.api;
-    e->device_count = device_count;
+    e->partition_count = fgi_partition_count(c, options);
+    e->device_count = options->all_processes ? c->info.device_count : e->partition_count;
     if (!e->loaded)
         return FG_OK;
     FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = e->loaded);
     const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
     FGI_TRY(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
     e->executable = get.executable;
-    return map_rows(e, device_count, err);
+    return map_rows(e, err);
 }
 
 /* What the plugin gives for a program: one that is loaded, or a compiled one alone. */
@@ -156,7 +158,7 @@ static fg_status wrap(fg_client *c, compiled from, const fgi_compile_options *op
     e->references = 1;
     e->loaded = from.loaded;
     e->executable = from.executable;
-    FGI_DONE(take_over(e, options->device_count > 0 ? options->device_count : 1, err));
+    FGI_DONE(take_over(e, options, err));
     FGI_DONE(set_types(e, options, err));
 done:
     if (status != FG_OK) {

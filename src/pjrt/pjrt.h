@@ -74,6 +74,10 @@ typedef struct fgi_flag {
 typedef struct fgi_compile_options {
     int device_count;        /* partitions of the SPMD program: devices 0..n-1 of the list  [1] */
     const int *device_index; /* which of the client's devices, NULL: the first device_count     */
+    bool all_processes;      /* instead: the devices of all processes, each process's after those of
+                                the one before, by ascending id. Every process compiles and launches
+                                the program, with arguments on its own devices; outputs are whole
+                                arrays, since a client's mesh is of its own devices             */
     const fgi_flag *flags;
     size_t flag_count;
     const fg_type *out_types;    /* global types of the outputs, in order */

@@ -74,10 +74,18 @@ fg_status fgi_plugin_load(const char *path, const fgi_plugin_use *use, fgi_plugi
 typedef struct fgi_device {
     PJRT_Device *device; /* NULL: only described, by a topology */
     int64_t id;
+    int process; /* whose it is; of a topology: the number of its host */
     const char *kind, *description;
     const char *label;          /* "cpu:0": for messages */
     int64_t memory_limit_bytes; /* of one that is only described; -1: unknown */
 } fgi_device;
+
+/* A device of any process. */
+typedef struct fgi_world_device {
+    int64_t id;
+    int process;
+    bool is_here; /* one of the client's own */
+} fgi_world_device;
 
 /* ---- why there are no devices: client_explain.c -----------------------------------------------
  * host: the machine, NULL for this one; each fails with what is there, why it cannot be had, and
@@ -118,7 +126,8 @@ struct fg_client {
     bool sees_chosen_only; /* the plugin was told which devices it may see */
     uint32_t plain_rules;
     fg_client_info info;
-    fgi_device *devices; /* info.device_count of them, by ascending id unless chosen otherwise */
+    fgi_device *devices; /* info.device_count of them, by (process, id) unless chosen otherwise */
+    fgi_world_device *world;   /* info.global_device_count, by (process, id) in every process */
     int mesh_data, mesh_model; /* their product is info.device_count */
     const char *label;         /* "cpu:0", or "cpu" for several devices */
     fgi_arena arena;           /* every string and table above */
@@ -139,6 +148,10 @@ struct fg_client {
 fg_status fgi_client_set_platform(fg_client *client, fgi_str name, fgi_str version, fg_error *err);
 fg_status fgi_client_read_description(fg_client *client, PJRT_DeviceDescription *about,
                                       fgi_device *out, fg_error *err);
+
+/* Room for the devices of all processes, to be filled in; then puts them in order. */
+fg_status fgi_client_make_world(fg_client *client, size_t count, fg_error *err);
+void fgi_client_order_world(fg_client *client);
 
 /* topology.c: what a client without devices has instead of a PJRT client. */
 fg_status fgi_topology_open(fg_client *client, const char *text, const fgi_topology_name *name,
@@ -243,8 +256,9 @@ struct fgi_executable {
     fgi_executable *next;
     PJRT_LoadedExecutable *loaded; /* NULL: of a client without devices */
     PJRT_Executable *executable;
-    int device_count;
-    int *device_index; /* row of the argument lists -> the client's device */
+    int partition_count; /* devices that it runs on ... */
+    int device_count;    /* ... and those of them that are this process's */
+    int *device_index;   /* row of the argument lists -> the client's device */
     fg_type *out_types;
     fgi_split *out_splits;
     size_t out_count;
@@ -253,6 +267,8 @@ struct fgi_executable {
 
 void fgi_scratch_free(fgi_scratch *scratch);
 
+/* Partitions of the program: devices of this process, or of all. */
+int fgi_partition_count(const fg_client *client, const fgi_compile_options *options);
 /* The serialised CompileOptionsProto (fgi_free). */
 fg_status fgi_compile_options_pack(const fg_client *client, const fgi_compile_options *options,
                                    unsigned char **out_data, size_t *out_size, fg_error *err);

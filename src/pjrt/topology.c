@@ -135,12 +135,16 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
     c->devices = fgi_arena_alloc(&c->arena, list.num_descriptions * sizeof *c->devices);
     if (!c->devices)
         return fgi_no_memory(err);
+    FGI_TRY(fgi_client_make_world(c, list.num_descriptions, err));
     for (size_t i = 0; i < list.num_descriptions; i++) {
         FGI_TRY(fgi_client_read_description(c, list.descriptions[i], &c->devices[i], err));
         c->devices[i].memory_limit_bytes = memory_limit(c, list.descriptions[i], name);
+        c->world[i] = (fgi_world_device){
+            .id = c->devices[i].id, .process = c->devices[i].process, .is_here = true};
     }
-    c->info.device_count = c->info.global_device_count = (int)list.num_descriptions;
-    c->info.process_count = 1;
+    fgi_client_order_world(c);
+    c->info.device_count = (int)list.num_descriptions;
+    c->info.process_count = 1; /* one that has them all */
     return FG_OK;
 }
 

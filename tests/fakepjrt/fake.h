@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 enum { RANK_MAX = 8, DEVICES_MAX = 64, PROCESSES_MAX = 8, MESSAGE_MAX = 200 };
+enum { WORLD_MAX = PROCESSES_MAX * DEVICES_MAX };
 
 /* ---- settings and counters: fake_core.c -------------------------------------------------------
  */
@@ -115,12 +116,10 @@ typedef struct task {
 
 struct PJRT_Client {
     char platform[16], version[32];
-    int device_count;
-    PJRT_Device device[DEVICES_MAX];
-    PJRT_Device *device_list[DEVICES_MAX];
-    int process, other_processes;
-    PJRT_Device other[PROCESSES_MAX]; /* one for each of these */
-    pthread_mutex_t mutex;            /* the queue */
+    int device_count, process, processes;
+    PJRT_Device device[WORLD_MAX];         /* device_count of each process, one after the other */
+    PJRT_Device *device_list[DEVICES_MAX]; /* this process's */
+    pthread_mutex_t mutex;                 /* the queue */
     pthread_cond_t cond;
     pthread_t thread;
     bool has_thread, is_closing, is_busy;
@@ -211,7 +210,8 @@ typedef struct argument {
 typedef struct program {
     _Atomic int references;
     PJRT_Client *client;
-    int device_count;
+    int partition_count, partition_id[WORLD_MAX]; /* on the devices of all processes */
+    int device_count;                             /* those of this process, in the same order */
     PJRT_Device *device[DEVICES_MAX];
     size_t argument_count, output_count;
     argument *arguments;
@@ -234,6 +234,8 @@ struct PJRT_Executable {
 /* Reads main's signature and the compile options; NULL with *out_error set. */
 program *program_create(PJRT_Client *client, const char *text, size_t text_size,
                         const char *options, size_t options_size, PJRT_Error **out_error);
+/* Puts the next partition on a device; false when no process has it. */
+bool program_assign(program *p, int64_t id);
 program *program_retain(program *p);
 void program_release(program *p);
 

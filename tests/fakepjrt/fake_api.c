@@ -77,6 +77,31 @@ static PJRT_Error *read_client_options(const PJRT_Client_Create_Args *args, long
     return NULL;
 }
 
+/* The number of a process's i-th device. */
+static int number_device(const PJRT_Client *c, int process, int i)
+{
+    switch (fake_get("interleaved")) {
+    case 1: return i % 2 + 2 * (process + c->processes * (i / 2));
+    case 2: return c->processes - 1 - process + c->processes * i;
+    default: return c->device_count * process + i;
+    }
+}
+
+static void make_devices(PJRT_Client *c)
+{
+    const long processes = fake_get("processes");
+    c->process = (int)fake_get("process");
+    c->processes = processes > 1 && processes <= PROCESSES_MAX ? (int)processes : 1;
+    for (int k = 0; k < c->processes * c->device_count; k++) {
+        PJRT_DeviceDescription *about = &c->device[k].description;
+        about->process = c->processes > 1 ? k / c->device_count : c->process;
+        about->id = number_device(c, k / c->device_count, k % c->device_count);
+        snprintf(about->text, sizeof about->text, "FakeDevice(id=%d)", about->id);
+        if (about->process == c->process)
+            c->device_list[k % c->device_count] = &c->device[k];
+    }
+}
+
 static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
 {
     static const char *const platforms[] = {"cpu", "cuda", "tpu", "abacus"};
@@ -100,21 +125,7 @@ static PJRT_Error *client_create(PJRT_Client_Create_Args *args)
     snprintf(c->platform, sizeof c->platform, "%s", platforms[fake_get("platform") & 3]);
     snprintf(c->version, sizeof c->version, "fake 1");
     c->device_count = devices < 0 ? 0 : devices > DEVICES_MAX ? DEVICES_MAX : (int)devices;
-    c->process = (int)fake_get("process");
-    c->other_processes = fake_get("processes") > 1 ? (int)fake_get("processes") - 1 : 0;
-    c->other_processes = c->other_processes < PROCESSES_MAX ? c->other_processes : 0;
-    for (int p = 0; p < c->other_processes; p++)
-        c->other[p].description.process = p + (p >= c->process);
-    for (int i = 0; i < c->device_count; i++) {
-        c->device[i].description.id = i;
-        if (fake_get("interleaved"))
-            c->device[i].description.id =
-                i % 2 + 2 * (c->process + (c->other_processes + 1) * (i / 2));
-        c->device[i].description.process = c->process;
-        snprintf(c->device[i].description.text, sizeof c->device[i].description.text,
-                 "FakeDevice(id=%d)", c->device[i].description.id);
-        c->device_list[i] = &c->device[i];
-    }
+    make_devices(c);
     fake_set("client_options", (long)args->num_options);
     fake_count("clients", 1);
     args->client = c;
@@ -171,19 +182,17 @@ static PJRT_Error *addressable_devices(PJRT_Client_AddressableDevices_Args *args
     return NULL;
 }
 
-/* This process's, and as many of each other process. */
+/* Those of all processes. */
 static PJRT_Error *all_devices(PJRT_Client_Devices_Args *args)
 {
-    static __thread PJRT_Device *list[PROCESSES_MAX * DEVICES_MAX];
+    static __thread PJRT_Device *backwards[WORLD_MAX];
     FAKE_CHECK(args, PJRT_Client_Devices_Args);
     PJRT_Client *c = args->client;
-    args->num_devices = 0;
-    for (int i = 0; i < c->device_count; i++)
-        list[args->num_devices++] = c->device_list[i];
-    for (int p = 0; p < c->other_processes; p++)
-        for (int i = 0; i < c->device_count; i++)
-            list[args->num_devices++] = &c->other[p];
-    args->devices = list;
+    const int count = c->processes * c->device_count;
+    for (int i = 0; i < count; i++)
+        backwards[i] = &c->device[count - 1 - i];
+    args->devices = backwards;
+    args->num_devices = (size_t)count;
     return NULL;
 }
 

@@ -31,7 +31,8 @@ static struct setting {
     {"kind", 0, 0},            /* 0 "fake device", 1 "TPU v2", 2 "TPU v3", 3 "TPU v5 lite" */
     {"process", 0, 0},         /* this process's number */
     {"processes", 0, 0},       /* how many, each with as many devices; 0: one */
-    {"interleaved", 0, 0},     /* 1: ids as on a slice of TPUs: 0, 1, 4, 5 are process 0's of two */
+    {"interleaved", 0, 0},     /* 1: ids as on a slice of TPUs: 0, 1, 4, 5 are process 0's of two;
+                                  2: dealt one by one, the last process first: 1, 3, 5, 7 are */
     {"unknown_options", 0, 0}, /* 1: refuse all client options but
                                   cpu_device_count; 2: refuse preallocate */
     {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */

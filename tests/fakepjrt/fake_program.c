@@ -206,12 +206,34 @@ static uint64_t field(wire *w, uint64_t *out_value, wire *out_part)
     return tag >> 3;
 }
 
+bool program_assign(program *p, int64_t id)
+{
+    const PJRT_Client *c = p->client;
+    if (p->partition_count == WORLD_MAX)
+        return false;
+    p->partition_id[p->partition_count++] = (int)id;
+    if (!c) { /* compiled for devices that are not there */
+        p->device_count = p->partition_count;
+        return true;
+    }
+    for (int i = 0; i < c->device_count; i++) {
+        if (c->device_list[i]->description.id == id && p->device_count < DEVICES_MAX) {
+            p->device[p->device_count++] = c->device_list[i];
+            return true;
+        }
+    }
+    for (int i = 0; i < c->processes * c->device_count; i++)
+        if (c->device[i].description.id == id)
+            return true;
+    p->partition_count--;
+    return false;
+}
+
 /* DeviceAssignmentProto: field 3 once a partition, inside it field 1, packed or not. */
 static void read_assignment(program *p, wire w)
 {
     uint64_t value;
     wire part, ids, inner;
-    p->device_count = 0;
     while (w.at < w.end) {
         if (field(&w, &value, &part) != 3)
             continue;
@@ -223,12 +245,7 @@ static void read_assignment(program *p, wire w)
         } else if (part.at < part.end) {
             (void)field(&ids, &id, &inner);
         }
-        if (!p->client && p->device_count < DEVICES_MAX)
-            p->device_count++; /* compiled for devices that are not there */
-        for (int i = 0; p->client && i < p->client->device_count; i++)
-            if (p->device_count < DEVICES_MAX &&
-                id == (uint64_t)p->client->device_list[i]->description.id)
-                p->device[p->device_count++] = p->client->device_list[i];
+        (void)program_assign(p, (int64_t)id);
     }
 }
 
@@ -258,7 +275,7 @@ static bool read_options(program *p, const char *data, size_t size)
                 read_assignment(p, inner);
         }
     }
-    return partitions > 0 && partitions == (uint64_t)p->device_count;
+    return partitions > 0 && partitions == (uint64_t)p->partition_count && p->device_count > 0;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------
@@ -293,7 +310,7 @@ program *program_create(PJRT_Client *client, const char *text, size_t text_size,
         *out_error = fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "the signature of main is odd");
     else if (options && !read_options(p, options, options_size))
         *out_error = fake_error(PJRT_Error_Code_INVALID_ARGUMENT,
-                                "%d devices assigned to the partitions", p->device_count);
+                                "%d devices assigned to the partitions", p->partition_count);
     else if (options && fake_get("unknown_flags") && has_flags(options, options_size))
         *out_error =
             fake_error(PJRT_Error_Code_INVALID_ARGUMENT, "No such compile option: 'xla_x'");

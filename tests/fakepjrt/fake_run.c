@@ -76,7 +76,7 @@ PJRT_Error *fake_replica_count(PJRT_Executable_NumReplicas_Args *args)
 PJRT_Error *fake_partition_count(PJRT_Executable_NumPartitions_Args *args)
 {
     FAKE_CHECK(args, PJRT_Executable_NumPartitions_Args);
-    args->num_partitions = (size_t)args->executable->program->device_count;
+    args->num_partitions = (size_t)args->executable->program->partition_count;
     return NULL;
 }
 
@@ -217,13 +217,12 @@ PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args)
     if (fake_get("serialize_error"))
         return fake_error((int)fake_get("serialize_error"), "this program cannot be written down");
     PJRT_SerializedExecutable *serialized = calloc(1, sizeof *serialized);
-    const size_t room = p->text_size + 32 + (size_t)p->device_count * 8;
+    const size_t room = p->text_size + 32 + (size_t)p->partition_count * 8;
     if (!serialized || !(serialized->data = calloc(1, room)))
         abort();
-    size_t used = (size_t)snprintf(serialized->data, room, "FAKE %d", p->device_count);
-    for (int i = 0; i < p->device_count; i++)
-        used += (size_t)snprintf(serialized->data + used, room - used, " %d",
-                                 p->device[i] ? p->device[i]->description.id : i);
+    size_t used = (size_t)snprintf(serialized->data, room, "FAKE %d", p->partition_count);
+    for (int i = 0; i < p->partition_count; i++)
+        used += (size_t)snprintf(serialized->data + used, room - used, " %d", p->partition_id[i]);
     used += (size_t)snprintf(serialized->data + used, room - used, "\n%s", p->text);
     args->serialized_bytes = serialized->data;
     args->serialized_bytes_size = used;
@@ -235,19 +234,16 @@ PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args)
 /* Reads the first line; false when it is not ours or names a device that is not there. */
 static bool read_devices(program *p, const char *line)
 {
-    int used = 0;
-    if (sscanf(line, "FAKE %d%n", &p->device_count, &used) != 1 || p->device_count < 1 ||
-        p->device_count > p->client->device_count)
+    int count = 0, used = 0;
+    if (sscanf(line, "FAKE %d%n", &count, &used) != 1)
         return false;
-    for (int i = 0; i < p->device_count; i++) {
+    for (int i = 0; i < count; i++) {
         int id = -1, more = 0;
-        if (sscanf(line + used, " %d%n", &id, &more) != 1 || id < 0 ||
-            id >= p->client->device_count)
+        if (sscanf(line + used, " %d%n", &id, &more) != 1 || !program_assign(p, id))
             return false;
-        p->device[i] = p->client->device_list[id];
         used += more;
     }
-    return true;
+    return p->device_count > 0;
 }
 
 PJRT_Error *fake_deserialize(PJRT_Executable_DeserializeAndLoad_Args *args)
