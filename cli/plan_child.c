@@ -1,17 +1,17 @@
 /* plan_child.c - runs a compiler in a process of its own: some inputs make it end the process, and
  * some keep it busy for ever or take all memory.
  *
- * The process is this program again, not a fork of it: nothing of what a plugin does at its loading
- * has happened in it.
+ * The process is this program begun again: nothing of what a plugin does at its loading has
+ * happened in it. It does not outlive the one that waits for it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,31 +26,62 @@ typedef struct child {
     size_t size;
 } child;
 
+/* In the new process: becomes the program, which the kernel ends with `parent`, by whatever that is
+ * ended; the ask comes too late when it is gone already. Tells errno where it cannot. */
+static _Noreturn void become(const char *self, char *const *argv, pid_t parent, int out,
+                             int trouble)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(out, STDOUT_FILENO) >= 0) {
+        if (getppid() != parent)
+            _exit(CLI_FAILED);
+        (void)execv(self, argv);
+    }
+    const int why = errno;
+    if (write(trouble, &why, sizeof why) < 0)
+        errno = why; /* the exit status has to do */
+    _exit(CLI_FAILED);
+}
+
+/* Whether the new process has become the program; errno otherwise. */
+static bool has_begun(int trouble, pid_t pid)
+{
+    int why = 0;
+    ssize_t n;
+    while ((n = read(trouble, &why, sizeof why)) < 0 && errno == EINTR)
+        ;
+    if (n == 0)
+        return true;
+    (void)waitpid(pid, NULL, 0);
+    errno = why;
+    return false;
+}
+
 static bool start(const char *const *arguments, child *out, fg_error *err)
 {
     static const char self[] = "/proc/self/exe";
     const char *words[ARGUMENTS_MAX] = {"fulgurite"};
     char *argv[ARGUMENTS_MAX];
-    int pipes[2], failed;
-    posix_spawn_file_actions_t actions;
+    int output[2] = {-1, -1}, trouble[2] = {-1, -1};
+    const pid_t parent = getpid();
     for (int i = 0; arguments[i] != NULL && i < ARGUMENTS_MAX - 2; i++)
         words[i + 1] = arguments[i];
     memcpy(argv, words, sizeof argv); /* exec takes char *, and leaves the words as they are */
-    if (pipe2(pipes, O_CLOEXEC) != 0)
-        return cli_fail_errno(err, "make a pipe for", self);
-    failed = posix_spawn_file_actions_init(&actions);
-    if (failed == 0) {
-        failed = posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
-        failed = failed != 0 ? failed : posix_spawn(&out->pid, self, &actions, NULL, argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(pipes[1]);
-    out->from = pipes[0];
-    if (failed == 0)
-        return true;
-    close(pipes[0]);
-    errno = failed;
-    return cli_fail_errno(err, "start", self);
+    bool ok = pipe2(output, O_CLOEXEC) == 0 && pipe2(trouble, O_CLOEXEC) == 0;
+    out->pid = ok ? fork() : -1;
+    if (out->pid == 0)
+        become(self, argv, parent, output[1], trouble[1]);
+    const int why = errno;
+    (void)close(output[1]);
+    (void)close(trouble[1]);
+    errno = why;
+    ok = out->pid > 0 && has_begun(trouble[0], out->pid);
+    if (!ok)
+        (void)cli_fail_errno(err, "start", self);
+    (void)close(trouble[0]);
+    out->from = output[0];
+    if (!ok)
+        (void)close(output[0]);
+    return ok;
 }
 
 /* Takes what the process has written; false at its end. */

@@ -4,10 +4,15 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
+#include <dirent.h>
 #include <fulgurite/device.h>
 #include <jansson.h>
 #include <math.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define PLAN "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --quiet "
 #define FAKE "FULGURITE_PLUGIN=" FGT_BINARY_DIR "/fakepjrt.so"
@@ -76,6 +81,73 @@ static void compilers_that_fail_are_contained(void **state)
     setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
     o = program_gives(0, NULL, PLAN "--topology=v5e-8 --no-search");
     contains(o->out, "v5e-8 (8 x fake device), batch 32 a device: does not fit\n");
+    unsetenv("FAKEPJRT");
+    unsetenv("FULGURITE_PLUGIN");
+}
+
+/* Whether process `name` is a child of `parent` that runs with --in-process. */
+static bool is_compiling(const char *name, pid_t parent)
+{
+    char path[300], text[4096] = "";
+    int its_parent = 0;
+    (void)snprintf(path, sizeof path, "/proc/%s/stat", name);
+    FILE *in = fopen(path, "re");
+    if (in == NULL)
+        return false;
+    const bool is_read = fscanf(in, "%*d (%*[^)]) %*c %d", &its_parent) == 1;
+    (void)fclose(in);
+    if (!is_read || its_parent != parent)
+        return false;
+    (void)snprintf(path, sizeof path, "/proc/%s/cmdline", name);
+    in = fopen(path, "re");
+    if (in == NULL)
+        return false;
+    const size_t size = fread(text, 1, sizeof text, in);
+    (void)fclose(in);
+    return memmem(text, size, "--in-process", strlen("--in-process")) != NULL;
+}
+
+static bool has_compiling_child(pid_t parent)
+{
+    bool found = false;
+    DIR *processes = opendir("/proc");
+    assert_non_null(processes);
+    for (struct dirent *e = readdir(processes); e != NULL && !found; e = readdir(processes))
+        found = e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_compiling(e->d_name, parent);
+    assert_int_equal(closedir(processes), 0);
+    return found;
+}
+
+/* The program is killed while its compiler is busy: that ends, too, long before it is ready. Both
+ * hold the writing end of a pipe, whose end is therefore theirs. */
+static void the_compiler_does_not_outlive_the_program(void **state)
+{
+    (void)state;
+    int alive[2], status, waited_ms = 0;
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2,compile_wait_ms=300000", 1);
+    assert_int_equal(pipe(alive), 0);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        (void)close(alive[0]);
+        (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "plan",
+                    FGT_SOURCE_DIR "/examples/digits_mlp.yaml", "--quiet", "--topology=v5e-8",
+                    NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(close(alive[1]), 0);
+    while (!has_compiling_child(pid)) {
+        assert_true((waited_ms += 10) < 30000);
+        assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+        (void)usleep(10000);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    struct pollfd end = {.fd = alive[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 30000), 1);
+    assert_true(end.revents & POLLHUP);
+    assert_int_equal(close(alive[0]), 0);
     unsetenv("FAKEPJRT");
     unsetenv("FULGURITE_PLUGIN");
 }
@@ -235,6 +307,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(real_compiler_tells_a_step),
     cmocka_unit_test(step_that_does_not_fit_is_an_answer),
     cmocka_unit_test(compilers_that_fail_are_contained),
+    cmocka_unit_test(the_compiler_does_not_outlive_the_program),
     cmocka_unit_test(page_is_written),
     cmocka_unit_test(missing_compiler_says_what_to_type),
 };
