@@ -28,8 +28,9 @@ asan:  ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	    ctest --test-dir build-asan -j $(JOBS) --output-on-failure
 
 tsan:  ## the tests of our own threads with ThreadSanitizer
-	@tools/install-deps build && cmake --preset tsan >/dev/null && cmake --build build-tsan -j $(JOBS)
-	@ctest --test-dir build-tsan -L tsan --output-on-failure
+	@tools/install-deps build && cmake --preset tsan >/dev/null
+	@cmake --build build-tsan -j $(JOBS) --target tsan_tests
+	@ctest --test-dir build-tsan -j $(JOBS) -L tsan --output-on-failure
 
 memcheck: all  ## the same tests under valgrind
 	@tools/install-deps check && JOBS=$(JOBS) tools/memcheck

@@ -5,6 +5,7 @@ set(FG_TEST_ENVIRONMENT
     "ASAN_OPTIONS=allocator_may_return_null=1"
     "TSAN_OPTIONS=allocator_may_return_null=1"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
+add_custom_target(tsan_tests) # what is built for ThreadSanitizer
 function(fg_test name label)
     add_executable(${name} ${ARGN})
     target_include_directories(${name} PRIVATE
@@ -14,6 +15,9 @@ function(fg_test name label)
     target_link_libraries(${name} PRIVATE fgt fulgurite_static cmocka ${FG_LIBRARIES})
     fg_warnings(${name})
     add_test(NAME ${name} COMMAND ${name})
+    if("tsan" IN_LIST label)
+        add_dependencies(tsan_tests ${name})
+    endif()
     set_tests_properties(${name} PROPERTIES
         LABELS "${label}" SKIP_RETURN_CODE 77 ENVIRONMENT "${FG_TEST_ENVIRONMENT}")
 endfunction()
