@@ -1,8 +1,13 @@
 /* layer_norm.c - batch normalisation.
  *
- * Statistics are taken in f32 (f64 for f64) over all dimensions but the last, in two passes (the
- * mean, then the mean square distance from it). Under the trace's mask each sample weighs 0 or 1,
- * so that those which fill up a tail batch leave no mark; the count is then a value of the program.
+ * Statistics are taken in f32 (f64 for f64) over all dimensions but the last, in one pass over the
+ * batch: sums of distances from the running mean, and of their squares. An accelerator's compiler
+ * takes both sums in the loop that makes x, and adds them up over the devices at once. On the CPU
+ * it takes two passes (the mean, then the mean square distance from it). Under the trace's mask
+ * each sample weighs 0 or 1, so that those which fill up a tail batch leave no mark; the count is
+ * then a value of the program.
+ * Source: Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance", of shifted
+ * data: the nearer the shift is to the mean, the less is lost in the difference.
  *
  * The gradient by x goes through the statistics too. It is written down in closed form: going back
  * through each operation would read the whole batch three times more.
@@ -12,6 +17,7 @@
 #include <stdio.h>
 
 #include "nn/layer.h"
+#include "op/op.h"
 #include "trace/graph.h"
 
 struct fg_batch_norm {
@@ -69,13 +75,34 @@ static fg_tensor bessel(fg_tensor n)
     return fg_div(n, fg_max(fg_shift(n, -1), one));
 }
 
+/* Sums over all dimensions but the last, divided by n. */
+static fg_tensor mean_of(fg_tensor x, const fg_tensor *weight, fg_tensor n)
+{
+    static const int axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const int axes = fg_tensor_type(x)->rank - 1;
+    return fg_div(fg_sum(weight != NULL ? fg_mul(x, *weight) : x, axes, axis), n);
+}
+
+/* Writes s->mean and s->var. `near` is the running mean, near the mean but in the first steps. */
+static void measure_moments(fg_tensor x, const fg_tensor *weight, fg_tensor near, statistics *s)
+{
+    if (fgi_trace_has(fg_tensor_trace(x), FGI_LOWER_TWO_PASS)) {
+        s->mean = mean_of(x, weight, s->n);
+        s->var = mean_of(fg_square(fg_sub(x, s->mean)), weight, s->n);
+        return;
+    }
+    const fg_tensor away = fg_sub(x, near), mean = mean_of(away, weight, s->n);
+    const fg_tensor var = fg_sub(mean_of(fg_square(away), weight, s->n), fg_square(mean));
+    s->mean = fg_add(near, mean);
+    s->var = fg_max(var, fgi_full_like(var, 0)); /* not below zero by rounding */
+}
+
 /* x f32[N, ..., C]; weight f32[N, 1, ..., 1] is the samples' or, where all weigh 1, not given. */
-static statistics measure(fg_tensor x, const fg_tensor *weight)
+static statistics measure(fg_tensor x, const fg_tensor *weight, fg_tensor near)
 {
     const fg_type *type = fg_tensor_type(x);
-    const int axes = type->rank - 1, axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     double each = 1; /* values of a channel in one sample */
-    for (int i = 1; i < axes; i++)
+    for (int i = 1; i < type->rank - 1; i++)
         each *= (double)type->dim[i];
     fg_trace *trace = fg_tensor_trace(x);
     const fg_tensor n = weight != NULL
@@ -84,9 +111,7 @@ static statistics measure(fg_tensor x, const fg_tensor *weight)
     statistics s = {.n = n, .has_weight = weight != NULL};
     if (weight != NULL)
         s.weight = *weight;
-    s.mean = fg_div(fg_sum(weight != NULL ? fg_mul(x, *weight) : x, axes, axis), n);
-    const fg_tensor square = fg_square(fg_sub(x, s.mean));
-    s.var = fg_div(fg_sum(weight != NULL ? fg_mul(square, *weight) : square, axes, axis), n);
+    measure_moments(x, weight, near, &s);
     s.unbiased = fg_mul(s.var, bessel(n));
     return s;
 }
@@ -98,21 +123,31 @@ static void move(fg_variable *running, fg_tensor batch, double momentum)
     fg_assign(running, fg_add(fg_scale(old, 1 - momentum), fg_scale(seen, momentum)));
 }
 
+/* The running mean; 0 where a bad batch has left something that is not finite, so that training can
+ * go on from there. */
+static fg_tensor shift_of(const fg_batch_norm *layer, fg_tensor x)
+{
+    const fg_tensor value = fg_variable_value(fg_tensor_trace(x), layer->running_mean);
+    const fg_tensor mean = fg_stop_gradient(fg_cast(value, fg_tensor_type(x)->dtype));
+    return fg_where(fg_is_finite(mean), mean, fgi_full_like(mean, 0));
+}
+
 /* The batch's statistics, by which the running ones move. */
 static statistics train(const fg_batch_norm *layer, fg_tensor x)
 {
     fg_trace *trace = fg_tensor_trace(x);
     fg_tensor mask;
     statistics s;
+    const fg_tensor near = shift_of(layer, x);
     if (fg_trace_mask(trace, &mask)) {
         fg_type column = {.dtype = FG_F32, .rank = fg_tensor_type(x)->rank};
         for (int i = 0; i < column.rank; i++)
             column.dim[i] = i == 0 ? fg_tensor_dim(mask, 0) : 1;
         const fg_tensor weight =
             fg_cast(fg_reshape(mask, column.rank, column.dim), fg_tensor_type(x)->dtype);
-        s = measure(x, &weight);
+        s = measure(x, &weight, near);
     } else {
-        s = measure(x, NULL);
+        s = measure(x, NULL, near);
     }
     move(layer->running_mean, s.mean, layer->momentum);
     move(layer->running_var, s.unbiased, layer->momentum);

@@ -41,6 +41,11 @@ uint32_t fgi_cpu_rules(const fg_client *client)
     return all & ~fgi_client_plain(client);
 }
 
+bool fgi_trace_has(const fg_trace *trace, fgi_lowering rule)
+{
+    return (fgi_cpu_rules(trace->client) >> rule & 1) != 0;
+}
+
 /* Goes from users to what they use, so that the mark on operands of products passes through
  * operations that only move elements, down to what computes them. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)

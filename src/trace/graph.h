@@ -70,10 +70,13 @@ typedef enum fgi_lowering {
     FGI_LOWER_POOL,      /* the gradient of max pooling by comparisons               pool.c */
     FGI_LOWER_SUMS,      /* sums over leading dimensions in several stages           reduce_cpu.c */
     FGI_LOWER_HALF_DOTS, /* products of halves with an f32 result, rounded after     dot.c */
+    FGI_LOWER_TWO_PASS,  /* variances around the mean, which is taken first          layer_norm.c */
     FGI_LOWER_COUNT
 } fgi_lowering;
 /* Whether the program is written for a client where the rule holds. */
 bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule);
+/* The same for those who write another graph, not another text. */
+bool fgi_trace_has(const fg_trace *trace, fgi_lowering rule);
 
 /* Emission helpers: an operation writes one or more lines
  *     %r = "stablehlo.NAME"(%a, %b) {ATTRIBUTES} : (types) -> type loc(...)

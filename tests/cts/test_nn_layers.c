@@ -5,9 +5,12 @@
 #include "fgt.h"
 
 #include <fulgurite/nn.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "pjrt/pjrt.h"
 #include "record.h"
+#include "trace/graph.h"
 
 enum { MOST = 4096, MOST_VARIABLES = 8 };
 
@@ -195,7 +198,7 @@ static void check_statistics(const subject *s, const char *at)
                      *(const int64_t *)fgt_record_get(record, NULL, "%s/num_batches_tracked", at));
 }
 
-static void batch_norm_is_pytorchs(void **state)
+static void norms_are_pytorchs(void)
 {
     static const struct {
         const char *name;
@@ -231,6 +234,45 @@ static void batch_norm_is_pytorchs(void **state)
         }
         end(&s);
     }
+}
+
+/* Both ways of taking statistics: the CPU's and, run on the CPU, the accelerators'. */
+static void batch_norm_is_pytorchs(void **state)
+{
+    norms_are_pytorchs();
+    fgi_client_set_plain(client, 1u << FGI_LOWER_TWO_PASS);
+    norms_are_pytorchs();
+    fgi_client_set_plain(client, 0);
+}
+
+/* Far from zero squares of x alone would lose the variance (0.25) in their last digit (0.0625):
+ * the running mean nearby saves it. One that is not finite counts as 0. */
+static void statistics_are_taken_near_the_running_mean(void **state)
+{
+    static const struct {
+        float running_mean, x[2];
+    } rows[] = {{1000.25f, {1000.5f, 1001.5f}}, {(float)INFINITY, {0.5f, 1.5f}}};
+    enum { SAMPLES = 8 };
+    fgi_client_set_plain(client, 1u << FGI_LOWER_TWO_PASS);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        subject s;
+        fg_error err = {0};
+        float x[SAMPLES], var;
+        for (int k = 0; k < SAMPLES; k++)
+            x[k] = rows[i].x[k % 2];
+        begin(&s, "near");
+        const fg_batch_norm *bn = fg_batch_norm_create(
+            s.root, "l", &(fg_batch_norm_options){.channels = 1, .momentum = 1});
+        fgt_ok(fg_variable_set(fg_module_find(s.root, "l.running_mean"), &rows[i].running_mean,
+                               sizeof(float), &err));
+        fg_trace_set_training(s.trace, true);
+        (void)fg_batch_norm_apply(bn, fg_constant(s.trace, &(fg_type){FG_F32, 2, {SAMPLES, 1}}, x));
+        fgt_ok(fg_run(s.trace, NULL, 0, NULL, &err));
+        fgt_ok(fg_variable_read(fg_module_find(s.root, "l.running_var"), &var, sizeof var, &err));
+        fgt_close("running_var", (double)var, 0.25 * SAMPLES / (SAMPLES - 1), 1e-6, 0);
+        end(&s);
+    }
+    fgi_client_set_plain(client, 0);
 }
 
 static void one_sample_does_not_divide_by_zero(void **state)
@@ -313,6 +355,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(linear_is_pytorchs),
     cmocka_unit_test(conv_is_pytorchs),
     cmocka_unit_test(batch_norm_is_pytorchs),
+    cmocka_unit_test(statistics_are_taken_near_the_running_mean),
     cmocka_unit_test(one_sample_does_not_divide_by_zero),
     cmocka_unit_test(images_flatten_channels_first),
     cmocka_unit_test(layers_compute_in_their_inputs_format),
