@@ -107,39 +107,19 @@ void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collectiv
         e->seconds = -1;
 }
 
-/* An exchange that runs beside products is in several fusions; it is begun in one of them. */
-static bool begins_here(const fgi_plan_walk *w, const fgi_hlo_op *op)
-{
-    const fgi_hlo_entry *entry = fgi_hlo_find(&w->index, op->id);
-    const fgi_hlo_op *user = entry != NULL ? entry->user : NULL;
-    return user != NULL && strcmp(user->target, "AsyncCollectiveStart") == 0;
-}
-
-/* A sum of which each device then keeps a part is how libtpu writes a reduce-scatter. */
-static bool is_cut_up(const fgi_hlo_computation *in)
-{
-    for (size_t i = 0; i < in->n_instruction; i++)
-        if (strcmp(in->instruction[i]->opcode, "dynamic-slice") == 0)
-            return true;
-    return false;
-}
-
 void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
 {
     fgi_hlo_config of_fusion, config;
     fgi_collective kind;
+    int64_t bytes;
     const fgi_hlo_computation *in =
         strcmp(op->opcode, "fusion") == 0 ? fgi_hlo_called(&w->index, op, 0) : NULL;
     for (size_t i = 0; in != NULL && i < in->n_instruction; i++) {
         const fgi_hlo_op *inner = in->instruction[i];
-        if (!fgi_hlo_collective(inner, &kind))
+        if (!fgi_hlo_exchange(in, inner, &kind, &bytes))
             continue;
         fgi_hlo_config_read(inner, &config);
-        if (config.is_beside && !begins_here(w, inner))
-            continue;
         fgi_hlo_config_read(op, &of_fusion);
-        if (kind == FGI_ALL_REDUCE && !config.is_beside && is_cut_up(in))
-            kind = FGI_REDUCE_SCATTER;
         fgi_plan_add_exchange(w, inner, kind, config.algorithm[0] != '\0' ? &config : &of_fusion,
                               times);
     }

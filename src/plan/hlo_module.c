@@ -5,7 +5,7 @@
  * without a window, a GPU's gives products to libraries by custom calls. All are counted alike.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "plan/hlo_module.h"
+#include "plan/hlo_work.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -151,6 +151,55 @@ bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out)
     return false;
 }
 
+/* An exchange that runs beside products is in several fusions; it is begun in one of them. */
+static bool is_begun_elsewhere(const fgi_hlo_computation *in, const fgi_hlo_op *op)
+{
+    fgi_hlo_config config;
+    fgi_hlo_config_read(op, &config);
+    for (size_t i = 0; config.is_beside && i < in->n_instruction; i++) {
+        const fgi_hlo_op *user = in->instruction[i];
+        if (strcmp(user->target, "AsyncCollectiveStart") == 0 && fgi_hlo_operand(in, user, 0) == op)
+            return false;
+    }
+    return config.is_beside;
+}
+
+/* Bytes that are cut out of a result, or of parts of it. */
+static int64_t cut_bytes(const fgi_hlo_computation *in, const fgi_hlo_op *op)
+{
+    int64_t bytes = 0;
+    for (size_t i = 0; i < in->n_instruction; i++) {
+        const fgi_hlo_op *cut = in->instruction[i], *from = fgi_hlo_operand(in, cut, 0);
+        if (from != NULL && strcmp(from->opcode, "get-tuple-element") == 0)
+            from = fgi_hlo_operand(in, from, 0);
+        if (from == op && strcmp(cut->opcode, "dynamic-slice") == 0)
+            bytes += fgi_hlo_bytes(cut->shape);
+    }
+    return bytes;
+}
+
+/* The result of an exchange: of one that is only begun, the last part of a pair. */
+static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
+{
+    const fgi_hlo_shape *shape = op->shape;
+    const bool is_begun = strstr(op->opcode, "-start") != NULL && !starts(op->opcode, "all-reduce");
+    return is_begun && shape != NULL && shape->n_part > 1 ? shape->part[1] : shape;
+}
+
+bool fgi_hlo_exchange(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_collective *out,
+                      int64_t *out_bytes)
+{
+    if (!fgi_hlo_collective(op, out) || (in->is_fused && is_begun_elsewhere(in, op)))
+        return false;
+    *out_bytes = fgi_hlo_bytes(result_of(op));
+    const int64_t cut = in->is_fused && *out == FGI_ALL_REDUCE ? cut_bytes(in, op) : 0;
+    if (cut > 0) {
+        *out = FGI_REDUCE_SCATTER;
+        *out_bytes = cut;
+    }
+    return true;
+}
+
 /* ---- counting ---------------------------------------------------------------------------------
  */
 
@@ -173,22 +222,15 @@ static void count_parameters(const fgi_hlo *hlo, fgi_hlo_counts *out)
     }
 }
 
-/* The result of an exchange: of one that is only begun, the last part of a pair. */
-static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
-{
-    const fgi_hlo_shape *shape = op->shape;
-    const bool is_begun = strstr(op->opcode, "-start") != NULL && !starts(op->opcode, "all-reduce");
-    return is_begun && shape != NULL && shape->n_part > 1 ? shape->part[1] : shape;
-}
-
 static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_hlo_counts *out)
 {
+    int64_t bytes;
     fgi_collective kind;
     const fgi_hlo_product product = fgi_hlo_product_kind(op);
     out->custom_calls += strcmp(op->opcode, "custom-call") == 0;
-    if (fgi_hlo_collective(op, &kind)) {
+    if (fgi_hlo_exchange(in, op, &kind, &bytes)) {
         out->collectives[kind]++;
-        out->collective_bytes[kind] += fgi_hlo_bytes(result_of(op));
+        out->collective_bytes[kind] += bytes;
     }
     if (product == FGI_HLO_NONE)
         return;

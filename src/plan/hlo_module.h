@@ -30,5 +30,10 @@ typedef enum fgi_hlo_product { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo
 fgi_hlo_product fgi_hlo_product_kind(const fgi_hlo_op *op);
 /* Whether it is an exchange between devices, or the beginning of one. */
 bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
+/* The same, each exchange once, as what it comes to: libtpu writes one that runs beside products
+ * into several fusions, and a reduce-scatter as a sum in a fusion that keeps a part of it.
+ * *out_bytes are the result's: what a device keeps. */
+bool fgi_hlo_exchange(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_collective *out,
+                      int64_t *out_bytes);
 
 #endif
