@@ -19,7 +19,7 @@
 
 static const fgi_flag flags[] = {
     {"xla_cpu_copy_insertion_use_region_analysis", "True"},
-    /* those of oneDNN */
+    /* those of oneDNN: the client's option turns them on, test_lowering.c compares */
     {"xla_cpu_use_onednn", "True"},
     {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
 };

@@ -1,6 +1,7 @@
 /* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
- * the plain form: each rule of graph.h, on and off. Inputs are small whole numbers, so that every
- * sum is exact and the two must agree bit by bit.
+ * the plain form: each rule of graph.h, on and off, and the client's option that products go
+ * through oneDNN. Inputs are small whole numbers, so that every sum is exact and the two must agree
+ * bit by bit; products through oneDNN are also compared where sums are not exact.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -11,9 +12,18 @@
 #include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
-enum { MOST_INPUTS = 2, MOST_OUTPUTS = 3 };
+enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
+
+/* Of sums of up to 96 thirds, absolute and relative. */
+#define NEAR 2e-5
 
 static fg_client *client;
+
+/* How programs are written: whose they are, and the rules that they do without. */
+typedef struct form {
+    fg_client *client;
+    uint32_t plain;
+} form;
 
 /* Writes the operation under test and what is wanted of it. */
 typedef struct problem {
@@ -24,13 +34,16 @@ typedef struct problem {
     size_t (*write)(const struct problem *p, const fg_tensor *in, fg_tensor *out);
     fg_conv2d_options conv;
     fg_pool_options pool;
+    fg_dot_options dot;
     int axes;
     bool is_same; /* the rule leaves this one alone */
+    bool thirds;  /* of whole numbers: sums in another order round otherwise */
 } problem;
 
-/* Whole numbers from -2 to 2. */
-static fg_array *numbers(const fg_type *type, int which)
+/* Whole numbers from -2 to 2, or their thirds. */
+static fg_array *numbers(const problem *p, fg_client *of, int which)
 {
+    const fg_type *type = &p->in[which];
     fg_error err = {0};
     fg_array *array = NULL;
     const int64_t count = fg_type_count(type);
@@ -39,26 +52,26 @@ static fg_array *numbers(const fg_type *type, int which)
     assert_non_null(values);
     for (int64_t i = 0; i < count; i++) {
         state = state * 1664525 + 1013904223;
-        values[i] = (float)((int)(state >> 24) % 5 - 2);
+        values[i] = (float)((int)(state >> 24) % 5 - 2) / (p->thirds ? 3 : 1);
     }
     fg_type f32 = *type;
     f32.dtype = FG_F32;
-    fgt_ok(fg_array_create(client, &f32, values, &array, &err));
+    fgt_ok(fg_array_create(of, &f32, values, &array, &err));
     free(values);
     return array;
 }
 
 /* The outputs' bytes one after another (free), and the program's text (fg_text_free). */
-static char *run(const problem *p, uint32_t plain, size_t *out_size, char **out_text)
+static char *run(const problem *p, const form *f, size_t *out_size, char **out_text)
 {
     fg_error err = {0};
     fg_trace *trace = NULL;
     fg_tensor in[MOST_INPUTS], out[MOST_OUTPUTS];
     fg_array *arrays[MOST_OUTPUTS];
-    fgi_client_set_plain(client, plain);
-    fgt_ok(fg_trace_create(client, &trace, &err));
+    fgi_client_set_plain(f->client, f->plain);
+    fgt_ok(fg_trace_create(f->client, &trace, &err));
     for (int i = 0; i < p->in_count; i++) {
-        fg_array *array = numbers(&p->in[i], i);
+        fg_array *array = numbers(p, f->client, i);
         in[i] = fg_cast(fg_input(trace, array), p->in[i].dtype);
         fg_array_release(array);
     }
@@ -76,25 +89,45 @@ static char *run(const problem *p, uint32_t plain, size_t *out_size, char **out_
         fg_array_release(arrays[i]);
     }
     fg_trace_destroy(trace);
-    fgi_client_set_plain(client, 0);
+    fgi_client_set_plain(f->client, 0);
     return bytes;
 }
 
-static void check(const problem *p)
+/* One of the results' floats after another. */
+static void check_near(const problem *p, const char *a, const char *b, size_t size)
+{
+    for (size_t at = 0; at < size; at += sizeof(float)) {
+        float x, y;
+        memcpy(&x, a + at, sizeof x);
+        memcpy(&y, b + at, sizeof y);
+        fgt_close(p->name, (double)x, (double)y, NEAR, NEAR);
+    }
+}
+
+/* The same function in both forms, to the last bit where inputs are whole numbers. */
+static void compare(const problem *p, const form *one, const form *other)
 {
     size_t size[2];
     char *text[2];
-    char *ruled = run(p, 0, &size[0], &text[0]);
-    char *plain = run(p, 1u << p->rule, &size[1], &text[1]);
+    char *ruled = run(p, one, &size[0], &text[0]);
+    char *plain = run(p, other, &size[1], &text[1]);
     if ((strcmp(text[0], text[1]) == 0) != p->is_same)
         fail_msg("%s: the program is %s under the rule", p->name,
                  p->is_same ? "other" : "as plain");
-    if (size[0] != size[1] || memcmp(ruled, plain, size[0]) != 0)
+    assert_int_equal(size[0], size[1]);
+    if (p->thirds)
+        check_near(p, ruled, plain, size[0]);
+    else if (memcmp(ruled, plain, size[0]) != 0)
         fail_msg("%s: other numbers than in plain form", p->name);
     for (int i = 0; i < 2; i++)
         fg_text_free(text[i]);
     free(ruled);
     free(plain);
+}
+
+static void check(const problem *p)
+{
+    compare(p, &(form){client, 0}, &(form){client, 1u << p->rule});
 }
 
 /* ---- what is written ------------------------------------------------------------------------- */
@@ -273,6 +306,83 @@ static void products_of_halves(void **state)
     check(&row);
 }
 
+/* ---- products through oneDNN ----------------------------------------------------------------- */
+
+/* y, and one step down the gradient of sum(y y) for both operands. */
+static size_t dot_step(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    out[0] = fg_dot(in[0], in[1], &p->dot);
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
+    for (int i = 0; i < 2; i++)
+        out[1 + i] = fg_sub(in[i], fg_scale(out[1 + i], 0.125));
+    return 3;
+}
+
+/* Two products with arithmetic around them, whose gradients have four more: what the backend would
+ * take together. */
+static size_t two_layers(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    (void)p;
+    out[0] = fg_matmul(fg_relu(fg_matmul(in[0], in[1])), fg_transpose(in[1]));
+    fg_grad(fg_sum(fg_add(out[0], in[0]), 0, NULL), in, 2, &out[1]);
+    for (int i = 0; i < 2; i++)
+        out[1 + i] = fg_sub(in[i], fg_scale(out[1 + i], 0.125));
+    return 3;
+}
+
+#define DOT(label, a, b, a_axis, b_axis, in_thirds)                                                \
+    {                                                                                              \
+        .name = (label), .in = {a, b}, .in_count = 2, .write = dot_step, .thirds = (in_thirds),    \
+        .dot = {                                                                                   \
+            .contract_count = 1,                                                                   \
+            .a_contract = {a_axis},                                                                \
+            .b_contract = {b_axis}                                                                 \
+        }                                                                                          \
+    }
+#define MATRIX(m, n)                                                                               \
+    {                                                                                              \
+        FG_F32, 2, { m, n }                                                                        \
+    }
+
+static void products_through_onednn(void **state)
+{
+    const problem rows[] = {
+        DOT("a b", MATRIX(9, 20), MATRIX(20, 7), 1, 0, false),
+        DOT("a' b", MATRIX(20, 9), MATRIX(20, 7), 0, 0, false),
+        DOT("a b'", MATRIX(9, 20), MATRIX(7, 20), 1, 1, false),
+        DOT("a' b'", MATRIX(20, 9), MATRIX(7, 20), 0, 1, false),
+        DOT("large a b", MATRIX(64, 96), MATRIX(96, 80), 1, 0, true),
+        DOT("large a' b", MATRIX(96, 64), MATRIX(96, 80), 0, 0, true),
+        DOT("large a b'", MATRIX(64, 96), MATRIX(80, 96), 1, 1, true),
+        DOT("large a' b'", MATRIX(96, 64), MATRIX(80, 96), 0, 1, true),
+        DOT("a row", MATRIX(1, 50), MATRIX(50, 30), 1, 0, false),
+        {.name = "batches",
+         .in = {{FG_F32, 3, {3, 8, 10}}, {FG_F32, 3, {3, 10, 6}}},
+         .in_count = 2,
+         .write = dot_step,
+         .dot = {.batch_count = 1,
+                 .a_batch = {0},
+                 .b_batch = {0},
+                 .contract_count = 1,
+                 .a_contract = {2},
+                 .b_contract = {1}}},
+        {.name = "two layers",
+         .in = {MATRIX(24, 12), MATRIX(12, 16)},
+         .in_count = 2,
+         .write = two_layers,
+         .thirds = true},
+    };
+    fg_error err = {0};
+    fg_client *other = NULL;
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .cache_dir = "", .cpu_onednn = true}, &other,
+        &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        compare(&rows[i], &(form){other, 0}, &(form){client, 0});
+    fg_client_close(other);
+}
+
 static int open_all(void **state)
 {
     fg_error err = {0};
@@ -293,7 +403,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reversed_kernels),         cmocka_unit_test(depthwise_kernels),
     cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
     cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
-    cmocka_unit_test(products_of_halves),
+    cmocka_unit_test(products_of_halves),       cmocka_unit_test(products_through_onednn),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -71,6 +71,7 @@ typedef struct setting {
     const char *optimizer;
     int64_t samples, batch, accumulate;
     bool drop_last;
+    const char *precision;
 } setting;
 
 static void train(const setting *s, curve *out, fg_result *out_result)
@@ -86,6 +87,7 @@ static void train(const setting *s, curve *out, fg_result *out_result)
                                         .log_every = 1,
                                         .seed = 11,
                                         .schedule = &onecycle,
+                                        .precision = s->precision,
                                         .accumulate_grad_batches = s->accumulate};
     fg_trainer *trainer = NULL;
     *out = (curve){0};
@@ -127,6 +129,76 @@ static void small_batches_add_up_to_a_large_one(void **state)
         }
         fg_client_close(client);
     }
+}
+
+/* With 16-bit products each batch's gradient is rounded before it is added up in f32, in bf16 by up
+ * to 2^-9 of its size: the curves part by that. */
+static void small_batches_add_up_in_16_bits(void **state)
+{
+    static const struct {
+        const char *precision, *optimizer;
+        double near; /* relative */
+    } rows[] = {
+        {"bf16-mixed", "sgd", 0.005}, {"bf16-mixed", "adamw", 0.005}, {"16-mixed", "sgd", 0.001}};
+    static curve whole, parts;
+    fg_result one, four;
+    (void)state;
+    open_client(1, cache);
+    for (int i = 0; i < 3; i++) {
+        setting s = {.optimizer = rows[i].optimizer,
+                     .samples = 101,
+                     .batch = 32,
+                     .precision = rows[i].precision};
+        train(&s, &whole, &one);
+        s.batch = 8;
+        s.accumulate = 4;
+        train(&s, &parts, &four);
+        assert_int_equal(parts.steps, whole.steps);
+        for (int64_t k = 0; k < parts.steps; k++)
+            fgt_close(s.precision, parts.loss[k], whole.loss[k], 0, rows[i].near);
+        assert_true(parts.loss[parts.steps - 1] < 0.9 * parts.loss[0]);
+        assert_int_equal(four.nonfinite_steps, one.nonfinite_steps);
+        if (i == 2)
+            fgt_close("scale", four.loss_scale, one.loss_scale, 0, 0);
+    }
+    fg_client_close(client);
+}
+
+/* A scale that doubles after every two good steps. */
+static fg_optimizer *scaled(void *self, fg_module *root)
+{
+    fg_error err = {0};
+    (void)self;
+    fg_optimizer *sgd = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.05});
+    fgt_ok(fg_optimizer_set_loss_scale(
+        sgd, &(fg_loss_scale_options){.init = 256, .growth_interval = 2}, &err));
+    return sgd;
+}
+
+/* The sixth step of four batches each is taken with a scale that has doubled twice: it goes by
+ * steps, not by batches. */
+static void the_loss_scale_goes_by_steps(void **state)
+{
+    fg_error err = {0};
+    toy model = {0};
+    fg_task_ops ops = toy_ops;
+    fg_trainer *trainer = NULL;
+    (void)state;
+    ops.optimizer = scaled;
+    open_client(1, cache);
+    const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
+    fg_dataset *data = toy_data(96, 3);
+    const fg_trainer_options options = {
+        .client = client, .precision = "16-mixed", .max_epochs = 2, .accumulate_grad_batches = 4};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 8}, &err));
+    const fg_result *result = fg_trainer_result(trainer);
+    assert_int_equal(result->steps, 6);
+    assert_int_equal(result->nonfinite_steps, 0);
+    fgt_close("scale", result->loss_scale, 256 * 4, 0, 0);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+    fg_client_close(client);
 }
 
 /* With drop_last the tail that is left out is of the small batch: 101 samples are 12 of 8. */
@@ -251,6 +323,8 @@ static void a_negative_number_is_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(small_batches_add_up_to_a_large_one),
+    cmocka_unit_test(small_batches_add_up_in_16_bits),
+    cmocka_unit_test(the_loss_scale_goes_by_steps),
     cmocka_unit_test(drop_last_drops_a_batch_not_a_step),
     cmocka_unit_test(tails_compile_and_read_nothing),
     cmocka_unit_test(batch_norm_goes_by_each_batch),

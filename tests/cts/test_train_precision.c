@@ -387,6 +387,15 @@ static void steps_that_are_not_finite_are_counted(void **state)
                             &err));
     fgt_close("w", (double)w, -0.5 * 11, 1e-3, 0);
     fg_trainer_destroy(trainer);
+    /* so is a step of three batches of which one is bad, as one */
+    fgt_ok(fit_line(INFINITY, true, "16-mixed", 3, &trainer, NULL, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 4);
+    assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
+    fgt_close("scale", fg_trainer_result(trainer)->loss_scale, 32768, 0, 0);
+    fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "second.w"), &w, sizeof w,
+                            &err));
+    fgt_close("w", (double)w, -0.5 * 3, 1e-3, 0);
+    fg_trainer_destroy(trainer);
 }
 
 static const struct CMUnitTest tests[] = {
