@@ -337,18 +337,14 @@ static void layers_compute_in_their_inputs_format(void **state)
 
 static int open_all(void **state)
 {
-    fg_error err = {0};
-    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
-                          &client, &err));
-    record = fgt_record_open("nn/layers.safetensors");
-    return 0;
+    (void)state;
+    return fgt_record_begin("nn/layers.safetensors", &client, &record);
 }
 
 static int close_all(void **state)
 {
-    fg_ckpt_close(record);
-    fg_client_close(client);
-    return 0;
+    (void)state;
+    return fgt_record_end(client, record);
 }
 
 static const struct CMUnitTest tests[] = {

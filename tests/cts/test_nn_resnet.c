@@ -390,20 +390,14 @@ static void a_small_stem_is_torchvisions(void **state)
 
 static int open_all(void **state)
 {
-    fg_error err = {0};
     (void)state;
-    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
-                          &client, &err));
-    record = fgt_record_open("nn/resnet.safetensors");
-    return 0;
+    return fgt_record_begin("nn/resnet.safetensors", &client, &record);
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    fg_ckpt_close(record);
-    fg_client_close(client);
-    return 0;
+    return fgt_record_end(client, record);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -138,13 +138,12 @@ static void small_batches_add_up_in_16_bits(void **state)
     static const struct {
         const char *precision, *optimizer;
         double near; /* relative */
-    } rows[] = {
-        {"bf16-mixed", "sgd", 0.005}, {"bf16-mixed", "adamw", 0.005}, {"16-mixed", "sgd", 0.001}};
+    } rows[] = {{"bf16-mixed", "adamw", 0.005}, {"16-mixed", "sgd", 0.001}};
     static curve whole, parts;
     fg_result one, four;
     (void)state;
     open_client(1, cache);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         setting s = {.optimizer = rows[i].optimizer,
                      .samples = 101,
                      .batch = 32,
@@ -158,7 +157,7 @@ static void small_batches_add_up_in_16_bits(void **state)
             fgt_close(s.precision, parts.loss[k], whole.loss[k], 0, rows[i].near);
         assert_true(parts.loss[parts.steps - 1] < 0.9 * parts.loss[0]);
         assert_int_equal(four.nonfinite_steps, one.nonfinite_steps);
-        if (i == 2)
+        if (i == 1)
             fgt_close("scale", four.loss_scale, one.loss_scale, 0, 0);
     }
     fg_client_close(client);

@@ -32,26 +32,6 @@ static int close_all(void **state)
     return fgi_alloc_live() != 0;
 }
 
-static fg_trainer *create(const fg_trainer_options *options)
-{
-    fg_error err = {0};
-    fg_trainer *trainer = NULL;
-    fg_trainer_options o = *options;
-    o.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
-    return trainer;
-}
-
-static double metric(const fg_trainer *trainer, const char *name)
-{
-    const fg_result *result = fg_trainer_result(trainer);
-    for (size_t i = 0; i < result->metric_count; i++)
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return result->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
-}
-
 /* ---- predictions and metrics ----------------------------------------------------------------- */
 
 enum { PRIME = 101 };
@@ -105,7 +85,7 @@ static void metrics_of_a_prime_number_of_samples(void **state)
     toy model = {.has_norm = true, .dropout = 0.5};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(PRIME, 3);
-    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 3});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3});
     double loss = 0, acc = 0;
     fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 16}, &err));
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -116,13 +96,13 @@ static void metrics_of_a_prime_number_of_samples(void **state)
         assert_int_equal(rows.next, PRIME);
         by_hand(&rows, 3, &loss, &acc);
         fgt_ok(fg_trainer_validate(trainer, &task, &passes, &err));
-        fgt_close("val_loss", metric(trainer, "val_loss"), loss, 0, 2e-6);
-        assert_true(metric(trainer, "val_acc") == acc); /* sums of ones are exact */
+        fgt_close("val_loss", toy_metric(trainer, "val_loss"), loss, 0, 2e-6);
+        assert_true(toy_metric(trainer, "val_acc") == acc); /* sums of ones are exact */
         if (s != 1)
             continue;
         fgt_ok(fg_trainer_test(trainer, &task, &passes, &err)); /* by val_step */
-        assert_true(metric(trainer, "test_acc") == acc);
-        fgt_close("test_loss", metric(trainer, "test_loss"), loss, 0, 2e-6);
+        assert_true(toy_metric(trainer, "test_acc") == acc);
+        fgt_close("test_loss", toy_metric(trainer, "test_loss"), loss, 0, 2e-6);
         assert_int_equal(fg_trainer_result(trainer)->metric_count, 2);
     }
     fg_trainer_destroy(trainer);
@@ -146,11 +126,13 @@ static void training_metrics_count_each_sample_once(void **state)
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     fg_dataset *data = toy_data(PRIME, 3);
     for (int64_t size = 1; size < 128; size = size * 31) {
-        fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2, .log_every = 3});
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.max_epochs = 2, .log_every = 3});
         const fg_fit_data fit = {.train = data, .val = data, .batch_size = size};
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
-        fgt_close("loss", metric(trainer, "train_loss"), metric(trainer, "val_loss"), 0, 2e-6);
-        assert_true(metric(trainer, "train_acc") == metric(trainer, "val_acc"));
+        fgt_close("loss", toy_metric(trainer, "train_loss"), toy_metric(trainer, "val_loss"), 0,
+                  2e-6);
+        assert_true(toy_metric(trainer, "train_acc") == toy_metric(trainer, "val_acc"));
         fg_trainer_destroy(trainer);
     }
     fg_dataset_destroy(data);
@@ -222,7 +204,8 @@ static void a_masked_tail_is_a_smaller_batch(void **state)
         const fg_task task = {.name = "toy", .self = &ours, .ops = &toy_ops};
         fg_dataset *data = toy_data(ROWS, 4);
         fg_module *root = NULL;
-        fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = EPOCHS, .seed = 9});
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.max_epochs = EPOCHS, .seed = 9});
         const fg_fit_data fit = {.train = data, .batch_size = BATCH, .no_shuffle = true};
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
         fgt_ok(fg_module_create(NULL, 9, &root, &err));
@@ -255,7 +238,7 @@ static void a_validation_between_changes_nothing(void **state)
         const fg_fit_data fit = {.train = data, .val = other, .batch_size = 8};
         static recorder records[2];
         recorder *r = &records[i];
-        trainer[i] = create(&(fg_trainer_options){.max_epochs = 4});
+        trainer[i] = toy_trainer(client, &(fg_trainer_options){.max_epochs = 4});
         r->at_event = "batch_end";
         r->at_count = i == 0 ? 10 : -1;
         r->status = FG_ESTOPPED;
@@ -264,14 +247,14 @@ static void a_validation_between_changes_nothing(void **state)
         assert_int_equal(status, i == 0 ? FG_ESTOPPED : FG_OK);
         if (i == 0) { /* in the middle of the second epoch */
             fgt_ok(fg_trainer_validate(trainer[i], &task, &fit, &err));
-            assert_true(metric(trainer[i], "val_loss") > 0);
+            assert_true(toy_metric(trainer[i], "val_loss") > 0);
             fgt_ok(fg_trainer_fit(trainer[i], &task, &fit, &err));
         }
         assert_int_equal(fg_trainer_result(trainer[i])->steps, 28);
         assert_int_equal(fg_trainer_result(trainer[i])->epochs, 4);
     }
-    assert_true(metric(trainer[0], "train_loss") == metric(trainer[1], "train_loss"));
-    assert_true(metric(trainer[0], "val_loss") == metric(trainer[1], "val_loss"));
+    assert_true(toy_metric(trainer[0], "train_loss") == toy_metric(trainer[1], "train_loss"));
+    assert_true(toy_metric(trainer[0], "val_loss") == toy_metric(trainer[1], "val_loss"));
     for (size_t v = 0; v < fg_module_variable_count(fg_trainer_module(trainer[0])); v++) {
         unsigned char a[256], b[256];
         fg_variable *left = fg_module_variable_at(fg_trainer_module(trainer[0]), v);
@@ -298,25 +281,27 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
     fg_dataset *data = toy_data(50, 1);
     const fg_fit_data fit = {.train = data, .val = data, .batch_size = 8};
     const char *folder = fgt_temp_folder();
-    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2, .run_dir = folder});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.max_epochs = 2, .run_dir = folder});
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
-    const double loss = metric(trainer, "val_loss");
+    const double loss = toy_metric(trainer, "val_loss");
     char paths[2][600];
     (void)snprintf(paths[0], sizeof paths[0], "%s", fg_trainer_result(trainer)->checkpoint);
     (void)snprintf(paths[1], sizeof paths[1], "%.512s/model.safetensors", paths[0]);
     fg_trainer_destroy(trainer);
     for (int i = 0; i < 2; i++) {
-        trainer = create(&(fg_trainer_options){.max_epochs = 1, .weights = paths[i], .seed = 77});
+        trainer = toy_trainer(
+            client, &(fg_trainer_options){.max_epochs = 1, .weights = paths[i], .seed = 77});
         fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
-        assert_true(metric(trainer, "val_loss") == loss);
+        assert_true(toy_metric(trainer, "val_loss") == loss);
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err)); /* from step 0 */
         assert_int_equal(fg_trainer_result(trainer)->steps, 7);
-        assert_true(metric(trainer, "val_loss") < loss);
+        assert_true(toy_metric(trainer, "val_loss") < loss);
         fg_trainer_destroy(trainer);
         /* resume wants the state too, evaluations do not */
-        trainer = create(&(fg_trainer_options){.max_epochs = 3, .resume = paths[i]});
+        trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3, .resume = paths[i]});
         fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
-        assert_true(metric(trainer, "val_loss") == loss);
+        assert_true(toy_metric(trainer, "val_loss") == loss);
         const fg_status status = fg_trainer_fit(trainer, &task, &fit, &err);
         assert_int_equal(status, i == 0 ? FG_OK : FG_EINVAL);
         if (i == 1)
@@ -354,10 +339,10 @@ static void infinity_is_no_best(void **state)
                                             .run_dir = fgt_temp_folder(),
                                             .monitor = monitors[i],
                                             .monitor_max = i == 0};
-        fg_trainer *trainer = create(&options);
+        fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
-        assert_true(isinf(metric(trainer, "val_loss")));
-        assert_true(isnan(metric(trainer, "val_nan")));
+        assert_true(isinf(toy_metric(trainer, "val_loss")));
+        assert_true(isnan(toy_metric(trainer, "val_nan")));
         assert_false(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/best")));
         assert_true(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/last")));
         fgt_ok(
@@ -407,7 +392,7 @@ static void figures_of_a_run(void **state)
                                         .val_every_steps = 11,
                                         .save_every_steps = 5};
     const fg_fit_data fit = {.train = data, .val = val, .batch_size = 8};
-    fg_trainer *trainer = create(&options);
+    fg_trainer *trainer = toy_trainer(client, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
     const fg_result *r = fg_trainer_result(trainer);
     /* tail batches, a schedule, dropout: one program for training and one for validation */
@@ -445,7 +430,7 @@ static void other_data_take_the_same_program(void **state)
     toy model = {0};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data[3] = {toy_data(30, 1), toy_data(41, 2), toy_data(40, 3)};
-    fg_trainer *trainer = create(&(fg_trainer_options){0});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
     static const int64_t compiles[] = {1, 0, 1}; /* 40 samples need no mask */
     for (int i = 0; i < 3; i++) {
         fgt_ok(fg_trainer_validate(trainer, &task, &(fg_fit_data){.val = data[i], .batch_size = 8},

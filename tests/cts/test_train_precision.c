@@ -63,16 +63,6 @@ static fg_trainer *fit(toy *model, const fg_trainer_options *options, recorder *
     return trainer;
 }
 
-static double metric(const fg_trainer *trainer, const char *name)
-{
-    const fg_result *result = fg_trainer_result(trainer);
-    for (size_t i = 0; i < result->metric_count; i++)
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return result->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
-}
-
 /* ---- every precision ------------------------------------------------------------------------- */
 
 static void every_precision_learns(void **state)
@@ -93,8 +83,8 @@ static void every_precision_learns(void **state)
                                       .accumulate_grad_batches = cases[i].batches},
                 NULL);
         const fg_result *result = fg_trainer_result(trainer);
-        if (!(metric(trainer, "train_loss") < 0.7))
-            fail_msg("%s: loss %g", cases[i].name, metric(trainer, "train_loss"));
+        if (!(toy_metric(trainer, "train_loss") < 0.7))
+            fail_msg("%s: loss %g", cases[i].name, toy_metric(trainer, "train_loss"));
         assert_true(is_scaled ? result->nonfinite_steps < 3 : result->nonfinite_steps == 0);
         assert_int_equal(isnan(result->loss_scale) != 0, !is_scaled);
         fg_trainer_destroy(trainer);
@@ -196,8 +186,8 @@ static void runs_go_on_in_another_precision(void **state)
                                                         .resume = i > 0 ? "last" : NULL},
                                   NULL);
         assert_int_equal(fg_trainer_result(trainer)->steps, 4 * (i + 1) * EPOCH);
-        assert_true(metric(trainer, "train_loss") < loss);
-        loss = metric(trainer, "train_loss");
+        assert_true(toy_metric(trainer, "train_loss") < loss);
+        loss = toy_metric(trainer, "train_loss");
         fg_trainer_destroy(trainer);
     }
 }
@@ -226,7 +216,7 @@ static void the_scale_is_found_without_reads(void **state)
     fgt_close("scale", result->loss_scale, ldexp(65536, -(int)result->nonfinite_steps), 0, 0);
     assert_int_equal(result->host_reads, fg_trainer_result(plain)->host_reads);
     assert_int_equal(programs(result), programs(fg_trainer_result(plain)));
-    assert_true(metric(scaled, "train_loss") < 0.8e4);
+    assert_true(toy_metric(scaled, "train_loss") < 0.8e4);
     assert_non_null(strstr(r.logged, "train_loss_scale"));
     assert_non_null(strstr(r.logged, "train_nonfinite_steps"));
     assert_non_null(strstr(warnings, "rounds to f16 but computes in f32"));

@@ -34,26 +34,6 @@ static void open_client(int devices)
     fgt_ok(fg_client_open(&options, &client, &err));
 }
 
-static fg_trainer *create(const fg_trainer_options *options)
-{
-    fg_error err = {0};
-    fg_trainer *trainer = NULL;
-    fg_trainer_options o = *options;
-    o.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
-    return trainer;
-}
-
-static double metric(const fg_trainer *trainer, const char *name)
-{
-    const fg_result *result = fg_trainer_result(trainer);
-    for (size_t i = 0; i < result->metric_count; i++)
-        if (strcmp(result->metrics[i].name, name) == 0)
-            return result->metrics[i].value;
-    fail_msg("no metric %s", name);
-    return 0;
-}
-
 /* ---- which samples the devices see ----------------------------------------------------------- */
 
 enum { PRIME = 127, BATCH = 24 }; /* which 1, 2, 3 and 8 devices can share */
@@ -129,9 +109,9 @@ static void assert_each_seen_once(const fg_trainer *trainer, const char *prefix)
     char name[32];
     const int64_t n = PRIME - 1; /* sums of whole numbers below 2^24 are exact in f32 */
     (void)snprintf(name, sizeof name, "%si", prefix);
-    assert_true(metric(trainer, name) == (double)(n * (n + 1) / 2) / PRIME);
+    assert_true(toy_metric(trainer, name) == (double)(n * (n + 1) / 2) / PRIME);
     (void)snprintf(name, sizeof name, "%ssquare", prefix);
-    assert_true(metric(trainer, name) == (double)(n * (n + 1) * (2 * n + 1) / 6) / PRIME);
+    assert_true(toy_metric(trainer, name) == (double)(n * (n + 1) * (2 * n + 1) / 6) / PRIME);
 }
 
 static void any_number_of_devices_sees_each_sample_once(void **state)
@@ -149,8 +129,9 @@ static void any_number_of_devices_sees_each_sample_once(void **state)
         for (int kind = 0; kind < 4; kind++) {
             const bool is_source = kind % 2 == 1, accumulates = kind / 2 == 1;
             fg_dataset *data = numbers(is_source);
-            fg_trainer *trainer = create(&(fg_trainer_options){
-                .max_epochs = 2, .accumulate_grad_batches = accumulates ? 4 : 1});
+            fg_trainer *trainer = toy_trainer(
+                client, &(fg_trainer_options){.max_epochs = 2,
+                                              .accumulate_grad_batches = accumulates ? 4 : 1});
             fgt_ok(fg_trainer_fit(
                 trainer, &task,
                 &(fg_fit_data){
@@ -159,8 +140,8 @@ static void any_number_of_devices_sees_each_sample_once(void **state)
             assert_int_equal(fg_trainer_result(trainer)->steps, accumulates ? 4 : 12);
             assert_each_seen_once(trainer, "train_");
             assert_each_seen_once(trainer, "val_");
-            loss[is_source][accumulates][d] = metric(trainer, "train_loss");
-            fgt_close("loss", metric(trainer, "train_loss"), loss[is_source][accumulates][0], 0,
+            loss[is_source][accumulates][d] = toy_metric(trainer, "train_loss");
+            fgt_close("loss", toy_metric(trainer, "train_loss"), loss[is_source][accumulates][0], 0,
                       1e-5);
             fg_trainer_destroy(trainer);
             fg_dataset_destroy(data);
@@ -176,13 +157,14 @@ static double fit_toy(fg_dataset *take_train, fg_dataset *take_val, int64_t accu
     fg_error err = {0};
     toy model = {.has_norm = true, .dropout = 0.3};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = create(
+    fg_trainer *trainer = toy_trainer(
+        client,
         &(fg_trainer_options){.max_epochs = 3, .seed = 2, .accumulate_grad_batches = accumulate});
     const fg_fit_data data = {
         .train = take_train, .val = take_val, .batch_size = 8, .no_shuffle = true};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_trainer_result(trainer)->epochs, 3);
-    const double loss = metric(trainer, "train_loss") + metric(trainer, "val_loss");
+    const double loss = toy_metric(trainer, "train_loss") + toy_metric(trainer, "val_loss");
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(take_train);
     fg_dataset_destroy(take_val);
@@ -235,15 +217,15 @@ static void evaluations_take_sources(void **state)
     double loss[2][2];
     (void)state;
     open_client(2);
-    fg_trainer *trainer = create(&(fg_trainer_options){.seed = 2});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.seed = 2});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     for (int i = 0; i < 2; i++) {
         fg_dataset *set = i == 0 ? toy_data(101, 1) : toy_source(101, 1, false);
         const fg_fit_data data = {.val = set, .global_batch_size = 16};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
-        loss[i][0] = metric(trainer, "val_loss");
+        loss[i][0] = toy_metric(trainer, "val_loss");
         fgt_ok(fg_trainer_test(trainer, &task, &data, &err));
-        loss[i][1] = metric(trainer, "test_loss");
+        loss[i][1] = toy_metric(trainer, "test_loss");
         fgt_ok(fg_trainer_predict(trainer, &task, &data, keep_rows, &rows[i], &err));
         assert_int_equal(rows[i].next, 101);
         fg_dataset_destroy(set);
@@ -273,7 +255,7 @@ static fg_status fit_source(const fg_trainer_options *options, fg_dataset *take_
 {
     toy model = {0};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = create(options);
+    fg_trainer *trainer = toy_trainer(client, options);
     assert_int_equal(fg_trainer_add_callback(trainer, &total_ops, out_total, err), FG_OK);
     const fg_fit_data data = {.train = take_source, .batch_size = 8};
     const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
@@ -348,7 +330,7 @@ static void another_buffer_is_refused_within_an_epoch(void **state)
     fg_dataset *source = toy_source(101, 1, false), *memory = toy_data(101, 1);
     fg_fit_data data = {.train = source, .batch_size = 8, .shuffle_buffer = 30};
     fg_trainer_options options = {.max_steps = 5, .run_dir = folder};
-    fg_trainer *trainer = create(&options);
+    fg_trainer *trainer = toy_trainer(client, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
     options.max_steps = 8;
@@ -356,7 +338,7 @@ static void another_buffer_is_refused_within_an_epoch(void **state)
     for (int i = 0; i < 3; i++) {
         data.shuffle_buffer = i == 0 ? 31 : 30;
         data.train = i == 1 ? memory : source;
-        trainer = create(&options);
+        trainer = toy_trainer(client, &options);
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), i == 2 ? FG_OK : FG_EINVAL);
         if (i == 0)
             assert_string_equal(err.message,

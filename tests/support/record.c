@@ -14,6 +14,22 @@ fg_ckpt *fgt_record_open(const char *path)
     return record;
 }
 
+int fgt_record_begin(const char *path, fg_client **out_client, fg_ckpt **out_record)
+{
+    fg_error err = {0};
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          out_client, &err));
+    *out_record = fgt_record_open(path);
+    return 0;
+}
+
+int fgt_record_end(fg_client *client, fg_ckpt *record)
+{
+    fg_ckpt_close(record);
+    fg_client_close(client);
+    return 0;
+}
+
 __attribute__((format(printf, 5, 0))) static bool
 find(const fg_ckpt *record, size_t *out, char *name, size_t size, const char *format, va_list args)
 {

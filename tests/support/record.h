@@ -9,6 +9,11 @@
 
 /* Opens tests/golden/path, or fails the test. */
 fg_ckpt *fgt_record_open(const char *path);
+/* What tests against a record open before the first and close after the last of them: the CPU
+ * plugin's client, and the record. As cmocka's fixtures they return 0. */
+int fgt_record_begin(const char *path, fg_client **out_client, fg_ckpt **out_record);
+int fgt_record_end(fg_client *client, fg_ckpt *record);
+
 /* The tensor of a printf-like name, or fails the test; *out_type may be NULL. The data may be not
  * aligned only where the file says so; the recorded ones are. */
 const void *fgt_record_get(const fg_ckpt *record, fg_type *out_type, const char *format, ...)

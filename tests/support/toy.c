@@ -159,6 +159,29 @@ fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known)
     return dataset;
 }
 
+/* ---- the Trainer ------------------------------------------------------------------------------
+ */
+
+fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.client = client;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    return trainer;
+}
+
+double toy_metric(const fg_trainer *trainer, const char *name)
+{
+    const fg_result *result = fg_trainer_result(trainer);
+    for (size_t i = 0; i < result->metric_count; i++)
+        if (strcmp(result->metrics[i].name, name) == 0)
+            return result->metrics[i].value;
+    fail_msg("no metric %s", name);
+    return 0;
+}
+
 /* ---- the callback ---------------------------------------------------------------------------- */
 
 static const char *const events[] = {"fit_start", "epoch_start", "batch_end", "log",

@@ -35,6 +35,11 @@ int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES]);
 /* The same samples from a source, that tells its length or does not. */
 fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known);
 
+/* A Trainer with these options on this client. */
+fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
+/* The metric of that name in a Trainer's result, or fails the test. */
+double toy_metric(const fg_trainer *trainer, const char *name);
+
 /* What a Trainer told, one line an event: "batch_end    step 1  epoch 0  batch 1/3". */
 typedef struct recorder {
     char text[16384];

@@ -57,17 +57,23 @@ static fg_status read_from(server *s, fg_tpu_use out[8], size_t *count, fg_error
     return status;
 }
 
+/* From one that serves the use of memory, and these two beside it; it has four devices. */
+static void read_four(fgi_mapping totals, fgi_mapping duties, fg_tpu_use out[8])
+{
+    fg_error err = {0};
+    size_t count;
+    server s = {.lines = {{USAGE, usage.data, usage.size},
+                          {TOTAL, totals.data, totals.size},
+                          {DUTY, duties.data, duties.size}}};
+    fgt_ok(read_from(&s, out, &count, &err));
+    assert_int_equal(count, 4);
+}
+
 static void counters_are_read(void **state)
 {
     (void)state;
-    fg_error err = {0};
     fg_tpu_use use[8];
-    size_t count;
-    server s = {.lines = {{USAGE, usage.data, usage.size},
-                          {TOTAL, total.data, total.size},
-                          {DUTY, duty.data, duty.size}}};
-    fgt_ok(read_from(&s, use, &count, &err));
-    assert_int_equal(count, 4);
+    read_four(total, duty, use);
     for (int i = 0; i < 4; i++) { /* sent in no order, of two chips with two devices each */
         assert_int_equal(use[i].device, i);
         assert_true(use[i].memory_used_bytes == ((i + 1LL) << 30) + i);
@@ -79,14 +85,8 @@ static void counters_are_read(void **state)
 static void what_a_server_does_not_know_is_left_out(void **state)
 {
     (void)state;
-    fg_error err = {0};
     fg_tpu_use use[8];
-    size_t count;
-    server s = {.lines = {{USAGE, usage.data, usage.size},
-                          {TOTAL, unknown.data, unknown.size},
-                          {DUTY, unknown.data, unknown.size}}};
-    fgt_ok(read_from(&s, use, &count, &err));
-    assert_int_equal(count, 4);
+    read_four(unknown, unknown, use);
     assert_true(use[0].memory_used_bytes == 1LL << 30);
     assert_int_equal(use[0].memory_total_bytes, -1);
     assert_true(isnan(use[0].duty_cycle));

@@ -43,16 +43,6 @@ static fg_fit_data the_data(void)
     return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
 }
 
-static fg_trainer *create(const fg_trainer_options *options)
-{
-    fg_error err = {0};
-    fg_trainer *trainer = NULL;
-    fg_trainer_options o = *options;
-    o.client = client;
-    fgt_ok(fg_trainer_create(&o, &trainer, &err));
-    return trainer;
-}
-
 /* ---- options --------------------------------------------------------------------------------- */
 
 static void wrong_options_are_refused(void **state)
@@ -146,8 +136,10 @@ static void options_are_copied(void **state)
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
     fg_schedule schedule = {.name = name, .pct_start = 0.5};
     fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = create(&(fg_trainer_options){
-        .max_epochs = 2, .run_dir = folder, .schedule = &schedule, .accelerator = accelerator});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
+                                                                    .run_dir = folder,
+                                                                    .schedule = &schedule,
+                                                                    .accelerator = accelerator});
     char kept[512];
     (void)snprintf(kept, sizeof kept, "%s", folder);
     memset(folder, 'x', sizeof folder - 1);
@@ -172,7 +164,7 @@ static void missing_arguments_are_refused(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fg_trainer *trainer = create(&(fg_trainer_options){0});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
     const fg_fit_data data = the_data();
     const fg_task empty = {.name = "empty"};
     assert_int_equal(fg_trainer_fit(NULL, &task, &data, &err), FG_EINVAL);
@@ -209,7 +201,7 @@ static void wrong_data_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
-        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
         assert_int_equal(rows[i].is_fit ? fg_trainer_fit(trainer, &task, &rows[i].data, &err)
                                         : fg_trainer_validate(trainer, &task, &rows[i].data, &err),
                          FG_EINVAL);
@@ -274,7 +266,7 @@ static void limits_end_the_run(void **state)
         fg_fit_data data = the_data();
         options.run_dir = fgt_temp_folder();
         data.drop_last = rows[i].drop_last;
-        fg_trainer *trainer = create(&options);
+        fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
         char val[32];
@@ -300,7 +292,7 @@ static void a_second_fit_goes_on_up_to_the_limits(void **state)
     fg_error err = {0};
     static recorder r;
     r = (recorder){.at_event = "epoch_end", .at_count = 2, .status = FG_ESTOPPED};
-    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 3});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -323,7 +315,7 @@ static void other_data_in_the_middle_of_an_epoch(void **state)
     static recorder r;
     fg_dataset *more = toy_data(20, 1);
     r = (recorder){.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
-    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 2});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -432,7 +424,7 @@ static void bad_steps_are_told(void **state)
     const fg_task bad = {.name = "bad", .self = &model, .ops = &ops};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
-        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
         const fg_fit_data data = the_data();
         fault = (int)i;
         const fg_status status = fg_trainer_fit(trainer, &bad, &data, &err);
@@ -491,7 +483,7 @@ static void bad_tables_are_told(void **state)
          "adam: lr -1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_trainer *trainer = create(&(fg_trainer_options){0});
+        fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
         const fg_task bad = {.name = "bad", .self = &model, .ops = &rows[i].ops};
         const fg_fit_data data = the_data();
         for (int again = 0; again < 2; again++) { /* the same each time */
@@ -519,7 +511,7 @@ static void optional_steps(void **state)
     ops.val_step = NULL;
     ops.test_step = toy_ops.train_step;
     const fg_task some = {.name = "some", .self = &model, .ops = &ops};
-    fg_trainer *trainer = create(&(fg_trainer_options){0});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &some, &data, &err));
