@@ -30,7 +30,8 @@ bool plan_child_run(const char *const *arguments, const plan_limits *limits, pla
                     fg_error *err);
 
 /* Measures the loader with the run's data for about a second, and puts what it gives and what the
- * plan's step wants into the machine's object; where the step's time is not known, nothing. */
+ * plan's step wants, of all devices and of a host's, into the machine's object; where the step's
+ * time is not known, nothing. */
 void plan_put_input(json_t *o, const run *r, const fg_plan *plan);
 
 /* One machine's object as lines for people. */

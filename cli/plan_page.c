@@ -453,16 +453,26 @@ static void put_slow(FILE *out, const json_t *analysis)
 static void put_input(FILE *out, const json_t *o)
 {
     static const char *const heads[] = {"", "#samples/s", "#a second", "", NULL};
-    const double need = number(o, "input_needed_samples_per_s");
+    const bool is_shared = number(o, "hosts") > 1;
+    const double need =
+        number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
     const double fed = number(o, "input_measured_samples_per_s");
     if (!isfinite(need) || !isfinite(fed))
         return;
     const double most = fmax(need, fed);
     html_element(out, "h3", "Input");
     begin_table(out, heads);
-    (void)fputs("<tr><td>the step wants (estimate)</td>", out);
+    if (is_shared) {
+        (void)fputs("<tr><td>the step wants (estimate)</td>", out);
+        figure_cell(out, number(o, "input_needed_samples_per_s"));
+        bytes_cell(out, number(o, "input_needed_bytes_per_s"));
+        (void)fprintf(out, "<td></td></tr>\n<tr><td>of it each of %.0f hosts</td>",
+                      number(o, "hosts"));
+    } else {
+        (void)fputs("<tr><td>the step wants (estimate)</td>", out);
+    }
     figure_cell(out, need);
-    bytes_cell(out, number(o, "input_needed_bytes_per_s"));
+    bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
     html_bar_cell(out, need / most);
     (void)fputs("</tr>\n<tr><td>the loader on this host gives (measured)</td>", out);
     figure_cell(out, fed);

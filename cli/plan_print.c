@@ -103,6 +103,10 @@ static void print_time(FILE *out, const json_t *o)
     (void)fprintf(out, "  input: all devices want %.4g samples/s, %s/s",
                   number(o, "input_needed_samples_per_s"),
                   cli_bytes(number(o, "input_needed_bytes_per_s")));
+    if (number(o, "hosts") > 1)
+        (void)fprintf(out, ", those of each of %.0f hosts %.4g samples/s, %s/s", number(o, "hosts"),
+                      number(o, "input_host_samples_per_s"),
+                      cli_bytes(number(o, "input_host_bytes_per_s")));
     if (has(o, "input_measured_samples_per_s"))
         (void)fprintf(out, "; the loader here, measured: %.4g samples/s, %s/s",
                       number(o, "input_measured_samples_per_s"),
@@ -144,8 +148,11 @@ void plan_print(FILE *out, const json_t *o)
     const json_t *fits = json_object_get(o, "fits");
     (void)fprintf(out, "%s", text(o, "name"));
     if (has(o, "devices"))
-        (void)fprintf(out, " (%.0f x %s), batch %.0f a device", number(o, "devices"),
-                      text(o, "device_kind"), number(o, "batch_size"));
+        (void)fprintf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
+    if (has(o, "devices") && number(o, "hosts") > 1)
+        (void)fprintf(out, " on %.0f hosts", number(o, "hosts"));
+    if (has(o, "devices"))
+        (void)fprintf(out, "), batch %.0f a device", number(o, "batch_size"));
     (void)fprintf(out, ": %s\n",
                   json_is_true(fits)    ? "fits"
                   : json_is_false(fits) ? "does not fit"

@@ -175,6 +175,7 @@ static fg_status fill(json_t *o, run *r, fg_error *err)
     put(o, "platform", json_string(info->platform));
     put(o, "compiler", json_string(info->platform_version));
     put(o, "devices", json_integer(info->device_count));
+    put(o, "hosts", json_integer(info->host_count));
     if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
         put(o, "device_kind", json_string(device.kind));
     put(o, "precision", json_string(config_text(r->c, "trainer.precision")));

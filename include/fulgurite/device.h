@@ -80,8 +80,8 @@ typedef struct fg_client_info {
     int process_index;            /* this process's number (rank) among several, 0 for one */
     int process_count;            /* how many there are (world size), 1 for one */
     int global_device_count;      /* devices of all processes, chosen or not */
-    int host_count;               /* hosts of all these devices: of a topology as the plugin lays
-                                     them out, otherwise one a process */
+    int host_count;               /* hosts: of a topology those of the chosen devices, as the
+                                     plugin lays them out; otherwise one a process */
     const char *topology;         /* what is only compiled for, as it was asked for; NULL: the
                                      devices are there */
     int data_devices;             /* the mesh: its data axis, along which batches are split, ... */

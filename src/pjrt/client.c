@@ -259,9 +259,6 @@ void fgi_client_order_world(fg_client *c)
 {
     const int count = c->info.global_device_count;
     qsort(c->world, (size_t)count, sizeof *c->world, by_place_in_world);
-    c->info.host_count = 0;
-    for (int i = 0; i < count; i++)
-        c->info.host_count += i == 0 || c->world[i].process != c->world[i - 1].process;
 }
 
 /* The devices of all processes, and how many these are. */
@@ -288,6 +285,7 @@ static fg_status read_world(fg_client *c, fg_error *err)
             c->info.process_count = process.process_index + 1;
     }
     fgi_client_order_world(c);
+    c->info.host_count = c->info.process_count;
     return FG_OK;
 }
 
@@ -309,6 +307,20 @@ static fg_status read_devices(fg_client *c, fg_error *err)
     return FG_OK;
 }
 
+/* Hosts of a topology's chosen devices. */
+static int count_hosts(const fg_client *c)
+{
+    int hosts = 0;
+    for (int i = 0; i < c->info.device_count; i++) {
+        const int host = c->devices[i].process;
+        int before = i - 1; /* devices of a host are neighbours but where a list says otherwise */
+        while (before >= 0 && c->devices[before].process != host)
+            before--;
+        hosts += before < 0;
+    }
+    return hosts;
+}
+
 /* Those that were asked for, by (process, id) unless a list says otherwise. */
 static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
 {
@@ -328,6 +340,8 @@ static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_e
     FGI_TRY(
         fgi_device_list_choose(&chosen, c->info.platform, c->devices, &c->info.device_count, err));
     FGI_TRY(fgi_check_cores(c->devices[0].kind, c->info.device_count, all, err));
+    if (c->topology)
+        c->info.host_count = count_hosts(c);
     c->label = c->info.device_count == 1 ? c->devices[0].label : c->info.platform;
     return FG_OK;
 }

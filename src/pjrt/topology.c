@@ -142,7 +142,7 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
         c->world[i] = (fgi_world_device){
             .id = c->devices[i].id, .process = c->devices[i].process, .is_here = true};
     }
-    fgi_client_order_world(c);
+    fgi_client_order_world(c); /* a host's devices are a process's */
     c->info.device_count = (int)list.num_descriptions;
     c->info.process_count = 1; /* one that has them all */
     return FG_OK;

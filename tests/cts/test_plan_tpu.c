@@ -200,6 +200,27 @@ static int record(const char *folder)
     return 0;
 }
 
+/* Google Cloud, "TPU configurations": four chips a host, of v5e and v6e eight where a slice is no
+ * larger; a chip of v2, v3 and 7x is two devices. */
+static void pods_have_the_hosts_that_are_documented(void **state)
+{
+    static const struct {
+        const char *name;
+        int devices, hosts;
+    } rows[] = {{"v2-8", 8, 1},    {"v3-32", 32, 4},           {"v4-64", 32, 8},
+                {"v5e-8", 8, 1},   {"v5litepod-256", 256, 64}, {"v5p-64", 32, 8},
+                {"v6e-16", 16, 4}, {"7x:2x2x2", 16, 2}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_client *client = NULL;
+        fgt_ok(fg_client_open(&(fg_client_options){.topology = rows[i].name}, &client, &err));
+        assert_int_equal(fg_client_get_info(client)->device_count, rows[i].devices);
+        assert_int_equal(fg_client_get_info(client)->host_count, rows[i].hosts);
+        fg_client_close(client);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
@@ -207,6 +228,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(bytes_are_those_of_arguments_and_results_at_least),
         cmocka_unit_test(gradients_are_exchanged_among_all_devices),
         cmocka_unit_test(estimates_are_those_of_the_version),
+        cmocka_unit_test(pods_have_the_hosts_that_are_documented),
     };
     aot_need("tpu");
     if (argc == 3 && strcmp(argv[1], "record") == 0)

@@ -208,17 +208,23 @@ static double figure(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
-static void check_input(const json_t *one)
+/* What the devices of one host want is measured against the loader of one. */
+static void check_input(const json_t *one, int hosts)
 {
     /* a sample is 64 numbers of f32 and a class */
-    const double wanted = figure(one, "global_batch_size") / figure(one, "estimated_step_s");
-    assert_true(fabs(figure(one, "input_needed_samples_per_s") / wanted - 1) < 1e-9);
+    const double all = figure(one, "global_batch_size") / figure(one, "estimated_step_s");
+    const double wanted = all / hosts;
+    assert_int_equal(figure(one, "hosts"), hosts);
+    assert_true(fabs(figure(one, "input_needed_samples_per_s") / all - 1) < 1e-9);
+    assert_true(fabs(figure(one, "input_host_samples_per_s") / wanted - 1) < 1e-9);
+    assert_true(fabs(figure(one, "input_host_bytes_per_s") / (260 * wanted) - 1) < 1e-9);
     assert_int_equal(figure(one, "input_sample_bytes"), 4 * 64 + 4);
     assert_true(figure(one, "input_measured_samples_per_s") > 0);
     assert_true(
         fabs(figure(one, "input_share") * wanted / figure(one, "input_measured_samples_per_s") -
              1) < 1e-9);
-    contains(json_string_value(json_object_get(one, "input_verdict")), "this host can feed ");
+    contains(json_string_value(json_object_get(one, "input_verdict")),
+             hosts == 1 ? "this host can feed " : "a host like this one can feed ");
 }
 
 /* The number of the configuration's line that has the text. */
@@ -280,7 +286,28 @@ static void real_compiler_tells_a_step(void **state)
     }
     assert_int_equal(layers, 3);
     assert_true(figure(analysis, "cycles") == figure(one, "estimated_cycles"));
-    check_input(one);
+    check_input(one, 1);
+    json_decref(root);
+}
+
+/* A slice of sixteen v5e chips has four hosts with four each (Google Cloud, "TPU v5e"). */
+static void a_pod_has_several_hosts(void **state)
+{
+    (void)state;
+    char path[600], line[2000], words[100];
+    if (!has_libtpu())
+        skip();
+    (void)snprintf(path, sizeof path, "%s/pod.json", fgt_temp_folder());
+    (void)snprintf(line, sizeof line, PLAN "--topology=v5litepod-16 --no-search --summary=%s",
+                   path);
+    const outcome *o = program_gives(0, NULL, line);
+    contains(o->out, "v5litepod-16 (16 x TPU v5 lite on 4 hosts), batch 32 a device: fits\n");
+    json_t *root = json_load_file(path, 0, NULL);
+    const json_t *one = json_array_get(json_object_get(root, "topologies"), 0);
+    check_input(one, 4);
+    (void)snprintf(words, sizeof words, ", those of each of 4 hosts %.4g samples/s, ",
+                   figure(one, "input_host_samples_per_s"));
+    contains(o->out, words);
     json_decref(root);
 }
 
@@ -305,6 +332,7 @@ static void step_that_does_not_fit_is_an_answer(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_told),
     cmocka_unit_test(real_compiler_tells_a_step),
+    cmocka_unit_test(a_pod_has_several_hosts),
     cmocka_unit_test(step_that_does_not_fit_is_an_answer),
     cmocka_unit_test(compilers_that_fail_are_contained),
     cmocka_unit_test(the_compiler_does_not_outlive_the_program),

@@ -67,6 +67,7 @@ PJRT_Error *fake_topology_create(PJRT_TopologyDescription_Create_Args *args)
     t->device_count = t->device_count < DEVICES_MAX ? t->device_count : DEVICES_MAX;
     for (int i = 0; i < t->device_count; i++) {
         t->device[i].id = i;
+        t->device[i].process = i * (int)fake_get("processes") / t->device_count;
         snprintf(t->device[i].text, sizeof t->device[i].text, "FakeDevice(id=%d)", i);
         t->device_list[t->device_count - 1 - i] = &t->device[i];
     }

@@ -169,6 +169,24 @@ static void the_figures_are_there(void **state)
     free(json);
 }
 
+/* Of several hosts, what one must feed is what the loader is measured against. */
+static void input_of_a_pod_is_shared_by_its_hosts(void **state)
+{
+    (void)state;
+    char *json = json_of("{'topologies':[{'name':'v4-64','devices':32,'hosts':8,'fits':true,"
+                         "'input_needed_samples_per_s':80008,'input_needed_bytes_per_s':8e9,"
+                         "'input_host_samples_per_s':10001,'input_host_bytes_per_s':1e9,"
+                         "'input_measured_samples_per_s':20002}]}");
+    page p = page_of(json);
+    has(&p, "of it each of 8 hosts");
+    has(&p, "80008");
+    has(&p, "10001");
+    has(&p, "1 GB");
+    assert_int_equal(p.bars, 2); /* of a host and of the loader */
+    free(p.text);
+    free(json);
+}
+
 /* The curves of memory and of cycles, where gnuplot is; else the page says what is missing. */
 static void curves_are_drawn_by_gnuplot(void **state)
 {
@@ -300,6 +318,7 @@ static void a_page_is_replaced_as_a_whole(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_figures_are_there),
+    cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),
     cmocka_unit_test(curves_are_drawn_by_gnuplot),
     cmocka_unit_test(a_recorded_plan_is_shown_in_full),
     cmocka_unit_test(what_is_missing_is_left_out),

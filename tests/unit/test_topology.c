@@ -131,6 +131,7 @@ static void described_devices_are_the_clients(void **state)
     }
     assert_true(fgi_client_is_compile_only(client));
     assert_int_equal(fgi_client_mesh_data(client), 8);
+    assert_int_equal(info->host_count, 1);
     fg_client_close(client);
     client = open_for("h100:2", "cuda");
     assert_int_equal(fg_client_get_info(client)->device_count, 2);
@@ -138,6 +139,30 @@ static void described_devices_are_the_clients(void **state)
     fgt_ok(fg_device_get_info(client, 1, &device, &err));
     assert_int_equal(device.memory_limit_bytes, 84942979072);
     fg_client_close(client);
+}
+
+/* Sixteen devices of four hosts; of some, their hosts. */
+static void hosts_are_counted(void **state)
+{
+    static const struct {
+        const char *devices;
+        int hosts;
+    } rows[] = {{NULL, 4}, {"8", 2}, {"[5]", 1}, {"0,15,1,14", 2}, {"0,4,8,12,1", 4}};
+    (void)state;
+    fake.set("platform", 2);
+    fake.set("processes", 4);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_client *client = NULL;
+        fgt_ok(fg_client_open(&(fg_client_options){.topology = "v5litepod-16",
+                                                   .plugin_path = FAKE_PATH,
+                                                   .devices = rows[i].devices},
+                              &client, &err));
+        assert_int_equal(fg_client_get_info(client)->host_count, rows[i].hosts);
+        assert_int_equal(fg_client_get_info(client)->process_count, 1);
+        assert_int_equal(fg_client_get_info(client)->global_device_count, 16);
+        fg_client_close(client);
+    }
 }
 
 static void failures_to_describe_are_told(void **state)
@@ -262,6 +287,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(names_are_read_as_google_writes_them),
     cmocka_unit_test(other_names_are_refused),
     CASE(described_devices_are_the_clients),
+    CASE(hosts_are_counted),
     CASE(failures_to_describe_are_told),
     CASE(programs_are_compiled_and_not_run),
     CASE(compilers_refusals_are_told),
