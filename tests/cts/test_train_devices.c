@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "toy.h"
+#include "trace/trace.h"
 
 enum { STEPS = 15, TRAIN = 101, VAL = 5, ROWS = 13 };
 
@@ -119,7 +120,71 @@ static void any_number_of_devices_trains_alike(void **state)
     }
 }
 
+/* ---- without training ------------------------------------------------------------------------ */
+
+/* What the passes over 13 samples gave. */
+typedef struct passes {
+    double val_loss, val_acc, test_loss, test_acc;
+    history predicted;
+    int split; /* parameters of which a device has a part */
+} passes;
+
+/* Three steps, then each pass by itself, with parameters large enough to be split. */
+static void evaluate(const char *devices, const char *strategy, passes *out)
+{
+    fg_error err = {0};
+    toy model = {.has_norm = true, .hidden = 512, .optimizer = "sgd"};
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    const fg_trainer_options options = {.accelerator = "cpu",
+                                        .devices = devices,
+                                        .strategy = strategy,
+                                        .cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .max_steps = 3,
+                                        .seed = 5};
+    fg_dataset *train_data = toy_data(TRAIN, 1), *rows = toy_data(ROWS, 3);
+    const fg_fit_data data = {.train = train_data, .global_batch_size = 24};
+    const fg_fit_data other = {.val = rows, .global_batch_size = 8};
+    fg_trainer *trainer = NULL;
+    *out = (passes){0};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fgt_ok(fg_trainer_validate(trainer, &task, &other, &err));
+    out->val_loss = toy_metric(trainer, "val_loss");
+    out->val_acc = toy_metric(trainer, "val_acc");
+    fgt_ok(fg_trainer_test(trainer, &task, &other, &err));
+    out->test_loss = toy_metric(trainer, "test_loss");
+    out->test_acc = toy_metric(trainer, "test_acc");
+    fgt_ok(fg_trainer_predict(trainer, &task, &other, keep_rows, &out->predicted, &err));
+    const fg_module *root = fg_trainer_module(trainer);
+    for (size_t i = 0; i < fg_module_variable_count(root); i++)
+        out->split += !fgi_split_is_whole(fgi_variable_split(fg_module_variable_at(root, i)));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(rows);
+}
+
+/* The passes take parameters as they lie on the devices: in parts. The batches of 8 leave 5
+ * samples, on four devices two each and one. */
+static void split_parameters_evaluate_alike(void **state)
+{
+    static passes one, four;
+    (void)state;
+    evaluate("1", NULL, &one);
+    evaluate("4", "fsdp", &four);
+    assert_int_equal(one.split, 0);
+    assert_int_equal(four.split, 2); /* both layers' weights */
+    assert_true(one.val_loss > 0 && one.val_acc > 0);
+    fgt_close("val_loss", four.val_loss, one.val_loss, 0, 1e-5);
+    fgt_close("test_loss", four.test_loss, one.test_loss, 0, 1e-5);
+    assert_true(four.val_acc == one.val_acc && four.test_acc == one.test_acc);
+    assert_true(one.test_acc == one.val_acc); /* of the same samples */
+    for (int k = 0; k < ROWS * TOY_CLASSES; k++)
+        fgt_close("prediction", (double)four.predicted.rows[k], (double)one.predicted.rows[k], 1e-5,
+                  1e-5);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(split_parameters_evaluate_alike),
     cmocka_unit_test(any_number_of_devices_trains_alike),
 };
 

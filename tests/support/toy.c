@@ -25,14 +25,13 @@ static void build(void *self, fg_module *root)
 {
     toy *t = self;
     /* a bias before batch norm would have no gradient but rounding, which Adam makes large */
-    const fg_linear_options first = {.in = TOY_FEATURES, .out = TOY_HIDDEN, .no_bias = t->has_norm};
+    const int64_t hidden = t->hidden != 0 ? t->hidden : TOY_HIDDEN;
+    const fg_linear_options first = {.in = TOY_FEATURES, .out = hidden, .no_bias = t->has_norm};
     t->fc1 = fg_linear_create(root, "fc1", &first);
     t->norm = NULL;
     if (t->has_norm)
-        t->norm =
-            fg_batch_norm_create(root, "norm", &(fg_batch_norm_options){.channels = TOY_HIDDEN});
-    t->fc2 =
-        fg_linear_create(root, "fc2", &(fg_linear_options){.in = TOY_HIDDEN, .out = TOY_CLASSES});
+        t->norm = fg_batch_norm_create(root, "norm", &(fg_batch_norm_options){.channels = hidden});
+    t->fc2 = fg_linear_create(root, "fc2", &(fg_linear_options){.in = hidden, .out = TOY_CLASSES});
 }
 
 fg_tensor toy_forward(const toy *model, fg_tensor x)

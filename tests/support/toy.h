@@ -19,6 +19,7 @@ typedef struct toy {
     double dropout;        /* after the first layer           */
     double loss_factor;    /* of the training's loss          [1] */
     const char *optimizer; /* "sgd", "adamw"          ["adam"] */
+    int64_t hidden;        /* width           [TOY_HIDDEN] */
     fg_linear *fc1, *fc2;
     fg_batch_norm *norm;
 } toy;

@@ -181,8 +181,8 @@ static void input_of_a_pod_is_shared_by_its_hosts(void **state)
     has(&p, "of it each of 8 hosts");
     has(&p, "80008");
     has(&p, "10001");
-    has(&p, "1 GB");
-    assert_int_equal(p.bars, 2); /* of a host and of the loader */
+    has(&p, "1.0 GB");
+    assert_int_equal(p.bars, 3); /* of a host, of the loader, and one of memory in the overview */
     free(p.text);
     free(json);
 }
