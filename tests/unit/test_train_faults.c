@@ -263,13 +263,34 @@ static void failed_uploads(void **state)
 
 /* ---- lateness -------------------------------------------------------------------------------- */
 
-/* Metrics are read behind the steps that run: step 1's come when more have been launched. */
+static fg_status hold_before_the_first(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 0)
+        fake.set("hold", 1);
+    return FG_OK;
+}
+
+static fg_status release_after_three(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 3)
+        fake.set("hold", 0);
+    return FG_OK;
+}
+
+static const fg_callback_ops holder = {.epoch_start = hold_before_the_first,
+                                       .batch_end = release_after_three};
+
+/* Metrics are read behind the steps that run: step 1's come when more have been launched. The
+ * device does nothing until the third has been. */
 static void metrics_arrive_behind_the_running_step(void **state)
 {
     (void)state;
     fg_error err = {0};
     fixture f = begin(&(fg_trainer_options){.log_every = 1, .val_every_epochs = 4}, 1);
     record(&f);
+    fgt_ok(fg_trainer_add_callback(f.trainer, &holder, NULL, &err));
     fake.set("delay_ms", 3);
     fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
     const char *log = strstr(f.record.text, "log          step 1 ");
