@@ -326,8 +326,7 @@ const char *config_place(const config *c, const char *path)
 char *config_file(const config *c, const char *path, int *out_line)
 {
     const char *place = config_place(c, path);
-    const char *column = strrchr(place, ':');
-    const char *line = column;
+    const char *line = strrchr(place, ':'); /* of the column: the line's is the one before */
     *out_line = 0;
     while (line != NULL && line > place && *--line != ':')
         ;

@@ -354,6 +354,15 @@ static void anomalies_are_named(void **state)
     }
 }
 
+static float second_w(const fg_trainer *trainer)
+{
+    float w;
+    fg_error err = {0};
+    fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "second.w"), &w, sizeof w,
+                            &err));
+    return w;
+}
+
 static void steps_that_are_not_finite_are_counted(void **state)
 {
     fg_error err = {0};
@@ -365,16 +374,14 @@ static void steps_that_are_not_finite_are_counted(void **state)
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
     assert_non_null(strstr(r.logged, "train_nonfinite_steps"));
     assert_non_null(strstr(warnings, "up to step 12 the gradients of 1 steps were not finite"));
-    fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "second.w"), &w, sizeof w,
-                            &err));
+    w = second_w(trainer);
     assert_true(isnan(w)); /* nothing was asked to keep it */
     fg_trainer_destroy(trainer);
     /* scaled: the step is left out, and that is no anomaly, for the scale is far from 1 */
     fgt_ok(fit_line(INFINITY, true, "16-mixed", 1, &trainer, NULL, &err));
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
     fgt_close("scale", fg_trainer_result(trainer)->loss_scale, 32768, 0, 0);
-    fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "second.w"), &w, sizeof w,
-                            &err));
+    w = second_w(trainer);
     fgt_close("w", (double)w, -0.5 * 11, 1e-3, 0);
     fg_trainer_destroy(trainer);
     /* so is a step of three batches of which one is bad, as one */
@@ -382,8 +389,7 @@ static void steps_that_are_not_finite_are_counted(void **state)
     assert_int_equal(fg_trainer_result(trainer)->steps, 4);
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
     fgt_close("scale", fg_trainer_result(trainer)->loss_scale, 32768, 0, 0);
-    fgt_ok(fg_variable_read(fg_module_find(fg_trainer_module(trainer), "second.w"), &w, sizeof w,
-                            &err));
+    w = second_w(trainer);
     fgt_close("w", (double)w, -0.5 * 3, 1e-3, 0);
     fg_trainer_destroy(trainer);
 }

@@ -51,16 +51,23 @@ static fg_status hold_after_three(void *self, const fg_progress *at, fg_error *e
 
 static const fg_callback_ops holder = {.batch_end = hold_after_three};
 
+static fg_client *fake_client(void)
+{
+    const fg_client_options options = {
+        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
+    fg_client *client = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_client_open(&options, &client, &err));
+    return client;
+}
+
 static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_result *out)
 {
     const told *t = options->hang_self;
     fg_error err = {0};
-    fg_client *client = NULL;
+    fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
     fg_dataset *train = toy_data(40, 1);
-    const fg_client_options client_options = {
-        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
-    fgt_ok(fg_client_open(&client_options, &client, &err));
     fg_trainer_options o = *options;
     o.client = client;
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
@@ -139,12 +146,9 @@ static void predictions_that_do_not_arrive(void **state)
     (void)state;
     told t = {.count = 0};
     fg_error err = {0};
-    fg_client *client = NULL;
+    fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
     fg_dataset *data = toy_data(4, 1);
-    const fg_client_options client_options = {
-        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
-    fgt_ok(fg_client_open(&client_options, &client, &err));
     fgt_ok(fg_trainer_create(
         &(fg_trainer_options){
             .client = client, .watchdog_s = 0.05, .hang = on_hang, .hang_self = &t},
