@@ -1,6 +1,6 @@
 # fg_test(NAME LABELS source...): a cmocka program registered with ctest under its labels: one of
 # unit, cts, golden, fault, e2e; and tsan where ThreadSanitizer shall see it too ("unit;tsan"). It
-# sees the library's internal headers and symbols.
+# sees the library's internal headers, generated ones included, and symbols.
 set(FG_TEST_ENVIRONMENT
     "ASAN_OPTIONS=allocator_may_return_null=1"
     "TSAN_OPTIONS=allocator_may_return_null=1"
@@ -9,7 +9,8 @@ add_custom_target(tsan_tests) # what is built for ThreadSanitizer
 function(fg_test name label)
     add_executable(${name} ${ARGN})
     target_include_directories(${name} PRIVATE
-        ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/tests/support)
+        ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/src
+        ${CMAKE_SOURCE_DIR}/tests/support)
     target_compile_definitions(${name} PRIVATE _GNU_SOURCE
         FGT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" FGT_BINARY_DIR="${CMAKE_BINARY_DIR}")
     target_link_libraries(${name} PRIVATE fgt fulgurite_static cmocka ${FG_LIBRARIES})

@@ -37,11 +37,11 @@ fgi_part fgi_part_broadcast(fgi_emit *e, fgi_part a, const fg_type *type, const 
 fgi_part fgi_part_convert(fgi_emit *e, fgi_part a, fg_dtype dtype);
 /* Sums over axes, in ascending order. */
 fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis);
+/* Sums of blocks that lie side by side: size[i], which divides dimension i, in each. */
+fgi_part fgi_part_sum_windows(fgi_emit *e, fgi_part a, const int64_t *size);
 /* Whether the sum over the first `count` axes is better made in stages (reduce_cpu.c). */
 bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count);
 /* Sums over the first `count` axes; in stages where these are better. */
 fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count);
-/* a, which the compiler keeps as a value: it joins no operations across it. */
-fgi_part fgi_part_barrier(fgi_emit *e, fgi_part a);
 
 #endif

@@ -9,8 +9,11 @@
 #include <fulgurite/ops.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "pjrt/pjrt.h"
+#include "plan/hlo_module.h"
 #include "trace/graph.h"
+#include "trace/program.h"
 
 enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
 
@@ -295,6 +298,55 @@ static void sums_in_stages(void **state)
     check(&few);
 }
 
+/* The most sums in one loop of what the backend has made of the program. */
+static int most_sums(const fgi_executable *executable)
+{
+    fg_error err = {0};
+    char *data = NULL;
+    size_t size = 0;
+    fgi_hlo *hlo = NULL;
+    int most = 0;
+    fgt_ok(fgi_executable_optimized(executable, &data, &size, &err));
+    fgt_ok(fgi_hlo_read(data, size, &hlo, &err));
+    for (size_t i = 0; i < hlo->module->n_computation; i++) {
+        const fgi_hlo_computation *in = hlo->module->computation[i];
+        int sums = 0;
+        for (size_t k = 0; in != hlo->entry && k < in->n_instruction; k++)
+            sums += strcmp(in->instruction[k]->opcode, "reduce") == 0;
+        most = sums > most ? sums : most;
+    }
+    fgi_hlo_free(hlo);
+    fgi_free(data);
+    return most;
+}
+
+/* A loop that makes two stages at once goes column after column again. */
+static void stages_stay_apart(void **state)
+{
+    const problem rows[] = {
+        SUM("images", 3, X(16, 32, 32, 64)),
+        SUM("few pixels", 3, X(16, 4, 4, 512)),
+        SUM("rows", 1, {FG_F32, 2, {2048, 128}}),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_trace *trace = NULL;
+        fg_tensor in, out;
+        fgi_program *program = NULL;
+        fg_array *array = numbers(&rows[i], client, 0);
+        fgt_ok(fg_trace_create(client, &trace, &err));
+        in = fg_input(trace, array);
+        (void)rows[i].write(&rows[i], &in, &out);
+        fgt_ok(fgi_program_get(trace, &out, 1, &program, &err));
+        const int most = most_sums(fgi_program_executable(program));
+        if (most != 1)
+            fail_msg("%s: %d sums in one loop", rows[i].name, most);
+        fg_trace_destroy(trace);
+        fg_array_release(array);
+    }
+}
+
 static void products_of_halves(void **state)
 {
     const problem row = {.name = "bf16",
@@ -403,7 +455,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(reversed_kernels),         cmocka_unit_test(depthwise_kernels),
     cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
     cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
-    cmocka_unit_test(products_of_halves),       cmocka_unit_test(products_through_onednn),
+    cmocka_unit_test(stages_stay_apart),        cmocka_unit_test(products_of_halves),
+    cmocka_unit_test(products_through_onednn),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
