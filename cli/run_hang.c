@@ -33,7 +33,7 @@ static void on_signal(int number)
 /* The first line of /proc/self/task/TID/NAME. */
 static void task_line(const char *tid, const char *name, char *out, size_t size)
 {
-    char path[96];
+    char path[320];
     (void)snprintf(path, sizeof path, "/proc/self/task/%s/%s", tid, name);
     FILE *file = fopen(path, "r");
     out[0] = '\0';

@@ -1,7 +1,7 @@
-# The warning set of this project, as errors.
+# The warning set of this project. The presets for development make them errors.
 function(fg_warnings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
-        -Werror -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+        -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
         -Wstrict-prototypes -Wmissing-prototypes -Wvla -Walloca -Wundef -Wformat=2 -Wdouble-promotion
         -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough -Wno-unused-parameter
         ${FG_SANITIZE_WARNINGS}>)

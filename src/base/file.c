@@ -48,7 +48,7 @@ static fg_status open_to_read(const char *path, int *out_fd, struct stat *info, 
 fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err)
 {
     *out = (fgi_mapping){0};
-    int fd;
+    int fd = -1;
     struct stat info;
     FGI_TRY(open_to_read(path, &fd, &info, err));
     fg_status status = FG_OK;
@@ -119,7 +119,7 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
     *out_size = 0;
     if (limit_bytes > SIZE_MAX / 4)
         limit_bytes = SIZE_MAX / 4; /* room for the sums above */
-    int fd;
+    int fd = -1;
     struct stat info;
     FGI_TRY(open_to_read(path, &fd, &info, err));
     const size_t expected = S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096;

@@ -38,7 +38,7 @@ static fg_status take(fg_loader *loader, int64_t *out_valid, fg_error *err)
 
 static fg_status take_counted(fg_loader *loader, tally *t, fg_error *err)
 {
-    int64_t valid;
+    int64_t valid = 0;
     FGI_TRY(take(loader, &valid, err));
     t->samples += valid;
     t->batches++;
@@ -56,7 +56,7 @@ static fg_status count(fg_loader *loader, int64_t slots, double seconds, tally *
     } while (t->batches < slots && t->seconds < seconds * warm_up_part);
     if (t->seconds < seconds * warm_up_part) {
         const int64_t ready = fg_loader_get_stats(loader).ready;
-        int64_t valid;
+        int64_t valid = 0;
         begin(t);
         for (int64_t i = 0; i < ready; i++)
             FGI_TRY(take(loader, &valid, err));

@@ -114,8 +114,8 @@ static void add_packages(finder *f, const char *source, const char *packages)
     for (int i = 0; i < LAYOUTS; i++) {
         if (strcmp(layouts[i].accelerator, f->accelerator) != 0)
             continue;
-        snprintf(path, sizeof path, "%s/%s", packages, layouts[i].file);
-        add(f, source, path);
+        if (snprintf(path, sizeof path, "%s/%s", packages, layouts[i].file) < (int)sizeof path)
+            add(f, source, path);
     }
 }
 
