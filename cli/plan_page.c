@@ -462,14 +462,12 @@ static void put_input(FILE *out, const json_t *o)
     const double most = fmax(need, fed);
     html_element(out, "h3", "Input");
     begin_table(out, heads);
+    (void)fputs("<tr><td>the step wants (estimate)</td>", out);
     if (is_shared) {
-        (void)fputs("<tr><td>the step wants (estimate)</td>", out);
         figure_cell(out, number(o, "input_needed_samples_per_s"));
         bytes_cell(out, number(o, "input_needed_bytes_per_s"));
         (void)fprintf(out, "<td></td></tr>\n<tr><td>of it each of %.0f hosts</td>",
                       number(o, "hosts"));
-    } else {
-        (void)fputs("<tr><td>the step wants (estimate)</td>", out);
     }
     figure_cell(out, need);
     bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));

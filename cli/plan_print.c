@@ -147,12 +147,12 @@ void plan_print(FILE *out, const json_t *o)
 {
     const json_t *fits = json_object_get(o, "fits");
     (void)fprintf(out, "%s", text(o, "name"));
-    if (has(o, "devices"))
+    if (has(o, "devices")) {
         (void)fprintf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
-    if (has(o, "devices") && number(o, "hosts") > 1)
-        (void)fprintf(out, " on %.0f hosts", number(o, "hosts"));
-    if (has(o, "devices"))
+        if (number(o, "hosts") > 1)
+            (void)fprintf(out, " on %.0f hosts", number(o, "hosts"));
         (void)fprintf(out, "), batch %.0f a device", number(o, "batch_size"));
+    }
     (void)fprintf(out, ": %s\n",
                   json_is_true(fits)    ? "fits"
                   : json_is_false(fits) ? "does not fit"

@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/parts.h"
 
-#include <inttypes.h>
-
 #include "ir/mlir.h"
 
 enum { MOST_PARTS = 256 };
@@ -146,62 +144,44 @@ fgi_part fgi_part_convert(fgi_emit *e, fgi_part a, fg_dtype dtype)
     return fgi_part_line(e, &type, "convert", NULL, 1, &a);
 }
 
-/* %r = "stablehlo.name"(%a, %init) ({ a sum of two }) {, up to the attributes. */
-static void begin_sum(fgi_emit *e, const char *name, fgi_part r, fgi_part a, fgi_part init)
+/* A sum of a's elements, with the attributes in `text`, which is freed. */
+static fgi_part finish_sum(fgi_emit *e, const fg_type *type, const char *name, fgi_buf *text,
+                           const fgi_part *a)
 {
-    const char *element = fgi_mlir_element(a.type.dtype);
-    const uint32_t x = fgi_emit_temp(e), y = fgi_emit_temp(e), s = fgi_emit_temp(e);
-    fgi_buf_printf(e->out,
-                   "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n"
-                   "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n"
-                   "      %%%" PRIu32 " = \"stablehlo.add\"(%%%" PRIu32 ", %%%" PRIu32
-                   ") : (tensor<%s>, tensor<%s>) -> tensor<%s>\n"
-                   "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n"
-                   "    }) {",
-                   r.id, name, a.id, init.id, x, element, y, element, s, x, y, element, element,
-                   element, s, element);
-}
-
-static void end_sum(fgi_emit *e, fgi_part r, fgi_part a, fgi_part init)
-{
-    fgi_buf_puts(e->out, "} : (");
-    fgi_mlir_type(e->out, &a.type);
-    fgi_buf_puts(e->out, ", ");
-    fgi_mlir_type(e->out, &init.type);
-    fgi_buf_puts(e->out, ") -> ");
-    fgi_mlir_type(e->out, &r.type);
-    fgi_emit_end(e);
+    const fgi_part init = number(e, type->dtype, 0), r = {fgi_emit_temp(e), *type};
+    const fgi_region region = {r.id, a->id, init.id, type, &a->type};
+    fgi_emit_region(e, name, "add", &region);
+    if (text->failed)
+        e->out->failed = true;
+    else
+        fgi_buf_printf(e->out, " {%s}", text->data);
+    fgi_emit_region_end(e, &region);
+    fgi_buf_fini(text);
+    return r;
 }
 
 fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis)
 {
-    const fgi_part init = number(e, a.type.dtype, 0);
-    fgi_part r = {fgi_emit_temp(e), {.dtype = a.type.dtype}};
+    fgi_buf text = {0};
+    fg_type type = {.dtype = a.type.dtype};
     int taken = 0;
     for (int i = 0; i < a.type.rank; i++) {
         if (taken < count && axis[taken] == i)
             taken++;
         else
-            r.type.dim[r.type.rank++] = a.type.dim[i];
+            type.dim[type.rank++] = a.type.dim[i];
     }
-    begin_sum(e, "reduce", r, a, init);
-    fgi_buf_puts(e->out, "dimensions = ");
-    fgi_mlir_array(e->out, count, axis);
-    end_sum(e, r, a, init);
-    return r;
+    put_array(&text, "dimensions", count, axis);
+    return finish_sum(e, &type, "reduce", &text, &a);
 }
 
 fgi_part fgi_part_sum_windows(fgi_emit *e, fgi_part a, const int64_t *size)
 {
-    const fgi_part init = number(e, a.type.dtype, 0);
-    fgi_part r = {fgi_emit_temp(e), a.type};
-    for (int i = 0; i < a.type.rank; i++)
-        r.type.dim[i] /= size[i];
-    begin_sum(e, "reduce_window", r, a, init);
-    fgi_buf_puts(e->out, "window_dimensions = ");
-    fgi_mlir_array(e->out, a.type.rank, size);
-    fgi_buf_puts(e->out, ", window_strides = ");
-    fgi_mlir_array(e->out, a.type.rank, size);
-    end_sum(e, r, a, init);
-    return r;
+    fgi_buf text = {0};
+    fg_type type = a.type;
+    for (int i = 0; i < type.rank; i++)
+        type.dim[i] /= size[i];
+    put_array(&text, "window_dimensions", type.rank, size);
+    put_array(&text, "window_strides", type.rank, size);
+    return finish_sum(e, &type, "reduce_window", &text, &a);
 }

@@ -37,15 +37,13 @@ static bool window_infer(fgi_infer *c)
 static void window_emit(fgi_emit *e, const char *body, double init)
 {
     const window_attr *attr = e->node->attr;
-    const fg_type scalar = {.dtype = e->node->type.dtype};
     const int64_t size[4] = {1, attr->size, attr->size, 1};
     const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
     const int64_t dilation[4] = {1, attr->x_dilation, attr->x_dilation, 1};
     const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
     const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const uint32_t first = fgi_emit_temp(e);
-    fgi_emit_splat(e, first, &scalar, init);
-    fgi_emit_region(e, "reduce_window", first, body);
+    const fgi_region region = fgi_emit_region_of_node(e, init);
+    fgi_emit_region(e, "reduce_window", body, &region);
     fgi_buf_puts(e->out, " {window_dimensions = ");
     fgi_mlir_array(e->out, 4, size);
     fgi_buf_puts(e->out, ", window_strides = ");
@@ -55,7 +53,7 @@ static void window_emit(fgi_emit *e, const char *body, double init)
     fgi_buf_puts(e->out, ", padding = ");
     fgi_mlir_pairs(e->out, 4, low, high);
     fgi_buf_puts(e->out, "}");
-    fgi_emit_region_end(e);
+    fgi_emit_region_end(e, &region);
 }
 
 /* ---- sums over windows ----------------------------------------------------------------------- */

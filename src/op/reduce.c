@@ -34,15 +34,12 @@ static bool reduce_infer(fgi_infer *c)
 static void emit_reduce(fgi_emit *e, const char *body, double init)
 {
     const reduce_attr *attr = e->node->attr;
-    const fg_type *in = &e->node->in[0]->type;
-    const fg_type scalar = {.dtype = in->dtype};
-    const uint32_t first = fgi_emit_temp(e);
-    fgi_emit_splat(e, first, &scalar, init);
-    fgi_emit_region(e, "reduce", first, body);
+    const fgi_region region = fgi_emit_region_of_node(e, init);
+    fgi_emit_region(e, "reduce", body, &region);
     fgi_buf_puts(e->out, " {dimensions = ");
     fgi_mlir_array(e->out, (int)attr->count, attr->axis);
     fgi_buf_puts(e->out, "}");
-    fgi_emit_region_end(e);
+    fgi_emit_region_end(e, &region);
 }
 
 static int attr_axes(const reduce_attr *attr, int *axis)

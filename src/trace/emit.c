@@ -108,13 +108,14 @@ void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double va
     fgi_buf_fini(&text);
 }
 
-void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, const char *body)
+void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, const char *body,
+                     const fgi_region *region)
 {
-    const char *element = fgi_mlir_element(e->node->type.dtype);
+    const char *element = fgi_mlir_element(region->type->dtype);
     const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
     fgi_buf_printf(e->out,
                    "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n",
-                   fgi_emit_result(e), stablehlo_name, fgi_emit_in(e, 0), init);
+                   region->result, stablehlo_name, region->in, region->init);
     fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
                    element, b, element);
     fgi_buf_printf(e->out,
@@ -125,16 +126,25 @@ void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, con
                    r, element);
 }
 
-void fgi_emit_region_end(fgi_emit *e)
+void fgi_emit_region_end(fgi_emit *e, const fgi_region *region)
 {
-    const fg_type scalar = {.dtype = e->node->type.dtype};
+    const fg_type scalar = {.dtype = region->type->dtype};
     fgi_buf_puts(e->out, " : (");
-    fgi_mlir_type(e->out, &e->node->in[0]->type);
+    fgi_mlir_type(e->out, region->in_type);
     fgi_buf_puts(e->out, ", ");
     fgi_mlir_type(e->out, &scalar);
     fgi_buf_puts(e->out, ") -> ");
-    fgi_mlir_type(e->out, &e->node->type);
+    fgi_mlir_type(e->out, region->type);
     fgi_emit_end(e);
+}
+
+fgi_region fgi_emit_region_of_node(fgi_emit *e, double init)
+{
+    const fg_type scalar = {.dtype = e->node->type.dtype};
+    const uint32_t first = fgi_emit_temp(e);
+    fgi_emit_splat(e, first, &scalar, init);
+    return (fgi_region){fgi_emit_result(e), fgi_emit_in(e, 0), first, &e->node->type,
+                        &e->node->in[0]->type};
 }
 
 void fgi_emit_scalar_word(fgi_emit *e, uint32_t result)

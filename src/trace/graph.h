@@ -98,10 +98,17 @@ void fgi_emit_scalar_word(fgi_emit *e, uint32_t result);
 /* One line: a constant of the type with one value everywhere. */
 void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value);
 /* An operation with a body of one two-operand operation (reduce, reduce_window):
- *     %r = "stablehlo.NAME"(%in0, %init) ({ ... body ... })
+ *     %result = "stablehlo.NAME"(%in, %init) ({ ... body ... })
  * then the caller writes " {attributes}", then fgi_emit_region_end writes the types. */
-void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, uint32_t init, const char *body);
-void fgi_emit_region_end(fgi_emit *e);
+typedef struct fgi_region {
+    uint32_t result, in, init;
+    const fg_type *type, *in_type; /* of one dtype, which is init's */
+} fgi_region;
+void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, const char *body,
+                     const fgi_region *region);
+void fgi_emit_region_end(fgi_emit *e, const fgi_region *region);
+/* The node's own, of its input 0, which begins with `init`. */
+fgi_region fgi_emit_region_of_node(fgi_emit *e, double init);
 /* #sdy.sharding<@mesh, [{"data"}, {}]>: how a value of that rank is split over the mesh. */
 void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank);
 /* " loc(...)\n", or the newline alone: ends a line written by hand. */
