@@ -71,6 +71,25 @@ float fgi_rng_normal(fgi_key key, uint64_t i)
     return (float)(sqrt(-2 * log(radius)) * cos(6.283185307179586 * turn));
 }
 
+/* ---- permutations ---------------------------------------------------------------------------- */
+
+/* Up to this size a permutation is an explicit shuffle. Six rounds over halves of one to three bits
+ * have too few different round functions: chi-squared tests of positions and of pairs find the
+ * network's bias up to here, and from a half of four bits on they no longer do. */
+enum { LARGEST_SHUFFLE = 64 };
+
+/* Fisher and Yates' shuffle, "inside out", with counter i for the draw of step i. The upper half of
+ * a 32 x 32-bit product is uniform in 0..i: no two probabilities differ by more than 2^-32. */
+static void shuffle(fgi_key key, uint64_t n, unsigned char order[LARGEST_SHUFFLE])
+{
+    order[0] = 0;
+    for (uint64_t i = 1; i < n; i++) {
+        const uint64_t j = (fgi_rng_u64(key, i) >> 32) * (i + 1) >> 32;
+        order[i] = order[j];
+        order[j] = (unsigned char)i;
+    }
+}
+
 /* One pass of the Feistel network over two halves of `half_bits` bits (1 to 32). */
 static uint64_t feistel(fgi_key key, int half_bits, uint64_t x)
 {
@@ -97,8 +116,11 @@ static int half_bits_of(uint64_t n)
 
 uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
 {
-    if (n <= 1)
-        return 0;
+    if (n <= LARGEST_SHUFFLE) {
+        unsigned char order[LARGEST_SHUFFLE];
+        shuffle(key, n, order);
+        return order[i];
+    }
     const int half_bits = half_bits_of(n);
     /* The network permutes a domain of less than 4n numbers; following its cycle until it comes
      * back below n permutes 0..n-1. */
@@ -171,9 +193,21 @@ static void feistel_lanes(fgi_key key, int half_bits, uint64_t x[LANES])
         x[i] = (uint64_t)left[i] << half_bits | right[i];
 }
 
+static void shuffle_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
+{
+    unsigned char order[LARGEST_SHUFFLE];
+    shuffle(key, n, order);
+    for (size_t i = 0; i < count; i++)
+        out[i] = order[first + i];
+}
+
 void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, uint64_t *out)
 {
-    const int half_bits = n <= 1 ? 1 : half_bits_of(n);
+    if (n <= LARGEST_SHUFFLE) {
+        shuffle_range(key, n, first, count, out);
+        return;
+    }
+    const int half_bits = half_bits_of(n);
     uint64_t x[LANES] = {0};
     size_t position[LANES], next = 0, left = count;
     for (; next < LANES; next++) {

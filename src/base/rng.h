@@ -31,9 +31,10 @@ float fgi_rng_uniform(fgi_key key, uint64_t i);
 /* Standard normal for counter i (Box-Muller on the block's two words). */
 float fgi_rng_normal(fgi_key key, uint64_t i);
 
-/* A permutation of 0..n-1 as a function: the place of position i. Cycle-walking Feistel network of
- * six rounds keyed by `key` (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"); no
- * memory, O(1) for any i < n. n >= 1. */
+/* A permutation of 0..n-1 as a function: the place of position i. n >= 1, i < n. No memory.
+ * Up to n = 64 it is Fisher and Yates' shuffle, each of the n! orders equally likely over keys, at
+ * the cost of n blocks a call. Beyond, it is a cycle-walking Feistel network of six rounds keyed by
+ * `key` (Black and Rogaway 2002, "Ciphers with arbitrary finite domains"), O(1) for any i. */
 uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i);
 /* The same for the positions first..first+count-1, all below n, several times faster: out[k] is
  * fgi_permute(key, n, first + k). */

