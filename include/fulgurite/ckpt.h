@@ -4,8 +4,8 @@
  * A checkpoint folder has four files: model.safetensors (parameters and buffers, under the names
  * that PyTorch and torchvision give them), state.safetensors (what else lives on the device:
  * moments of the optimizer, averages, counters), state.json (everything else) and manifest.json
- * (version, sizes, checksums). It appears under its name only when it is complete.
- * Source: "safetensors" format, https://github.com/huggingface/safetensors
+ * (version, sizes, checksums), and one file for each attachment. It appears under its name only
+ * when it is complete. Source: "safetensors" format, https://github.com/huggingface/safetensors
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_CKPT_H
@@ -54,6 +54,16 @@ FG_API FG_MUST_USE fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_er
 FG_API FG_MUST_USE fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options,
                                                fg_ckpt **out, fg_error *err);
 
+/* Opens a checkpoint of a run: `which` is "last" (the newest whole one when that is damaged),
+ * "best", the name of a folder in RUN_DIR/checkpoints, or a path. run_dir may be NULL where `which`
+ * is a path. Errors: those of fg_ckpt_open_with; FG_ENOTFOUND where there is no such checkpoint. */
+FG_API FG_MUST_USE fg_status fg_ckpt_open_run(const char *run_dir, const char *which,
+                                              const fg_ckpt_options *options, fg_ckpt **out,
+                                              fg_error *err);
+
+/* The path that was opened: a folder or a file. Borrowed, lives as long as the checkpoint. */
+FG_API const char *fg_ckpt_path(const fg_ckpt *ckpt);
+
 /* Unmaps the files. NULL is allowed. */
 FG_API void fg_ckpt_close(fg_ckpt *ckpt);
 
@@ -78,6 +88,10 @@ FG_API const char *fg_ckpt_state_json(const fg_ckpt *ckpt);
 /* An entry of the model file's __metadata__, or NULL. Borrowed, as above. */
 FG_API const char *fg_ckpt_metadata(const fg_ckpt *ckpt, const char *key);
 
+/* The text of an attachment by its name ("config.yaml"), NUL-terminated; NULL when there is none.
+ * A single file has the attachments of the checkpoint that it was part of. Borrowed, as above. */
+FG_API const char *fg_ckpt_attachment(const fg_ckpt *ckpt, const char *name);
+
 /* ---- writing --------------------------------------------------------------------------------- */
 
 /* A tensor to be written: fg_type_bytes(&type) bytes, little endian, row-major. */
@@ -95,6 +109,15 @@ FG_API FG_MUST_USE fg_status fg_safetensors_write(const char *path, const fg_ckp
                                                   size_t count, const char *const *metadata,
                                                   fg_error *err);
 
+/* A text that a checkpoint carries under a name of your own: how to build the model, what its
+ * inputs mean. It becomes a file of the folder, and an entry "fulgurite.NAME" of the model file's
+ * __metadata__, so that a copy of model.safetensors alone has it too. */
+typedef struct fg_attachment {
+    const char *name; /* of the file: ASCII letters, digits, '.', '_' and '-', not '.' first, at
+                         most 63 bytes; not one of the library's own four names */
+    const char *text; /* UTF-8, at most 64 MiB */
+} fg_attachment;
+
 /* What goes into a checkpoint folder. */
 typedef struct fg_ckpt_content {
     const fg_ckpt_tensor *model;
@@ -105,7 +128,9 @@ typedef struct fg_ckpt_content {
     int process_index;      /* of process_count that hold the same state: the first one writes, for
                                the others a save has nothing to do                              [0] */
     int process_count; /*                                                                  [1] */
-    uint64_t reserved[3];
+    const fg_attachment *attachments; /* at most 12                                     [none] */
+    size_t attachment_count;
+    const char *const *metadata; /* of the model file, as in fg_safetensors_write       [none] */
 } fg_ckpt_content;
 
 /* Writes the checkpoint folder `path`, and its parents where they are missing. The files are

@@ -8,6 +8,7 @@
 #ifndef FULGURITE_TRAIN_H
 #define FULGURITE_TRAIN_H
 
+#include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 #include <fulgurite/device.h>
 #include <fulgurite/dist.h>
@@ -201,7 +202,12 @@ typedef struct fg_trainer_options {
      * a scaled loss only when the scale has come down to 1. [false] */
     bool detect_anomaly;
 
-    uint64_t reserved[8];
+    /* Texts that every checkpoint carries under names of your own, and fg_ckpt_attachment reads
+     * back (ckpt.h): configuration, description of the data. Copied                     [none] */
+    const fg_attachment *attachments;
+    size_t attachment_count;
+
+    uint64_t reserved[6];
 } fg_trainer_options;
 
 /* Checks and copies the options; opens nothing yet. options may be NULL. Errors: FG_EINVAL,

@@ -15,6 +15,7 @@
 #include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
+#include "ckpt/series.h"
 
 /* Far above what a trainer keeps there; a damaged file is not read whole into memory. */
 enum { STATE_JSON_MAX_BYTES = 256 << 20 };
@@ -22,6 +23,7 @@ enum { STATE_JSON_MAX_BYTES = 256 << 20 };
 struct fg_ckpt {
     fgi_safetensors parts[2]; /* by fg_ckpt_part; the second stays empty for a single file */
     char *state_json;
+    char *path;
 };
 
 static fg_status open_part(const char *folder, const char *name, fg_ckpt_part part, fg_ckpt *ckpt,
@@ -82,9 +84,12 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
     fg_ckpt *ckpt = fgi_calloc(1, sizeof(*ckpt));
     if (!ckpt)
         return fgi_no_memory(err);
-    const fg_status status =
-        is_folder ? open_folder(path, !(options && options->no_checksums), ckpt, err)
-                  : fgi_safetensors_open(path, FG_CKPT_MODEL, &ckpt->parts[FG_CKPT_MODEL], err);
+    fg_status status = FG_OK;
+    FGI_DONE((ckpt->path = fgi_strdup(path)) != NULL ? FG_OK : fgi_no_memory(err));
+    status = is_folder
+                 ? open_folder(path, !(options && options->no_checksums), ckpt, err)
+                 : fgi_safetensors_open(path, FG_CKPT_MODEL, &ckpt->parts[FG_CKPT_MODEL], err);
+done:
     if (status == FG_OK)
         *out = ckpt;
     else
@@ -97,6 +102,25 @@ fg_status fg_ckpt_open(const char *path, fg_ckpt **out, fg_error *err)
     return fg_ckpt_open_with(path, NULL, out, err);
 }
 
+fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt_options *options,
+                           fg_ckpt **out, fg_error *err)
+{
+    if (!out || !which)
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_open_run: no checkpoint named");
+    *out = NULL;
+    char *folder = run_dir ? fgi_path_join(run_dir, "checkpoints") : NULL, *path = NULL;
+    if (run_dir && !folder)
+        return fgi_no_memory(err);
+    fg_status status = fgi_ckpt_resolve(folder, which, &path, err);
+    if (status == FG_OK)
+        status = fg_ckpt_open_with(path, options, out, err);
+    fgi_free(path);
+    fgi_free(folder);
+    return status;
+}
+
+const char *fg_ckpt_path(const fg_ckpt *ckpt) { return ckpt->path; }
+
 void fg_ckpt_close(fg_ckpt *ckpt)
 {
     if (!ckpt)
@@ -104,6 +128,7 @@ void fg_ckpt_close(fg_ckpt *ckpt)
     fgi_safetensors_close(&ckpt->parts[FG_CKPT_MODEL]);
     fgi_safetensors_close(&ckpt->parts[FG_CKPT_STATE]);
     fgi_free(ckpt->state_json);
+    fgi_free(ckpt->path);
     fgi_free(ckpt);
 }
 

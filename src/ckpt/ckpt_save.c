@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "ckpt/attach.h"
 #include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
@@ -93,9 +94,23 @@ done:
     return status;
 }
 
-/* One of the four files: `name` in `folder`, with its entry in the manifest. */
-static fg_status write_part(const char *folder, const char *name, const fg_ckpt_content *content,
-                            fgi_manifest *manifest, fg_error *err)
+/* The model's tensors; the file stands alone, so it has the attachments too. */
+static fg_status write_model(const char *path, const fg_ckpt_content *content,
+                             fgi_manifest_file *file, fg_error *err)
+{
+    const char **metadata =
+        fgi_attach_metadata(content->metadata, content->attachments, content->attachment_count);
+    if (!metadata)
+        return fgi_no_memory(err);
+    const fg_status status =
+        write_tensors(path, content->model, content->model_count, metadata, file, err);
+    fgi_free(metadata);
+    return status;
+}
+
+/* One of the files: `name` in `folder`, with its entry in the manifest. */
+static fg_status write_part(const char *folder, const char *name, const char *text,
+                            const fg_ckpt_content *content, fgi_manifest *manifest, fg_error *err)
 {
     fg_status status;
     fgi_manifest_file *file = &manifest->files[manifest->file_count++];
@@ -104,11 +119,11 @@ static fg_status write_part(const char *folder, const char *name, const fg_ckpt_
         return fgi_no_memory(err);
     (void)snprintf(file->name, sizeof(file->name), "%s", name);
     if (strcmp(name, FGI_CKPT_MODEL_FILE) == 0)
-        status = write_tensors(path, content->model, content->model_count, NULL, file, err);
+        status = write_model(path, content, file, err);
     else if (strcmp(name, FGI_CKPT_STATE_FILE) == 0)
         status = write_tensors(path, content->state, content->state_count, NULL, file, err);
     else
-        status = write_text(path, content->state_json ? content->state_json : "{}", file, err);
+        status = write_text(path, text, file, err);
     fgi_free(path);
     return status;
 }
@@ -137,9 +152,13 @@ static fg_status write_folder(const char *folder, const fg_ckpt_content *content
     (void)snprintf(manifest.library_version, sizeof(manifest.library_version), "%s", fg_version());
     if (mkdir(folder, 0777) != 0)
         return fgi_fail_errno(err, "make the folder", folder);
-    FGI_TRY(write_part(folder, FGI_CKPT_MODEL_FILE, content, &manifest, err));
-    FGI_TRY(write_part(folder, FGI_CKPT_STATE_FILE, content, &manifest, err));
-    FGI_TRY(write_part(folder, FGI_CKPT_JSON_FILE, content, &manifest, err));
+    const char *json = content->state_json ? content->state_json : "{}";
+    FGI_TRY(write_part(folder, FGI_CKPT_MODEL_FILE, NULL, content, &manifest, err));
+    FGI_TRY(write_part(folder, FGI_CKPT_STATE_FILE, NULL, content, &manifest, err));
+    FGI_TRY(write_part(folder, FGI_CKPT_JSON_FILE, json, content, &manifest, err));
+    for (size_t i = 0; i < content->attachment_count; i++)
+        FGI_TRY(write_part(folder, content->attachments[i].name, content->attachments[i].text,
+                           content, &manifest, err));
     FGI_TRY(write_manifest(folder, &manifest, err));
     return fgi_folder_sync(folder, err);
 }
@@ -197,6 +216,7 @@ static fg_status check_content(const fg_ckpt_content *content, fg_error *err)
         content->process_index >= processes)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: process %d of %d", content->process_index,
                         content->process_count);
+    FGI_TRY(fgi_attach_check("fg_ckpt_save", content->attachments, content->attachment_count, err));
     const char *text = content->state_json ? content->state_json : "{}";
     json_t *root;
     const fg_status status = fgi_json_parse("state_json", 0, text, strlen(text), &root, err);

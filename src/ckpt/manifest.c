@@ -7,7 +7,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/manifest.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +39,14 @@ static bool get_count(const json_t *object, const char *key, int64_t *out)
     return true;
 }
 
-/* Letters, digits, '.', '_' and '-', and no '.' at the start: it stays within the folder. */
-static bool is_plain_name(const char *name)
+/* Such a name stays within the folder. The letters are ASCII's whatever the locale is. */
+bool fgi_manifest_is_name(const char *name)
 {
-    for (const char *c = name; *c; c++)
-        if (!isalnum((unsigned char)*c) && !strchr("._-", *c))
-            return false;
-    return *name && *name != '.';
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    const size_t size = strlen(name);
+    return size > 0 && size < FGI_MANIFEST_NAME_BYTES && name[0] != '.' &&
+           strspn(name, allowed) == size;
 }
 
 /* Sixteen hexadecimal digits in lower case. */
@@ -70,7 +70,8 @@ static fg_status read_file_entry(const char *path, const json_t *entry, size_t i
     char checksum[17];
     int64_t bytes;
     fgi_manifest_file *file = &out->files[out->file_count];
-    if (!get_text(entry, "name", file->name, sizeof(file->name)) || !is_plain_name(file->name))
+    if (!get_text(entry, "name", file->name, sizeof(file->name)) ||
+        !fgi_manifest_is_name(file->name))
         return fgi_fail(err, FG_EFORMAT, "%s: files[%zu]: expected a plain file name", path, index);
     if (!get_count(entry, "bytes", &bytes) ||
         !get_text(entry, "xxh3_64", checksum, sizeof(checksum)) ||

@@ -3,7 +3,8 @@
  *   {"format": "fulgurite-checkpoint", "format_version": 1, "library_version": "0.1.0",
  *    "sequence": 7, "files": [{"name": "model.safetensors", "bytes": 1234, "xxh3_64": "0f.."}]}
  *
- * and, where several processes trained together, "processes": 4, "writer": 0: that one wrote all.
+ * Files beyond the first three are attachments. And, where several processes trained together,
+ * "processes": 4, "writer": 0: that one wrote all.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_CKPT_MANIFEST_H
@@ -17,10 +18,14 @@
 #define FGI_CKPT_JSON_FILE      "state.json"
 #define FGI_CKPT_MANIFEST_FILE  "manifest.json"
 
-enum { FGI_MANIFEST_MAX_FILES = 16, FGI_MANIFEST_MAX_BYTES = 64 << 10 };
+enum {
+    FGI_MANIFEST_MAX_FILES = 16,
+    FGI_MANIFEST_MAX_BYTES = 64 << 10,
+    FGI_MANIFEST_NAME_BYTES = 64
+};
 
 typedef struct fgi_manifest_file {
-    char name[64];
+    char name[FGI_MANIFEST_NAME_BYTES];
     uint64_t bytes;
     uint64_t checksum; /* XXH3-64 */
 } fgi_manifest_file;
@@ -41,6 +46,8 @@ fg_status fgi_manifest_parse(const char *path, const char *text, size_t size, fg
 fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err);
 /* The text to be written, a fresh string (fgi_free); NULL when out of memory. */
 char *fgi_manifest_format(const fgi_manifest *manifest);
+/* Whether a file may have that name: letters, digits, '.', '_' and '-', no '.' at the start. */
+bool fgi_manifest_is_name(const char *name);
 /* The entry of that name, or NULL. */
 const fgi_manifest_file *fgi_manifest_find(const fgi_manifest *manifest, const char *name);
 

@@ -2,7 +2,7 @@
  *
  * Nothing here trusts that an earlier process ended well: pointers may be missing or name what is
  * gone, folders may be half deleted, temporary ones may lie about. What is deleted is only what the
- * library itself writes: the four files of a checkpoint and temporary pointers.
+ * library itself writes: the files of a checkpoint, attachments included, and temporary pointers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/series.h"
@@ -64,16 +64,63 @@ static bool is_abandoned(pid_t pid)
 
 static bool is_plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/'); }
 
+/* Calls visit for each name of the folder but the hidden ones. */
+typedef fg_status visit_fn(void *self, const char *folder, const char *name, fg_error *err);
+
+static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error *err)
+{
+    fg_status status = FG_OK;
+    DIR *stream = opendir(folder);
+    if (!stream)
+        return fgi_fail_errno(err, "open", folder);
+    for (;;) {
+        const struct dirent *found = readdir(stream); /* of a stream that no one else has */
+        if (!found || status != FG_OK)
+            break;
+        if (found->d_name[0] != '.')
+            status = visit(self, folder, found->d_name, err);
+    }
+    (void)closedir(stream);
+    return status;
+}
+
+static void discard_file(const char *folder, const char *name)
+{
+    char *file = fgi_path_join(folder, name);
+    if (file)
+        (void)unlink(file);
+    fgi_free(file);
+}
+
+/* Removes the files of a save that never came to its manifest, attachments included. */
+static fg_status discard_unfinished(void *self, const char *folder, const char *name, fg_error *err)
+{
+    (void)self;
+    (void)err;
+    if (fgi_manifest_is_name(name))
+        discard_file(folder, name);
+    return FG_OK;
+}
+
 void fgi_ckpt_discard(const char *path)
 {
-    static const char *const files[] = {FGI_CKPT_MANIFEST_FILE, FGI_CKPT_MODEL_FILE,
-                                        FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        char *file = fgi_path_join(path, files[i]);
-        if (file)
-            (void)unlink(file);
-        fgi_free(file);
+    static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE,
+                                        FGI_CKPT_JSON_FILE};
+    fgi_manifest manifest;
+    char *manifest_path = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
+    const bool is_finished = !manifest_path || fgi_file_exists(manifest_path);
+    fgi_free(manifest_path);
+    const bool has_names = is_finished && fgi_manifest_read(path, &manifest, NULL) == FG_OK;
+    if (!is_finished) {
+        const fg_status status = walk(path, discard_unfinished, NULL, NULL);
+        (void)status; /* what cannot be listed cannot be removed */
     }
+    /* first, so that what is half removed is no checkpoint */
+    discard_file(path, FGI_CKPT_MANIFEST_FILE);
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        discard_file(path, files[i]);
+    for (size_t i = 0; has_names && i < manifest.file_count; i++)
+        discard_file(path, manifest.files[i].name);
     (void)rmdir(path);
 }
 
@@ -107,26 +154,6 @@ static int newest_first(const void *left, const void *right)
     if (a->sequence != b->sequence)
         return a->sequence > b->sequence ? -1 : 1;
     return strcmp(b->name, a->name);
-}
-
-/* Calls visit for each name of the folder but the hidden ones. */
-typedef fg_status visit_fn(void *self, const char *folder, const char *name, fg_error *err);
-
-static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error *err)
-{
-    fg_status status = FG_OK;
-    DIR *stream = opendir(folder);
-    if (!stream)
-        return fgi_fail_errno(err, "open", folder);
-    for (;;) {
-        const struct dirent *found = readdir(stream); /* of a stream that no one else has */
-        if (!found || status != FG_OK)
-            break;
-        if (found->d_name[0] != '.')
-            status = visit(self, folder, found->d_name, err);
-    }
-    (void)closedir(stream);
-    return status;
 }
 
 static fg_status list_one(void *self, const char *folder, const char *name, fg_error *err)

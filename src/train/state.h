@@ -10,4 +10,8 @@
 #define FGI_SUMS_NAME       "trainer.sums"
 #define FGI_EPOCH_SUMS_NAME "trainer.epoch_sums"
 
+/* Keys of the model file's __metadata__: steps and epochs done, in decimal. */
+#define FGI_STEP_KEY  "fulgurite.step"
+#define FGI_EPOCH_KEY "fulgurite.epoch"
+
 #endif

@@ -205,6 +205,10 @@ static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const
     const fg_client_info *info = fg_client_get_info(trainer->client);
     char *path = fgi_path_join(folder, name);
     char *json = state_text(trainer);
+    char step[24], epoch[24];
+    (void)snprintf(step, sizeof step, "%lld", (long long)trainer->step);
+    (void)snprintf(epoch, sizeof epoch, "%lld", (long long)trainer->epoch);
+    const char *const metadata[] = {FGI_STEP_KEY, step, FGI_EPOCH_KEY, epoch, NULL};
     if (path == NULL || json == NULL) {
         status = fgi_no_memory(err);
         goto done;
@@ -215,7 +219,10 @@ static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const
                                    .state_count = c->count - c->model_count,
                                    .state_json = json,
                                    .process_index = info->process_index,
-                                   .process_count = info->process_count};
+                                   .process_count = info->process_count,
+                                   .attachments = trainer->options.attachments,
+                                   .attachment_count = trainer->options.attachment_count,
+                                   .metadata = metadata};
     FGI_DONE(fg_ckpt_save(path, &files, err));
     (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
 done:

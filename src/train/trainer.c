@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "ckpt/attach.h"
 
 static fg_status check_options(const fg_trainer_options *o, fg_error *err)
 {
@@ -53,6 +54,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
                         fgi_precision_find(o->precision, NULL)->name);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
+    FGI_TRY(fgi_attach_check("trainer", o->attachments, o->attachment_count, err));
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
     FGI_TRY_CTX(fgi_plan_check(o, err), err, "trainer");
     return FG_OK;
@@ -67,13 +69,27 @@ static bool keep(fg_trainer *trainer, const char **text)
     return *text != NULL;
 }
 
+static bool keep_attachments(fg_trainer *trainer)
+{
+    fg_trainer_options *o = &trainer->options;
+    const size_t bytes = o->attachment_count * sizeof *o->attachments;
+    if (o->attachment_count == 0)
+        return true;
+    fg_attachment *own = fgi_arena_copy(&trainer->strings, o->attachments, bytes);
+    o->attachments = own;
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < o->attachment_count; i++)
+        ok = keep(trainer, &own[i].name) && keep(trainer, &own[i].text);
+    return ok;
+}
+
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
     const char **text[] = {&o->accelerator, &o->devices,  &o->strategy, &o->lr_scaling,
                            &o->cache_dir,   &o->run_dir,  &o->monitor,  &o->weights,
                            &o->resume,      &o->precision};
-    bool ok = fgi_sharing_keep(trainer);
+    bool ok = fgi_sharing_keep(trainer) && keep_attachments(trainer);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
     if (o->schedule == NULL)
