@@ -76,8 +76,11 @@ typedef struct cli_command {
 /* The program's commands, in the order of the help; NULL-terminated. */
 extern const cli_command *const cli_commands[];
 
-/* The command of that name, or NULL. */
+/* The command of that name in any case, or that another program calls so ("train" is fit); NULL:
+ * there is none. */
 const cli_command *cli_find_command(const char *name);
+/* Complains, with the name that was probably meant, and returns CLI_USAGE. */
+int cli_unknown_command(const char *name);
 
 /* Reads argv[1..argc) by the command's table into its variables and *out; argv is reordered, so
  * that the arguments stand together. Options and arguments may be mixed; "--" ends the options.
@@ -92,6 +95,11 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
 void cli_print_help(FILE *out, const cli_command *command);
 /* Its man page in roff; NULL: fulgurite(1). */
 void cli_print_man(FILE *out, const cli_command *command);
+/* The names of all configuration keys by section, for a command's help. */
+void cli_print_key_names(FILE *out);
+/* The configuration keys with help and example: all (NULL), of one section, or one. False when
+ * there is none of that name. */
+bool cli_print_keys(FILE *out, const char *about);
 /* A completion script; false for an unknown shell ("bash" and "zsh" are known). */
 bool cli_print_completion(FILE *out, const char *shell);
 

@@ -2,6 +2,8 @@
  * and the reference of configuration keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "commands.h"
 #include "config.h"
 
@@ -14,11 +16,31 @@ static const cli_option options[] = {
     CLI_END,
 };
 
+/* fulgurite help config [SECTION|KEY] */
+static int help_config(const char *about)
+{
+    if (cli_print_keys(stdout, about))
+        return CLI_DONE;
+    const char *nearest = strchr(about, '.') == NULL ? config_suggest_section(about) : NULL;
+    if (nearest == NULL)
+        nearest = config_suggest(about);
+    return cli_complain(CLI_USAGE, "help", "no key or section '%s'%s%s%s", about,
+                        nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
+                        nearest != NULL ? "'?" : "");
+}
+
 static int run(const cli_call *call)
 {
-    const cli_command *command = call->count > 0 ? cli_find_command(call->args[0]) : NULL;
-    if (call->count > 0 && command == NULL)
-        return cli_complain(CLI_USAGE, "help", "unknown command '%s'", call->args[0]);
+    const char *topic = call->count > 0 ? call->args[0] : NULL;
+    if (topic != NULL && strcmp(topic, "config") == 0)
+        return help_config(call->count > 1 ? call->args[1] : NULL);
+    if (topic != NULL && config_find(topic) != NULL)
+        return help_config(topic);
+    const cli_command *command = topic != NULL ? cli_find_command(topic) : NULL;
+    if (topic != NULL && command == NULL)
+        return cli_unknown_command(topic);
+    if (call->count > 1)
+        return cli_complain(CLI_USAGE, "help", "unexpected argument '%s'", call->args[1]);
     if (as_list)
         for (const cli_command *const *c = cli_commands; *c != NULL; c++)
             (void)puts((*c)->name);
@@ -33,10 +55,13 @@ static int run(const cli_call *call)
 
 const cli_command cli_help = {
     .name = "help",
-    .arguments = "[COMMAND]",
-    .summary = "tell about the program or one command",
+    .arguments = "[COMMAND | config [SECTION | KEY]]",
+    .summary = "show the help of the program, a command, or the configuration's keys",
+    .details =
+        "fulgurite help config lists all keys, fulgurite help config trainer one section, and\n"
+        "fulgurite help config trainer.batch_size one key.",
     .options = options,
     .min_args = 0,
-    .max_args = 1,
+    .max_args = 2,
     .run = run,
 };

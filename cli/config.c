@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "cli.h"
 #include "config_value.h"
@@ -22,12 +23,13 @@ struct config {
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-/* What was found, for "expected ..., found ...". */
-static bool unexpected(const config_key *key, const config_token *token, fg_error *err)
+bool config_unexpected(const config_key *key, const config_token *token, fg_error *err)
 {
-    const char *note = token->is_quoted ? "the text " : "";
-    return cli_fail(err, "%s: expected %s, found %s'%.80s'", key->path, config_describe(key), note,
-                    token->text);
+    const bool needs_no_quotes =
+        token->is_quoted && key->kind != CONFIG_CHOICE && key->kind != CONFIG_TEXT;
+    return cli_fail(err, "%s: expected %s, got %s'%.80s'%s", key->path, config_describe(key),
+                    needs_no_quotes ? "the string " : "", token->text,
+                    needs_no_quotes ? ": remove the quotes" : "");
 }
 
 static bool parse_int(const char *text, int64_t *out)
@@ -56,55 +58,16 @@ static bool in_range(const config_key *key, double value)
     return value >= key->min && (key->is_below_max ? value < key->max : value <= key->max);
 }
 
-static bool is_listed(const char *choices, const char *text)
-{
-    const size_t size = strlen(text);
-    const char *at = choices;
-    while (at != NULL && size > 0) {
-        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0'))
-            return true;
-        at = strchr(at, '|');
-        at = at != NULL ? at + 1 : NULL;
-    }
-    return false;
-}
-
-static bool parse_choice(const config_key *key, const config_token *token, config_item *out,
-                         fg_error *err)
-{
-    const char *names[16];
-    char choices[256];
-    size_t count = 0;
-    if (is_listed(key->choices, token->text)) {
-        out->text = cli_strdup(token->text);
-        return true;
-    }
-    if (is_listed(key->later, token->text))
-        return cli_fail(err, "%s: '%s' is not in this version: expected %s", key->path, token->text,
-                        config_describe(key));
-    (void)snprintf(choices, sizeof(choices), "%s", key->choices);
-    char *rest = choices, *name;
-    while (count < 16 && (name = strsep(&rest, "|")) != NULL)
-        names[count++] = name;
-    const char *nearest = cli_nearest(token->text, names, count);
-    if (strcmp(token->text, "gpu") == 0 && is_listed(key->choices, "cuda"))
-        nearest = "cuda";
-    if (nearest == NULL)
-        return unexpected(key, token, err);
-    return cli_fail(err, "%s: expected %s, found '%.80s': did you mean '%s'?", key->path,
-                    config_describe(key), token->text, nearest);
-}
-
-/* A count, or a share: that which is written with a point. */
+/* A count, or a fraction, which is written with a decimal point. */
 static bool parse_amount(const config_key *key, const config_token *token, config_item *out,
                          fg_error *err)
 {
     out->is_share = strpbrk(token->text, ".eE") != NULL;
     if (token->is_quoted || !(out->is_share ? parse_float(token->text, &out->number)
                                             : parse_int(token->text, &out->whole)))
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     if (out->is_share ? !(out->number >= 0 && out->number <= 1) : out->whole < 0)
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     return true;
 }
 
@@ -113,22 +76,13 @@ static bool parse_number(const config_key *key, const config_token *token, confi
 {
     const bool is_int = key->kind == CONFIG_INT || key->kind == CONFIG_INTS;
     if (token->is_quoted)
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     if (is_int && !parse_int(token->text, &out->whole))
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     if (!is_int && !parse_float(token->text, &out->number))
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     if (!in_range(key, is_int ? (double)out->whole : out->number))
-        return unexpected(key, token, err);
-    return true;
-}
-
-static bool parse_bool(const config_key *key, const config_token *token, config_item *out,
-                       fg_error *err)
-{
-    out->whole = strcmp(token->text, "true") == 0;
-    if (token->is_quoted || (!out->whole && strcmp(token->text, "false") != 0))
-        return unexpected(key, token, err);
+        return config_unexpected(key, token, err);
     return true;
 }
 
@@ -137,8 +91,8 @@ static bool parse_item(const config_key *key, const config_token *token, config_
 {
     *out = (config_item){0};
     switch (key->kind) {
-    case CONFIG_BOOL: return parse_bool(key, token, out, err);
-    case CONFIG_CHOICE: return parse_choice(key, token, out, err);
+    case CONFIG_BOOL: return config_parse_bool(key, token, out, err);
+    case CONFIG_CHOICE: return config_parse_choice(key, token, out, err);
     case CONFIG_AMOUNT: return parse_amount(key, token, out, err);
     case CONFIG_RULES: return config_parse_rule(key, token->text, out, err);
     case CONFIG_DEVICES: return config_parse_devices(key, token->text, out, err);
@@ -156,8 +110,10 @@ static bool parse_item(const config_key *key, const config_token *token, config_
 
 static void clear_value(config_value *v)
 {
-    for (size_t i = 0; i < v->count; i++)
+    for (size_t i = 0; i < v->count; i++) {
         free(v->items[i].text);
+        free(v->items[i].alias);
+    }
     free(v->items);
     free(v->place);
     *v = (config_value){0};
@@ -174,8 +130,8 @@ bool config_set(config *c, const config_key *key, const config_token *tokens, si
 {
     config_value made = {.items = cli_alloc(count, sizeof(config_item))};
     bool is_good = true;
-    made.is_auto =
-        key->has_auto && count == 1 && !tokens[0].is_quoted && strcmp(tokens[0].text, "auto") == 0;
+    made.is_auto = key->has_auto && count == 1 && !tokens[0].is_quoted &&
+                   strcasecmp(tokens[0].text, "auto") == 0;
     for (size_t i = 0; i < count && is_good && !made.is_auto; i++) {
         is_good = parse_item(key, &tokens[i], &made.items[i], err);
         made.count += is_good;
@@ -227,7 +183,7 @@ static size_t split_list(char *text, config_token *tokens, size_t capacity)
     return count;
 }
 
-/* A text in double quotes stands for itself, so that "auto" and "" can be said. */
+/* A text in double quotes is that text, so that "auto", "null" and "" can be given. */
 static config_token unquote(char *text)
 {
     const size_t size = strlen(text);
@@ -254,6 +210,12 @@ bool config_set_text(config *c, const config_key *key, const char *text, const c
     return is_good;
 }
 
+/* What YAML reads as "no value". */
+static bool is_null(const char *text)
+{
+    return strcasecmp(text, "null") == 0 || strcmp(text, "~") == 0;
+}
+
 bool config_override(config *c, const char *assignment, fg_error *err)
 {
     char path[128], place[160];
@@ -270,7 +232,9 @@ bool config_override(config *c, const char *assignment, fg_error *err)
     if (equals == NULL)
         return cli_fail(err, "%s: expected %s=VALUE", place, place);
     fg_error inner = {0};
-    if (!config_set_text(c, key, equals + 1, place, &inner))
+    if (is_null(equals + 1))
+        config_reset(c, key);
+    else if (!config_set_text(c, key, equals + 1, place, &inner))
         return cli_fail(err, "--%s", inner.message);
     return true;
 }
@@ -369,7 +333,7 @@ static bool has_effect(const config *c, const char *only, char *chooser, size_t 
         return true;
     (void)snprintf(chooser, size, "%.*s", (int)(equals - only), only);
     const char *chosen = config_text(c, chooser);
-    return chosen == NULL || is_listed(equals + 1, chosen);
+    return chosen == NULL || config_is_listed(equals + 1, chosen);
 }
 
 void config_warn(const config *c, void (*warn)(void *self, const char *line), void *self)
@@ -388,6 +352,22 @@ void config_warn(const config *c, void (*warn)(void *self, const char *line), vo
         warn(self, line);
     }
     config_destroy(plain);
+}
+
+void config_notes(const config *c, void (*note)(void *self, const char *line), void *self)
+{
+    for (size_t i = 0; i < config_key_count(); i++) {
+        char line[512];
+        const config_key *key = config_key_at(i);
+        const config_item *item = item_at(c, key->path, 0);
+        if (item->alias == NULL)
+            continue;
+        const char *place = config_place(c, key->path);
+        const bool is_option = strncmp(place, "--", 2) == 0;
+        (void)snprintf(line, sizeof(line), "%s: %s%s'%.80s' is read as '%s'", place,
+                       is_option ? "" : key->path, is_option ? "" : ": ", item->alias, item->text);
+        note(self, line);
+    }
 }
 
 int64_t config_amount(const config *c, const char *path, int64_t whole)

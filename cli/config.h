@@ -14,12 +14,12 @@
 #include <fulgurite/base.h>
 
 typedef enum config_kind {
-    CONFIG_INT,     /* a whole number */
+    CONFIG_INT,     /* an integer */
     CONFIG_FLOAT,   /* a number */
     CONFIG_BOOL,    /* true or false */
-    CONFIG_TEXT,    /* any text */
+    CONFIG_TEXT,    /* a string */
     CONFIG_CHOICE,  /* one of `choices` */
-    CONFIG_AMOUNT,  /* 1.0: a share (with a point, 0 to 1); 100: a count */
+    CONFIG_AMOUNT,  /* 1.0: a fraction (with a point, 0 to 1); 100: a count */
     CONFIG_DEVICES, /* 8, -1, [1] or "0,2"; a text, "8" or "[0, 2]" */
     CONFIG_INTS,    /* lists */
     CONFIG_FLOATS,
@@ -38,6 +38,7 @@ typedef struct config_key {
     bool is_below_max;    /* max itself is too much */
     bool has_auto;        /* "auto" is allowed too */
     const char *only;     /* "data.format=csv|npy": it has an effect there only; NULL: always */
+    const char *example;  /* a value other than the default, as on the command line */
     const char *help;     /* one or more sentences */
 } config_key;
 
@@ -49,11 +50,16 @@ const config_key *config_key_at(size_t index);
 const config_key *config_find(const char *path);
 /* The path that a wrong one was meant to be, or NULL. */
 const char *config_suggest(const char *path);
+/* The section that a wrong name was meant to be, or NULL. */
+const char *config_suggest_section(const char *name);
 /* What a section is about ("trainer"), or NULL when there is none of that name. */
 const char *config_section_help(const char *name);
-/* "a whole number, 1 or more, or auto" in a static buffer; valid until the next call. */
+/* "an integer from 1 to 1024, or auto (for example 4)" in a static buffer; valid until the next
+ * call. */
 const char *config_describe(const config_key *key);
-/* The help after what it is for, "npy: The inputs.", in a static buffer likewise. */
+/* The same without the example. */
+const char *config_type(const config_key *key);
+/* The help and for what it is, "The inputs. Only with data.format npy."; in a static buffer too. */
 const char *config_explain(const config_key *key);
 
 /* The values of all keys. */
@@ -67,7 +73,8 @@ void config_destroy(config *c);
  * value is an error "name:line:column: ...". */
 bool config_read(config *c, const char *name, const char *text, size_t size, fg_error *err);
 bool config_read_file(config *c, const char *path, fg_error *err);
-/* Sets one key from "a.b=value", as it stands on the command line behind the dashes. */
+/* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
+ * its default, as if it had not been given. */
 bool config_override(config *c, const char *assignment, fg_error *err);
 /* Keys that have another name now take it; *out_was_old tells whether there were any. */
 bool config_modernize(config *c, bool *out_was_old, fg_error *err);
@@ -75,6 +82,10 @@ bool config_modernize(config *c, bool *out_was_old, fg_error *err);
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
  * of the value of another. */
 void config_warn(const config *c, void (*warn)(void *self, const char *line), void *self);
+
+/* Calls note(self, line) for each value that was given in another program's spelling: which of ours
+ * it is read as. */
+void config_notes(const config *c, void (*note)(void *self, const char *line), void *self);
 
 /* Values; the key must be one of the table and of that kind. */
 bool config_is_given(const config *c, const char *path); /* by the file or the command line */

@@ -75,8 +75,7 @@ bool config_parse_devices(const config_key *key, const char *text, config_item *
 {
     char *settled = settle(text);
     if (settled == NULL)
-        return cli_fail(err, "%s: expected %s, found '%.80s'", key->path, config_describe(key),
-                        text);
+        return cli_fail(err, "%s: expected %s, got '%.80s'", key->path, config_describe(key), text);
     if (has_twice(settled)) {
         (void)cli_fail(err, "%s: '%.80s' names a device twice", key->path, text);
         free(settled);

@@ -12,217 +12,247 @@
 static const struct {
     const char *name, *help;
 } sections[] = {
-    {"model", "what is trained"},
-    {"data", "what it learns from"},
-    {"optimizer", "how the parameters follow the gradients"},
-    {"schedule", "how the learning rate changes over the run"},
-    {"trainer", "how long, on what, in which steps, and what is kept"},
+    {"model", "the network to train"},
+    {"data", "training, validation and test data"},
+    {"optimizer", "the parameter update"},
+    {"schedule", "the learning rate over the run"},
+    {"trainer", "length of the run, devices, batches, precision, validation and checkpoints"},
 };
 
 /* clang-format off */
-#define MOST 9007199254740992.0 /* whole numbers that a double holds */
+#define MOST 9007199254740992.0 /* integers up to here are exact as a double */
 static const config_key keys[] = {
     {"task", CONFIG_CHOICE, "classification", .choices = "classification|regression",
-     .help = "What is learned: a class (cross-entropy, accuracy) or numbers (mean squared error)."},
+     .example = "regression",
+     .help = "What to predict: a class (cross-entropy loss, accuracy) or numbers (mean squared error)."},
 
-    {"model.name", CONFIG_CHOICE, "mlp", 
-     .choices = "mlp|linear|lenet|resnet18|resnet34|resnet50",
-     .help = "mlp: layers of hidden units; linear: one layer; lenet: LeNet-5, for images; resnet18 and "
-             "others: residual nets, for images. Sizes that follow from the data are not asked for."},
+    {"model.name", CONFIG_CHOICE, "mlp",
+     .choices = "mlp|linear|lenet|resnet18|resnet34|resnet50", .example = "resnet18",
+     .help = "mlp: fully connected hidden layers; linear: one linear layer; lenet: LeNet-5, for images; "
+             "resnet18, resnet34, resnet50: residual networks, for images. The sizes of the input and "
+             "the output come from the data."},
     {"model.hidden", CONFIG_INTS, "[512, 512]", .min = 1, .max = 1 << 20, .only = "model.name=mlp",
-     .help = "Units of each hidden layer, 1 to 16 of them."},
+     .example = "[256, 64]", .help = "Units of each hidden layer; 1 to 16 layers."},
     {"model.activation", CONFIG_CHOICE, "relu", .choices = "relu|tanh|sigmoid",
-     .only = "model.name=mlp|lenet", .help = "What stands between two layers."},
+     .only = "model.name=mlp|lenet", .example = "tanh",
+     .help = "Activation function between layers."},
     {"model.dropout", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true,
-     .only = "model.name=mlp",
-     .help = "Share of the hidden units that each training step leaves out."},
+     .only = "model.name=mlp", .example = "0.1", .help = "Dropout probability of the hidden units."},
     {"model.stem", CONFIG_CHOICE, "imagenet", .choices = "imagenet|small",
-     .only = "model.name=resnet18|resnet34|resnet50",
-     .help = "How it begins. imagenet: a 7x7 convolution with stride 2 and a pool; small, for images of "
-             "about 32 pixels: a 3x3 convolution."},
+     .only = "model.name=resnet18|resnet34|resnet50", .example = "small",
+     .help = "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; small: 3x3 "
+             "convolution, for images of about 32x32 pixels."},
     {"model.width", CONFIG_INT, "64", .min = 1, .max = 4096,
-     .only = "model.name=resnet18|resnet34|resnet50",
+     .only = "model.name=resnet18|resnet34|resnet50", .example = "32",
      .help = "Channels of the first stage; later stages have 2, 4 and 8 times as many."},
     {"model.classes", CONFIG_INT, "auto", .min = 2, .max = 1 << 24, .has_auto = true,
-     .only = "task=classification", .help = "Number of classes; auto takes it from the data."},
-    {"model.weights", CONFIG_TEXT, NULL,
-     .help = "Start from these weights: a .safetensors file or a checkpoint folder, tensors named as "
-             "`fulgurite show` lists them."},
+     .only = "task=classification", .example = "10",
+     .help = "Number of classes. auto: as many as the data have."},
+    {"model.weights", CONFIG_TEXT, NULL, .example = "pretrained.safetensors",
+     .help = "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
+             "lists the names of its tensors."},
 
     {"data.format", CONFIG_CHOICE, NULL, .choices = "csv|idx|cifar10|npy", .later = "images|pack|text",
-     .help = "csv: one row a sample; idx: MNIST's files; cifar10: its binary version; npy: NumPy "
-             "arrays. Must be given."},
-    {"data.path", CONFIG_TEXT, NULL, .only = "data.format=csv|idx|cifar10",
-     .help = "csv: the file, plain or gzip; idx, cifar10: the folder with the usual file names."},
-    {"data.target", CONFIG_TEXT, NULL, .only = "data.format=csv",
-     .help = "The column to be predicted; else the last one."},
-    {"data.val", CONFIG_TEXT, NULL, .only = "data.format=csv", .help = "A file of validation rows."},
-    {"data.test", CONFIG_TEXT, NULL, .only = "data.format=csv",
-     .help = "A file of rows for `test` and `predict`; else they take the validation rows. For "
-             "`predict` it may lack the target."},
-    {"data.val_fraction", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true,
-     .help = "Hold this share of the training samples out for validation. idx and cifar10 have "
-             "validation files of their own, which are used where this is 0."},
-    {"data.split_seed", CONFIG_INT, "0", .min = 0, .max = MOST,
-     .help = "Which samples val_fraction holds out: the same seed, the same samples."},
-    {"data.x", CONFIG_TEXT, NULL, .only = "data.format=npy", .help = "The inputs, T[N,...]."},
-    {"data.y", CONFIG_TEXT, NULL, .only = "data.format=npy",
-     .help = "The targets, T[N] or T[N,...]: whole numbers for a classification."},
-    {"data.val_x", CONFIG_TEXT, NULL, .only = "data.format=npy", .help = "Inputs for validation."},
-    {"data.val_y", CONFIG_TEXT, NULL, .only = "data.format=npy", .help = "Targets for validation."},
-    {"data.test_x", CONFIG_TEXT, NULL, .only = "data.format=npy",
-     .help = "Inputs for `test` and `predict`; else they take the validation samples."},
-    {"data.test_y", CONFIG_TEXT, NULL, .only = "data.format=npy",
-     .help = "Targets for `test`; `predict` needs none."},
-    {"data.no_header", CONFIG_BOOL, "false", .only = "data.format=csv",
-     .help = "The first row is data already; columns are then named 0, 1, 2 ..."},
-    {"data.delimiter", CONFIG_TEXT, "\",\"", .only = "data.format=csv",
-     .help = "What stands between two cells, one character."},
-    {"data.ignore", CONFIG_TEXTS, "[]", .only = "data.format=csv", .help = "Columns to leave out."},
-    {"data.categorical", CONFIG_TEXTS, "[]", .only = "data.format=csv",
-     .help = "Columns of numbers that are names."},
+     .example = "csv",
+     .help = "Format of the data; required. csv: one sample per row; idx: MNIST's files; cifar10: "
+             "CIFAR-10's binary files; npy: NumPy arrays."},
+    {"data.path", CONFIG_TEXT, NULL, .only = "data.format=csv|idx|cifar10", .example = "data/homes.csv",
+     .help = "csv: the file, plain or gzip; idx, cifar10: the folder with the usual file names. "
+             "Relative paths start at the working directory, as in all keys."},
+    {"data.target", CONFIG_TEXT, NULL, .only = "data.format=csv", .example = "price",
+     .help = "The column to predict. Default: the last one."},
+    {"data.val", CONFIG_TEXT, NULL, .only = "data.format=csv", .example = "data/val.csv",
+     .help = "A file with validation rows."},
+    {"data.test", CONFIG_TEXT, NULL, .only = "data.format=csv", .example = "data/test.csv",
+     .help = "A file with rows for `test` and `predict`; without it they use the validation rows. "
+             "`predict` does not need the target column."},
+    {"data.val_fraction", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true, .example = "0.2",
+     .help = "Hold out this fraction of the training samples for validation. If it is 0, idx and "
+             "cifar10 use their own validation files."},
+    {"data.split_seed", CONFIG_INT, "0", .min = 0, .max = MOST, .example = "1",
+     .help = "Seed of the choice of samples that val_fraction holds out."},
+    {"data.x", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/x.npy",
+     .help = "The inputs, T[N,...]."},
+    {"data.y", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/y.npy",
+     .help = "The targets, T[N] or T[N,...]; integers for a classification."},
+    {"data.val_x", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/val_x.npy",
+     .help = "Inputs for validation."},
+    {"data.val_y", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/val_y.npy",
+     .help = "Targets for validation."},
+    {"data.test_x", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/test_x.npy",
+     .help = "Inputs for `test` and `predict`; without it they use the validation samples."},
+    {"data.test_y", CONFIG_TEXT, NULL, .only = "data.format=npy", .example = "data/test_y.npy",
+     .help = "Targets for `test`; `predict` does not need them."},
+    {"data.no_header", CONFIG_BOOL, "false", .only = "data.format=csv", .example = "true",
+     .help = "The first row is a sample, not column names; columns are then named 0, 1, 2 ..."},
+    {"data.delimiter", CONFIG_TEXT, "\",\"", .only = "data.format=csv", .example = "\";\"",
+     .help = "The character between two cells."},
+    {"data.ignore", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[id, name]",
+     .help = "Columns to leave out."},
+    {"data.categorical", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[zip_code]",
+     .help = "Numeric columns whose values are categories."},
     {"data.missing", CONFIG_CHOICE, "error", .choices = "error|mean", .only = "data.format=csv",
-     .help = "An empty cell is an error, or takes its column's mean over the training rows."},
+     .example = "mean",
+     .help = "What to do with an empty cell: fail, or use the column's mean over the training rows."},
     {"data.unknown", CONFIG_CHOICE, "error", .choices = "error|zero", .only = "data.format=csv",
-     .help = "A category that the training rows have not is an error, or none of the known."},
-    {"data.normalize", CONFIG_BOOL, "true", .only = "data.format=csv",
-     .help = "Subtract each numeric column's mean and divide by its deviation, both taken over the "
-             "training rows. Images are not touched."},
+     .example = "zero",
+     .help = "What to do with a category that does not occur in the training data: fail, or encode it "
+             "as all zeros."},
+    {"data.normalize", CONFIG_BOOL, "true", .only = "data.format=csv", .example = "false",
+     .help = "Subtract each numeric column's mean and divide by its standard deviation, both over the "
+             "training rows. Images are not normalised."},
     {"data.image", CONFIG_INTS, "[]", .min = 1, .max = 65536, .only = "data.format=csv|npy",
+     .example = "[28, 28, 1]",
      .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an image: "
              "[height, width, channels]."},
     {"data.scale", CONFIG_FLOAT, "auto", .min = 1e-30, .max = 1e30, .has_auto = true,
-     .help = "What inputs are multiplied by on the device; auto: 1/255 for whole numbers (pixels), 1 "
-             "for others."},
-    {"data.mean", CONFIG_FLOATS, "[]",
+     .example = "0.0625",
+     .help = "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "
+             "floats."},
+    {"data.mean", CONFIG_FLOATS, "[]", .example = "[0.485, 0.456, 0.406]",
      .help = "Subtracted after scaling: one number, or one for each channel (last dimension)."},
-    {"data.std", CONFIG_FLOATS, "[]", .min = 1e-30, .max = 1e30,
-     .help = "Divided by after that, likewise."},
+    {"data.std", CONFIG_FLOATS, "[]", .min = 1e-30, .max = 1e30, .example = "[0.229, 0.224, 0.225]",
+     .help = "Divisor after subtracting the mean: one number, or one for each channel."},
 
-    {"optimizer.name", CONFIG_CHOICE, "adam", .choices = "sgd|adam|adamw",
+    {"optimizer.name", CONFIG_CHOICE, "adam", .choices = "sgd|adam|adamw", .example = "adamw",
      .help = "The update rule."},
     {"optimizer.lr", CONFIG_FLOAT, "auto", .min = 1e-30, .max = 1e30, .has_auto = true,
-     .help = "Learning rate; the schedule's highest, where there is one. auto: 0.01 for sgd, 0.001 for "
-             "adam and adamw."},
+     .example = "1e-3",
+     .help = "Learning rate; with a schedule, its highest value. auto: 0.01 for sgd, 0.001 for adam and "
+             "adamw."},
     {"optimizer.momentum", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true,
-     .only = "optimizer.name=sgd", .help = "Share of the last update that is kept."},
-    {"optimizer.nesterov", CONFIG_BOOL, "false", .only = "optimizer.name=sgd",
-     .help = "Look ahead along the momentum."},
+     .only = "optimizer.name=sgd", .example = "0.9", .help = "Momentum factor."},
+    {"optimizer.nesterov", CONFIG_BOOL, "false", .only = "optimizer.name=sgd", .example = "true",
+     .help = "Use Nesterov momentum."},
     {"optimizer.weight_decay", CONFIG_FLOAT, "auto", .min = 0, .max = 1e6, .has_auto = true,
-     .help = "Pull of the parameters towards 0: through the gradient for sgd and adam, beside it for "
-             "adamw. auto: 0.01 for adamw, else 0."},
+     .example = "5e-4",
+     .help = "Weight decay: added to the gradient by sgd and adam (L2 penalty), decoupled from it by "
+             "adamw. auto: 0.01 for adamw, otherwise 0."},
     {"optimizer.betas", CONFIG_FLOATS, "[0.9, 0.999]", .min = 0, .max = 1, .is_below_max = true,
-     .only = "optimizer.name=adam|adamw",
-     .help = "Memory of the gradient's mean and of its square."},
+     .only = "optimizer.name=adam|adamw", .example = "[0.9, 0.95]",
+     .help = "Exponential decay rates of the first-moment and second-moment estimates (beta1, beta2)."},
     {"optimizer.eps", CONFIG_FLOAT, "1e-08", .min = 0, .max = 1, .only = "optimizer.name=adam|adamw",
-     .help = "Added to the divisor."},
+     .example = "1e-6", .help = "Added to the denominator for numerical stability."},
 
-    {"schedule.name", CONFIG_CHOICE, "constant", .choices = "constant|onecycle",
-     .help = "constant: the learning rate stays; onecycle: it rises to optimizer.lr and falls to almost "
-             "nothing within the run."},
+    {"schedule.name", CONFIG_CHOICE, "constant", .choices = "constant|onecycle", .example = "onecycle",
+     .help = "constant: the learning rate does not change; onecycle: it rises to optimizer.lr and then "
+             "falls to almost 0 at the end of the run."},
     {"schedule.pct_start", CONFIG_FLOAT, "0.3", .min = 0, .max = 1, .is_below_max = true,
-     .only = "schedule.name=onecycle", .help = "Share of the run in which the rate rises."},
+     .only = "schedule.name=onecycle", .example = "0.1",
+     .help = "Fraction of the run in which the learning rate rises."},
     {"schedule.anneal", CONFIG_CHOICE, "cos", .choices = "cos|linear",
-     .only = "schedule.name=onecycle", .help = "Shape of the ways up and down."},
+     .only = "schedule.name=onecycle", .example = "linear",
+     .help = "Shape of the rise and the fall: cosine or linear."},
     {"schedule.div_factor", CONFIG_FLOAT, "25", .min = 1e-6, .max = 1e12,
-     .only = "schedule.name=onecycle", .help = "It begins with lr / div_factor."},
+     .only = "schedule.name=onecycle", .example = "10",
+     .help = "The initial learning rate is lr / div_factor."},
     {"schedule.final_div_factor", CONFIG_FLOAT, "10000", .min = 1e-6, .max = 1e15,
-     .only = "schedule.name=onecycle", .help = "It ends with lr / div_factor / final_div_factor."},
-    {"schedule.three_phase", CONFIG_BOOL, "false", .only = "schedule.name=onecycle",
-     .help = "Down to the beginning's rate first, as long as the way up, and only then to the end."},
+     .only = "schedule.name=onecycle", .example = "1000",
+     .help = "The final learning rate is lr / div_factor / final_div_factor."},
+    {"schedule.three_phase", CONFIG_BOOL, "false", .only = "schedule.name=onecycle", .example = "true",
+     .help = "Use three phases: warm up, cool down to the initial rate over the same number of steps, "
+             "then anneal to the final rate."},
     {"schedule.cycle_momentum", CONFIG_BOOL, "true", .only = "schedule.name=onecycle",
-     .help = "The momentum (adam: the first beta) goes the other way, from max_momentum to "
+     .example = "false",
+     .help = "Cycle the momentum (adam: beta1) inversely to the learning rate, from max_momentum to "
              "base_momentum and back."},
     {"schedule.base_momentum", CONFIG_FLOAT, "0.85", .min = 0, .max = 1, .is_below_max = true,
-     .only = "schedule.name=onecycle", .help = "The least momentum."},
+     .only = "schedule.name=onecycle", .example = "0.8", .help = "The lowest momentum of the cycle."},
     {"schedule.max_momentum", CONFIG_FLOAT, "0.95", .min = 0, .max = 1, .is_below_max = true,
-     .only = "schedule.name=onecycle", .help = "The greatest momentum."},
+     .only = "schedule.name=onecycle", .example = "0.9", .help = "The highest momentum of the cycle."},
 
-    {"trainer.accelerator", CONFIG_CHOICE, "auto", .choices = "auto|tpu|cuda|cpu",
-     .help = "Where it is trained; `fulgurite devices` tells what there is. auto: a TPU where there is "
-             "one, else CUDA, else the CPU. A named one never falls back to another."},
-    {"trainer.devices", CONFIG_DEVICES, "auto", .has_auto = true,
-     .help = "Which of its devices: 8 takes the first eight, [1] the second alone, \"0,2\" or [0, 2] "
-             "those two; auto and -1 take all (of the CPU's: one). With the CPU a number makes as many "
-             "virtual devices, for development."},
-    {"trainer.tpu_cores", CONFIG_DEVICES, NULL, .has_auto = true,
-     .help = "The old spelling of accelerator: tpu with devices."},
-    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single|ddp|fsdp",
-     .help = "How devices share the work. single: there is one; ddp: each has the whole model and a part "
-             "of every batch; fsdp: large parameters, with their gradients and optimizer state, are "
-             "split over the devices too. auto: by the number of devices."},
-    {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024,
-     .help = "Devices along the second axis of their mesh, which the batch is not dealt to; it divides "
-             "their number."},
-    {"trainer.sharding", CONFIG_RULES, "[]",
-     .help = "Splits parameters by name over the mesh; the first rule that matches holds. match is a name "
-             "as `fulgurite show` lists them, where * stands for any text; split has an axis, data, model "
-             "or none, for each dimension in the order of files. In one line: fc1.*=model, "
-             "fc2.weight=none/model."},
+    {"trainer.accelerator", CONFIG_CHOICE, "auto", .choices = "auto|tpu|cuda|cpu", .example = "cuda",
+     .help = "Where to train; `fulgurite devices` lists what is available. auto: a TPU if there is one, "
+             "otherwise an NVIDIA GPU (cuda), otherwise the CPU. A named accelerator never falls back to "
+             "another."},
+    {"trainer.devices", CONFIG_DEVICES, "auto", .has_auto = true, .example = "8",
+     .help = "Devices of the accelerator to use: 8 uses the first eight, [1] only the second, \"0,2\" or "
+             "[0, 2] those two; auto and -1 use all (on the CPU: one). On the CPU a number creates that "
+             "many virtual devices, for development."},
+    {"trainer.tpu_cores", CONFIG_DEVICES, NULL, .has_auto = true, .example = "8",
+     .help = "Old spelling of accelerator: tpu with devices."},
+    {"trainer.strategy", CONFIG_CHOICE, "auto", .choices = "auto|single|ddp|fsdp", .example = "fsdp",
+     .help = "How devices share the work. single: one device; ddp: each device has the whole model and a "
+             "part of every batch; fsdp: large parameters, their gradients and their optimizer state are "
+             "sharded across the devices too. auto: ddp on several devices."},
+    {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024, .example = "2",
+     .help = "Devices along the model axis of the mesh, across which the batch is not sharded; must "
+             "divide the number of devices."},
+    {"trainer.sharding", CONFIG_RULES, "[]", .example = "[fc1.*=model, fc2.weight=none/model]",
+     .help = "Shards parameters by name across the mesh; the first rule that matches applies. match is a "
+             "parameter's name as `fulgurite show` lists it, * matches any text; split has an axis, "
+             "data, model or none, for each dimension in the order of checkpoint files."},
     {"trainer.precision", CONFIG_CHOICE, "32-true",
-     .choices = "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true",
-     .help = "Number formats: bf16-mixed computes products in bf16 and keeps everything in f32; bf16-true "
-             "keeps the parameters in bf16 too; 16-mixed and 16-true are the same in f16, with a scaled "
-             "loss; 64-true does all in f64. f16 and f64 do not go on TPUs."},
+     .choices = "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true", .example = "bf16-mixed",
+     .help = "32-true: f32; bf16-mixed: matmuls and convolutions in bf16, everything else in f32; "
+             "bf16-true: the parameters in bf16 too; 16-mixed and 16-true: the same in f16, with loss "
+             "scaling; 64-true: f64. TPUs do not support f16 and f64."},
     {"trainer.stochastic_rounding", CONFIG_BOOL, "false", .only = "trainer.precision=bf16-true",
-     .help = "Round new parameters by chance, so that updates smaller than their last digit are not lost."},
-    {"trainer.detect_anomaly", CONFIG_BOOL, "false",
-     .help = "End the run when a gradient is not finite, and name step and parameter."},
-    {"trainer.batch_size", CONFIG_INT, "32", .min = 1, .max = 1 << 24,
-     .help = "Samples per device and step."},
+     .example = "true",
+     .help = "Round updated parameters stochastically, so that small updates are not lost."},
+    {"trainer.detect_anomaly", CONFIG_BOOL, "false", .example = "true",
+     .help = "End the run at the first gradient that is not finite, and name the step and the "
+             "parameter."},
+    {"trainer.batch_size", CONFIG_INT, "32", .min = 1, .max = 1 << 24, .example = "64",
+     .help = "Samples per device and batch."},
     {"trainer.global_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,
-     .help = "Samples per step on all devices together, which divide it evenly; given instead of "
-             "batch_size."},
-    {"trainer.lr_scaling", CONFIG_CHOICE, "none", .choices = "none|linear|sqrt",
-     .help = "How optimizer.lr follows the batch: linear: times k, sqrt: times the root of k, where k is "
-             "the samples of a step divided by base_batch_size."},
+     .example = "256",
+     .help = "Samples per batch on all devices together, instead of batch_size; must be divisible by the "
+             "number of devices."},
+    {"trainer.lr_scaling", CONFIG_CHOICE, "none", .choices = "none|linear|sqrt", .example = "linear",
+     .help = "Scale optimizer.lr with the batch: linear: multiply by k; sqrt: by the square root of k. k "
+             "is the number of samples per step divided by base_batch_size."},
     {"trainer.base_batch_size", CONFIG_INT, "auto", .min = 1, .max = 1 << 24, .has_auto = true,
-     .only = "trainer.lr_scaling=linear|sqrt",
-     .help = "The batch that optimizer.lr is meant for. auto: one device's, so that k is the number of "
-             "devices times accumulate_grad_batches."},
-    {"trainer.accumulate_grad_batches", CONFIG_INT, "1", .min = 1, .max = 1 << 20,
-     .help = "Batches of one step of the optimizer: it gets the gradient's mean over all their "
-             "samples, in the memory that one batch takes."},
+     .only = "trainer.lr_scaling=linear|sqrt", .example = "256",
+     .help = "The batch size that optimizer.lr is meant for. auto: one device's batch, so that k is the "
+             "number of devices times accumulate_grad_batches."},
+    {"trainer.accumulate_grad_batches", CONFIG_INT, "1", .min = 1, .max = 1 << 20, .example = "4",
+     .help = "Batches per optimizer step: the optimizer gets the mean gradient over all their samples, "
+             "with the memory use of one batch."},
     {"trainer.max_epochs", CONFIG_INT, "auto", .min = -1, .max = MOST, .has_auto = true,
-     .help = "Passes over the training data; -1: no limit. auto: 10, or no limit where max_steps is "
-             "given."},
-    {"trainer.max_steps", CONFIG_INT, "-1", .min = -1, .max = MOST,
-     .help = "Steps of the optimizer; -1: no limit."},
-    {"trainer.limit_train_batches", CONFIG_AMOUNT, "1.0", .min = 0, .max = MOST,
-     .help = "Batches of each epoch: a share (0.1) or a count (100)."},
-    {"trainer.limit_val_batches", CONFIG_AMOUNT, "1.0", .min = 0, .max = MOST,
-     .help = "Batches of each validation, likewise; 0: none."},
-    {"trainer.val_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST,
-     .help = "Validate after this many epochs; 0: never for that reason."},
-    {"trainer.val_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST,
-     .help = "Validate after this many steps; 0: never for that reason."},
-    {"trainer.log_every", CONFIG_INT, "50", .min = 1, .max = MOST,
-     .help = "Steps between two lines of the training's figures; 1: each step."},
-    {"trainer.seed", CONFIG_INT, "0", .min = 0, .max = MOST,
-     .help = "Of first weights, order of samples and dropout: the same seed, the same run."},
-    {"trainer.run_dir", CONFIG_TEXT, "auto", .has_auto = true,
-     .help = "The run's folder. auto: runs/NAME-1, -2, ... after the configuration file's name."},
-    {"trainer.resume", CONFIG_TEXT, NULL,
-     .help = "Go on from a checkpoint: last, best or a path; auto: last where there is one, else from "
-             "the beginning."},
-    {"trainer.watchdog_s", CONFIG_FLOAT, "1800", .min = 0, .max = 1e9,
-     .help = "Seconds without an answer from a device or the data after which the run is given up: it "
-             "says what it waited for, writes the stacks of its threads to hang.txt in the run's "
-             "folder, and ends with status 3. Compilation is not counted; 0: wait for ever."},
-    {"trainer.ckpt_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST,
-     .help = "Save after this many epochs; 0: never for that reason. The end of a run is always saved."},
-    {"trainer.ckpt_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST,
-     .help = "Save after this many steps; 0: never for that reason."},
-    {"trainer.keep_checkpoints", CONFIG_INT, "2", .min = 0, .max = 1 << 20,
-     .help = "How many of the newest checkpoints are kept, beside the best; 0: all."},
-    {"trainer.monitor", CONFIG_TEXT, "auto", .has_auto = true,
-     .help = "The figure that tells the best checkpoint. auto: val_loss, or train_loss where nothing is "
-             "validated."},
-    {"trainer.monitor_mode", CONFIG_CHOICE, "auto", .choices = "auto|min|max",
-     .help = "Whether the smallest or the largest is best. auto: max for names that end in acc, else "
-             "min."},
-    {"trainer.workers", CONFIG_INT, "auto", .min = 1, .max = 1024, .has_auto = true,
-     .help = "Threads that prepare batches. auto: as many as there are processors, at most one a slot."},
+     .example = "30",
+     .help = "Number of epochs; -1: no limit. auto: 10, or no limit if max_steps is given."},
+    {"trainer.max_steps", CONFIG_INT, "-1", .min = -1, .max = MOST, .example = "10000",
+     .help = "Number of optimizer steps; -1: no limit."},
+    {"trainer.limit_train_batches", CONFIG_AMOUNT, "1.0", .min = 0, .max = MOST, .example = "0.1",
+     .help = "Use this many batches of each epoch: a fraction (0.1) or a count (100)."},
+    {"trainer.limit_val_batches", CONFIG_AMOUNT, "1.0", .min = 0, .max = MOST, .example = "20",
+     .help = "Use this many batches of each validation: a fraction (0.1) or a count (100); 0: do not "
+             "validate."},
+    {"trainer.val_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST, .example = "5",
+     .help = "Validate every n epochs; 0: not by epochs."},
+    {"trainer.val_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST, .example = "500",
+     .help = "Validate every n optimizer steps; 0: not by steps."},
+    {"trainer.log_every", CONFIG_INT, "50", .min = 1, .max = MOST, .example = "10",
+     .help = "Log training metrics every n optimizer steps."},
+    {"trainer.seed", CONFIG_INT, "0", .min = 0, .max = MOST, .example = "42",
+     .help = "Seed of the initial weights, the order of samples and dropout. Two runs with the same seed "
+             "give the same results."},
+    {"trainer.run_dir", CONFIG_TEXT, "auto", .has_auto = true, .example = "runs/baseline",
+     .help = "The run's folder. auto: runs/NAME-1, -2, ..., where NAME is that of the configuration "
+             "file."},
+    {"trainer.resume", CONFIG_TEXT, NULL, .example = "last",
+     .help = "Continue from a checkpoint: last, best or a path. auto: from last if there is one, "
+             "otherwise from the start."},
+    {"trainer.watchdog_s", CONFIG_FLOAT, "1800", .min = 0, .max = 1e9, .example = "600",
+     .help = "Give the run up after this many seconds without an answer from a device or the data: print "
+             "what it waited for, write the stacks of all threads to hang.txt in the run's folder, exit "
+             "with status 3. Compilation is not counted; 0: wait forever."},
+    {"trainer.ckpt_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST, .example = "10",
+     .help = "Save a checkpoint every n epochs; 0: not by epochs. The end of a run is always saved."},
+    {"trainer.ckpt_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST, .example = "1000",
+     .help = "Save a checkpoint every n optimizer steps; 0: not by steps."},
+    {"trainer.keep_checkpoints", CONFIG_INT, "2", .min = 0, .max = 1 << 20, .example = "5",
+     .help = "Keep this many of the newest checkpoints, in addition to the best; 0: all."},
+    {"trainer.monitor", CONFIG_TEXT, "auto", .has_auto = true, .example = "val_acc",
+     .help = "The metric that decides which checkpoint is the best. auto: val_loss, or train_loss "
+             "without validation."},
+    {"trainer.monitor_mode", CONFIG_CHOICE, "auto", .choices = "auto|min|max", .example = "max",
+     .help = "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
+             "otherwise min."},
+    {"trainer.workers", CONFIG_INT, "auto", .min = 1, .max = 1024, .has_auto = true, .example = "4",
+     .help = "Threads that load and prepare batches. auto: one per processor, up to the number of "
+             "batches that are prepared ahead."},
 };
 /* clang-format on */
 enum { KEY_COUNT = sizeof(keys) / sizeof(keys[0]) };
@@ -245,6 +275,13 @@ static const struct {
     {"epochs", "trainer.max_epochs"},
     {"learning_rate", "optimizer.lr"},
     {"gpus", "trainer.devices"},
+    {"num_train_epochs", "trainer.max_epochs"},
+    {"gradient_accumulation_steps", "trainer.accumulate_grad_batches"},
+    {"checkpoint", "trainer.resume"},
+    {"pretrained", "model.weights"},
+    {"scheduler", "schedule.name"},
+    {"lr_scheduler", "schedule.name"},
+    {"sep", "data.delimiter"},
     {"mode", "trainer.monitor_mode"},
 };
 
@@ -266,6 +303,15 @@ const char *config_section_help(const char *name)
         if (strcmp(sections[i].name, name) == 0)
             return sections[i].help;
     return NULL;
+}
+
+const char *config_suggest_section(const char *name)
+{
+    const char *names[sizeof(sections) / sizeof(sections[0])];
+    const size_t count = sizeof(sections) / sizeof(sections[0]);
+    for (size_t i = 0; i < count; i++)
+        names[i] = sections[i].name;
+    return cli_nearest(name, names, count);
 }
 
 static const char *last_part(const char *path)
@@ -300,33 +346,36 @@ const char *config_suggest(const char *path)
 static const char *range_of(const config_key *key)
 {
     static char text[96];
+    const bool is_integer = key->kind == CONFIG_INT || key->kind == CONFIG_INTS;
     text[0] = '\0';
-    if (key->min == key->max && key->min != 0)
-        (void)snprintf(text, sizeof(text), ", %g", key->min);
-    else if (key->max >= MOST || key->max >= 1e30)
+    if (key->max >= MOST || key->max >= 1e30)
         (void)snprintf(text, sizeof(text),
-                       key->min < 1e-20 && key->min > 0 ? ", above 0" : ", %g or more", key->min);
+                       key->min < 1e-20 && key->min > 0 ? " greater than 0" : ", %g or greater",
+                       key->min);
     else if (key->min != key->max)
         (void)snprintf(text, sizeof(text),
-                       key->is_below_max ? ", from %.10g to below %.10g" : ", %.10g to %.10g",
+                       key->is_below_max ? " from %.10g to less than %.10g"
+                                         : " from %.10g to %.10g",
                        key->min, key->max);
+    if (is_integer && key->min == -1)
+        (void)snprintf(text, sizeof(text), ", -1 or greater");
     return text;
 }
 
-const char *config_describe(const config_key *key)
+const char *config_type(const config_key *key)
 {
     static char text[512];
     static const char *const kinds[] = {
-        [CONFIG_INT] = "a whole number",
+        [CONFIG_INT] = "an integer",
         [CONFIG_FLOAT] = "a number",
         [CONFIG_BOOL] = "true or false",
-        [CONFIG_TEXT] = "a text",
+        [CONFIG_TEXT] = "a string",
         [CONFIG_CHOICE] = "one of ",
-        [CONFIG_AMOUNT] = "a share (0.0 to 1.0) or a count",
+        [CONFIG_AMOUNT] = "a fraction (0.0 to 1.0) or a count",
         [CONFIG_DEVICES] = "a number of devices, -1 (all), or a list of them, counted from 0",
-        [CONFIG_INTS] = "a list of whole numbers",
+        [CONFIG_INTS] = "a list of integers",
         [CONFIG_FLOATS] = "a list of numbers",
-        [CONFIG_TEXTS] = "a list of texts",
+        [CONFIG_TEXTS] = "a list of strings",
         [CONFIG_RULES] = "a list of {match: PATTERN, split: [AXIS, ...]}",
     };
     const bool is_choice = key->kind == CONFIG_CHOICE;
@@ -334,5 +383,15 @@ const char *config_describe(const config_key *key)
         text, sizeof(text), "%s%s%s%s", kinds[key->kind], is_choice ? key->choices : "",
         is_choice || key->kind == CONFIG_AMOUNT || key->kind == CONFIG_DEVICES ? "" : range_of(key),
         key->has_auto ? ", or auto" : "");
+    return text;
+}
+
+const char *config_describe(const config_key *key)
+{
+    static char text[640];
+    const bool is_closed = key->kind == CONFIG_CHOICE || key->kind == CONFIG_BOOL;
+    (void)snprintf(text, sizeof(text), "%s%s%s%s", config_type(key),
+                   is_closed ? "" : " (for example ", is_closed ? "" : key->example,
+                   is_closed ? "" : ")");
     return text;
 }

@@ -148,13 +148,18 @@ const char *config_explain(const config_key *key)
 {
     static char words[1024];
     const char *only = key->only != NULL ? strchr(key->only, '=') : NULL;
-    size_t used = 0;
-    for (only = only != NULL ? only + 1 : ""; *only != '\0' && used < 128; only++)
+    size_t used = (size_t)snprintf(words, sizeof(words), "%s", key->help);
+    if (only == NULL || used > sizeof(words) - 256)
+        return words;
+    used += (size_t)snprintf(words + used, sizeof(words) - used, " Only with %.*s ",
+                             (int)(only - key->only), key->only);
+    for (only++; *only != '\0' && used < sizeof(words) - 8; only++)
         if (*only == '|')
-            used += (size_t)snprintf(words + used, sizeof(words) - used, ", ");
+            used += (size_t)snprintf(words + used, sizeof(words) - used,
+                                     strchr(only + 1, '|') != NULL ? ", " : " or ");
         else
             words[used++] = *only;
-    (void)snprintf(words + used, sizeof(words) - used, "%s%s", used > 0 ? ": " : "", key->help);
+    (void)snprintf(words + used, sizeof(words) - used, ".");
     return words;
 }
 
@@ -170,7 +175,8 @@ static void print_comment(FILE *out, const config_key *key, const char *indent)
 {
     char start[16], words[1024];
     (void)snprintf(start, sizeof(start), "%s# ", indent);
-    (void)snprintf(words, sizeof(words), "%s [%s]", config_explain(key), config_describe(key));
+    (void)snprintf(words, sizeof(words), "%s [%s; example: %s]", config_explain(key),
+                   config_type(key), key->example);
     print_wrapped(out, start, words);
 }
 
@@ -209,10 +215,17 @@ void config_print_markdown(FILE *out)
     char now[32] = "-", section[32];
     (void)fputs(
         "# Configuration\n\n"
-        "Every key that a run's YAML file may have. On the command line each is\n"
-        "`--section.key=value`; `--print-config` prints them all with their present values.\n"
-        "An unknown key is an error. This page is made by\n"
-        "`fulgurite help --config-reference`; a test compares the two.\n",
+        "Every key of a run's YAML file. On the command line each is `--section.key=value`, which\n"
+        "overrides the file; `--section.key=null` resets a key to its default. `--print-config`\n"
+        "prints all keys with their current values, `fulgurite help config` lists them by "
+        "section.\n"
+        "An unknown key is an error.\n\n"
+        "Choices may be written in any case. `gpu` is read as `cuda`, `bf16` as `bf16-mixed`, "
+        "`16`\n"
+        "as `16-mixed`, `fp32` and `32` as `32-true`; a note says so. Relative paths start at the\n"
+        "working directory, not at the configuration's folder. A file contains one YAML "
+        "document.\n\n"
+        "`fulgurite help --config-reference` generates this page; a test compares the two.\n",
         out);
     for (size_t i = 0; i < config_key_count(); i++) {
         const config_key *key = config_key_at(i);
@@ -221,13 +234,14 @@ void config_print_markdown(FILE *out)
             const char *help = config_section_help(section);
             (void)snprintf(now, sizeof(now), "%s", section);
             (void)fprintf(out,
-                          "\n## %s%s%s\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
+                          "\n## %s%s%s\n\n| key | value | default | example | meaning |\n"
+                          "|---|---|---|---|---|\n",
                           help != NULL ? section : "top level", help != NULL ? ": " : "",
                           help != NULL ? help : "");
         }
         (void)fprintf(out, "| `%s` | ", key->path);
-        print_cell(out, config_describe(key));
-        (void)fprintf(out, " | `%s` | ", config_format(c, key));
+        print_cell(out, config_type(key));
+        (void)fprintf(out, " | `%s` | `%s` | ", config_format(c, key), key->example);
         print_cell(out, config_explain(key));
         (void)fputs(" |\n", out);
     }

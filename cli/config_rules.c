@@ -28,7 +28,7 @@ bool config_parse_rule(const config_key *key, const char *text, config_item *out
     if (equals == NULL || equals == text)
         return cli_fail(err,
                         "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
-                        "found '%.80s'",
+                        "got '%.80s'",
                         key->path, text);
     for (const char *axis = equals[1] != '\0' ? equals + 1 : NULL; axis != NULL;) {
         const size_t size = strcspn(axis, "/");

@@ -19,6 +19,7 @@ typedef struct config_item {
     int64_t whole;
     double number;
     char *text;    /* owned */
+    char *alias;   /* owned; another program's word that was given for `text`, NULL: none */
     bool is_share; /* an amount: `number` of the whole, not `whole` pieces */
 } config_item;
 
@@ -30,9 +31,18 @@ typedef struct config_value {
 } config_value;
 
 bool config_is_list(const config_key *key);
+/* "KEY: expected ..., got ..."; always false. */
+bool config_unexpected(const config_key *key, const config_token *token, fg_error *err);
+/* A choice in any case or another program's spelling of it; true and false likewise. */
+bool config_parse_choice(const config_key *key, const config_token *token, config_item *out,
+                         fg_error *err);
+bool config_parse_bool(const config_key *key, const config_token *token, config_item *out,
+                       fg_error *err);
+/* Whether the text is one of "a|b|c". */
+bool config_is_listed(const char *choices, const char *text);
 /* The value of a key that names devices, as it is printed. */
 bool config_parse_devices(const config_key *key, const char *text, config_item *out, fg_error *err);
-/* One rule of splitting, as it stands in one line. */
+/* One rule of sharding, as written in one line. */
 bool config_parse_rule(const config_key *key, const char *text, config_item *out, fg_error *err);
 const config_value *config_value_of(const config *c, const config_key *key);
 

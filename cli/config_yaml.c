@@ -74,9 +74,9 @@ static bool is_null(struct fy_node *node)
 static const char *kind_of(struct fy_node *node)
 {
     if (fy_node_is_alias(node))
-        return "an alias, which this file may not have";
+        return "an alias (*name), which is not supported here";
     if (is_block_text(node))
-        return "a block of text ('|' or '>'), which this file may not have";
+        return "a block scalar ('|' or '>'), which is not supported here";
     return fy_node_is_mapping(node)    ? "a mapping"
            : fy_node_is_sequence(node) ? "a list"
                                        : "a scalar";
@@ -87,7 +87,7 @@ static const char *kind_of(struct fy_node *node)
 static bool wrong_kind(reader *r, const config_key *key, struct fy_node *at, struct fy_node *node)
 {
     char message[640];
-    (void)snprintf(message, sizeof(message), "%s: expected %s, found %s", key->path,
+    (void)snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
                    config_describe(key), kind_of(node));
     return blame(r, at, message);
 }
@@ -153,7 +153,7 @@ static char *rule_of(reader *r, const config_key *key, struct fy_node *name, str
         *(is_match ? &match : &split) = fy_node_pair_value(pair);
     }
     char *pattern = text_of(match, NULL);
-    (void)snprintf(message, sizeof(message), "%s: a rule wants match, a pattern, and split",
+    (void)snprintf(message, sizeof(message), "%s: a rule requires match, a pattern, and split",
                    key->path);
     if (pattern == NULL || split == NULL) {
         free(pattern);
@@ -244,7 +244,9 @@ static bool read_key(reader *r, const config_key *key, struct fy_node *name, str
 static bool unknown(reader *r, struct fy_node *name, const char *path)
 {
     char message[400];
-    const char *nearest = config_suggest(path);
+    const char *nearest = strchr(path, '.') == NULL ? config_suggest_section(path) : NULL;
+    if (nearest == NULL)
+        nearest = config_suggest(path);
     if (config_find(path) != NULL) /* a whole path as one name */
         (void)snprintf(message, sizeof(message), "unknown key '%.100s': write '%s' under '%.*s'",
                        path, strchr(path, '.') + 1, (int)(strchr(path, '.') - path), path);
@@ -253,7 +255,7 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
                        nearest);
     else
         (void)snprintf(message, sizeof(message),
-                       "unknown key '%.100s' (--print-config shows all that there are)", path);
+                       "unknown key '%.100s' (`fulgurite help config` lists all keys)", path);
     return blame(r, name, message);
 }
 
@@ -267,7 +269,7 @@ static bool read_section(reader *r, const char *section, struct fy_node *name, s
         return true;
     if (fy_node_is_mapping(node))
         return read_mapping(r, section, node);
-    (void)snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), found %s",
+    (void)snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), got %s",
                    section, section, kind_of(node));
     return blame(r, name, message);
 }
@@ -357,12 +359,49 @@ static bool check_characters(const char *name, const char *text, size_t size, fg
     for (size_t i = 0, length; i < size; i += length) {
         length = character(text + i, size - i);
         if (length == 0)
-            return cli_fail(err, "%s:%d:%d: not YAML: byte 0x%02x is no text", name, line, column,
+            return cli_fail(err, "%s:%d:%d: not YAML: byte 0x%02x is not text", name, line, column,
                             (unsigned char)text[i]);
         if (text[i] == '%' && column == 1)
-            return cli_fail(err, "%s:%d:1: a configuration has no directives (%%)", name, line);
+            return cli_fail(err, "%s:%d:1: YAML directives (%%) are not supported", name, line);
         column = text[i] == '\n' ? 1 : column + 1;
         line += text[i] == '\n';
+    }
+    return true;
+}
+
+/* What a line means for the division into documents. */
+typedef enum line_kind { LINE_BLANK, LINE_START, LINE_END, LINE_CONTENT } line_kind;
+
+static line_kind kind_of_line(const char *line, size_t size)
+{
+    size_t blank = 0;
+    while (blank < size && strchr(" \t\r", line[blank]) != NULL)
+        blank++;
+    if (blank == size || line[blank] == '#')
+        return LINE_BLANK;
+    const bool is_marker = size >= 3 && (size == 3 || strchr(" \t\r", line[3]) != NULL);
+    if (is_marker && strncmp(line, "---", 3) == 0)
+        return LINE_START;
+    return is_marker && strncmp(line, "...", 3) == 0 ? LINE_END : LINE_CONTENT;
+}
+
+/* Refuses a second document: nothing of it would be read. */
+static bool check_single_document(const char *name, const char *text, size_t size, fg_error *err)
+{
+    bool has_begun = false, has_ended = false;
+    int line = 1;
+    for (size_t at = 0; at < size; line++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        const size_t length = end != NULL ? (size_t)(end - text) - at : size - at;
+        const line_kind kind = kind_of_line(text + at, length);
+        if (has_begun && kind != LINE_BLANK && (kind == LINE_START || has_ended))
+            return cli_fail(err,
+                            "%s:%d:1: a second YAML document: expected one document per file; "
+                            "remove the line '---', or split the file",
+                            name, line);
+        has_begun = has_begun || kind == LINE_START || kind == LINE_CONTENT;
+        has_ended = has_ended || (has_begun && kind == LINE_END);
+        at += length + 1;
     }
     return true;
 }
@@ -370,7 +409,7 @@ static bool check_characters(const char *name, const char *text, size_t size, fg
 bool config_read(config *c, const char *name, const char *text, size_t size, fg_error *err)
 {
     reader r = {.c = c, .name = name, .err = err};
-    if (!check_characters(name, text, size, err))
+    if (!check_characters(name, text, size, err) || !check_single_document(name, text, size, err))
         return false;
     if (is_empty(text, size))
         return true;
@@ -398,7 +437,8 @@ bool config_read_file(config *c, const char *path, fg_error *err)
     if (ferror(file))
         (void)cli_fail_errno(err, "read", path);
     else if (size > MAX_FILE_BYTES)
-        (void)cli_fail(err, "'%s' is longer than 1 MiB: this is no configuration", path);
+        (void)cli_fail(err, "'%s' is longer than 1 MiB, which is too long for a configuration",
+                       path);
     else
         is_good = config_read(c, path, text, size, err);
     free(text);

@@ -8,10 +8,9 @@
 #include "config.h"
 
 static const char summary[] = "train neural networks through PJRT plugins";
-static const char exit_help[] = "0 done; 1 failed; 2 wrong command line or configuration; 3 stood "
-                                "still for longer than trainer.watchdog_s; 143 "
-                                "stopped by a signal with the state "
-                                "saved.";
+static const char exit_help[] =
+    "0 success; 1 failure; 2 wrong command line or configuration; 3 no answer for "
+    "trainer.watchdog_s; 143 stopped by a signal, with the state saved.";
 
 const char *cli_option_form(const cli_option *option)
 {
@@ -48,7 +47,8 @@ static void print_program_help(FILE *out)
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)fprintf(out, "  %-12s %-26s %s\n", (*c)->name, (*c)->arguments, (*c)->summary);
     (void)fprintf(out,
-                  "\n  fulgurite COMMAND --help     tells more of one\n"
+                  "\n  fulgurite COMMAND --help     help for one command\n"
+                  "  fulgurite help config        all keys of the configuration\n"
                   "  fulgurite --version\n\nexit status: %s\n",
                   exit_help);
 }
@@ -70,6 +70,13 @@ void cli_print_help(FILE *out, const cli_command *command)
         print_option(out, 0, "KEY=VALUE",
                      "set a key of the configuration, such as --trainer.seed=1");
     print_option(out, 'h', "help", "show this help");
+    if (!command->takes_config)
+        return;
+    (void)fputs(
+        "\nconfiguration keys by section (--section.key=value); `fulgurite help config` explains\n"
+        "all of them, `fulgurite help config trainer` those of one section:\n",
+        out);
+    cli_print_key_names(out);
 }
 
 /* ---- man pages ------------------------------------------------------------------------------- */
@@ -133,12 +140,12 @@ static void print_keys(FILE *out)
 {
     (void)fputs(".SH CONFIGURATION\n", out);
     for (size_t i = 0; i < config_key_count(); i++) {
-        char term[160], text[1024];
+        char term[160], text[2048];
         const config_key *key = config_key_at(i);
         (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
-        (void)snprintf(text, sizeof(text), "%s (%s%s%s)", config_explain(key), config_describe(key),
-                       key->fallback != NULL ? "; default " : "",
-                       key->fallback != NULL ? key->fallback : "");
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", config_explain(key),
+                       config_type(key), key->fallback != NULL ? "; default " : "",
+                       key->fallback != NULL ? key->fallback : "", key->example);
         print_entry(out, term, text);
     }
 }
@@ -162,7 +169,7 @@ void cli_print_man(FILE *out, const cli_command *command)
                        cli_option_form(o));
         print_entry(out, term, o->help);
     }
-    print_entry(out, "-h, --help", "show the help");
+    print_entry(out, "-h, --help", "show this help");
     if (command->takes_config)
         print_keys(out);
     (void)fputs(".SH EXIT STATUS\n", out);

@@ -5,21 +5,7 @@
 
 #include "cli.h"
 
-static int unknown_command(const char *name)
-{
-    const char *names[32], *nearest;
-    size_t count = 0;
-    while (count < 32 && cli_commands[count] != NULL) {
-        names[count] = cli_commands[count]->name;
-        count++;
-    }
-    nearest = cli_nearest(name, names, count);
-    return cli_complain(CLI_USAGE, NULL, "unknown command '%s'%s%s%s (see fulgurite --help)", name,
-                        nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
-                        nearest != NULL ? "'?" : "");
-}
-
-/* Results that could not be written are no results. */
+/* A run whose results could not be written has failed. */
 static int finish(int status)
 {
     if (fflush(stdout) != 0 || ferror(stdout))
@@ -46,7 +32,7 @@ int main(int argc, char **argv)
     }
     const cli_command *command = cli_find_command(argv[1]);
     if (command == NULL)
-        return unknown_command(argv[1]);
+        return cli_unknown_command(argv[1]);
     if (!cli_parse(command, argc - 1, (const char **)argv + 1, &call, &status))
         return finish(status);
     return finish(command->run(&call));

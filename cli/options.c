@@ -8,6 +8,7 @@
 #include "cli.h"
 
 #include <string.h>
+#include <strings.h>
 #include "config.h"
 
 typedef struct parser {
@@ -63,14 +64,16 @@ static const char *nearest_option(const cli_command *command, const char *name)
     return nearest == NULL && command->takes_config ? config_suggest(name) : nearest;
 }
 
-/* True when `text` is one of "a|b|c". */
-static bool is_choice(const char *choices, const char *text)
+/* The one of "a|b|c" that `text` is in any case, to be freed; NULL: none. */
+static char *choice_of(const char *choices, const char *text)
 {
-    const size_t size = strlen(text);
-    for (const char *at = choices; at != NULL; at = strchr(at, '|'), at = at ? at + 1 : NULL)
-        if (strncmp(at, text, size) == 0 && (at[size] == '|' || at[size] == '\0') && size > 0)
-            return true;
-    return false;
+    for (const char *at = choices; *at != '\0';) {
+        const size_t size = strcspn(at, "|");
+        if (strlen(text) == size && strncasecmp(at, text, size) == 0)
+            return cli_strndup(at, size);
+        at += size + (at[size] == '|');
+    }
+    return NULL;
 }
 
 /* "best|last" is a closed list; "best|last|PATH" stands for any text. */
@@ -86,13 +89,16 @@ static bool is_closed(const char *argument)
 
 static bool set_text(parser *p, const cli_option *o, const char *text)
 {
-    if (is_closed(o->argument) && *text != '\0' && !is_choice(o->argument, text)) {
+    const char *choice = text;
+    if (is_closed(o->argument) && *text != '\0')
+        choice = choice_of(o->argument, text); /* lives as long as the program */
+    if (choice == NULL) {
         p->is_over = true;
         p->status = cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s", o->name,
                                  text, o->argument);
         return false;
     }
-    *(const char **)o->value = text;
+    *(const char **)o->value = choice;
     return true;
 }
 
@@ -110,7 +116,7 @@ static bool apply(parser *p, const cli_option *o, const char *text)
     if (o == &help_option)
         return show_help(p);
     if (o->kind == CLI_KIND_FLAG && text != NULL)
-        return usage(p, "there is nothing to be given to option", o->name, NULL);
+        return usage(p, "no value is expected for option", o->name, NULL);
     if (o->kind == CLI_KIND_FLAG) {
         *(bool *)o->value = true;
         return true;
@@ -118,7 +124,7 @@ static bool apply(parser *p, const cli_option *o, const char *text)
     if (text == NULL && o->kind == CLI_KIND_OPTIONAL)
         text = "";
     if (text == NULL && p->next == p->argc)
-        return usage(p, "something is to be given to option", o->name, NULL);
+        return usage(p, "a value is missing for option", o->name, NULL);
     return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
 }
 
@@ -133,10 +139,10 @@ static bool take_override(parser *p, const char *word, const char *equals)
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
         if (p->next == p->argc)
-            return usage(p, "a value is to be given to key", word, NULL);
+            return usage(p, "a value is missing for key", word, NULL);
         const char *value = p->argv[p->next++];
         if (snprintf(text, sizeof(joined[0]), "%s=%s", word, value) >= (int)sizeof(joined[0]))
-            return usage(p, "write key=value: too long is the value of", word, NULL);
+            return usage(p, "the value is too long (write KEY=VALUE in one word) of", word, NULL);
         *slot = text;
     }
     p->out->override_count++;
@@ -178,7 +184,7 @@ static bool check_count(parser *p)
         return true;
     p->is_over = true;
     if (p->out->count > c->max_args)
-        return usage(p, "one argument too many:", p->out->args[c->max_args], NULL);
+        return usage(p, "unexpected argument", p->out->args[c->max_args], NULL);
     p->status = cli_complain(CLI_USAGE, c->name, "expected %s (see fulgurite %s --help)",
                              c->arguments, c->name);
     return false;

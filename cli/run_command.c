@@ -54,6 +54,12 @@ static void warn(void *self, const char *line)
     (void)fprintf(stderr, "warning: %s\n", line);
 }
 
+static void note(void *self, const char *line)
+{
+    (void)self;
+    (void)fprintf(stderr, "note: %s\n", line);
+}
+
 static void log_line(void *self, fg_log_level level, const char *line)
 {
     (void)self;
@@ -405,8 +411,10 @@ int run_command(const cli_call *call, const run_options *options)
         config_print(r->c, stdout, strcmp(options->print_config, "plain") != 0);
         status = CLI_DONE;
     } else {
-        if (!options->is_quiet)
+        if (!options->is_quiet) {
+            config_notes(r->c, note, NULL);
             config_warn(r->c, warn, NULL);
+        }
         fg_log_set(options->is_quiet ? NULL : log_line, NULL);
         fg_status outcome = set_up(r, &err);
         if (outcome == FG_OK)

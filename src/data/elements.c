@@ -49,8 +49,10 @@ fg_status fgi_elements_to_s32(const fgi_elements *e, fgi_block *out, fg_error *e
         if (value < INT32_MIN || value > INT32_MAX) {
             fgi_block_fini(out);
             return fgi_fail(err, FG_EFORMAT,
-                            "%s: byte %zu: number %" PRId64 " does not fit 32 bits", e->name,
-                            offset, i);
+                            "%s: element %" PRId64
+                            " (counted from 0, at byte %zu) does not fit in a "
+                            "32-bit integer; store smaller numbers, or floats for a regression",
+                            e->name, i, offset);
         }
         to[i] = (int32_t)value;
     }

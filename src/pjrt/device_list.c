@@ -108,14 +108,16 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
     const int needed = fgi_device_list_needed(list);
     if (needed > *count && list->count > 0)
         return fgi_fail(err, FG_ENOTFOUND,
-                        "device %d was asked for: %s has %d, numbered from 0; `fulgurite devices` "
-                        "lists them\ntype devices=[%d] for the last one, or devices=auto for all",
-                        needed - 1, platform, *count, *count - 1);
+                        "device %d was asked for, but %s has only %d, counted from 0; `fulgurite "
+                        "devices` lists %s\nuse devices=[%d] for the last one, or devices=auto "
+                        "for all",
+                        needed - 1, platform, *count, *count == 1 ? "it" : "them", *count - 1);
     if (needed > *count)
-        return fgi_fail(err, FG_ENOTFOUND,
-                        "%d devices were asked for: %s has %d; `fulgurite devices` lists them\n"
-                        "type devices=%d or devices=auto for all of them",
-                        needed, platform, *count, *count);
+        return fgi_fail(
+            err, FG_ENOTFOUND,
+            "%d devices were asked for, but %s has only %d; `fulgurite devices` lists %s\n"
+            "use devices=%d or devices=auto",
+            needed, platform, *count, *count == 1 ? "it" : "them", *count);
     for (int i = 0; i < list->count; i++)
         chosen[i] = devices[list->index[i]];
     if (list->count > 0)

@@ -612,7 +612,7 @@ static void print_config_shows_all(void **state)
 {
     const char *folder = workplace();
     const outcome *o = program_gives(0, folder, "fit digits.yaml --print-config --trainer.seed=9");
-    contains(o->out, "\n  # Of first weights, order of samples and dropout");
+    contains(o->out, "\n  # Seed of the initial weights, the order of samples and dropout");
     contains(o->out, "\n  seed: 9\n");
     contains(o->out, "\n  hidden: [32]\n");
     fgt_write(fgt_path(folder, "all.yaml"), o->out, strlen(o->out));

@@ -38,14 +38,17 @@ static void mistakes_on_the_command_line(void **state)
          "fulgurite show: unknown option 'nmaes': did you mean 'names'? (see fulgurite "
          "show --help)\n"},
         {"show -x x", "fulgurite show: unknown option 'x' (see fulgurite show --help)\n"},
-        {"show --names=1 x", "fulgurite show: there is nothing to be given to option 'names' (see "
+        {"show --names=1 x", "fulgurite show: no value is expected for option 'names' (see "
                              "fulgurite show --help)\n"},
         {"show", "fulgurite show: expected CKPT (see fulgurite show --help)\n"},
-        {"show a b", "fulgurite show: one argument too many: 'b' (see fulgurite show --help)\n"},
-        {"devices --plugin", "fulgurite devices: something is to be given to option 'plugin' (see "
+        {"show a b", "fulgurite show: unexpected argument 'b' (see fulgurite show --help)\n"},
+        {"devices --plugin", "fulgurite devices: a value is missing for option 'plugin' (see "
                              "fulgurite devices --help)\n"},
         {"completion fish", "fulgurite completion: unknown shell 'fish': expected bash or zsh\n"},
-        {"help shwo", "fulgurite help: unknown command 'shwo'\n"},
+        {"help shwo",
+         "fulgurite: unknown command 'shwo': did you mean 'show'? (see fulgurite --help)\n"},
+        {"help config trainr",
+         "fulgurite help: no key or section 'trainr': did you mean 'trainer'?\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const outcome *o = program_gives(2, NULL, cases[i][0]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "cli.h"
+#include "config.h"
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;
@@ -118,13 +119,54 @@ static void mistakes(void **state)
     refused("fulgurite try: unknown option 'max_epochs': did you mean 'trainer.max_epochs'?" SEE,
             "--max_epochs=3", "a");
     refused("fulgurite try: unknown option 'z'" SEE, "-fz", "a");
-    refused("fulgurite try: something is to be given to option 'out'" SEE, "a", "--out");
-    refused("fulgurite try: something is to be given to option 'out'" SEE, "a", "-o");
-    refused("fulgurite try: a value is to be given to key 'trainer.seed'" SEE, "a",
-            "--trainer.seed");
+    refused("fulgurite try: a value is missing for option 'out'" SEE, "a", "--out");
+    refused("fulgurite try: a value is missing for option 'out'" SEE, "a", "-o");
+    refused("fulgurite try: a value is missing for key 'trainer.seed'" SEE, "a", "--trainer.seed");
     refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
     refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");
     refused("fulgurite try: expected FILE" SEE, "--flag", NULL);
+}
+
+/* Every key's help and example; one section; one key; none of that name. */
+static void help_of_the_keys(void **state)
+{
+    char *text;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_true(cli_print_keys(out, NULL));
+    (void)fflush(out);
+    for (size_t i = 0; i < config_key_count(); i++) {
+        char line[256];
+        const config_key *key = config_key_at(i);
+        (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->example);
+        if (strstr(text, line) == NULL)
+            fail_msg("no line%s", line);
+    }
+    rewind(out);
+    assert_true(cli_print_keys(out, "optimizer"));
+    (void)fputc('\0', out);
+    (void)fflush(out);
+    assert_non_null(strstr(text, "--optimizer.lr=1e-3\n"));
+    assert_null(strstr(text, "--trainer"));
+    rewind(out);
+    assert_true(cli_print_keys(out, "task"));
+    (void)fputc('\0', out);
+    (void)fflush(out);
+    assert_non_null(strstr(text, "--task=regression\n"));
+    assert_null(strstr(text, "--model"));
+    assert_false(cli_print_keys(out, "optimizers"));
+    assert_false(cli_print_keys(out, "optimizer.learning"));
+    (void)fclose(out);
+    free(text);
+}
+
+static void commands_have_other_names(void **state)
+{
+    assert_string_equal(cli_find_command("train")->name, "fit");
+    assert_string_equal(cli_find_command("eval")->name, "validate");
+    assert_string_equal(cli_find_command("Evaluate")->name, "validate");
+    assert_string_equal(cli_find_command("FIT")->name, "fit");
+    assert_null(cli_find_command("trian"));
 }
 
 static void help_lists_every_option(void **state)
@@ -135,17 +177,24 @@ static void help_lists_every_option(void **state)
     assert_non_null(out);
     cli_print_help(out, &command);
     assert_int_equal(fclose(out), 0);
-    assert_string_equal(text,
-                        "usage: fulgurite try [OPTION]... FILE [--KEY=VALUE]...\n\ntry\n\n"
-                        "  -f, --flag                    a flag\n"
-                        "  -g, --other                   another flag\n"
-                        "  -o, --out=FILE                a file\n"
-                        "      --pick=best|last          one of two\n"
-                        "      --open=best|PATH          a word or a path\n"
-                        "      --maybe[=HOW]             with or without\n"
-                        "      --KEY=VALUE               set a key of the configuration, such as "
-                        "--trainer.seed=1\n"
-                        "  -h, --help                    show this help\n");
+    static const char expected[] =
+        "usage: fulgurite try [OPTION]... FILE [--KEY=VALUE]...\n\ntry\n\n"
+        "  -f, --flag                    a flag\n"
+        "  -g, --other                   another flag\n"
+        "  -o, --out=FILE                a file\n"
+        "      --pick=best|last          one of two\n"
+        "      --open=best|PATH          a word or a path\n"
+        "      --maybe[=HOW]             with or without\n"
+        "      --KEY=VALUE               set a key of the configuration, "
+        "such as --trainer.seed=1\n"
+        "  -h, --help                    show this help\n";
+    assert_true(strncmp(text, expected, sizeof(expected) - 1) == 0);
+    const char *keys = strstr(text, "fulgurite help config");
+    assert_non_null(keys);
+    for (size_t i = 0; i < config_key_count(); i++) { /* every key is named */
+        const char *dot = strrchr(config_key_at(i)->path, '.');
+        assert_non_null(strstr(keys, dot != NULL ? dot + 1 : config_key_at(i)->path));
+    }
     free(text);
 }
 
@@ -172,8 +221,9 @@ static void sizes_in_words(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(every_form), cmocka_unit_test(keys_are_passed_on),
-    cmocka_unit_test(mistakes),   cmocka_unit_test(help_lists_every_option),
-    cmocka_unit_test(near_words), cmocka_unit_test(sizes_in_words),
+    cmocka_unit_test(every_form),       cmocka_unit_test(keys_are_passed_on),
+    cmocka_unit_test(help_of_the_keys), cmocka_unit_test(commands_have_other_names),
+    cmocka_unit_test(mistakes),         cmocka_unit_test(help_lists_every_option),
+    cmocka_unit_test(near_words),       cmocka_unit_test(sizes_in_words),
 };
 FGT_MAIN(tests)

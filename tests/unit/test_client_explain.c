@@ -262,11 +262,11 @@ static void cores_of_a_tpu(void **state)
         {1, "0,1", 0, 0,
          "2 of the 8 cores were asked for: TPU v2 trains on one of them or on all\n"},
         {2, "9", 0, 0,
-         "9 devices were asked for: tpu has 8; `fulgurite devices` lists them\n"
-         "type devices=8 or devices=auto for all of them"},
+         "9 devices were asked for, but tpu has only 8; `fulgurite devices` lists them\n"
+         "use devices=8 or devices=auto"},
         {2, "[8]", 0, 0,
-         "device 8 was asked for: tpu has 8, numbered from 0; `fulgurite devices` lists them\n"
-         "type devices=[7] for the last one, or devices=auto for all"},
+         "device 8 was asked for, but tpu has only 8, counted from 0; `fulgurite devices` lists "
+         "them\nuse devices=[7] for the last one, or devices=auto for all"},
         {2, "0", 0, 0, "devices '0': at least one device is needed\n"},
         {2, "1;2", 0, 0, "devices '1;2': is neither a number nor a list\n"},
         {2, "[1,]", 0, 0, "devices '[1,]': is no list of whole numbers\n"},

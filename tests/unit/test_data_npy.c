@@ -149,7 +149,8 @@ static void what_cannot_be_used_is_said(void **state)
     expect_refused("big_endian.npy", NULL, FG_EUNSUPPORTED, "dtype '>f4'");
     expect_refused("complex.npy", NULL, FG_EUNSUPPORTED, "dtype '<c8'");
     expect_refused("structured.npy", NULL, FG_EUNSUPPORTED, "structured");
-    expect_refused("wide.npy", NULL, FG_EFORMAT, "wide.npy: byte 144: number 2 does not fit");
+    expect_refused("wide.npy", NULL, FG_EFORMAT,
+                   "wide.npy: element 2 (counted from 0, at byte 144) does not fit");
     expect_refused("float32.npy", "three_rows.npy", FG_ESHAPE, "has 4 rows");
 }
 

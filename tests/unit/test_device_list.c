@@ -47,12 +47,14 @@ static void missing_devices_are_told(void **state)
     (void)state;
     fgt_ok(fgi_device_list_parse("4", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, &count, &err), FG_ENOTFOUND);
-    assert_string_equal(err.message,
-                        "4 devices were asked for: tpu has 2; `fulgurite devices` lists them\n"
-                        "type devices=2 or devices=auto for all of them");
+    assert_string_equal(
+        err.message,
+        "4 devices were asked for, but tpu has only 2; `fulgurite devices` lists them\n"
+        "use devices=2 or devices=auto");
     fgt_ok(fgi_device_list_parse("[2]", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "cuda", devices, &count, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "device 2 was asked for: cuda has 2, numbered from 0"));
+    assert_non_null(
+        strstr(err.message, "device 2 was asked for, but cuda has only 2, counted from 0"));
     assert_int_equal(count, 2);
 }
 
