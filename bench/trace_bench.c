@@ -88,6 +88,7 @@ static fg_status measure_tracing(const net *n, double seconds, fg_error *err)
         steps++;
     } while (now_s() < start + seconds);
     const double traced = (now_s() - start) / (double)steps;
+    fg_trace_reset(trace);
     fg_tensor loss = trace_step(n, trace);
     status = fg_trace_text(trace, &loss, 1, &text, err);
     if (status == FG_OK) {

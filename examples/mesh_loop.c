@@ -50,7 +50,7 @@ static fg_status train(fg_loader *loader, int epoch)
 {
     static int step;
     const fg_host_batch *batch = NULL;
-    fg_tensor in[2] = {{NULL}};
+    fg_tensor in[2] = {{0}};
     float loss = 0;
     fg_trace_set_training(trace, true);
     TRY(fg_loader_start_epoch(loader, epoch, 0, &err));
@@ -74,7 +74,7 @@ static fg_status test(fg_loader *loader, double *out_hits)
 {
     fg_scalar valid = {.dtype = FG_S32};
     const fg_host_batch *batch = NULL;
-    fg_tensor in[2] = {{NULL}};
+    fg_tensor in[2] = {{0}};
     float hits = 0;
     fg_trace_set_training(trace, false);
     TRY(fg_loader_start_epoch(loader, 0, 0, &err));

@@ -6,6 +6,7 @@
 #define FULGURITE_HERE_H
 #ifndef FG_NO_HERE
 
+#define fg_trace_set_mask(...) (fg_here(__FILE__, __LINE__), fg_trace_set_mask(__VA_ARGS__))
 #define fg_input(...) (fg_here(__FILE__, __LINE__), fg_input(__VA_ARGS__))
 #define fg_variable_value(...) (fg_here(__FILE__, __LINE__), fg_variable_value(__VA_ARGS__))
 #define fg_assign(...) (fg_here(__FILE__, __LINE__), fg_assign(__VA_ARGS__))
@@ -90,6 +91,7 @@
 #define fg_resnet_apply(...) (fg_here(__FILE__, __LINE__), fg_resnet_apply(__VA_ARGS__))
 #define fg_model_apply(...) (fg_here(__FILE__, __LINE__), fg_model_apply(__VA_ARGS__))
 #define fg_optimizer_minimize(...) (fg_here(__FILE__, __LINE__), fg_optimizer_minimize(__VA_ARGS__))
+#define fg_optimizer_apply(...) (fg_here(__FILE__, __LINE__), fg_optimizer_apply(__VA_ARGS__))
 #define fg_optimizer_scale_loss(...) (fg_here(__FILE__, __LINE__), fg_optimizer_scale_loss(__VA_ARGS__))
 #define fg_batch_get(...) (fg_here(__FILE__, __LINE__), fg_batch_get(__VA_ARGS__))
 #define fg_batch_at(...) (fg_here(__FILE__, __LINE__), fg_batch_at(__VA_ARGS__))

@@ -80,8 +80,13 @@ FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
 
 /* Writes the update into the loss's trace: gradients of all parameters, then their new values
  * (fg_assign). Stands for one step: takes the schedule's next learning rate unless
- * fg_optimizer_begin_step was called since the last time. A NULL optimizer is an error that the
- * trace keeps. */
+ * fg_optimizer_begin_step was called since the last time.
+ *
+ * A trace may hold several updates, by one optimizer or by several. Each one differentiates by the
+ * parameters' values in force when it is called, so the loss has to be computed from these: a loss
+ * from before an update of the same parameters is an error. Numbers of a launch (learning rate,
+ * momentum) are those of an optimizer's last call in the trace. Errors, kept in the trace: those of
+ * fg_grad; FG_EINVAL for such a loss and for a NULL optimizer. */
 FG_API void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss);
 /* The same with gradients of one's own, in the order of fg_optimizer_parameter_at. Errors, kept in
  * the trace: FG_EINVAL when count is another, FG_ESHAPE and FG_EDTYPE of a gradient whose type is

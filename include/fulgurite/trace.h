@@ -24,9 +24,10 @@ typedef struct fg_trace fg_trace;
 
 /* A value of a trace: an edge of its graph, with a dtype and a shape but no number yet. Passed by
  * value; never empty (a failed operation returns its trace's poison value). Lives until its trace
- * is run, reset or destroyed. */
+ * is run, reset or destroyed. Using it after that, or using an empty one, is an error (FG_EINVAL)
+ * that is kept in the trace which the thread is writing. */
 typedef struct fg_tensor {
-    struct fg_node *node;
+    uint64_t handle; /* the library's own; 0: empty */
 } fg_tensor;
 
 /* ---- traces ---------------------------------------------------------------------------------- */
@@ -211,12 +212,17 @@ FG_API void fg_text_free(char *text);
 
 /* Derivatives of a scalar by tensors: out[i] has wrt[i]'s type. Reverse mode, graph to graph: the
  * result is traced like anything else and can be differentiated again. A tensor that loss does not
- * depend on gets zeros, as does one behind operations without a gradient. Errors, kept in the
- * trace: FG_ESHAPE unless loss has rank 0, FG_EDTYPE unless it and wrt[i] are floating, FG_EINVAL
- * where wrt[i] is a constant (fg_full and the like: equal constants are one value).
+ * depend on gets zeros, as does one behind operations without a gradient.
+ * A derivative by a tensor counts what was computed from that very tensor: of h1 = fg_relu(a) and
+ * h2 = fg_relu(a), the derivative by h1 leaves out the uses of h2, although the program computes
+ * both once. An operation that has nothing to do (a cast to the same dtype) returns its operand.
+ * Constants are tensors like others. Errors, kept in the trace: FG_ESHAPE unless loss has rank 0,
+ * FG_EDTYPE unless it and wrt[i] are floating tensors of one trace.
  * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3. */
 FG_API void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out);
-/* The same by variables, at the values they had when first used in the trace. */
+/* The same by the variables' values in force (fg_variable_value). If the loss was not computed from
+ * a variable's present value but from one before the last fg_assign, the derivative is by the
+ * newest value that it was computed from. */
 FG_API void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, size_t count,
                               fg_tensor *out);
 

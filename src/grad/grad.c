@@ -3,6 +3,10 @@
  * One sweep marks what depends on the wanted tensors, a second goes back from the loss in order of
  * descending id (inputs have smaller ids than what uses them) and adds up what each operation's vjp
  * gives. New nodes inherit scope and line of the operation they differentiate.
+ *
+ * Equal applications are nodes of their own, but the derivatives by them are added up and taken
+ * further back as one, which is one vjp instead of two. A wanted tensor, and what was computed from
+ * it, is kept apart from its equals: a derivative by it counts its own uses alone.
  * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -15,25 +19,71 @@ enum { MAX_INPUTS = 64 };
 typedef struct sweep {
     fg_trace *trace;
     size_t count;       /* nodes there when the sweep began */
-    bool *depends;      /* on a wanted tensor, by node id */
-    fg_tensor *adjoint; /* derivative of the loss by the node, or an empty tensor */
+    bool *is_wanted;    /* by node id */
+    uint32_t *stand_in; /* by node id: the node that its derivative is added to */
+    bool *depends;      /* of a node that is its own stand-in: on a wanted tensor */
+    fg_tensor *adjoint; /* the same: derivative of the loss by it, or an empty tensor */
 } sweep;
+
+static bool sweep_init(sweep *s, fg_trace *trace)
+{
+    *s = (sweep){.trace = trace, .count = trace->node_count};
+    s->is_wanted = fgi_calloc(s->count + 1, sizeof *s->is_wanted);
+    s->stand_in = fgi_calloc(s->count + 1, sizeof *s->stand_in);
+    s->depends = fgi_calloc(s->count + 1, sizeof *s->depends);
+    s->adjoint = fgi_calloc(s->count + 1, sizeof *s->adjoint);
+    if (s->is_wanted != NULL && s->stand_in != NULL && s->depends != NULL && s->adjoint != NULL)
+        return true;
+    (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    return false;
+}
+
+static void sweep_fini(sweep *s)
+{
+    fgi_free(s->is_wanted);
+    fgi_free(s->stand_in);
+    fgi_free(s->depends);
+    fgi_free(s->adjoint);
+}
+
+/* Whether both have the same inputs as far as derivatives are concerned. */
+static bool same_inputs(const sweep *s, const fgi_node *a, const fgi_node *b)
+{
+    bool same = true, swapped = a->op->is_commutative && a->arity == 2;
+    for (int i = 0; i < a->arity; i++)
+        same &= s->stand_in[a->in[i]->id] == s->stand_in[b->in[i]->id];
+    for (int i = 0; i < a->arity && swapped; i++)
+        swapped &= s->stand_in[a->in[i]->id] == s->stand_in[b->in[1 - i]->id];
+    return same || swapped;
+}
+
+static uint32_t stand_in(const sweep *s, const fgi_node *node)
+{
+    const fgi_node *first = node->first;
+    if (s->is_wanted[node->id] || first == node)
+        return node->id;
+    if (node->op == &fgi_alias_op)
+        return s->stand_in[node->in[0]->id];
+    return !s->is_wanted[first->id] && same_inputs(s, node, first) ? first->id : node->id;
+}
 
 static void mark(sweep *s, const fg_tensor *wrt, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        s->depends[wrt[i].node->id] = true;
+        s->is_wanted[fgi_node_of(wrt[i])->id] = true;
     for (size_t id = 0; id < s->count; id++) {
         const fgi_node *node = s->trace->nodes[id];
-        for (int i = 0; i < node->arity; i++)
-            s->depends[id] |= s->depends[node->in[i]->id];
+        s->stand_in[id] = stand_in(s, node);
+        s->depends[id] = s->is_wanted[id];
+        for (int i = 0; i < node->arity && !s->depends[id]; i++)
+            s->depends[id] = s->depends[s->stand_in[node->in[i]->id]];
     }
 }
 
 static void add_to(sweep *s, const fgi_node *node, fg_tensor share)
 {
-    fg_tensor *adjoint = &s->adjoint[node->id];
-    *adjoint = adjoint->node != NULL ? fg_add(*adjoint, share) : share;
+    fg_tensor *adjoint = &s->adjoint[s->stand_in[node->id]];
+    *adjoint = adjoint->handle != 0 ? fg_add(*adjoint, share) : share;
 }
 
 static void step_back(sweep *s, fgi_node *node)
@@ -41,29 +91,31 @@ static void step_back(sweep *s, fgi_node *node)
     fg_tensor in[MAX_INPUTS], din[MAX_INPUTS];
     bool need[MAX_INPUTS];
     for (int i = 0; i < node->arity; i++) {
-        in[i] = (fg_tensor){node->in[i]};
-        din[i] = (fg_tensor){NULL};
-        need[i] = s->depends[node->in[i]->id] && fg_dtype_is_float(node->in[i]->type.dtype);
+        in[i] = fgi_tensor_of(node->in[i]);
+        din[i] = (fg_tensor){0};
+        need[i] =
+            s->depends[s->stand_in[node->in[i]->id]] && fg_dtype_is_float(node->in[i]->type.dtype);
     }
     fgi_vjp v = {.attr = node->attr,
                  .arity = node->arity,
                  .in = in,
-                 .out = {node},
+                 .out = fgi_tensor_of(node),
                  .dout = s->adjoint[node->id],
                  .need = need,
                  .din = din};
     node->op->vjp(&v);
     for (int i = 0; i < node->arity; i++)
-        if (need[i] && din[i].node != NULL) /* a sum within it may have widened it */
+        if (need[i] && din[i].handle != 0) /* a sum within it may have widened it */
             add_to(s, node->in[i], fg_cast(din[i], node->in[i]->type.dtype));
 }
 
 static void sweep_back(sweep *s, fg_tensor loss)
 {
-    s->adjoint[loss.node->id] = fg_ones(s->trace, fg_tensor_type(loss)->dtype, FG_SCALAR);
-    for (size_t id = (size_t)loss.node->id + 1; id-- > 0;) {
+    const size_t last = s->stand_in[fgi_node_of(loss)->id];
+    s->adjoint[last] = fg_ones(s->trace, fg_tensor_type(loss)->dtype, FG_SCALAR);
+    for (size_t id = last + 1; id-- > 0;) {
         fgi_node *node = s->trace->nodes[id];
-        if (s->adjoint[id].node == NULL || !s->depends[id] || node->op->vjp == NULL)
+        if (s->adjoint[id].handle == 0 || !s->depends[id] || node->op->vjp == NULL)
             continue;
         fgi_trace_borrow_place(s->trace, node);
         step_back(s, node);
@@ -87,21 +139,14 @@ static bool check_loss(fg_tensor loss)
 
 static bool check_wanted(fg_trace *trace, fg_tensor wanted, size_t i)
 {
-    const fgi_node *node = wanted.node;
+    const fg_type *type = fg_tensor_type(wanted);
     char text[96];
-    if (node->trace != trace || !fg_dtype_is_float(node->type.dtype)) {
-        (void)fgi_trace_fail(trace, FG_EDTYPE,
-                             "grad: tensor %zu is %s; a floating one of the same trace is wanted",
-                             i, fg_type_format(&node->type, text, sizeof text));
-        return false;
-    }
-    /* Equal constants are one node: what else the program uses that number for is not meant. */
-    if (node->arity == 0 && node->op != &fgi_leaf_op) {
-        (void)fgi_trace_fail(trace, FG_EINVAL,
-                             "grad: tensor %zu is a constant; make it an input or a variable", i);
-        return false;
-    }
-    return true;
+    if (fg_tensor_trace(wanted) == trace && fg_dtype_is_float(type->dtype))
+        return true;
+    (void)fgi_trace_fail(trace, FG_EDTYPE,
+                         "grad: tensor %zu is %s; a floating one of the same trace is wanted", i,
+                         fg_type_format(type, text, sizeof text));
+    return false;
 }
 
 static bool check(fg_tensor loss, const fg_tensor *wrt, size_t count)
@@ -113,43 +158,119 @@ static bool check(fg_tensor loss, const fg_tensor *wrt, size_t count)
     return is_good;
 }
 
-void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
+/* Empty tensors for what the loss does not depend on; poison everywhere after an error. */
+static void grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(loss);
-    for (size_t i = 0; i < count; i++)
-        out[i] = (fg_tensor){&trace->poison};
-    if (!check(loss, wrt, count))
-        return;
-    sweep s = {.trace = trace, .count = trace->node_count};
-    s.depends = fgi_calloc(s.count, sizeof *s.depends);
-    s.adjoint = fgi_calloc(s.count, sizeof *s.adjoint);
-    if (s.depends == NULL || s.adjoint == NULL) {
-        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-    } else {
+    sweep s = {0};
+    if (check(loss, wrt, count) && sweep_init(&s, trace)) {
         mark(&s, wrt, count);
         sweep_back(&s, loss);
-        for (size_t i = 0; i < count && trace->error.status == FG_OK; i++) {
-            const fg_type *type = fg_tensor_type(wrt[i]);
-            const fg_tensor d = s.adjoint[wrt[i].node->id];
-            out[i] = d.node != NULL ? d : fg_zeros(trace, type->dtype, type->rank, type->dim);
-        }
     }
-    fgi_free(s.depends);
-    fgi_free(s.adjoint);
+    for (size_t i = 0; i < count; i++)
+        out[i] =
+            trace->error.status == FG_OK ? s.adjoint[fgi_node_of(wrt[i])->id] : fgi_poison(trace);
+    sweep_fini(&s);
+}
+
+static void fill_with_zeros(fg_trace *trace, const fg_type *type, fg_tensor *gradient)
+{
+    if (gradient->handle == 0)
+        *gradient = fg_zeros(trace, type->dtype, type->rank, type->dim);
+}
+
+void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
+{
+    grad(loss, wrt, count, out);
+    for (size_t i = 0; i < count; i++)
+        fill_with_zeros(fg_tensor_trace(loss), fg_tensor_type(wrt[i]), &out[i]);
+}
+
+/* ---- by variables ---------------------------------------------------------------------------- */
+
+/* What the loss was computed from, by node id; NULL when out of memory. */
+static bool *reached_from(const fg_trace *trace, fg_tensor loss)
+{
+    bool *reached = fgi_calloc(trace->node_count + 1, sizeof *reached);
+    if (reached == NULL)
+        return NULL;
+    reached[fgi_node_of(loss)->id] = true;
+    for (size_t id = (size_t)fgi_node_of(loss)->id + 1; id-- > 0;) {
+        const fgi_node *node = trace->nodes[id];
+        for (int i = 0; reached[id] && i < node->arity; i++)
+            reached[node->in[i]->id] = true;
+    }
+    return reached;
+}
+
+/* The value to differentiate by: the one in force or, where the loss was not computed from it, the
+ * newest of the older ones that it was computed from. That is an error in an update. */
+static fg_tensor version_of(fg_variable *variable, fg_tensor now, const bool *reached,
+                            bool is_update)
+{
+    fg_trace *trace = fg_tensor_trace(now);
+    const fgi_version *older = fgi_variable_older(trace, variable);
+    if (reached[fgi_node_of(now)->id])
+        return now;
+    while (older != NULL && !reached[older->node->id])
+        older = older->next;
+    if (older == NULL)
+        return now;
+    if (!is_update)
+        return fgi_tensor_of(older->node);
+    return fgi_trace_fail(trace, FG_EINVAL,
+                          "the loss was computed before parameter '%s' was assigned: its gradient "
+                          "is not by the value that would be updated\n"
+                          "compute the loss again after the assignment, or take all gradients "
+                          "before it (fg_grad_variables) and apply them (fg_optimizer_apply)",
+                          fg_variable_name(variable));
+}
+
+/* Which values of the variables to differentiate by. */
+static void choose_versions(fg_tensor loss, fg_variable *const *variables, size_t count,
+                            bool is_update, fg_tensor *wrt)
+{
+    fg_trace *trace = fg_tensor_trace(loss);
+    bool has_older = false;
+    for (size_t i = 0; i < count; i++) {
+        wrt[i] = fgi_variable_part(trace, variables[i]);
+        has_older |= fgi_variable_older(trace, variables[i]) != NULL;
+    }
+    if (!has_older || trace->error.status != FG_OK)
+        return;
+    bool *reached = reached_from(trace, loss);
+    if (reached == NULL)
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    for (size_t i = 0; i < count && trace->error.status == FG_OK; i++)
+        wrt[i] = version_of(variables[i], wrt[i], reached, is_update);
+    fgi_free(reached);
+}
+
+static void grad_variables(fg_tensor loss, fg_variable *const *variables, size_t count,
+                           bool is_update, fg_tensor *out)
+{
+    fg_trace *trace = fg_tensor_trace(loss);
+    fg_tensor *wrt = fgi_calloc(count + 1, sizeof *wrt);
+    if (wrt == NULL)
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    else if (trace->error.status == FG_OK)
+        choose_versions(loss, variables, count, is_update, wrt);
+    if (trace->error.status == FG_OK)
+        grad(loss, wrt, count, out);
+    for (size_t i = 0; i < count && trace->error.status != FG_OK; i++)
+        out[i] = fgi_poison(trace);
+    fgi_free(wrt);
+}
+
+void fgi_grad_parameters(fg_tensor loss, fg_variable *const *parameters, size_t count,
+                         fg_tensor *out)
+{
+    grad_variables(loss, parameters, count, true, out);
 }
 
 void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, size_t count, fg_tensor *out)
 {
-    fg_trace *trace = fg_tensor_trace(loss);
-    fg_tensor *wrt = fgi_calloc(count + 1, sizeof *wrt);
+    grad_variables(loss, variables, count, false, out);
     for (size_t i = 0; i < count; i++)
-        out[i] = (fg_tensor){&trace->poison};
-    if (wrt == NULL) {
-        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-        return;
-    }
-    for (size_t i = 0; i < count; i++)
-        wrt[i] = fgi_variable_initial(trace, variables[i]);
-    fg_grad(loss, wrt, count, out);
-    fgi_free(wrt);
+        fill_with_zeros(fg_tensor_trace(loss), fg_variable_type(variables[i]), &out[i]);
 }

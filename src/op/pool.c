@@ -228,7 +228,7 @@ static void dx_vjp(fgi_vjp *v)
     const fg_tensor x = fg_pad(v->in[DX_X], (double)-INFINITY, low, high, NULL);
     const fg_tensor back = fg_pad(v->dout, 0, low, high, NULL);
     const int64_t *size = fg_tensor_type(y)->dim;
-    fg_tensor open = {NULL}; /* windows whose maximum was not met yet */
+    fg_tensor open = {0}; /* windows whose maximum was not met yet */
     if (!v->need[DX_DY])
         return;
     for (int64_t i = 0; i < attr->size; i++)

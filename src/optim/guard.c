@@ -179,7 +179,7 @@ static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_ten
 {
     const bool by_parameter = u->optimizer->guard.detects;
     size_t count = 0;
-    fg_tensor all = {NULL};
+    fg_tensor all = {0};
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
         if (by_parameter)
             scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));

@@ -409,8 +409,13 @@ void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         return;
     }
-    fg_grad_variables(fg_optimizer_scale_loss(optimizer, loss), optimizer->parameters, count,
-                      gradients);
+    fgi_grad_parameters(fg_optimizer_scale_loss(optimizer, loss), optimizer->parameters, count,
+                        gradients);
+    for (size_t i = 0; i < count; i++) {
+        const fg_type *type = fg_variable_type(optimizer->parameters[i]);
+        if (gradients[i].handle == 0)
+            gradients[i] = fg_zeros(trace, type->dtype, type->rank, type->dim);
+    }
     write_update(optimizer, trace, gradients);
     fgi_free(gradients);
 }

@@ -1,5 +1,7 @@
 /* apply.c - applying an operation: shape rule, structural hash, common subexpressions.
  *
+ * Each application is a node of its own. Equal ones have one hash, and point to the first of them.
+ *
  * The hot path of tracing: one hash, one look-up and one arena allocation an operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -64,13 +66,16 @@ fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity)
         node->line = trace->place->line;
     } else {
         node->scope = trace->scope_depth > 0 ? trace->scope[trace->scope_depth - 1] : NULL;
-        fgi_place(&node->file, &node->line);
+        fgi_place(trace, &node->file, &node->line);
     }
     return node;
 }
 
 fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
 {
+    if (trace->node_count >= FGI_NODE_MASK)
+        return fgi_trace_fail(trace, FG_EUNSUPPORTED, "a trace has at most %llu operations",
+                              (unsigned long long)FGI_NODE_MASK);
     if (trace->node_count == trace->node_capacity) {
         fgi_node **grown =
             fgi_grow(trace->nodes, trace->node_count, &trace->node_capacity, sizeof *trace->nodes);
@@ -78,25 +83,28 @@ fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
             return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         trace->nodes = grown;
     }
-    if (!fgi_map_put(&trace->by_hash, node->hash, node))
-        return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    if (node->first == NULL) {
+        if (!fgi_map_put(&trace->by_hash, node->hash, node))
+            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        node->first = node;
+    }
     node->id = (uint32_t)trace->node_count;
     trace->nodes[trace->node_count++] = node;
-    return (fg_tensor){node};
+    return fgi_tensor_of(node);
 }
 
 /* Hash of an application: operation, attributes, hashes of the inputs. Inputs of a commutative
  * operation are taken in one order. */
-static fgi_hash structure(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
+static fgi_hash structure(const fgi_op *op, fgi_node *const *in, int count, const void *attr,
                           size_t attr_size)
 {
     uint64_t word[HASH_WORDS];
     size_t n = 0;
     word[n++] = (uint64_t)(uintptr_t)op;
     word[n++] = attr_size;
-    bool swap = op->is_commutative && count == 2 && in[1].node->hash.lo < in[0].node->hash.lo;
+    bool swap = op->is_commutative && count == 2 && in[1]->hash.lo < in[0]->hash.lo;
     for (int i = 0; i < count; i++) {
-        const fgi_hash h = in[swap ? 1 - i : i].node->hash;
+        const fgi_hash h = in[swap ? 1 - i : i]->hash;
         word[n++] = h.lo;
         word[n++] = h.hi;
     }
@@ -104,50 +112,68 @@ static fgi_hash structure(const fgi_op *op, const fg_tensor *in, int count, cons
     return attr_size > 0 ? fgi_hash_more(hash, attr, attr_size) : hash;
 }
 
-static fg_tensor apply(fg_trace *trace, const fgi_op *op, const fg_tensor *in, int count,
+/* The type and attributes of a node that is the first of its structure; false after an error. */
+static bool settle(fgi_node *node, fgi_node *const *in, const void *attr, size_t attr_size)
+{
+    fg_trace *trace = node->trace;
+    const fg_type *types[MAX_INPUTS];
+    for (int i = 0; i < node->arity; i++)
+        types[i] = &in[i]->type;
+    fgi_infer infer = {
+        .trace = trace, .op = node->op, .in = types, .arity = node->arity, .attr = attr};
+    if (!node->op->infer(&infer))
+        return false;
+    node->type = infer.out;
+    if (attr_size == 0)
+        return true;
+    node->attr = fgi_arena_copy(&trace->arena, attr, attr_size);
+    if (node->attr == NULL)
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+    return node->attr != NULL;
+}
+
+static fg_tensor apply(fg_trace *trace, const fgi_op *op, fgi_node *const *in, int count,
                        const void *attr, size_t attr_size)
 {
     const fgi_hash hash = structure(op, in, count, attr, attr_size);
-    fgi_node *node = fgi_map_get(&trace->by_hash, hash);
-    if (node != NULL)
-        return (fg_tensor){node};
-
-    const fg_type *types[MAX_INPUTS];
-    for (int i = 0; i < count; i++)
-        types[i] = &in[i].node->type;
-    fgi_infer infer = {.trace = trace, .op = op, .in = types, .arity = count, .attr = attr};
-    if (!op->infer(&infer))
-        return fgi_poison(trace);
-
-    node = fgi_node_create(trace, op, count);
+    fgi_node *node = fgi_node_create(trace, op, count);
     if (node == NULL)
         return fgi_poison(trace);
-    for (int i = 0; i < count; i++)
-        node->in[i] = in[i].node;
-    if (attr_size > 0) {
-        node->attr = fgi_arena_copy(&trace->arena, attr, attr_size);
-        if (node->attr == NULL)
-            return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
-    }
-    node->type = infer.out;
     node->hash = hash;
+    node->first = fgi_map_get(&trace->by_hash, hash);
+    if (node->first != NULL) {
+        node->type = node->first->type;
+        node->attr = node->first->attr;
+    } else if (!settle(node, in, attr, attr_size)) {
+        return fgi_poison(trace);
+    }
+    for (int i = 0; i < count; i++)
+        node->in[i] = in[i];
     return fgi_node_enter(trace, node);
 }
 
 fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
                     size_t attr_size)
 {
-    fg_trace *trace = in[0].node->trace;
+    fg_trace *trace = fgi_node_of(in[0])->trace;
+    fgi_node *nodes[MAX_INPUTS];
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
     if (count > MAX_INPUTS)
         return fgi_trace_fail(trace, FG_EINVAL, "%s: %d inputs; at most %d go", op->name, count,
                               (int)MAX_INPUTS);
-    for (int i = 0; i < count; i++)
-        if (in[i].node->trace != trace || fgi_is_poison(in[i]))
-            return fgi_trace_fail(trace, FG_EINVAL, "%s: input %d belongs to another trace",
-                                  op->name, i);
-    return apply(trace, op, in, count, attr, attr_size);
+    for (int i = 0; i < count; i++) {
+        const uint64_t id = in[i].handle - trace->base; /* wraps for those of other traces */
+        if (id == 0 || id > trace->node_count) {
+            const char *dead = fgi_tensor_dead(in[i]);
+            return dead != NULL
+                       ? fgi_trace_fail(trace, FG_EINVAL, "%s: input %d: %s", op->name, i, dead)
+                       : fgi_trace_fail(trace, FG_EINVAL, "%s: input %d belongs to another trace",
+                                        op->name, i);
+        }
+        nodes[i] = trace->nodes[id - 1];
+    }
+    return apply(trace, op, nodes, count, attr, attr_size);
 }
 
 fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, size_t attr_size)
@@ -155,4 +181,32 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
     return apply(trace, op, NULL, 0, attr, attr_size);
+}
+
+/* ---- aliases --------------------------------------------------------------------------------- */
+
+static bool alias_infer(fgi_infer *c)
+{
+    c->out = *c->in[0];
+    return true;
+}
+
+static void alias_vjp(fgi_vjp *v) { v->din[0] = v->dout; }
+
+const fgi_op fgi_alias_op = {.name = "alias", .arity = 1, .infer = alias_infer, .vjp = alias_vjp};
+
+fg_tensor fgi_alias(fg_tensor tensor)
+{
+    fgi_node *of = fgi_node_of(tensor);
+    fg_trace *trace = of->trace;
+    if (trace->error.status != FG_OK || of->op == NULL)
+        return fgi_poison(trace);
+    fgi_node *node = fgi_node_create(trace, &fgi_alias_op, 1);
+    if (node == NULL)
+        return fgi_poison(trace);
+    node->in[0] = of;
+    node->type = of->type;
+    node->hash = of->hash; /* what is computed from it is the same as from the tensor itself */
+    node->first = of->first;
+    return fgi_node_enter(trace, node);
 }

@@ -17,7 +17,7 @@ enum { ATTRIBUTE_LIMIT = 1024 };
 
 bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule) { return (e->rules >> rule & 1) != 0; }
 
-uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->id]; }
+uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->first->id]; }
 
 uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
 
@@ -185,8 +185,8 @@ static void module_fini(module *m)
 static const fgi_node *result_node(const module *m, size_t i)
 {
     if (i < m->layout->output_count)
-        return m->outputs[i].node;
-    return m->trace->leaves[m->layout->assigned_leaf[i - m->layout->output_count]].assigned;
+        return fgi_node_of(m->outputs[i])->first;
+    return m->trace->leaves[m->layout->assigned_leaf[i - m->layout->output_count]].assigned->first;
 }
 
 static size_t result_count(const module *m)
@@ -330,7 +330,7 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
         if (is_argument)
             continue;
         if (node->op->emit == NULL) {
-            m->value[id] = m->value[node->in[0]->id];
+            m->value[id] = m->value[node->in[0]->first->id];
             continue;
         }
         m->value[id] = m->next++;

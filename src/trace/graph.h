@@ -18,6 +18,7 @@ typedef struct fg_node fgi_node;
 struct fg_node {
     const fgi_op *op; /* NULL for the poison node */
     fg_trace *trace;
+    fgi_node *first; /* of the nodes with this hash: the one that is emitted for all of them */
     fgi_node **in;
     const void *attr; /* the op's own struct, or NULL */
     const char *scope;
@@ -126,6 +127,13 @@ typedef struct fgi_vjp {
     fg_tensor *din;      /* to be filled where wanted; left alone means zero */
 } fgi_vjp;
 
+/* For optimizers, written in src/grad: derivatives by the parameters' values in force. out[i] is an
+ * empty tensor where the loss does not depend on parameter i in a way that can be differentiated.
+ * Errors, kept in the trace: those of fg_grad; FG_EINVAL when the loss was computed from a value
+ * that has been assigned anew since. */
+void fgi_grad_parameters(fg_tensor loss, fg_variable *const *parameters, size_t count,
+                         fg_tensor *out);
+
 /* ---- operations ------------------------------------------------------------------------------ */
 
 /* How an operation treats elements: what compilers fuse and move around depends on it. */
@@ -150,7 +158,8 @@ struct fgi_op {
 };
 
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be
- * zero, for it is hashed. An equal application that is there already is returned instead. */
+ * zero, for it is hashed. Each application is a node of its own, by which one can differentiate;
+ * of equal ones only the first is emitted. */
 fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void *attr,
                     size_t attr_size);
 /* The same for an operation without inputs. */
@@ -166,6 +175,10 @@ bool fgi_is_poison(fg_tensor tensor);
 /* Keeps an error in a trace unless it has one, blames the user's place, and returns poison. */
 fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
     FG_PRINTF(3, 4);
+/* Another node with the tensor's value: a derivative by it counts only what was computed from it,
+ * not other uses of the tensor. Nothing is emitted for it. */
+fg_tensor fgi_alias(fg_tensor tensor);
+extern const fgi_op fgi_alias_op;
 /* A number for the next random operation of this trace, by which its bits differ from others'. */
 uint32_t fgi_trace_next_place(fg_trace *trace);
 /* The two words of the key that (seed, step) make, as inputs of the program. */

@@ -60,7 +60,7 @@ static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, co
         return fgi_poison(trace);
     fgi_node *node = key != NULL ? fgi_map_get(&trace->leaf_by_key, key_of(key)) : NULL;
     if (node != NULL)
-        return (fg_tensor){node};
+        return fgi_tensor_of(node);
     if (trace->leaf_count == trace->leaf_capacity) {
         fgi_leaf *grown =
             fgi_grow(trace->leaves, trace->leaf_count, &trace->leaf_capacity, sizeof *grown);
@@ -136,18 +136,21 @@ static fg_tensor variable_leaf(fg_trace *trace, fg_variable *variable)
     return leaf(trace, variable, &init, fg_variable_type(variable), fgi_variable_split(variable));
 }
 
-fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable)
-{
-    return variable_leaf(trace, variable);
-}
-
 fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable)
 {
     const fg_tensor tensor = variable_leaf(trace, variable);
     if (fgi_is_poison(tensor))
         return tensor;
-    fgi_node *assigned = trace->leaves[fgi_leaf_index(tensor.node)].assigned;
-    return assigned != NULL ? (fg_tensor){assigned} : tensor;
+    fgi_leaf *entry = &trace->leaves[fgi_leaf_index(fgi_node_of(tensor))];
+    if (entry->assigned == NULL)
+        return tensor;
+    if (entry->current == NULL) {
+        const fg_tensor alias = fgi_alias(fgi_tensor_of(entry->assigned));
+        if (fgi_is_poison(alias))
+            return alias;
+        entry->current = fgi_node_of(alias);
+    }
+    return fgi_tensor_of(entry->current);
 }
 
 fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
@@ -161,6 +164,27 @@ fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
     if (fg_variable_get_kind(variable) != FG_PARAMETER || fgi_split_equal(split, &gathered))
         return part;
     return fgi_respread(part, split, &gathered);
+}
+
+/* The value that is about to be replaced joins the older ones, unless nobody has read it. */
+static bool keep_version(fg_trace *trace, fgi_leaf *leaf)
+{
+    if (leaf->assigned != NULL && leaf->current == NULL)
+        return true;
+    fgi_version *version = fgi_arena_alloc(&trace->arena, sizeof *version);
+    if (version == NULL) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return false;
+    }
+    *version = (fgi_version){leaf->assigned != NULL ? leaf->current : leaf->node, leaf->older};
+    leaf->older = version;
+    return true;
+}
+
+const fgi_version *fgi_variable_older(fg_trace *trace, fg_variable *variable)
+{
+    const fg_tensor tensor = variable_leaf(trace, variable);
+    return fgi_is_poison(tensor) ? NULL : trace->leaves[fgi_leaf_index(fgi_node_of(tensor))].older;
 }
 
 void fg_assign(fg_variable *variable, fg_tensor value)
@@ -181,6 +205,11 @@ void fg_assign(fg_variable *variable, fg_tensor value)
         return;
     }
     const fg_tensor tensor = variable_leaf(trace, variable);
-    if (!fgi_is_poison(tensor))
-        trace->leaves[fgi_leaf_index(tensor.node)].assigned = value.node;
+    if (fgi_is_poison(tensor))
+        return;
+    fgi_leaf *entry = &trace->leaves[fgi_leaf_index(fgi_node_of(tensor))];
+    if (!keep_version(trace, entry))
+        return;
+    entry->assigned = fgi_node_of(value);
+    entry->current = NULL;
 }

@@ -42,7 +42,7 @@ static void mark_live(const fg_trace *trace, fgi_layout *layout)
         const fgi_node *node = trace->nodes[id];
         if (layout->is_live[id])
             for (int i = 0; i < node->arity; i++)
-                layout->is_live[node->in[i]->id] = true;
+                layout->is_live[node->in[i]->first->id] = true;
     }
 }
 
@@ -62,11 +62,11 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
         return fgi_no_memory(err);
     }
     for (size_t i = 0; i < count; i++)
-        l->is_live[outputs[i].node->id] = true;
+        l->is_live[fgi_node_of(outputs[i])->first->id] = true;
     for (size_t i = 0; i < trace->leaf_count; i++)
         if (trace->leaves[i].assigned != NULL) {
             l->assigned_leaf[l->assigned_count++] = i;
-            l->is_live[trace->leaves[i].assigned->id] = true;
+            l->is_live[trace->leaves[i].assigned->first->id] = true;
         }
     mark_live(trace, l);
     for (size_t i = 0; i < trace->leaf_count; i++) {
@@ -115,7 +115,7 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     }
     for (size_t i = 0; i < results; i++) {
         types[i] = i < layout->output_count
-                       ? outputs[i].node->type
+                       ? *fg_tensor_type(outputs[i])
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
         splits[i] = *fgi_result_split(trace, layout, i);
     }
@@ -187,9 +187,13 @@ fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, siz
                             fg_error *err)
 {
     FGI_TRY(fg_trace_error(trace, err));
-    for (size_t i = 0; i < count; i++)
-        if (outputs[i].node->trace != trace || fgi_is_poison(outputs[i]))
+    for (size_t i = 0; i < count; i++) {
+        const char *dead = fgi_tensor_dead(outputs[i]);
+        if (dead != NULL)
+            return fgi_fail(err, FG_EINVAL, "output %zu: %s", i, dead);
+        if (fg_tensor_trace(outputs[i]) != trace || fgi_is_poison(outputs[i]))
             return fgi_fail(err, FG_EINVAL, "output %zu belongs to another trace", i);
+    }
     return FG_OK;
 }
 
@@ -197,7 +201,7 @@ static fgi_hash whole_structure(const fg_trace *trace, const fg_tensor *outputs,
 {
     fgi_hash hash = {count, trace->leaf_count};
     for (size_t i = 0; i < count; i++)
-        hash = fgi_hash_more(hash, &outputs[i].node->hash, sizeof(fgi_hash));
+        hash = fgi_hash_more(hash, &fgi_node_of(outputs[i])->hash, sizeof(fgi_hash));
     for (size_t i = 0; i < trace->leaf_count; i++) {
         const fgi_leaf *leaf = &trace->leaves[i];
         const struct {

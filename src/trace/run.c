@@ -92,7 +92,8 @@ fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, siz
     memcpy(leaves, trace->leaves, trace->leaf_count * sizeof *leaves);
     for (size_t i = 0; i < trace->leaf_count; i++) {
         leaves[i].node = NULL; /* dies with the trace's nodes */
-        leaves[i].assigned = NULL;
+        leaves[i].assigned = leaves[i].current = NULL;
+        leaves[i].older = NULL;
         if (leaves[i].kind == FGI_LEAF_ARRAY)
             (void)fg_array_retain(leaves[i].of.array);
     }

@@ -15,6 +15,7 @@
 static _Thread_local struct {
     const char *file;
     int line;
+    uint64_t trace; /* base of the one written last */
 } here;
 
 void fg_here(const char *file, int line)
@@ -23,11 +24,16 @@ void fg_here(const char *file, int line)
     here.line = line;
 }
 
-void fgi_place(const char **out_file, int *out_line)
+void fgi_place(const fg_trace *trace, const char **out_file, int *out_line)
 {
+    here.trace = trace->base;
     *out_file = here.file;
     *out_line = here.line;
 }
+
+void fgi_place_trace(uint64_t base) { here.trace = base; }
+
+uint64_t fgi_place_base(void) { return here.trace; }
 
 fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
 {
@@ -35,6 +41,11 @@ fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
     fg_trace *trace = fgi_calloc(1, sizeof *trace);
     if (trace == NULL)
         return fgi_no_memory(err);
+    const fg_status status = fgi_handles_open(trace, err);
+    if (status != FG_OK) {
+        fgi_free(trace);
+        return status;
+    }
     trace->client = client;
     trace->poison.trace = trace;
     for (int i = 0; i < FGI_KEY_WORDS; i++)
@@ -55,6 +66,7 @@ void fg_trace_destroy(fg_trace *trace)
 {
     if (trace == NULL)
         return;
+    fgi_handles_close(trace);
     fgi_leaves_release(trace->leaves, trace->leaf_count);
     release_programs(trace);
     fgi_map_fini(&trace->by_hash);
@@ -67,6 +79,7 @@ void fg_trace_destroy(fg_trace *trace)
 
 void fg_trace_reset(fg_trace *trace)
 {
+    fgi_handles_reset(trace);
     fgi_leaves_release(trace->leaves, trace->leaf_count);
     trace->leaf_count = 0;
     trace->node_count = 0;
@@ -130,6 +143,8 @@ bool fg_trace_mask(const fg_trace *trace, fg_tensor *out)
 
 void fg_scope_push(fg_trace *trace, const char *name)
 {
+    if (trace->base == 0) /* where tensors without a trace belong: nothing is kept there */
+        return;
     if (trace->scope_depth == FGI_SCOPE_DEPTH) {
         trace->scope_overflow++;
         return;
@@ -150,13 +165,13 @@ void fg_scope_pop(fg_trace *trace)
         trace->scope_depth--;
 }
 
-const fg_type *fg_tensor_type(fg_tensor tensor) { return &tensor.node->type; }
+const fg_type *fg_tensor_type(fg_tensor tensor) { return &fgi_node_of(tensor)->type; }
 
-fg_trace *fg_tensor_trace(fg_tensor tensor) { return tensor.node->trace; }
+fg_trace *fg_tensor_trace(fg_tensor tensor) { return fgi_node_of(tensor)->trace; }
 
 int64_t fg_tensor_dim(fg_tensor tensor, int axis)
 {
-    const fg_type *type = &tensor.node->type;
+    const fg_type *type = fg_tensor_type(tensor);
     if (axis < 0)
         axis += type->rank;
     return axis >= 0 && axis < type->rank ? type->dim[axis] : 0;
@@ -166,10 +181,10 @@ fg_tensor fgi_poison(fg_trace *trace)
 {
     if (trace->error.status == FG_OK)
         return fgi_trace_fail(trace, FG_EINVAL, "a value of another trace was used");
-    return (fg_tensor){&trace->poison};
+    return fgi_tensor_of(&trace->poison);
 }
 
-bool fgi_is_poison(fg_tensor tensor) { return tensor.node->op == NULL; }
+bool fgi_is_poison(fg_tensor tensor) { return fgi_node_of(tensor)->op == NULL; }
 
 fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
 {
@@ -183,7 +198,7 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
         status = fgi_fail_at(&trace->error, status, place != NULL ? place->file : here.file,
                              place != NULL ? place->line : here.line, "%s", text);
     }
-    return (fg_tensor){&trace->poison};
+    return fgi_tensor_of(&trace->poison);
 }
 
 void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }

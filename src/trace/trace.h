@@ -13,6 +13,9 @@
 #include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
+/* A tensor's handle: the base of its trace, then the number of its node and 1. */
+#define FGI_NODE_MASK (((uint64_t)1 << 28) - 1)
+
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
 
 typedef enum fgi_leaf_kind {
@@ -22,10 +25,18 @@ typedef enum fgi_leaf_kind {
     FGI_LEAF_SCALAR
 } fgi_leaf_kind;
 
+/* A value that a variable had in a trace before it was assigned again; the newest first. */
+typedef struct fgi_version {
+    fgi_node *node;
+    const struct fgi_version *next;
+} fgi_version;
+
 typedef struct fgi_leaf {
     fgi_leaf_kind kind;
     fgi_node *node;
-    fgi_node *assigned; /* variables: the value after the run, or NULL */
+    fgi_node *assigned;       /* variables: the value after the run, or NULL */
+    fgi_node *current;        /* an alias of `assigned`: what readers get; NULL: none has read */
+    const fgi_version *older; /* values before `assigned`, in the trace's arena */
     union {
         fg_variable *variable;
         fg_array *array; /* one reference */
@@ -36,6 +47,7 @@ typedef struct fgi_leaf {
 
 struct fg_trace {
     fg_client *client;
+    uint64_t base; /* what the handles of its tensors begin with (handle.c) */
     fgi_arena arena;
     fgi_node **nodes; /* by id */
     size_t node_count, node_capacity;
@@ -58,8 +70,22 @@ struct fg_trace {
     bool is_step; /* belongs to a Trainer's step: fg_run is refused */
 };
 
-/* The calling thread's last fg_here. */
-void fgi_place(const char **out_file, int *out_line);
+/* The calling thread's last fg_here; `trace` is what it writes now. */
+void fgi_place(const fg_trace *trace, const char **out_file, int *out_line);
+/* The base of the trace that the thread wrote last, which may be gone. */
+void fgi_place_trace(uint64_t base);
+uint64_t fgi_place_base(void);
+
+/* Tensors and nodes (handle.c). The node of a tensor that is no longer alive is the poison node of
+ * the trace that the thread is writing, which then has an error. */
+fgi_node *fgi_node_of(fg_tensor tensor);
+fg_tensor fgi_tensor_of(const fgi_node *node);
+/* What is wrong with a tensor that belongs to no trace, NULL otherwise. */
+const char *fgi_tensor_dead(fg_tensor tensor);
+/* A place in the table of traces, or FG_EUNSUPPORTED; reset: tensors so far are no longer alive. */
+fg_status fgi_handles_open(fg_trace *trace, fg_error *err);
+void fgi_handles_reset(fg_trace *trace);
+void fgi_handles_close(fg_trace *trace);
 
 /* A new node with room for its inputs, not yet hashed; NULL after keeping FG_ENOMEM. */
 fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity);
@@ -70,8 +96,8 @@ fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node);
 extern const fgi_op fgi_leaf_op;
 /* Index into trace->leaves of a leaf node. */
 size_t fgi_leaf_index(const fgi_node *node);
-/* The value a variable has when the program starts. */
-fg_tensor fgi_variable_initial(fg_trace *trace, fg_variable *variable);
+/* The values that the variable had in this trace before the one in force. */
+const fgi_version *fgi_variable_older(fg_trace *trace, fg_variable *variable);
 /* How a leaf's array is split over the devices. */
 const fgi_split *fgi_leaf_split(const fgi_node *node);
 /* A batch tensor of the Trainer: array number `feed` at launch; whole, or split so. */

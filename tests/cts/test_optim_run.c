@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/optim.h>
+#include <fulgurite/fulgurite.h>
 #include <stdio.h>
 
 #include "record.h"
@@ -334,7 +334,92 @@ static int close_all(void **state)
     return 0;
 }
 
+/* ---- several updates in one trace ------------------------------------------------------------ */
+
+typedef struct square {
+    fg_module *root;
+    fg_variable *p;
+    fg_optimizer *first, *second;
+} square;
+
+static square square_of(double lr)
+{
+    fg_error err = {0};
+    square s;
+    const fg_variable_options one = {.init = {FG_INIT_CONSTANT, 1}};
+    fgt_ok(fg_module_create(NULL, 0, &s.root, &err));
+    s.p = fg_module_variable(s.root, "p", &(fg_type){.dtype = FG_F32}, &one);
+    s.first = fg_sgd_create(s.root, &(fg_sgd_options){.lr = lr});
+    s.second = fg_sgd_create(s.root, &(fg_sgd_options){.lr = lr});
+    fgt_ok(fg_module_error(s.root, &err));
+    return s;
+}
+
+static float value_of(const square *s)
+{
+    fg_error err = {0};
+    float value;
+    fgt_ok(fg_variable_read(s->p, &value, sizeof value, &err));
+    return value;
+}
+
+static void minimize_square(fg_trace *tr, const square *s, fg_optimizer *optimizer)
+{
+    fg_optimizer_minimize(optimizer, fg_square(fg_variable_value(tr, s->p)));
+}
+
+/* p -= 0.1 d(p^2)/dp is p *= 0.8: two of them in a trace, by one optimizer or by two. */
+static void each_update_of_a_trace_takes_the_value_in_force(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    for (int two = 0; two < 2; two++) {
+        const square s = square_of(0.1);
+        for (int i = 0; i < 2; i++) {
+            minimize_square(trace, &s, s.first);
+            minimize_square(trace, &s, two ? s.second : s.first);
+            fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+        }
+        assert_float_equal(value_of(&s), 0.4096, 1e-6);
+        fg_module_destroy(s.root);
+    }
+}
+
+static void a_loss_from_before_an_update_is_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const square s = square_of(0.1);
+    const fg_tensor loss = fg_square(fg_variable_value(trace, s.p));
+    fg_optimizer_minimize(s.first, loss);
+    const int line = __LINE__ + 1;
+    fg_optimizer_minimize(s.second, loss);
+    assert_int_equal(fg_run(trace, NULL, 0, NULL, &err), FG_EINVAL);
+    assert_int_equal(err.line, line);
+    assert_non_null(strstr(err.message, "the loss was computed before parameter 'p' was assigned"));
+    assert_float_equal(value_of(&s), 1, 0); /* nothing was run */
+    fg_module_destroy(s.root);
+}
+
+/* Gradients taken before both updates may be applied one after the other: 1 - 0.1 2 - 0.1 2. */
+static void gradients_from_before_may_be_applied(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const square s = square_of(0.1);
+    fg_tensor d;
+    fg_grad_variables(fg_square(fg_variable_value(trace, s.p)), &s.p, 1, &d);
+    fg_optimizer_apply(s.first, &d, 1);
+    fg_optimizer_apply(s.second, &d, 1);
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    assert_float_equal(value_of(&s), 0.6, 1e-6);
+    fg_module_destroy(s.root);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_update_of_a_trace_takes_the_value_in_force),
+    cmocka_unit_test(a_loss_from_before_an_update_is_refused),
+    cmocka_unit_test(gradients_from_before_may_be_applied),
     cmocka_unit_test(own_loops_follow_pytorch),
     cmocka_unit_test(steps_traced_once_follow_pytorch),
     cmocka_unit_test(state_moved_to_another_optimizer_goes_on_exactly),

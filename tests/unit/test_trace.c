@@ -249,15 +249,94 @@ static void gradient_of_what_has_none(void **state)
     assert_int_equal(fg_trace_error(trace, &err), FG_EDTYPE);
     assert_string_equal(err.message,
                         "grad: tensor 0 is s32[3]; a floating one of the same trace is wanted");
-    fg_trace_reset(trace);
-    const fg_tensor two[2] = {operands_of(trace).m, fg_ones(trace, FG_F32, FG_DIMS(3, 4))};
-    fg_tensor both[2];
-    fg_grad(fg_sum(fg_mul(two[0], two[1]), 0, NULL), two, 2, both);
-    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
-    assert_string_equal(err.message,
-                        "grad: tensor 1 is a constant; make it an input or a variable");
-    assert_true(fgi_is_poison(both[0]) && fgi_is_poison(both[1]));
     fg_trace_destroy(trace);
+}
+
+/* ---- tensors that are not alive -------------------------------------------------------------- */
+
+#define DEAD                                                                                       \
+    "a tensor was used after its trace was run, reset or destroyed\n"                              \
+    "compute it again, or keep the array that fg_run gives"
+
+static void assert_refused(fg_trace *trace, int line, const char *message)
+{
+    fg_error err = {0};
+    assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);
+    assert_string_equal(err.message, message);
+    assert_int_equal(err.line, line);
+    fg_trace_reset(trace);
+}
+
+static void tensors_of_an_earlier_generation_are_refused(void **state)
+{
+    (void)state;
+    fg_trace *trace = trace_of(NULL);
+    const fg_tensor kept = fg_exp(operands_of(trace).m);
+    for (int i = 0; i < 3; i++) { /* also where the memory has long been used again */
+        fg_trace_reset(trace);
+        operands o = operands_of(trace);
+        assert_true(fgi_is_poison(fg_relu(kept)));
+        assert_refused(trace, __LINE__ - 1, DEAD);
+        o = operands_of(trace);
+        assert_true(fgi_is_poison(fg_add(o.m, kept)));
+        assert_refused(trace, __LINE__ - 1, DEAD);
+        assert_int_equal(fg_tensor_type(kept)->dtype, FG_DTYPE_NONE);
+        fg_trace_reset(trace);
+    }
+    fg_trace_destroy(trace);
+}
+
+static void tensors_of_a_destroyed_trace_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    fg_trace *gone = trace_of(NULL);
+    const fg_tensor kept = fg_exp(operands_of(gone).m);
+    fg_trace_destroy(gone);
+    assert_true(fgi_is_poison(fg_relu(kept))); /* no trace at all: nothing to keep an error in */
+    fg_trace *trace = trace_of(NULL);
+    assert_true(fgi_is_poison(fg_relu(kept)));
+    assert_refused(trace, __LINE__ - 1, DEAD);
+    assert_int_equal(fg_trace_text(trace, &kept, 1, &text, &err), FG_EINVAL);
+    assert_string_equal(err.message, "output 0: " DEAD);
+    fg_trace_destroy(trace);
+}
+
+static void empty_tensors_are_refused(void **state)
+{
+    (void)state;
+    const fg_tensor empty = {0};
+    fg_trace *trace = trace_of(NULL);
+    operands o = operands_of(trace);
+    (void)fg_matmul(o.m, empty);
+    assert_refused(trace, __LINE__ - 1, "an empty tensor was used: it has no value");
+    o = operands_of(trace);
+    fg_tensor d = o.m;
+    fg_grad(fg_sum(o.m, 0, NULL), &empty, 1, &d);
+    assert_refused(trace, __LINE__ - 1, "an empty tensor was used: it has no value");
+    (void)fg_sum(empty, 0, NULL);
+    assert_refused(trace, __LINE__ - 1, "an empty tensor was used: it has no value");
+    fg_trace_destroy(trace);
+}
+
+static void places_of_traces_are_used_again(void **state)
+{
+    (void)state;
+    enum { AT_MOST = 4095 };
+    fg_error err = {0};
+    static fg_trace *traces[AT_MOST];
+    size_t count = 0;
+    while (count < AT_MOST && fg_trace_create(NULL, &traces[count], &err) == FG_OK)
+        count++;
+    assert_int_equal(count, AT_MOST);
+    fg_trace *more;
+    assert_int_equal(fg_trace_create(NULL, &more, &err), FG_EUNSUPPORTED);
+    assert_null(more);
+    fg_trace_destroy(traces[7]);
+    traces[7] = trace_of(NULL);
+    while (count > 0)
+        fg_trace_destroy(traces[--count]);
 }
 
 static void values_of_two_traces_do_not_mix(void **state)
@@ -323,7 +402,7 @@ static void masks_are_one_number_a_sample(void **state)
     assert_false(fg_trace_mask(trace, &mask));
     fg_trace_set_mask(trace, o.v);
     assert_true(fg_trace_mask(trace, &mask));
-    assert_ptr_equal(mask.node, o.v.node);
+    assert_true(mask.handle == o.v.handle);
     (void)fg_cross_entropy(o.m, o.i, NULL);
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
     assert_string_equal(err.message, "loss over 3 samples under a mask of 4");
@@ -341,27 +420,34 @@ static void masks_are_one_number_a_sample(void **state)
 
 /* ---- structure ------------------------------------------------------------------------------- */
 
-static void equal_applications_are_one_node(void **state)
+/* Two nodes, of which one program computes one. */
+static bool equal(fg_tensor a, fg_tensor b)
+{
+    assert_true(a.handle != b.handle);
+    const bool same = fgi_hash_equal(fgi_node_of(a)->hash, fgi_node_of(b)->hash);
+    assert_int_equal(same, fgi_node_of(a)->first == fgi_node_of(b)->first);
+    return same;
+}
+
+static void equal_applications_have_one_structure(void **state)
 {
     (void)state;
     fg_trace *trace = trace_of(NULL);
     const operands o = operands_of(trace);
-    assert_ptr_equal(fg_exp(o.m).node, fg_exp(o.m).node);
-    assert_ptr_equal(fg_add(o.m, o.v).node, fg_add(o.v, o.m).node);
-    assert_ptr_equal(fg_max(o.m, o.v).node, fg_max(o.v, o.m).node);
-    assert_ptr_not_equal(fg_sub(o.m, o.v).node, fg_sub(o.v, o.m).node);
-    assert_ptr_not_equal(fg_lt(o.m, o.v).node, fg_lt(o.v, o.m).node);
-    assert_ptr_equal(fg_scale(o.m, 0.5).node, fg_scale(o.m, 0.5).node);
-    assert_ptr_not_equal(fg_scale(o.m, 0.5).node, fg_scale(o.m, 0.25).node);
-    assert_ptr_not_equal(fg_full(trace, FG_F32, 0.0, FG_SCALAR).node,
-                         fg_full(trace, FG_F32, -0.0, FG_SCALAR).node);
-    assert_ptr_not_equal(fg_zeros(trace, FG_F32, FG_DIMS(2, 3)).node,
-                         fg_zeros(trace, FG_F32, FG_DIMS(3, 2)).node);
-    assert_ptr_not_equal(fg_sum(o.m, 1, (const int[]){0}).node,
-                         fg_sum(o.m, 1, (const int[]){1}).node);
-    assert_ptr_equal(fg_sum(o.m, 1, (const int[]){-1}).node, fg_sum(o.m, 1, (const int[]){1}).node);
-    assert_ptr_not_equal(fg_random_bits(trace, FG_DIMS(4)).node,
-                         fg_random_bits(trace, FG_DIMS(4)).node);
+    assert_true(equal(fg_exp(o.m), fg_exp(o.m)));
+    assert_true(equal(fg_add(o.m, o.v), fg_add(o.v, o.m)));
+    assert_true(equal(fg_max(o.m, o.v), fg_max(o.v, o.m)));
+    assert_false(equal(fg_sub(o.m, o.v), fg_sub(o.v, o.m)));
+    assert_false(equal(fg_lt(o.m, o.v), fg_lt(o.v, o.m)));
+    assert_true(equal(fg_scale(o.m, 0.5), fg_scale(o.m, 0.5)));
+    assert_false(equal(fg_scale(o.m, 0.5), fg_scale(o.m, 0.25)));
+    assert_false(
+        equal(fg_full(trace, FG_F32, 0.0, FG_SCALAR), fg_full(trace, FG_F32, -0.0, FG_SCALAR)));
+    assert_false(
+        equal(fg_zeros(trace, FG_F32, FG_DIMS(2, 3)), fg_zeros(trace, FG_F32, FG_DIMS(3, 2))));
+    assert_false(equal(fg_sum(o.m, 1, (const int[]){0}), fg_sum(o.m, 1, (const int[]){1})));
+    assert_true(equal(fg_sum(o.m, 1, (const int[]){-1}), fg_sum(o.m, 1, (const int[]){1})));
+    assert_false(equal(fg_random_bits(trace, FG_DIMS(4)), fg_random_bits(trace, FG_DIMS(4))));
     fg_trace_destroy(trace);
 }
 
@@ -372,20 +458,20 @@ static void what_does_nothing_makes_no_node(void **state)
     const operands o = operands_of(trace);
     const int64_t none[2] = {0, 0};
     const size_t nodes = trace->node_count;
-    assert_ptr_equal(fg_cast(o.m, FG_F32).node, o.m.node);
-    assert_ptr_equal(fg_reshape(o.m, FG_DIMS(3, -1)).node, o.m.node);
-    assert_ptr_equal(fg_permute(o.m, (const int[]){0, 1}).node, o.m.node);
-    assert_ptr_equal(fg_broadcast(o.m, FG_DIMS(3, 4)).node, o.m.node);
-    assert_ptr_equal(fg_pad(o.m, 1, none, none, NULL).node, o.m.node);
-    assert_ptr_equal(fg_reverse(o.m, 0, NULL).node, o.m.node);
-    assert_ptr_equal(fg_concat(&o.m, 1, 0).node, o.m.node);
-    assert_ptr_equal(fg_sum(o.s, 0, NULL).node, o.s.node);
-    assert_ptr_equal(fg_scale(o.m, 1).node, o.m.node);
-    assert_ptr_equal(fg_dropout(o.m, 0.5).node, o.m.node); /* not training */
+    assert_true(fg_cast(o.m, FG_F32).handle == o.m.handle);
+    assert_true(fg_reshape(o.m, FG_DIMS(3, -1)).handle == o.m.handle);
+    assert_true(fg_permute(o.m, (const int[]){0, 1}).handle == o.m.handle);
+    assert_true(fg_broadcast(o.m, FG_DIMS(3, 4)).handle == o.m.handle);
+    assert_true(fg_pad(o.m, 1, none, none, NULL).handle == o.m.handle);
+    assert_true(fg_reverse(o.m, 0, NULL).handle == o.m.handle);
+    assert_true(fg_concat(&o.m, 1, 0).handle == o.m.handle);
+    assert_true(fg_sum(o.s, 0, NULL).handle == o.s.handle);
+    assert_true(fg_scale(o.m, 1).handle == o.m.handle);
+    assert_true(fg_dropout(o.m, 0.5).handle == o.m.handle); /* not training */
     fg_trace_set_training(trace, true);
-    assert_ptr_equal(fg_dropout(o.m, 0).node, o.m.node);
+    assert_true(fg_dropout(o.m, 0).handle == o.m.handle);
     assert_int_equal(trace->node_count, nodes);
-    assert_ptr_not_equal(fg_dropout(o.m, 0.5).node, o.m.node);
+    assert_true(fg_dropout(o.m, 0.5).handle != o.m.handle);
     fg_trace_destroy(trace);
 }
 
@@ -395,7 +481,7 @@ static fgi_hash model(fg_trace *trace, const fg_type *type, double factor)
     fg_tensor d;
     const fg_tensor loss = fg_sum(fg_tanh(fg_scale(a, factor)), 0, NULL);
     fg_grad(loss, &a, 1, &d);
-    return d.node->hash;
+    return fgi_node_of(d)->hash;
 }
 
 static void structure_alone_makes_the_hash(void **state)
@@ -427,8 +513,8 @@ static void gradients_of_what_is_not_reached_are_zeros(void **state)
     fgt_ok(fg_trace_error(trace, &err));
     assert_int_equal(fg_tensor_dim(d[0], 1), 4);
     assert_int_equal(fg_tensor_type(d[1])->rank, 1);
-    assert_ptr_equal(d[2].node, fg_zeros(trace, FG_F64, FG_DIMS(3, 4)).node);
-    assert_ptr_equal(d[3].node, fg_zeros(trace, FG_F32, FG_DIMS(5, 6)).node);
+    assert_true(equal(d[2], fg_zeros(trace, FG_F64, FG_DIMS(3, 4))));
+    assert_true(equal(d[3], fg_zeros(trace, FG_F32, FG_DIMS(5, 6))));
     fg_trace_destroy(trace);
 }
 
@@ -438,11 +524,15 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(layers_that_do_not_fit),
     cmocka_unit_test(many_operands_do_not_run_over),
     cmocka_unit_test(gradient_of_what_has_none),
+    cmocka_unit_test(tensors_of_an_earlier_generation_are_refused),
+    cmocka_unit_test(tensors_of_a_destroyed_trace_are_refused),
+    cmocka_unit_test(empty_tensors_are_refused),
+    cmocka_unit_test(places_of_traces_are_used_again),
     cmocka_unit_test(values_of_two_traces_do_not_mix),
     cmocka_unit_test(steps_are_not_run_by_hand),
     cmocka_unit_test(loss_that_is_no_number),
     cmocka_unit_test(masks_are_one_number_a_sample),
-    cmocka_unit_test(equal_applications_are_one_node),
+    cmocka_unit_test(equal_applications_have_one_structure),
     cmocka_unit_test(what_does_nothing_makes_no_node),
     cmocka_unit_test(structure_alone_makes_the_hash),
     cmocka_unit_test(gradients_of_what_is_not_reached_are_zeros),

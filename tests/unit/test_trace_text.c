@@ -215,12 +215,12 @@ static void deep_scopes_are_counted(void **state)
     for (int i = 0; i < 40; i++)
         fg_scope_push(trace, "s");
     const fg_tensor deep = fg_zeros(trace, FG_F32, FG_DIMS(1));
-    assert_int_equal(strlen(deep.node->scope), 2 * FGI_SCOPE_DEPTH - 1);
+    assert_int_equal(strlen(fgi_node_of(deep)->scope), 2 * FGI_SCOPE_DEPTH - 1);
     for (int i = 0; i < 39; i++)
         fg_scope_pop(trace);
-    assert_string_equal(fg_zeros(trace, FG_F32, FG_DIMS(2)).node->scope, "s");
+    assert_string_equal(fgi_node_of(fg_zeros(trace, FG_F32, FG_DIMS(2)))->scope, "s");
     fg_scope_pop(trace);
-    assert_null(fg_zeros(trace, FG_F32, FG_DIMS(3)).node->scope);
+    assert_null(fgi_node_of(fg_zeros(trace, FG_F32, FG_DIMS(3)))->scope);
     fg_trace_destroy(trace);
 }
 
