@@ -67,7 +67,9 @@ typedef struct fg_client_options {
 FG_API FG_MUST_USE fg_status fg_client_open(const fg_client_options *options, fg_client **out,
                                             fg_error *err);
 
-/* Frees the client. Arrays, traces and programs made with it must be gone. NULL is allowed. */
+/* Gives the client back. Arrays, variables' values, modules, traces and programs made with it may
+ * be destroyed before or after; the devices are released with the last of them. No new ones may be
+ * made after this. NULL is allowed. */
 FG_API void fg_client_close(fg_client *client);
 
 /* Facts about the loaded plugin; strings are borrowed and live as long as the client. */

@@ -32,8 +32,8 @@ typedef struct fg_tensor {
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-/* Starts an empty trace. client is borrowed and must outlive the trace; it may be NULL for a trace
- * that is never run. Errors: FG_ENOMEM. */
+/* Starts an empty trace. client may be NULL for a trace that is never run. Errors: FG_ENOMEM,
+ * FG_EUNSUPPORTED when 4,095 traces exist already. */
 FG_API FG_MUST_USE fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err);
 /* NULL is allowed. */
 FG_API void fg_trace_destroy(fg_trace *trace);

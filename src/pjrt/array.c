@@ -50,7 +50,7 @@ fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split 
     fg_array *a = fgi_calloc(1, sizeof *a + count * sizeof a->buffer[0]);
     if (!a)
         return NULL;
-    a->client = client;
+    a->client = fgi_client_retain(client);
     a->type = *type;
     if (split)
         a->split = *split;
@@ -74,6 +74,7 @@ static void array_free(fg_array *array)
         FGI_ARGS(PJRT_Buffer_Destroy_Args, args, .buffer = array->buffer[i]);
         (void)fgi_ignore(plugin, plugin->api->PJRT_Buffer_Destroy(&args));
     }
+    fgi_client_release(array->client);
     fgi_free(array);
 }
 
@@ -89,9 +90,13 @@ static _Atomic(fg_array *) *donated_list(fg_client *client, int64_t launch)
 static void keep_donated(fg_client *client, fg_array *array)
 {
     _Atomic(fg_array *) *list = donated_list(client, array->donated_at);
+    (void)fgi_client_retain(client);
     array->next = atomic_load(list);
     while (!atomic_compare_exchange_weak(list, &array->next, array))
         ;
+    if (atomic_load(&client->is_closed)) /* nobody else will look at the lists */
+        fgi_donated_free(client, true);
+    fgi_client_release(client);
 }
 
 static void free_list(_Atomic(fg_array *) *list)

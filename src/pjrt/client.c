@@ -399,6 +399,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     fg_client *c = fgi_calloc(1, sizeof *c);
     if (!c)
         return fgi_no_memory(err);
+    atomic_init(&c->references, 1);
     fgi_arena_init(&c->arena);
     const char *kept = fgi_arena_strdup(&c->arena, path);
     FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
@@ -508,23 +509,6 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
         return open_path(opt->plugin_path, accelerator, opt, out, err);
     }
     return accelerator ? open_accelerator(accelerator, opt, out, err) : open_auto(opt, out, err);
-}
-
-void fg_client_close(fg_client *client)
-{
-    if (!client)
-        return;
-    fgi_donated_free(client, true);
-    if (client->client) {
-        FGI_ARGS(PJRT_Client_Destroy_Args, args, .client = client->client);
-        (void)fgi_ignore(&client->plugin, client->plugin.api->PJRT_Client_Destroy(&args));
-    }
-    fgi_topology_close(client);
-    if (client->has_lock)
-        pthread_mutex_destroy(&client->lock);
-    fgi_free(client->cache_dir);
-    fgi_arena_fini(&client->arena);
-    fgi_free(client);
 }
 
 /* ---- questions --------------------------------------------------------------------------------

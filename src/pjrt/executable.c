@@ -118,6 +118,7 @@ static void destroy(fgi_executable *executable)
     fgi_free(executable->device_index);
     fgi_free(executable->out_types);
     fgi_free(executable->out_splits);
+    fgi_client_release(executable->client);
     fgi_free(executable);
 }
 
@@ -154,7 +155,7 @@ static fg_status wrap(fg_client *c, compiled from, const fgi_compile_options *op
         release_handles(&none);
         return fgi_no_memory(err);
     }
-    e->client = c;
+    e->client = fgi_client_retain(c);
     e->references = 1;
     e->loaded = from.loaded;
     e->executable = from.executable;

@@ -172,6 +172,9 @@ bool fgi_array_is_donated(const fg_array *array);
 /* ---- client ---------------------------------------------------------------------------------- */
 
 typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform;
+/* One more reference to a client, which may be NULL, and one less (client_close.c). */
+fg_client *fgi_client_retain(fg_client *client);
+void fgi_client_release(fg_client *client);
 fgi_platform fgi_client_platform(const fg_client *client);
 /* Whether it only compiles, for a topology. */
 bool fgi_client_is_compile_only(const fg_client *client);

@@ -118,6 +118,8 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
 enum { FGI_LAUNCHES_KEPT = 16 };
 
 struct fg_client {
+    _Atomic int references; /* the user's, and one of each array, executable and trace */
+    _Atomic bool is_closed; /* the user's is gone: donated arrays are no longer kept */
     fgi_plugin plugin;
     PJRT_Client *client;                /* NULL: programs are compiled only, for ... */
     PJRT_TopologyDescription *topology; /* ... this; NULL otherwise */

@@ -46,7 +46,7 @@ fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
         fgi_free(trace);
         return status;
     }
-    trace->client = client;
+    trace->client = fgi_client_retain(client);
     trace->poison.trace = trace;
     for (int i = 0; i < FGI_KEY_WORDS; i++)
         trace->key[i].dtype = FG_U32;
@@ -74,6 +74,7 @@ void fg_trace_destroy(fg_trace *trace)
     fgi_free(trace->nodes);
     fgi_free(trace->leaves);
     fgi_arena_fini(&trace->arena);
+    fgi_client_release(trace->client);
     fgi_free(trace);
 }
 

@@ -199,7 +199,39 @@ static void every_allocation_may_fail(void **state)
     assert_int_equal(fake.get("programs"), 0);
 }
 
+/* Everything that was made with a client may go after it, and the plugin's client goes last. */
+static void clients_close_before_what_was_made_with_them(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    float value[3];
+    fg_array *sum = NULL, *array = NULL;
+    fg_module *root;
+    fgt_ok(fg_array_create(f->client, &vec3, numbers, &array, &err));
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    fg_variable *w = fg_module_variable(root, "w", &vec3, NULL);
+    fg_assign(f->v, fg_variable_value(f->trace, w));
+    fgt_ok(update(f, &sum, &err)); /* v's old memory is donated */
+    const long clients = fake.get("clients");
+    fg_client_close(f->client);
+    f->client = NULL;
+    assert_int_equal(fake.get("clients"), clients);
+    fgt_ok(fg_array_read(array, value, sizeof value, &err));
+    assert_memory_equal(value, numbers, sizeof value);
+    fg_array_release(sum);
+    fg_module_destroy(root);
+    fg_array_release(array);
+    fg_variable_destroy(f->v);
+    f->v = NULL;
+    assert_int_equal(fake.get("clients"), clients); /* the trace has one more */
+    fg_trace_destroy(f->trace);
+    f->trace = NULL;
+    assert_int_equal(fake.get("clients"), clients - 1);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(clients_close_before_what_was_made_with_them, before_each,
+                                    after_each),
     cmocka_unit_test_setup_teardown(failed_run_loses_what_it_updates, before_each, after_each),
     cmocka_unit_test_setup_teardown(failing_before_the_launch_loses_nothing, before_each,
                                     after_each),
