@@ -12,6 +12,8 @@ static const cli_option options[] = {
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and end"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
+    CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
+             "how to report progress (auto: a bar on a terminal, else plain lines)"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };

@@ -87,6 +87,7 @@ typedef struct run_options {
     const char *print_config; /* "" or "plain"; NULL: do not */
     const char *draw;         /* "auto", "always", "never" */
     const char *out;          /* a file for predictions; NULL: standard output */
+    const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
     bool is_quiet;
     const char *topology; /* plan: the machine */
     bool topology_json;   /* plan: one JSON object instead of lines */

@@ -126,6 +126,11 @@ static const char *given(const config *c, const char *key)
     return text != NULL && *text != '\0' ? text : NULL;
 }
 
+static bool has_progress(const run_options *o)
+{
+    return !o->is_quiet && (o->progress == NULL || strcmp(o->progress, "none") != 0);
+}
+
 static fg_trainer_options trainer_options(run *r, const char *resume, const fg_schedule *schedule)
 {
     const config *c = r->c;
@@ -167,7 +172,8 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .weights = given(c, "model.weights"),
         .resume = resume,
         .handle_signals = is_fit,
-        .progress = r->options->is_quiet ? NULL : stderr,
+        .progress = has_progress(r->options) ? stderr : NULL,
+        .progress_style = has_progress(r->options) ? r->options->progress : NULL,
         .watchdog_s = config_float(c, "trainer.watchdog_s"),
         .hang = run_hang,
         .hang_self = r,

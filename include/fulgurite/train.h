@@ -186,7 +186,7 @@ typedef struct fg_trainer_options {
     const char *resume;  /* "last", "best", a path: go on from there; "auto": from last
                             where there is one                                     [NULL] */
     bool handle_signals; /* SIGINT and SIGTERM save and stop                      [false] */
-    FILE *progress;      /* a bar on a terminal, else plain lines                  [NULL] */
+    FILE *progress;      /* where to report progress to people; NULL: nowhere      [NULL] */
     double watchdog_s;   /* seconds without an answer after which a run is said to stand still, by
                             a warning and by hang; compilation has a warning of its own, after 300
                                                                                    [0: never] */
@@ -206,6 +206,11 @@ typedef struct fg_trainer_options {
      * back (ckpt.h): configuration, description of the data. Copied                     [none] */
     const fg_attachment *attachments;
     size_t attachment_count;
+
+    /* "bar": one line that is redrawn, and a line that stays per epoch (of epochs shorter than a
+     * second, one a second); "plain": a line per epoch, and some within long ones; "auto": a bar
+     * where options.progress is a terminal and TERM is not "dumb", otherwise plain   ["auto"] */
+    const char *progress_style;
 
     uint64_t reserved[6];
 } fg_trainer_options;

@@ -26,7 +26,10 @@ static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows 
     if (++at->batch % WINDOW_BATCHES == 0)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
-    return trainer->is_running ? FG_OK : fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
+    if (!trainer->is_running)
+        return fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
+    fgi_progress_validating(trainer->progress, at);
+    return FG_OK;
 }
 
 static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows, int64_t limit,

@@ -1,141 +1,111 @@
-/* progress.c - what a person sees of a run: the model's table, then a bar on a terminal, or plain
- * lines where the output is a file or a pipe. Writes to the stream it was given and nowhere else.
+/* progress.c - what a person sees of a run, written to the stream it was given and nowhere else.
+ *
+ * On a terminal one line is redrawn in place, with carriage returns and spaces only, so that it
+ * works in every terminal and in notebooks; the line of an epoch stays, unless epochs end so fast
+ * that they would scroll: then one a second stays, and the last. Elsewhere there is one line per
+ * epoch, and lines at intervals within long ones.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "train/progress.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/progress_text.h"
 #include "train/trainer.h"
 
-enum { BAR_WIDTH = 24 };
-static const int64_t BAR_NS = 100000000;      /* at least 0.1 s from one drawing to the next */
-static const int64_t LINE_NS = 10000000000ll; /* 10 s from one plain line to the next */
+static const int64_t SECOND = 1000000000;
+static const int64_t REDRAW_NS = 100000000;   /* at least 0.1 s from one drawing to the next */
+static const int64_t MOST_EPOCHS = 1ll << 40; /* from here on a limit is none */
 
-typedef struct progress {
+struct fgi_progress {
     FILE *out;
     const fg_trainer *trainer;
-    bool is_terminal, has_bar;
-    int64_t last_ns;
-    char metrics[256]; /* the latest training metrics */
-    double samples_per_s;
-} progress;
+    int64_t (*now_ns)(void);
+    bool is_live;
+    size_t drawn;     /* characters of the live line that is shown now */
+    int64_t drawn_ns; /* when it was drawn */
+    int64_t kept_ns;  /* when the last line that stays was written */
+    char held[1024];  /* the line of an epoch that is shown live only */
+    /* the present epoch or evaluation */
+    int64_t start_ns, start_batch, start_position;
+    int64_t position;             /* samples done of the epoch, at its last batch */
+    int64_t val_begin_ns, val_ns; /* spent within it on validation and compilation */
+    char train[256], val[256];    /* metrics: of the last window; of a validation not shown yet */
+    double samples_per_s;         /* of the last window */
+    struct {
+        pthread_mutex_t lock;
+        pthread_cond_t changed;
+        fgi_thread thread;
+        bool is_ready, is_running, is_done;
+        const char *stage;
+        int64_t begin_ns;
+    } compile;
+};
 
-fg_status fgi_progress_create(FILE *out, const fg_trainer *trainer, void **out_self, fg_error *err)
+/* ---- made and destroyed ---------------------------------------------------------------------- */
+
+bool fgi_progress_is_style(const char *style)
 {
-    progress *p = fgi_calloc(1, sizeof *p);
-    *out_self = p;
+    return style == NULL || strcmp(style, "auto") == 0 || strcmp(style, "bar") == 0 ||
+           strcmp(style, "plain") == 0;
+}
+
+/* A terminal that can go back to the start of its line. */
+static bool is_terminal(FILE *out)
+{
+    const char *term = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): read only */
+    return isatty(fileno(out)) == 1 && term != NULL && *term != '\0' && strcmp(term, "dumb") != 0;
+}
+
+static bool is_live(FILE *out, const char *style)
+{
+    if (style != NULL && strcmp(style, "auto") != 0)
+        return strcmp(style, "bar") == 0;
+    return is_terminal(out);
+}
+
+fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,
+                              fgi_progress **out_progress, fg_error *err)
+{
+    fgi_progress *p = fgi_calloc(1, sizeof *p);
+    *out_progress = p;
     if (p == NULL)
         return fgi_no_memory(err);
     p->out = out;
     p->trainer = trainer;
-    p->is_terminal = isatty(fileno(out)) == 1;
+    p->now_ns = fgi_now_ns;
+    p->is_live = is_live(out, style);
+    p->drawn_ns = p->kept_ns = INT64_MIN / 2;
+    p->compile.is_ready = fgi_mutex_init(&p->compile.lock, NULL) == FG_OK;
+    if (p->compile.is_ready && fgi_cond_init(&p->compile.changed, NULL) != FG_OK) {
+        (void)pthread_mutex_destroy(&p->compile.lock);
+        p->compile.is_ready = false; /* without the time of compilation, then */
+    }
     return FG_OK;
 }
 
-static void put_metrics(const fg_progress *at, char *out, size_t size)
+void fgi_progress_set_clock(fgi_progress *p, int64_t (*now_ns)(void)) { p->now_ns = now_ns; }
+
+static void destroy(void *self)
 {
-    size_t used = 0;
-    out[0] = '\0';
-    for (size_t i = 0; i < at->metric_count && used < size; i++) {
-        const int n = snprintf(out + used, size - used, "  %s %.4g", at->metrics[i].name,
-                               at->metrics[i].value);
-        used += n > 0 ? (size_t)n : 0;
+    fgi_progress *p = self;
+    fgi_progress_compile_end(p);
+    if (p->compile.is_ready) {
+        (void)pthread_mutex_destroy(&p->compile.lock);
+        (void)pthread_cond_destroy(&p->compile.changed);
     }
+    fgi_free(p);
 }
 
-/* Removes the bar, for a line that stays. */
-static void clear_bar(progress *p)
-{
-    if (p->has_bar)
-        (void)fputs("\r\033[K", p->out);
-    p->has_bar = false;
-}
-
-/* ---- before the first step: the model's table, the plan
- * ----------------------------------------------------------------------- */
-
-static void put_shape(const fg_type *type, char *out, size_t size)
-{
-    out[0] = '\0';
-    if (type->dtype != FG_DTYPE_NONE)
-        (void)fg_type_format(type, out, size);
-}
-
-/* Learning rate and steps, which decide whether what follows is worth its time. */
-static void put_plan(const progress *p, const fg_progress *at)
-{
-    const fg_fit_plan *plan = fg_trainer_plan(p->trainer);
-    (void)fprintf(p->out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(p->trainer->optimizer),
-                  plan->lr, plan->lr_scaling);
-    if (plan->lr_factor != 1)
-        (void)fprintf(p->out, ", %g x %g", plan->lr_given, plan->lr_factor);
-    (void)fprintf(p->out, "), batches of %" PRId64, plan->global_batch_size);
-    if (plan->batch_rows > 1)
-        (void)fprintf(p->out, " (%d x %" PRId64 ")", plan->batch_rows, plan->batch_size);
-    if (plan->accumulate_grad_batches > 1)
-        (void)fprintf(p->out, ", %" PRId64 " a step", plan->accumulate_grad_batches);
-    if (plan->total_steps < 0) {
-        (void)fprintf(p->out, ", no limit of steps\n");
-        return;
-    }
-    (void)fprintf(p->out, ", %" PRId64 " steps%s\nlr at 0, 25, 50, 75, 100 %%:", plan->total_steps,
-                  at->step > 0 ? " in all" : "");
-    for (int i = 0; i < 5; i++)
-        (void)fprintf(p->out, " %.4g", plan->lr_at[i]);
-    (void)fputc('\n', p->out);
-}
-
-/* "8 x TPU v3 (ddp)" */
-static void put_devices(const progress *p)
-{
-    const fg_fit_plan *plan = fg_trainer_plan(p->trainer);
-    const fg_client *client = fg_trainer_client(p->trainer);
-    fg_error err;
-    fg_device_info info;
-    const char *kind = fg_client_get_info(client)->platform;
-    const bool is_cpu = strcmp(kind, "cpu") == 0;
-    if (fg_device_get_info(client, 0, &info, &err) == FG_OK)
-        kind = info.kind;
-    if (plan->device_count == 1)
-        (void)fprintf(p->out, "%s\n", kind);
-    else if (is_cpu)
-        (void)fprintf(p->out, "%d virtual devices of the CPU, for development (%s)\n",
-                      plan->device_count, plan->strategy);
-    else
-        (void)fprintf(p->out, "%d x %s (%s)\n", plan->device_count, kind, plan->strategy);
-}
-
-static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
-{
-    progress *p = self;
-    fg_module *root = fg_trainer_module(p->trainer);
-    fg_module_info info;
-    char shape[96];
-    (void)err;
-    (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12s\n", "module", "kind", "detail", "output",
-                  "parameters");
-    for (size_t i = 0; fg_module_info_at(root, i, &info); i++) {
-        if (info.kind[0] == '\0' && info.variable_count == 0)
-            continue;
-        put_shape(&info.output, shape, sizeof shape);
-        (void)fprintf(p->out, "%-24s %-12s %-28s %-20s %12" PRId64 "\n", info.name, info.kind,
-                      info.detail, shape, info.parameter_count);
-    }
-    (void)fprintf(p->out, "%" PRId64 " parameters in all; on ", fg_module_parameter_count(root));
-    put_devices(p);
-    put_plan(p, at);
-    (void)fflush(p->out);
-    return FG_OK;
-}
-
-/* ---- while it runs --------------------------------------------------------------------------- */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 /* Columns of the terminal, as it is now. */
 static size_t columns_of(FILE *out)
@@ -144,112 +114,372 @@ static size_t columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* "3/12", or "3" where the source does not tell its length. */
-static void put_count(const fg_progress *at, char *out, size_t size)
+/* Replaces the live line; what was longer is overwritten with spaces, within `columns`. */
+static void draw(fgi_progress *p, const char *line, size_t columns)
 {
-    if (at->batches < 0)
-        (void)snprintf(out, size, "%" PRId64, at->batch);
-    else
-        (void)snprintf(out, size, "%" PRId64 "/%" PRId64, at->batch, at->batches);
+    const size_t length = strlen(line);
+    size_t cover = p->drawn > length ? p->drawn - length : 0;
+    if (length + cover >= columns) /* the terminal has become narrower */
+        cover = length + 1 < columns ? columns - 1 - length : 0;
+    (void)fprintf(p->out, "\r%s%*s", line, (int)cover, "");
+    if (cover > 0)
+        (void)fprintf(p->out, "\r%s", line);
+    (void)fflush(p->out);
+    p->drawn = length;
+    p->drawn_ns = p->now_ns();
 }
 
-/* One line, cut so that the terminal does not begin another one. */
-static void draw_bar(progress *p, const fg_progress *at)
+static void clear(fgi_progress *p)
 {
-    const int64_t all = at->batches > 0 ? at->batches : INT64_MAX / BAR_WIDTH;
-    const int64_t done = at->batch < all ? at->batch * BAR_WIDTH / all : BAR_WIDTH;
-    char count[48], bar[BAR_WIDTH + 1], line[512], rate[48] = "";
-    const size_t columns = columns_of(p->out);
-    for (int i = 0; i < BAR_WIDTH; i++)
-        bar[i] = i < done ? '#' : '.';
-    bar[BAR_WIDTH] = '\0';
-    if (p->samples_per_s > 0)
-        (void)snprintf(rate, sizeof rate, "  %.0f samples/s", p->samples_per_s);
-    put_count(at, count, sizeof count);
-    (void)snprintf(line, sizeof line, "epoch %" PRId64 "  [%s] %s%s%s", at->epoch, bar, count,
-                   p->metrics, rate);
-    if (columns <= sizeof line)
-        line[columns - 1] = '\0';
-    (void)fprintf(p->out, "\r\033[K%s", line);
+    if (p->drawn == 0)
+        return;
+    draw(p, "", columns_of(p->out));
+    p->drawn_ns = INT64_MIN / 2; /* the next one may come at once */
+}
+
+/* A line that stays. */
+static void keep_line(fgi_progress *p, const char *line)
+{
+    clear(p);
+    (void)fprintf(p->out, "%s\n", line);
     (void)fflush(p->out);
-    p->has_bar = true;
+    p->held[0] = '\0';
+    p->kept_ns = p->now_ns();
+}
+
+/* A line that stays unless they come too fast for a terminal: then until the next one. */
+static void show_line(fgi_progress *p, const char *line)
+{
+    const size_t columns = columns_of(p->out);
+    char cut[1024];
+    if (!p->is_live || p->now_ns() - p->kept_ns >= SECOND) {
+        keep_line(p, line);
+        return;
+    }
+    (void)snprintf(p->held, sizeof p->held, "%s", line);
+    (void)snprintf(cut, sizeof cut, "%s", line);
+    if (columns <= sizeof cut)
+        cut[columns - 1] = '\0';
+    draw(p, cut, columns);
+}
+
+static double seconds_since(const fgi_progress *p, int64_t begin_ns)
+{
+    return (double)(p->now_ns() - begin_ns) * 1e-9;
+}
+
+/* ---- where training stands ------------------------------------------------------------------- */
+
+/* How many epochs there will be, -1 if that is not known. */
+static int64_t epochs_of(const fg_trainer *trainer)
+{
+    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    const int64_t most = trainer->options.max_epochs;
+    int64_t epochs = -1;
+    if (plan->total_steps >= 0 && plan->steps_per_epoch > 0)
+        epochs = (plan->total_steps + plan->steps_per_epoch - 1) / plan->steps_per_epoch;
+    if (epochs < 0 || (most > 0 && most < epochs))
+        epochs = most > 0 && most < MOST_EPOCHS ? most : -1;
+    return epochs;
+}
+
+/* "epoch 3/30" */
+static void put_epoch(const fgi_progress *p, const fg_progress *at, char *out, size_t size)
+{
+    char epoch[32], all[32];
+    const int64_t epochs = epochs_of(p->trainer);
+    fgi_progress_count(at->epoch + 1, epoch, sizeof epoch);
+    fgi_progress_count(epochs, all, sizeof all);
+    (void)snprintf(out, size, epochs > 0 ? "epoch %s/%s" : "epoch %s", epoch, all);
+}
+
+static void begin(fgi_progress *p, const fg_progress *at)
+{
+    p->start_ns = p->now_ns();
+    p->start_batch = at->batch;
+    p->start_position = p->position = at->batch > 0 ? p->trainer->position : 0;
+    p->val_ns = 0;
+    p->train[0] = p->val[0] = '\0';
+}
+
+/* Seconds of training, without validation and compilation. */
+static double training_s(const fgi_progress *p)
+{
+    return seconds_since(p, p->start_ns) - (double)p->val_ns * 1e-9;
+}
+
+static double rate_of(const fgi_progress *p)
+{
+    const double seconds = training_s(p);
+    const int64_t samples = p->position - p->start_position;
+    return seconds > 0 && samples > 0 ? (double)samples / seconds : 0;
+}
+
+/* The live line, or its words as a plain one. */
+static void put_live(fgi_progress *p, const fg_progress *at, const char *label, size_t columns,
+                     char *out, size_t size)
+{
+    const double elapsed = seconds_since(p, p->start_ns);
+    const int64_t done = at->batch - p->start_batch, left = at->batches - at->batch;
+    const fgi_progress_view view = {
+        .label = label,
+        .batch = at->batch,
+        .batches = at->batches,
+        .samples_per_s = p->samples_per_s > 0 ? p->samples_per_s : rate_of(p),
+        .elapsed_s = elapsed,
+        .remaining_s = at->batches >= 0 && done > 0 ? elapsed / (double)done * (double)left : -1,
+        .metrics = p->train,
+    };
+    fgi_progress_line(&view, columns, out, size);
+}
+
+/* Seconds from one plain line to the next within an epoch: a tenth of what has passed, within
+ * bounds. */
+static int64_t interval_ns(const fgi_progress *p)
+{
+    const int64_t tenth = (p->now_ns() - p->start_ns) / 10;
+    return tenth < 10 * SECOND ? 10 * SECOND : tenth > 60 * SECOND ? 60 * SECOND : tenth;
+}
+
+static void show_progress(fgi_progress *p, const fg_progress *at, const char *label)
+{
+    char line[1024];
+    const int64_t now = p->now_ns();
+    if (p->is_live) {
+        const size_t columns = columns_of(p->out);
+        if (now - p->drawn_ns < REDRAW_NS)
+            return;
+        put_live(p, at, label, columns, line, sizeof line);
+        draw(p, line, columns);
+        return;
+    }
+    const int64_t since = p->kept_ns > p->start_ns ? p->kept_ns : p->start_ns;
+    if (now - since < interval_ns(p))
+        return;
+    put_live(p, at, label, sizeof line, line, sizeof line);
+    keep_line(p, line);
+}
+
+/* ---- compilation ----------------------------------------------------------------------------- */
+
+static void show_compile(fgi_progress *p)
+{
+    char line[160], time[32];
+    const int64_t seconds = (p->now_ns() - p->compile.begin_ns + SECOND / 2) / SECOND;
+    fgi_progress_time((double)seconds, time, sizeof time);
+    (void)snprintf(line, sizeof line, "compiling the %s step  %s", p->compile.stage, time);
+    if (p->is_live)
+        draw(p, line, columns_of(p->out));
+    else if (seconds == 10 || (seconds > 0 && seconds % 60 == 0))
+        keep_line(p, line);
+}
+
+/* Redraws the time, each second, while the Trainer's thread compiles. */
+static void *tick(void *self)
+{
+    fgi_progress *p = self;
+    (void)pthread_mutex_lock(&p->compile.lock);
+    for (int64_t next = fgi_now_ns() + SECOND; !p->compile.is_done; next += SECOND) {
+        const struct timespec until = {.tv_sec = next / SECOND, .tv_nsec = next % SECOND};
+        while (!p->compile.is_done &&
+               pthread_cond_timedwait(&p->compile.changed, &p->compile.lock, &until) == 0)
+            ;
+        if (!p->compile.is_done)
+            show_compile(p);
+    }
+    (void)pthread_mutex_unlock(&p->compile.lock);
+    return NULL;
+}
+
+void fgi_progress_compile_begin(fgi_progress *p, const char *stage)
+{
+    if (p == NULL || !p->compile.is_ready)
+        return;
+    p->compile.stage = stage;
+    p->compile.begin_ns = p->now_ns();
+    p->compile.is_done = false;
+    if (p->is_live)
+        show_compile(p);
+    p->compile.is_running = fgi_thread_start(&p->compile.thread, tick, p, NULL) == FG_OK;
+}
+
+void fgi_progress_compile_end(fgi_progress *p)
+{
+    char line[160];
+    if (p == NULL || p->compile.stage == NULL)
+        return;
+    if (p->compile.is_running) {
+        (void)pthread_mutex_lock(&p->compile.lock);
+        p->compile.is_done = true;
+        (void)pthread_cond_signal(&p->compile.changed);
+        (void)pthread_mutex_unlock(&p->compile.lock);
+        fgi_thread_join(p->compile.thread);
+        p->compile.is_running = false;
+    }
+    const double seconds = seconds_since(p, p->compile.begin_ns);
+    (void)snprintf(line, sizeof line, "compiled the %s step in %.1f s", p->compile.stage, seconds);
+    p->compile.stage = NULL;
+    p->val_ns += p->now_ns() - p->compile.begin_ns; /* no time of training, if within an epoch */
+    if (seconds >= 1)
+        keep_line(p, line);
+    else
+        clear(p);
+}
+
+/* ---- what is heard of ------------------------------------------------------------------------ */
+
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_progress *p = self;
+    (void)err;
+    clear(p);
+    fgi_progress_table(p->out, p->trainer, at);
+    begin(p, at);
+    return FG_OK;
+}
+
+static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    begin(self, at);
+    return FG_OK;
+}
+
+/* A validation within an epoch has a line of its own, once it is known that the epoch goes on. */
+static void show_val(fgi_progress *p, const fg_progress *at)
+{
+    char label[80], line[1024], batch[32], all[32];
+    if (p->val[0] == '\0')
+        return;
+    put_epoch(p, at, label, sizeof label);
+    fgi_progress_count(at->batch, batch, sizeof batch);
+    fgi_progress_count(at->batches, all, sizeof all);
+    (void)snprintf(line, sizeof line, "%s  batch %s%s%s%s", label, batch,
+                   at->batches >= 0 ? "/" : "", at->batches >= 0 ? all : "", p->val);
+    p->val[0] = '\0';
+    show_line(p, line);
 }
 
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
-    progress *p = self;
-    const int64_t now = fgi_now_ns();
+    fgi_progress *p = self;
+    char label[80] = "evaluating";
     (void)err;
-    if (now - p->last_ns < (p->is_terminal ? BAR_NS : LINE_NS))
-        return FG_OK;
-    const bool is_first = p->last_ns == 0;
-    p->last_ns = now;
-    if (p->is_terminal) {
-        draw_bar(p, at);
-    } else if (!is_first) {
-        char count[48];
-        put_count(at, count, sizeof count);
-        (void)fprintf(p->out, "epoch %" PRId64 "  %s%s\n", at->epoch, count, p->metrics);
-        (void)fflush(p->out);
+    if (p->trainer->is_running) {
+        fg_progress before = *at;
+        before.batch--;
+        show_val(p, &before);
+        p->position = p->trainer->position;
+        put_epoch(p, at, label, sizeof label);
     }
+    show_progress(p, at, label);
     return FG_OK;
 }
 
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
-    progress *p = self;
+    fgi_progress *p = self;
     (void)err;
-    put_metrics(at, p->metrics, sizeof p->metrics);
+    fgi_progress_metrics(at->metrics, at->metric_count, "train_", p->train, sizeof p->train);
     p->samples_per_s = at->samples_per_s;
     return FG_OK;
 }
 
-static void put_line(progress *p, const fg_progress *at, const char *what)
+static fg_status on_val_start(void *self, const fg_progress *at, fg_error *err)
 {
-    char metrics[256];
-    put_metrics(at, metrics, sizeof metrics);
-    clear_bar(p);
-    (void)fprintf(p->out, "epoch %" PRId64 "  step %" PRId64 "  %s%s\n", at->epoch, at->step, what,
-                  metrics);
-    (void)fflush(p->out);
+    fgi_progress *p = self;
+    (void)at, (void)err;
+    p->val_begin_ns = p->now_ns();
+    return FG_OK;
+}
+
+void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
+{
+    char label[80], line[1024], batch[32], all[32];
+    if (p == NULL || !p->is_live || p->now_ns() - p->drawn_ns < REDRAW_NS)
+        return;
+    const size_t columns = columns_of(p->out);
+    put_epoch(p, at, label, sizeof label);
+    fgi_progress_count(at->batch, batch, sizeof batch);
+    fgi_progress_count(at->batches, all, sizeof all);
+    (void)snprintf(line, sizeof line, "%s  validating %s%s%s", label, batch,
+                   at->batches >= 0 ? "/" : "", at->batches >= 0 ? all : "");
+    if (columns <= sizeof line)
+        line[columns - 1] = '\0';
+    draw(p, line, columns);
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
+    fgi_progress *p = self;
     (void)err;
-    put_line(self, at, "validated");
+    fgi_progress_metrics(at->metrics, at->metric_count, "", p->val, sizeof p->val);
+    p->val_ns += p->now_ns() - p->val_begin_ns;
     return FG_OK;
 }
 
+/* Training and validation together: the epoch's line. */
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
+    fgi_progress *p = self;
+    char label[80], train[256], time[32], rate[32], line[1024];
     (void)err;
-    put_line(self, at, "trained  ");
+    put_epoch(p, at, label, sizeof label);
+    fgi_progress_metrics(at->metrics, at->metric_count, "", train, sizeof train);
+    fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
+    fgi_progress_count((int64_t)(rate_of(p) + 0.5), rate, sizeof rate);
+    (void)snprintf(line, sizeof line, "%s%s%s  %s samples/s  %s", label, train, p->val, rate, time);
+    p->val[0] = '\0';
+    show_line(p, line);
     return FG_OK;
+}
+
+/* The last line stays, whenever it came. */
+static void keep_held(fgi_progress *p)
+{
+    char line[sizeof p->held];
+    if (p->held[0] == '\0')
+        return;
+    (void)snprintf(line, sizeof line, "%s", p->held);
+    keep_line(p, line);
 }
 
 static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
 {
-    progress *p = self;
-    (void)at, (void)err;
-    clear_bar(p);
+    fgi_progress *p = self;
+    (void)err;
+    keep_held(p);
+    show_val(p, at); /* of a run that ended within an epoch */
+    keep_held(p);
+    clear(p);
     (void)fflush(p->out);
+    return FG_OK;
+}
+
+static fg_status on_eval_start(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)err;
+    begin(self, at);
     return FG_OK;
 }
 
 static fg_status on_eval_end(void *self, const fg_progress *at, fg_error *err)
 {
-    progress *p = self;
+    fgi_progress *p = self;
     (void)at, (void)err;
-    clear_bar(p);
+    clear(p);
+    (void)fflush(p->out);
     return FG_OK;
 }
 
 const fg_callback_ops fgi_progress_ops = {.fit_start = on_fit_start,
+                                          .epoch_start = on_epoch_start,
                                           .batch_end = on_batch_end,
                                           .log = on_log,
+                                          .val_start = on_val_start,
                                           .val_end = on_val_end,
                                           .epoch_end = on_epoch_end,
                                           .fit_end = on_fit_end,
+                                          .eval_start = on_eval_start,
                                           .eval_end = on_eval_end,
-                                          .destroy = fgi_free};
+                                          .destroy = destroy};

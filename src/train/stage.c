@@ -384,6 +384,8 @@ static fg_status build_programs(fg_trainer *trainer, fgi_stage *stage, fg_error 
     return build_program(trainer, stage, err);
 }
 
+static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
+
 /* Everything an empty stage needs. */
 static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
@@ -391,7 +393,9 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
         &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
+    fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
     const fg_status status = build_programs(trainer, stage, err);
+    fgi_progress_compile_end(trainer->progress);
     (void)fgi_watch_set(&trainer->watchdog, before);
     if (status != FG_OK)
         return status;
@@ -428,11 +432,10 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
 static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind,
                                   const fg_fit_data *data, fgi_stage *out, fg_error *err)
 {
-    static const char *const name[] = {"training", "validation", "test", "prediction"};
     int64_t batch_size = 0;
     FGI_TRY(check_step_functions(trainer, kind, err));
     if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
-        return fgi_fail(err, FG_EINVAL, "no %s data were given", name[kind]);
+        return fgi_fail(err, FG_EINVAL, "no %s data were given", stage_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
         FGI_TRY(fgi_share_check("limit_val", trainer->options.limit_val_share, data->val, err));
@@ -440,7 +443,7 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
     const int64_t count = fg_dataset_count(out->dataset);
     if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
-                        name[kind], (long long)count, (long long)batch_size);
+                        stage_names[kind], (long long)count, (long long)batch_size);
     return FG_OK;
 }
 

@@ -38,6 +38,10 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         if (rows[i].value < rows[i].least)
             return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld; at least %lld is wanted",
                             rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
+    if (!fgi_progress_is_style(o->progress_style))
+        return fgi_fail(err, FG_EINVAL,
+                        "trainer: progress_style is '%s': expected auto, bar or plain",
+                        o->progress_style);
     if (o->resume != NULL && o->run_dir == NULL &&
         (strcmp(o->resume, "last") == 0 || strcmp(o->resume, "best") == 0 ||
          strcmp(o->resume, "auto") == 0))
@@ -86,9 +90,9 @@ static bool keep_attachments(fg_trainer *trainer)
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator, &o->devices,  &o->strategy, &o->lr_scaling,
-                           &o->cache_dir,   &o->run_dir,  &o->monitor,  &o->weights,
-                           &o->resume,      &o->precision};
+    const char **text[] = {&o->accelerator, &o->devices,   &o->strategy,      &o->lr_scaling,
+                           &o->cache_dir,   &o->run_dir,   &o->monitor,       &o->weights,
+                           &o->resume,      &o->precision, &o->progress_style};
     bool ok = fgi_sharing_keep(trainer) && keep_attachments(trainer);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
@@ -141,9 +145,10 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     }
     FGI_DONE(fgi_feed_init(&trainer->feed, err));
     if (o.progress != NULL) {
-        void *self = NULL;
-        FGI_DONE(fgi_progress_create(o.progress, trainer, &self, err));
-        FGI_DONE(fg_trainer_add_callback(trainer, &fgi_progress_ops, self, err));
+        fgi_progress *progress = NULL;
+        FGI_DONE(fgi_progress_create(o.progress, o.progress_style, trainer, &progress, err));
+        FGI_DONE(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
+        trainer->progress = progress;
     }
     *out = trainer;
     trainer = NULL;

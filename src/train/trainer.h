@@ -11,6 +11,7 @@
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "trace/program.h"
+#include "train/progress.h"
 #include "train/watchdog.h"
 
 enum {
@@ -166,6 +167,7 @@ struct fg_trainer {
     fgi_callback *callbacks;
     size_t callback_count, callback_capacity;
     fgi_logger *logger;
+    fgi_progress *progress; /* one of the callbacks; NULL: none */
     /* where training stands: what a checkpoint holds */
     int64_t step, epoch, position;    /* position: samples done of this epoch */
     int64_t epoch_batches;            /* batches done of this epoch */
@@ -395,10 +397,6 @@ int64_t fgi_logger_lines(const fgi_logger *logger);
 /* Brings them to the disk. */
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
-
-/* progress.c: lines or a bar for people; a callback. */
-fg_status fgi_progress_create(FILE *out, const fg_trainer *trainer, void **out_self, fg_error *err);
-extern const fg_callback_ops fgi_progress_ops;
 
 /* signals.c: SIGINT and SIGTERM while fits run that want them. One that the program ignores stays
  * ignored. Every catch wants one release. */

@@ -299,7 +299,7 @@ static void the_plan_is_printed_before_the_first_step(void **state)
               "lr at 0, 25, 50, 75, 100 %: 0.032 ");
     if (plan == NULL)
         fail_msg("%s", text);
-    assert_true(plan < strstr(text, "epoch 0"));
+    assert_true(plan < strstr(text, "epoch 1/1"));
     assert_non_null(strstr(plan, " 3.2e-06\n"));
     free(text);
     fg_dataset_destroy(data.train);

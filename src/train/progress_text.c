@@ -1,0 +1,155 @@
+/* progress_text.c - the words of the progress display: numbers, times, a bar, and one line out of
+ * all of them that fits the terminal.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/progress_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BAR_MOST = 24, BAR_LEAST = 10 };
+
+void fgi_progress_time(double seconds, char *out, size_t size)
+{
+    const int64_t s = seconds > 0 ? (int64_t)(seconds + 0.5) : 0;
+    if (s < 3600)
+        (void)snprintf(out, size, "%02d:%02d", (int)(s / 60), (int)(s % 60));
+    else
+        (void)snprintf(out, size, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60),
+                       (int)(s % 60));
+}
+
+void fgi_progress_count(int64_t count, char *out, size_t size)
+{
+    char digits[32];
+    size_t used = 0;
+    const int length = snprintf(digits, sizeof digits, "%" PRId64, count > 0 ? count : 0);
+    for (int i = 0; i < length && used + 2 < size; i++) {
+        if (i > 0 && (length - i) % 3 == 0)
+            out[used++] = ',';
+        out[used++] = digits[i];
+    }
+    out[used] = '\0';
+}
+
+static bool is_loss(const char *name)
+{
+    const size_t size = strlen(name);
+    return size >= 4 && strcmp(name + size - 4, "loss") == 0;
+}
+
+void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, char *out,
+                          size_t size)
+{
+    size_t used = 0;
+    const size_t skipped = strlen(prefix);
+    out[0] = '\0';
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count && used < size; i++) {
+            const char *name = metrics[i].name;
+            if (is_loss(name) != (pass == 0))
+                continue;
+            if (strncmp(name, prefix, skipped) == 0)
+                name += skipped;
+            const int n = snprintf(out + used, size - used, "  %s %.4g", name, metrics[i].value);
+            used += n > 0 ? (size_t)n : 0;
+        }
+}
+
+/* ---- the live line --------------------------------------------------------------------------- */
+
+/* "[===>      ] " of `width` characters between the brackets; "" for 0. */
+static void put_bar(const fgi_progress_view *v, int width, char *out)
+{
+    int64_t done = v->batches > 0 ? (int64_t)((double)v->batch / (double)v->batches * width) : 0;
+    if (done > width)
+        done = width;
+    out[0] = '\0';
+    if (width == 0)
+        return;
+    *out++ = '[';
+    for (int i = 0; i < width; i++)
+        *out++ = i < done ? '=' : i == done ? '>' : ' ';
+    (void)memcpy(out, "] ", 3);
+}
+
+/* "120/469"; "120 batches" where a source does not tell its length. */
+static void put_batches(const fgi_progress_view *v, char *out, size_t size)
+{
+    char batch[32], all[32];
+    fgi_progress_count(v->batch, batch, sizeof batch);
+    fgi_progress_count(v->batches, all, sizeof all);
+    if (v->batches < 0)
+        (void)snprintf(out, size, "%s batch%s", batch, v->batch == 1 ? "" : "es");
+    else
+        (void)snprintf(out, size, "%s/%s", batch, all);
+}
+
+/* "  2,345 samples/s" */
+static void put_rate(const fgi_progress_view *v, char *out, size_t size)
+{
+    char rate[32];
+    out[0] = '\0';
+    if (!(v->samples_per_s > 0) || v->samples_per_s > 1e15)
+        return;
+    if (v->samples_per_s < 10)
+        (void)snprintf(rate, sizeof rate, "%.2g", v->samples_per_s);
+    else
+        fgi_progress_count((int64_t)(v->samples_per_s + 0.5), rate, sizeof rate);
+    (void)snprintf(out, size, "  %s samples/s", rate);
+}
+
+/* "  00:12<00:31" */
+static void put_times(const fgi_progress_view *v, char *out, size_t size)
+{
+    char elapsed[32], remaining[32] = "";
+    fgi_progress_time(v->elapsed_s, elapsed, sizeof elapsed);
+    if (v->remaining_s >= 0 && v->remaining_s < 1e9)
+        fgi_progress_time(v->remaining_s, remaining, sizeof remaining);
+    (void)snprintf(out, size, "  %s%s%s", elapsed, remaining[0] != '\0' ? "<" : "", remaining);
+}
+
+/* The length without its last metric, at a double space. */
+static void drop_metric(char *metrics)
+{
+    size_t end = strlen(metrics);
+    while (end > 0 && !(metrics[end] == ' ' && metrics[end - 1] == ' '))
+        end--;
+    metrics[end > 0 ? end - 1 : 0] = '\0';
+}
+
+void fgi_progress_line(const fgi_progress_view *v, size_t columns, char *out, size_t size)
+{
+    char bar[BAR_MOST + 4], batches[80], rate[64], times[80], metrics[256];
+    const size_t room = columns > 1 ? columns - 1 : 1;
+    int width = v->batches > 0 ? BAR_MOST : 0;
+    put_batches(v, batches, sizeof batches);
+    put_rate(v, rate, sizeof rate);
+    put_times(v, times, sizeof times);
+    (void)snprintf(metrics, sizeof metrics, "%s", v->metrics);
+    for (;;) {
+        put_bar(v, width, bar);
+        const int length =
+            snprintf(out, size, "%s  %s%s%s%s%s", v->label, bar, batches, rate, times, metrics);
+        const size_t over = length > 0 && (size_t)length > room ? (size_t)length - room : 0;
+        if (over == 0)
+            break;
+        if (width > BAR_LEAST)
+            width = (size_t)(width - BAR_LEAST) > over ? width - (int)over : BAR_LEAST;
+        else if (strstr(metrics + (metrics[0] != '\0'), "  ") != NULL)
+            drop_metric(metrics);
+        else if (rate[0] != '\0')
+            rate[0] = '\0';
+        else if (times[0] != '\0')
+            times[0] = '\0';
+        else if (metrics[0] != '\0')
+            metrics[0] = '\0';
+        else if (width > 0)
+            width = 0;
+        else
+            break;
+    }
+    if (room < size)
+        out[room] = '\0';
+}

@@ -1,0 +1,31 @@
+/* progress_text.h - the words of the progress display, as pure functions of what is known.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_PROGRESS_TEXT_H
+#define FGI_TRAIN_PROGRESS_TEXT_H
+
+#include <fulgurite/train.h>
+
+/* What the live line shows. */
+typedef struct fgi_progress_view {
+    const char *label;      /* "epoch 3/30" */
+    int64_t batch, batches; /* done, and all; -1: not known */
+    double samples_per_s;   /* 0: not known */
+    double elapsed_s;       /* of this epoch or evaluation */
+    double remaining_s;     /* below 0: not known */
+    const char *metrics;    /* "  loss 0.12  acc 0.9", or "" */
+} fgi_progress_view;
+
+/* One line of less than `columns` characters: "epoch 3/30  [===>   ] 120/469  2,345 samples/s
+ * 00:12<00:31  loss 0.1234". What does not fit is left out, the least important first. */
+void fgi_progress_line(const fgi_progress_view *view, size_t columns, char *out, size_t size);
+
+/* "00:12", "1:02:03" */
+void fgi_progress_time(double seconds, char *out, size_t size);
+/* "1,234,567" */
+void fgi_progress_count(int64_t count, char *out, size_t size);
+/* "  loss 0.12  acc 0.9": losses first; `prefix` is left out where a name begins with it. */
+void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, char *out,
+                          size_t size);
+
+#endif

@@ -1,0 +1,313 @@
+/* test_train_progress.c - the progress display with a clock of the test's: what the live line
+ * says and how it fits a narrow terminal; which lines stay; plain lines at intervals.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include "train/progress_text.h"
+#include "train/trainer.h"
+
+static void numbers_and_times(void **state)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } times[] = {{-1, "00:00"},  {0.4, "00:00"},  {0.6, "00:01"},    {59.7, "01:00"},
+                 {754, "12:34"}, {3599, "59:59"}, {3600, "1:00:00"}, {363599, "100:59:59"}};
+    static const struct {
+        int64_t count;
+        const char *text;
+    } counts[] = {{0, "0"},
+                  {999, "999"},
+                  {1000, "1,000"},
+                  {123456, "123,456"},
+                  {-5, "0"},
+                  {1234567, "1,234,567"},
+                  {99, "99"},
+                  {10000, "10,000"},
+                  {INT64_MAX, "9,223,372,036,854,775,807"}};
+    char text[64];
+    (void)state;
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+        fgi_progress_time(times[i].seconds, text, sizeof text);
+        assert_string_equal(text, times[i].text);
+    }
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        fgi_progress_count(counts[i].count, text, sizeof text);
+        assert_string_equal(text, counts[i].text);
+    }
+    const fg_metric metrics[] = {{"train_acc", 0.5}, {"train_loss", 0.123456}, {"lr", 1e-5}};
+    fgi_progress_metrics(metrics, 3, "train_", text, sizeof text);
+    assert_string_equal(text, "  loss 0.1235  acc 0.5  lr 1e-05");
+}
+
+static void a_line_fits_the_terminal(void **state)
+{
+    static const struct {
+        size_t columns;
+        const char *line;
+    } rows[] = {
+        {200, "epoch 3/30  [======>                 ] 120/469  2,345 samples/s  00:12<00:31  "
+              "loss 0.1234  acc 0.9"},
+        {99, "epoch 3/30  [======>                 ] 120/469  2,345 samples/s  00:12<00:31  "
+             "loss 0.1234  acc 0.9"},
+        {98, "epoch 3/30  [=====>                 ] 120/469  2,345 samples/s  00:12<00:31  "
+             "loss 0.1234  acc 0.9"},
+        {80, "epoch 3/30  [==>       ] 120/469  2,345 samples/s  00:12<00:31  loss 0.1234"},
+        {70, "epoch 3/30  [==>       ] 120/469  00:12<00:31  loss 0.1234"},
+        {50, "epoch 3/30  [==>       ] 120/469  loss 0.1234"},
+        {40, "epoch 3/30  [==>       ] 120/469"},
+        {30, "epoch 3/30  120/469"},
+        {10, "epoch 3/3"},
+        {1, "e"},
+    };
+    const fgi_progress_view view = {.label = "epoch 3/30",
+                                    .batch = 120,
+                                    .batches = 469,
+                                    .samples_per_s = 2345.2,
+                                    .elapsed_s = 12,
+                                    .remaining_s = 31,
+                                    .metrics = "  loss 0.1234  acc 0.9"};
+    char line[256];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_progress_line(&view, rows[i].columns, line, sizeof line);
+        assert_string_equal(line, rows[i].line);
+    }
+    fgi_progress_view other = view;
+    other.batches = -1; /* of a source */
+    other.remaining_s = -1;
+    other.samples_per_s = 0;
+    fgi_progress_line(&other, 80, line, sizeof line);
+    assert_string_equal(line, "epoch 3/30  120 batches  00:12  loss 0.1234  acc 0.9");
+    other.batches = 1;
+    other.batch = 5; /* more than were announced */
+    other.metrics = "";
+    fgi_progress_line(&other, 80, line, sizeof line);
+    assert_string_equal(line, "epoch 3/30  [========================] 5/1  00:12");
+}
+
+/* ---- a run, step by step --------------------------------------------------------------------- */
+
+static int64_t now = 1000000000;
+static int64_t clock_ns(void) { return now; }
+static void pass(double seconds) { now += (int64_t)(seconds * 1e9); }
+
+typedef struct show {
+    fg_trainer trainer;
+    fgi_progress *progress;
+    FILE *out;
+    char *text;
+    size_t size;
+} show;
+
+/* A display of a run of three epochs of 4 batches of 8 samples. */
+static void open_show(show *s, const char *style)
+{
+    fg_error err = {0};
+    *s = (show){.out = NULL};
+    s->out = open_memstream(&s->text, &s->size);
+    assert_non_null(s->out);
+    s->trainer.options.max_epochs = 3;
+    s->trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
+    s->trainer.is_running = true;
+    fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
+    fgi_progress_set_clock(s->progress, clock_ns);
+}
+
+static void close_show(show *s)
+{
+    fgi_progress_ops.destroy(s->progress);
+    (void)fclose(s->out);
+    free(s->text);
+}
+
+static void tell(show *s, fg_status (*hook)(void *, const fg_progress *, fg_error *),
+                 fg_progress at)
+{
+    fg_error err = {0};
+    fgt_ok(hook(s->progress, &at, &err));
+    (void)fflush(s->out);
+}
+
+/* An epoch of 4 batches and its validation, each batch in so many seconds. */
+static void run_epoch(show *s, int64_t epoch, double batch_s)
+{
+    const fg_metric train[] = {{"train_acc", 0.75}, {"train_loss", 0.5}};
+    const fg_metric val[] = {{"val_acc", 0.5}, {"val_loss", 0.25}};
+    fg_progress at = {.epoch = epoch, .batches = 4};
+    tell(s, fgi_progress_ops.epoch_start, at);
+    for (at.batch = 1; at.batch <= 4; at.batch++) {
+        pass(batch_s);
+        s->trainer.position = 8 * at.batch;
+        tell(s, fgi_progress_ops.batch_end, at);
+    }
+    at.batch = 4;
+    tell(s, fgi_progress_ops.val_start, at);
+    pass(3);
+    at.metrics = val;
+    at.metric_count = 2;
+    tell(s, fgi_progress_ops.val_end, at);
+    s->trainer.position = 0;
+    at.metrics = train;
+    tell(s, fgi_progress_ops.epoch_end, at);
+}
+
+static void one_plain_line_per_epoch(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    run_epoch(&s, 0, 1);
+    run_epoch(&s, 1, 0.001);
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 2});
+    assert_string_equal(s.text,
+                        "epoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
+                        "8 samples/s  00:07\n"
+                        "epoch 2/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
+                        "8,000 samples/s  00:03\n");
+    close_show(&s);
+}
+
+/* Long epochs: every 10 seconds at first. */
+static void plain_lines_within_an_epoch(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "plain");
+    run_epoch(&s, 0, 8);
+    assert_string_equal(s.text,
+                        "epoch 1/3  [============>           ] 2/4  1 samples/s  00:16<00:16\n"
+                        "epoch 1/3  [========================] 4/4  1 samples/s  00:32<00:00\n"
+                        "epoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
+                        "1 samples/s  00:35\n");
+    close_show(&s);
+}
+
+static size_t lines_of(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* Epochs of 4 ms and a validation of 3 s each have their line; those of 4 ms alone do not scroll.
+ */
+static void short_epochs_do_not_scroll(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    s.trainer.options.max_epochs = 1000;
+    s.trainer.plan.total_steps = 4000;
+    run_epoch(&s, 0, 0.001);
+    run_epoch(&s, 1, 0.001);
+    assert_int_equal(lines_of(s.text), 2);
+    const fg_metric train = {"train_loss", 0.5};
+    for (int epoch = 2; epoch < 1000; epoch++) {
+        fg_progress at = {.epoch = epoch, .batches = 4};
+        tell(&s, fgi_progress_ops.epoch_start, at);
+        pass(0.004);
+        at.metrics = &train;
+        at.metric_count = 1;
+        tell(&s, fgi_progress_ops.epoch_end, at);
+    }
+    assert_in_range(lines_of(s.text), 4, 6); /* four seconds */
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 1000});
+    const char *last = strstr(s.text, "epoch 1,000/1,000  train_loss 0.5");
+    assert_non_null(last); /* the last one stays */
+    assert_int_equal(s.text[s.size - 1], '\n');
+    close_show(&s);
+}
+
+/* A validation within an epoch has its own line, with the batch after which it was. */
+static void validation_within_an_epoch(void **state)
+{
+    show s;
+    const fg_metric val = {"val_loss", 0.25};
+    (void)state;
+    open_show(&s, "plain");
+    fg_progress at = {.batch = 2, .batches = 4};
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.val_start, at);
+    at.metrics = &val;
+    at.metric_count = 1;
+    tell(&s, fgi_progress_ops.val_end, at);
+    assert_string_equal(s.text, "");
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 3, .batches = 4});
+    assert_string_equal(s.text, "epoch 1/3  batch 2/4  val_loss 0.25\n");
+    tell(&s, fgi_progress_ops.val_end, at); /* a run that ends within the epoch */
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.batch = 3, .batches = 4});
+    assert_non_null(strstr(s.text, "epoch 1/3  batch 3/4  val_loss 0.25\n"));
+    close_show(&s);
+}
+
+static void the_bar_is_redrawn_ten_times_a_second(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 1000});
+    for (int batch = 1; batch <= 1000; batch++) {
+        pass(0.001);
+        tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = batch, .batches = 1000});
+    }
+    size_t drawn = 0;
+    for (const char *at = s.text; (at = strstr(at, "epoch")) != NULL; at++)
+        drawn++;
+    assert_in_range(drawn, 10, 21); /* a shorter line is drawn twice */
+    assert_int_equal(lines_of(s.text), 0);
+    close_show(&s);
+}
+
+static void compilation_is_shown_with_its_time(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    fgi_progress_compile_begin(s.progress, "training");
+    (void)fflush(s.out);
+    assert_string_equal(s.text, "\rcompiling the training step  00:00");
+    pass(75);
+    fgi_progress_compile_end(s.progress);
+    (void)fflush(s.out);
+    assert_non_null(strstr(s.text, "compiled the training step in 75.0 s\n"));
+    const size_t before = s.size;
+    fgi_progress_compile_begin(s.progress, "validation"); /* soon done: nothing stays */
+    pass(0.5);
+    fgi_progress_compile_end(s.progress);
+    (void)fflush(s.out);
+    assert_null(strchr(s.text + before, '\n'));
+    fgi_progress_compile_end(s.progress); /* nothing is compiled */
+    fgi_progress_compile_begin(NULL, "training");
+    fgi_progress_compile_end(NULL);
+    close_show(&s);
+}
+
+static void unknown_styles_are_refused(void **state)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    (void)state;
+    assert_int_equal(
+        fg_trainer_create(&(fg_trainer_options){.progress_style = "fancy"}, &trainer, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "trainer: progress_style is 'fancy': expected auto, bar or plain");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(numbers_and_times),
+    cmocka_unit_test(a_line_fits_the_terminal),
+    cmocka_unit_test(one_plain_line_per_epoch),
+    cmocka_unit_test(plain_lines_within_an_epoch),
+    cmocka_unit_test(short_epochs_do_not_scroll),
+    cmocka_unit_test(validation_within_an_epoch),
+    cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
+    cmocka_unit_test(compilation_is_shown_with_its_time),
+    cmocka_unit_test(unknown_styles_are_refused),
+};
+FGT_MAIN(tests)
