@@ -113,7 +113,7 @@ typedef struct fg_variable fg_variable;
 typedef enum fg_variable_kind {
     FG_PARAMETER = 0, /* trained: an optimizer changes it                             */
     FG_BUFFER = 1,    /* saved with the model, not trained: running statistics        */
-    FG_STATE = 2      /* saved beside the model: an optimizer's moments               */
+    FG_STATE = 2      /* saved beside the model, for resuming: an optimizer's moments */
 } fg_variable_kind;
 
 typedef enum fg_init_kind {

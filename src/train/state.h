@@ -10,6 +10,10 @@
 #define FGI_SUMS_NAME       "trainer.sums"
 #define FGI_EPOCH_SUMS_NAME "trainer.epoch_sums"
 
+/* Goes before the names of the module's variables of kind FG_STATE, which share a file with the
+ * optimizer's variables and the Trainer's. */
+#define FGI_MODULE_STATE "module."
+
 /* Keys of the model file's __metadata__: steps and epochs done, in decimal. */
 #define FGI_STEP_KEY  "fulgurite.step"
 #define FGI_EPOCH_KEY "fulgurite.epoch"

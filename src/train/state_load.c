@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -15,13 +16,13 @@
 #include "train/state.h"
 #include "train/trainer.h"
 
-static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
-                               fg_variable *variable, fg_error *err)
+/* The variable from the tensor of that name. */
+static fg_status load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
+                            const char *name, fg_variable *variable, fg_error *err)
 {
     size_t index = 0;
     char want[96], have[96];
     const fg_type type = fgi_file_type(variable);
-    const char *name = fg_variable_name(variable);
     if (!fg_ckpt_find(ckpt, part, name, &index))
         return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
                         fg_type_format(&type, want, sizeof want));
@@ -34,6 +35,12 @@ static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_pa
                         fg_type_format(&info->type, have, sizeof have),
                         fg_type_format(&type, want, sizeof want));
     return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
+}
+
+static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
+                               fg_variable *variable, fg_error *err)
+{
+    return load_named(ckpt, path, part, fg_variable_name(variable), variable, err);
 }
 
 static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
@@ -174,6 +181,72 @@ static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     return FG_OK;
 }
 
+/* ---- state of the module --------------------------------------------------------------------- */
+
+/* A list of names for a message: the first few, and how many more. */
+typedef struct name_list {
+    fgi_buf text;
+    size_t count;
+} name_list;
+
+static void list_name(name_list *list, const char *name)
+{
+    enum { SHOWN = 4 };
+    if (list->count < SHOWN)
+        fgi_buf_printf(&list->text, "%s'%s'", list->count > 0 ? ", " : "", name);
+    else if (list->count == SHOWN)
+        fgi_buf_puts(&list->text, ", ...");
+    list->count++;
+}
+
+/* "path: what: 'a', 'b'", unless the list is empty. */
+static void warn_of(const char *path, const char *what, name_list *list)
+{
+    if (list->count > 0 && list->text.data != NULL)
+        fgi_log(FG_LOG_WARNING, "%s: %s: %s", path, what, list->text.data);
+    fgi_buf_fini(&list->text);
+}
+
+/* Names of the checkpoint's that no variable of the module has. */
+static void list_extra(const fg_trainer *trainer, const fg_ckpt *ckpt, name_list *extra)
+{
+    const size_t skip = strlen(FGI_MODULE_STATE);
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        if (info->part != FG_CKPT_STATE || strncmp(info->name, FGI_MODULE_STATE, skip) != 0)
+            continue;
+        const fg_variable *variable = fg_module_find(trainer->root, info->name + skip);
+        if (variable == NULL || fg_variable_get_kind(variable) != FG_STATE)
+            list_name(extra, info->name + skip);
+    }
+}
+
+/* Checkpoints of older versions have none of it: what is not there begins anew. */
+static fg_status load_module_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+                                   fg_error *err)
+{
+    fg_status status = FG_OK;
+    name_list missing = {0}, extra = {0};
+    for (size_t i = 0; i < fg_module_variable_count(trainer->root) && status == FG_OK; i++) {
+        fg_variable *variable = fg_module_variable_at(trainer->root, i);
+        fgi_buf name = {0};
+        size_t index = 0;
+        if (fg_variable_get_kind(variable) != FG_STATE)
+            continue;
+        fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
+        status = fgi_buf_status(&name, err);
+        if (status == FG_OK && !fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index))
+            list_name(&missing, fg_variable_name(variable));
+        else if (status == FG_OK)
+            status = load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
+        fgi_buf_fini(&name);
+    }
+    list_extra(trainer, ckpt, &extra);
+    warn_of(path, "state variables of the module that are not in it start anew", &missing);
+    warn_of(path, "state variables in it that the module does not have are dropped", &extra);
+    return status;
+}
+
 /* ---- whole checkpoints ----------------------------------------------------------------------- */
 
 static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
@@ -191,6 +264,7 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
             continue;
         FGI_TRY(load_variable(ckpt, path, FG_CKPT_STATE, variable, err));
     }
+    FGI_TRY(load_module_state(trainer, ckpt, path, err));
     return load_counters(trainer, ckpt, path, object, err);
 }
 

@@ -25,6 +25,7 @@ typedef struct content {
     void **blocks;           /* each tensor's memory */
     fgi_event **arrived;     /* of its copy from the device; NULL: there */
     const fg_variable **variables;
+    char **names; /* those made here; NULL: the variable's own */
     size_t count, model_count;
     float sums[FGI_MOST_SUMS];
     double epoch_sums[2 * FG_MAX_METRICS];
@@ -36,7 +37,9 @@ static fg_status content_init(content *c, size_t capacity, fg_error *err)
     c->blocks = fgi_calloc(capacity, sizeof *c->blocks);
     c->arrived = fgi_calloc(capacity, sizeof *c->arrived);
     c->variables = fgi_calloc(capacity, sizeof *c->variables);
-    if (c->tensors == NULL || c->blocks == NULL || c->arrived == NULL || c->variables == NULL)
+    c->names = fgi_calloc(capacity, sizeof *c->names);
+    if (c->tensors == NULL || c->blocks == NULL || c->arrived == NULL || c->variables == NULL ||
+        c->names == NULL)
         return fgi_no_memory(err);
     return FG_OK;
 }
@@ -50,7 +53,9 @@ static void content_fini(content *c)
         }
         fgi_event_destroy(c->arrived[i]);
         fgi_free(c->blocks[i]);
+        fgi_free(c->names[i]);
     }
+    fgi_free(c->names);
     fgi_free(c->variables);
     fgi_free(c->arrived);
     fgi_free(c->blocks);
@@ -106,6 +111,22 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
     return FG_OK;
 }
 
+/* A variable of the module that is saved with the optimizer's. */
+static fg_status add_module_state(content *c, const fg_variable *variable, fg_error *err)
+{
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
+    fg_status status = fgi_buf_status(&name, err);
+    if (status == FG_OK)
+        status = add_variable(c, variable, err);
+    if (status == FG_OK) {
+        c->names[c->count - 1] = fgi_buf_take(&name);
+        c->tensors[c->count - 1].name = c->names[c->count - 1];
+    }
+    fgi_buf_fini(&name);
+    return status;
+}
+
 /* All copies are started before the first is waited for. */
 static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
 {
@@ -120,6 +141,11 @@ static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
     c->model_count = c->count;
     for (size_t i = 0; i < state; i++)
         FGI_TRY(add_variable(c, fg_optimizer_variable_at(trainer->optimizer, i), err));
+    for (size_t i = 0; i < model; i++) {
+        const fg_variable *variable = fg_module_variable_at(trainer->root, i);
+        if (fg_variable_get_kind(variable) == FG_STATE)
+            FGI_TRY(add_module_state(c, variable, err));
+    }
     for (size_t i = 0; i < c->count; i++)
         FGI_TRY(finish_variable(c, i, err));
     return add_sums(trainer, c, err);
