@@ -4,10 +4,17 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all demo check test install asan tsan memcheck fuzz coverage format clean help
+.PHONY: all examples tests demo check test install asan tsan memcheck fuzz coverage format clean help
 all:  ## build the library and the program, build/fulgurite
 	@tools/install-deps build
 	@test -f build/build.ninja || cmake --preset dev
+	@cmake --build build -j $(JOBS) --target product
+
+examples: all  ## build the examples, build/examples
+	@cmake --build build -j $(JOBS) --target examples
+
+tests: all  ## build everything, tests and examples too
+	@tools/install-deps test
 	@cmake --build build -j $(JOBS)
 
 demo: all  ## train a small convolutional net on handwritten digits and show how it went
@@ -16,32 +23,32 @@ demo: all  ## train a small convolutional net on handwritten digits and show how
 check:  ## all tests and checks; installs what they need
 	@JOBS=$(JOBS) tools/check-all
 
-test: all  ## the tests only
+test: tests  ## run the tests only
 	@ctest --test-dir build -j $(JOBS) --output-on-failure
 
 install: all  ## install under PREFIX [/usr/local]
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
 
 asan:  ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
-	@tools/install-deps build && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
+	@tools/install-deps build test && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)
 	@LSAN_OPTIONS=suppressions=$(CURDIR)/tests/support/lsan.supp:print_suppressions=0 \
 	    ctest --test-dir build-asan -j $(JOBS) --output-on-failure
 
 tsan:  ## the tests of our own threads with ThreadSanitizer
-	@tools/install-deps build && cmake --preset tsan >/dev/null
+	@tools/install-deps build test && cmake --preset tsan >/dev/null
 	@cmake --build build-tsan -j $(JOBS) --target tsan_tests
 	@ctest --test-dir build-tsan -j $(JOBS) -L tsan --output-on-failure
 
-memcheck: all  ## the same tests under valgrind
+memcheck: tests  ## the same tests under valgrind
 	@tools/install-deps check && JOBS=$(JOBS) tools/memcheck
 
 fuzz:  ## each fuzz target for SECONDS [60]
-	@tools/install-deps build check
+	@tools/install-deps build test check
 	@cmake --preset fuzz -DFG_FUZZ_SECONDS=$(or $(SECONDS),60) >/dev/null
 	@cmake --build build-fuzz -j $(JOBS) && ctest --test-dir build-fuzz -L fuzz --output-on-failure
 
 coverage:  ## lines of src that the tests reach: build-coverage/coverage.html
-	@tools/install-deps build coverage && cmake --preset coverage >/dev/null
+	@tools/install-deps build test coverage && cmake --preset coverage >/dev/null
 	@cmake --build build-coverage -j $(JOBS) && ctest --test-dir build-coverage -j $(JOBS) -Q || true
 	@gcovr --root . --filter src/ --exclude '.*pb-c.*' --object-directory build-coverage \
 	    --html-details build-coverage/coverage.html --print-summary

@@ -65,5 +65,22 @@ FG_API char *fg_type_format(const fg_type *type, char *out, size_t size);
 
 #ifdef __cplusplus
 }
+
+/* FG_DIMS without compound literals, which C++ has not. The array lives as long as the call. */
+namespace fg_cxx
+{
+template <class... T> char (&count(const T &...))[sizeof...(T)]; /* for sizeof */
+template <int N> struct dims {
+    int64_t dim[N];
+    operator const int64_t *() const { return dim; }
+};
+template <class... T> dims<sizeof...(T)> make_dims(T... d)
+{
+    return {{static_cast<int64_t>(d)...}};
+}
+} // namespace fg_cxx
+#undef FG_DIMS
+#define FG_DIMS(...)                                                                               \
+    (static_cast<int>(sizeof(::fg_cxx::count(__VA_ARGS__)))), (::fg_cxx::make_dims(__VA_ARGS__))
 #endif
 #endif
