@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include "base/alloc.h"
+#include "base/print.h"
 
 enum { ALIGNMENT = 16, FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20 };
 
@@ -103,13 +104,13 @@ char *fgi_arena_printf(fgi_arena *arena, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(NULL, 0, format, args);
+    const int length = fgi_vsnprintf(NULL, 0, format, args);
     va_end(args);
     char *text = length < 0 ? NULL : cut(arena, (size_t)length + 1);
     if (text == NULL)
         return NULL;
     va_start(args, format);
-    (void)vsnprintf(text, (size_t)length + 1, format, args);
+    (void)fgi_vsnprintf(text, (size_t)length + 1, format, args);
     va_end(args);
     return text;
 }

@@ -7,6 +7,7 @@
 #define FGI_BASE_BANNED_H
 
 #include <libgen.h>
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@
 /* hidden state, shared by threads: fgi_rng, localtime_r, strerror_r */
 #pragma GCC poison rand srand random srandom drand48 lrand48 mrand48
 #pragma GCC poison localtime gmtime ctime asctime strerror strtok tmpnam tempnam mktemp
+/* the program stays in the locale "C"; the locale of a program that links the library is its own */
+#pragma GCC poison setlocale
 /* stack without bound (alloca itself is refused by -Walloca, since libfyaml.h names it) */
 #pragma GCC poison strdupa strndupa
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 
 static const size_t limit_bytes = (size_t)1 << 30;
 
@@ -68,7 +69,7 @@ void fgi_buf_printf(fgi_buf *buf, const char *format, ...)
     const size_t room = buf->capacity - buf->size;
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(buf->data + buf->size, room, format, args);
+    const int length = fgi_vsnprintf(buf->data + buf->size, room, format, args);
     va_end(args);
     if (length >= 0 && (size_t)length < room) {
         buf->size += (size_t)length;
@@ -79,7 +80,7 @@ void fgi_buf_printf(fgi_buf *buf, const char *format, ...)
         buf->failed = true;
     } else if (reserve(buf, (size_t)length)) {
         va_start(args, format);
-        (void)vsnprintf(buf->data + buf->size, (size_t)length + 1, format, args);
+        (void)fgi_vsnprintf(buf->data + buf->size, (size_t)length + 1, format, args);
         va_end(args);
         buf->size += (size_t)length;
     }

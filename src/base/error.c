@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/print.h"
 
 static const char *const names[] = {
     [FG_OK] = "FG_OK",
@@ -59,7 +60,7 @@ __attribute__((noinline)) void fgi_failed(const fg_error *err)
 FG_PRINTF(3, 0)
 static void format_message(char *out, size_t size, const char *format, va_list args)
 {
-    const int length = vsnprintf(out, size, format, args);
+    const int length = fgi_vsnprintf(out, size, format, args);
     if (length < 0)
         out[0] = '\0';
     else if ((size_t)length >= size)

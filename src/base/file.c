@@ -13,18 +13,17 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 
 fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path)
 {
     const int number = errno;
-    char text[128];
     fg_status status = FG_EIO;
     if (number == ENOENT || number == ENOTDIR)
         status = FG_ENOTFOUND;
     else if (number == ENOMEM)
         status = FG_ENOMEM;
-    return fgi_fail(err, status, "cannot %s '%s': %s", what, path,
-                    strerror_r(number, text, sizeof(text)));
+    return fgi_fail(err, status, "cannot %s '%s': %s", what, path, fgi_errno_text(number));
 }
 
 /* Opens a file to read and gives its size (0 for what has none, such as a pipe). */

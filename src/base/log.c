@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdarg.h>
+#include "base/print.h"
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static fg_log_fn *log_fn;
@@ -24,7 +25,7 @@ void fgi_log(fg_log_level level, const char *format, ...)
     char line[1024];
     va_list args;
     va_start(args, format);
-    const int length = vsnprintf(line, sizeof(line), format, args);
+    const int length = fgi_vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     if (length < 0)
         return;

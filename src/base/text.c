@@ -3,11 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
 
-#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
+#include "base/print.h"
 
 enum { LONGEST_NUMBER = 512, LONGEST_WORD = 255 };
 
@@ -17,6 +16,22 @@ bool fgi_str_equal(fgi_str a, const char *b)
 {
     const size_t size = strlen(b);
     return a.size == size && (size == 0 || memcmp(a.data, b, size) == 0);
+}
+
+char fgi_lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
+bool fgi_is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (fgi_lower(c) >= 'a' && fgi_lower(c) <= 'z');
+}
+
+bool fgi_begins_nocase(const char *text, const char *prefix)
+{
+    while (*prefix != '\0' && fgi_lower(*text) == fgi_lower(*prefix)) {
+        text++;
+        prefix++;
+    }
+    return *prefix == '\0';
 }
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -115,29 +130,43 @@ static bool parse_decimal(fgi_str text, decimal *d)
     return true;
 }
 
+/* `word` is in small letters. */
+static bool is_word(fgi_str text, const char *word)
+{
+    size_t i = 0;
+    while (i < text.size && word[i] != '\0' && fgi_lower(text.data[i]) == word[i])
+        i++;
+    return i == text.size && word[i] == '\0';
+}
+
 static bool parse_special(fgi_str text, double *out)
 {
-    if ((text.size == 3 && strncasecmp(text.data, "inf", 3) == 0) ||
-        (text.size == 8 && strncasecmp(text.data, "infinity", 8) == 0))
+    if (is_word(text, "inf") || is_word(text, "infinity"))
         *out = HUGE_VAL;
-    else if (text.size == 3 && strncasecmp(text.data, "nan", 3) == 0)
+    else if (is_word(text, "nan"))
         *out = (double)NAN;
     else
         return false;
     return true;
 }
 
+double fgi_strtod(const char *text, char **out_end)
+{
+    const locale_t before = fgi_locale_enter();
+    const double value = strtod(text, out_end);
+    fgi_locale_leave(before);
+    return value;
+}
+
 /* libc's correctly rounded conversion, of text known to be a decimal number. */
 static bool convert(fgi_str text, double *out)
 {
     char copy[LONGEST_NUMBER];
-    locale_t locale = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* glibc's own: no memory */
-    if (text.size >= sizeof(copy) || locale == (locale_t)0)
+    if (text.size >= sizeof(copy))
         return false;
     memcpy(copy, text.data, text.size);
     copy[text.size] = '\0';
-    *out = strtod_l(copy, NULL, locale);
-    freelocale(locale);
+    *out = fgi_strtod(copy, NULL);
     return isfinite(*out);
 }
 

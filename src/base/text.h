@@ -17,6 +17,15 @@ bool fgi_parse_i64(fgi_str text, int64_t *out);
 /* Decimal, exponent, inf and nan; a number too small becomes 0; at most 511 bytes of text. */
 bool fgi_parse_f64(fgi_str text, double *out);
 
+/* strtod in the locale "C", for a number with something else behind it. */
+double fgi_strtod(const char *text, char **out_end);
+
+/* ASCII letters and digits only, whatever the locale: a Turkish 'I' is not the capital of 'i'. */
+bool fgi_is_alnum(char c);
+char fgi_lower(char c);
+/* Whether text begins with prefix, ASCII letters compared without case. */
+bool fgi_begins_nocase(const char *text, const char *prefix);
+
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);
 /* Without spaces, tabs and line ends at both ends. */

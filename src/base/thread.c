@@ -11,12 +11,12 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 
 static fg_status fail_number(fg_error *err, const char *what, int number)
 {
-    char text[128];
     return fgi_fail(err, number == EAGAIN || number == ENOMEM ? FG_ENOMEM : FG_EINTERNAL,
-                    "cannot make a %s: %s", what, strerror_r(number, text, sizeof(text)));
+                    "cannot make a %s: %s", what, fgi_errno_text(number));
 }
 
 fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err)

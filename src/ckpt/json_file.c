@@ -4,12 +4,36 @@
 #include "ckpt/json_file.h"
 
 #include "base/error.h"
+#include "base/print.h"
+
+json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t *fault)
+{
+    const locale_t before = fgi_locale_enter();
+    json_t *root = json_loadb(text, size, flags, fault);
+    fgi_locale_leave(before);
+    return root;
+}
+
+static int append(const char *bytes, size_t size, void *self)
+{
+    fgi_buf *text = self;
+    fgi_buf_add(text, bytes, size);
+    return text->failed ? -1 : 0;
+}
+
+bool fgi_json_write(const json_t *root, size_t flags, fgi_buf *out)
+{
+    const locale_t before = fgi_locale_enter();
+    const bool is_written = json_dump_callback(root, append, out, flags) == 0;
+    fgi_locale_leave(before);
+    return is_written;
+}
 
 fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size_t size,
                          json_t **out, fg_error *err)
 {
     json_error_t fault;
-    *out = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
+    *out = fgi_json_load(text, size, JSON_REJECT_DUPLICATES, &fault);
     if (*out)
         return FG_OK;
     /* jansson 2.14 says nothing at all where some of its own allocations fail */

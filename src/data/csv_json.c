@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "ckpt/json_file.h"
 #include "data/csv_schema.h"
 
 #define FORMAT_NAME "fulgurite csv schema"
@@ -78,20 +79,12 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
     return ok;
 }
 
-static int append(const char *bytes, size_t size, void *self)
-{
-    fgi_buf *text = self;
-    fgi_buf_add(text, bytes, size);
-    return text->failed ? -1 : 0;
-}
-
 fg_status fgi_csv_schema_write(fg_csv_schema *schema, fg_error *err)
 {
     fgi_buf text = {0};
     json_t *root = json_object();
-    const bool is_made =
-        root != NULL && fill_root(root, schema) &&
-        json_dump_callback(root, append, &text, JSON_COMPACT | JSON_SORT_KEYS) == 0;
+    const bool is_made = root != NULL && fill_root(root, schema) &&
+                         fgi_json_write(root, JSON_COMPACT | JSON_SORT_KEYS, &text);
     json_decref(root);
     fgi_free(schema->json);
     schema->json = is_made ? fgi_buf_take(&text) : NULL;
@@ -246,7 +239,7 @@ fg_status fg_csv_schema_parse(const char *json, size_t size, fg_csv_schema **out
 {
     *out = NULL;
     json_error_t where;
-    json_t *root = json_loadb(json, size, JSON_REJECT_DUPLICATES, &where);
+    json_t *root = fgi_json_load(json, size, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL)
         return fgi_fail(err, FG_EFORMAT, "csv schema: byte %d: %s", where.position, where.text);
     fg_csv_schema *schema = fgi_calloc(1, sizeof(*schema));

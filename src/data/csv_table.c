@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/print.h"
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -40,7 +41,7 @@ fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *
     char text[256];
     va_list arguments;
     va_start(arguments, format);
-    (void)vsnprintf(text, sizeof(text), format, arguments);
+    (void)fgi_vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu, column '%.64s': %s", csv->name,
                     line_of(csv, csv->rows[row]), row + 1, csv->columns[column], text);

@@ -7,8 +7,9 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/chip.h>
 
-#include <ctype.h>
 #include <string.h>
+
+#include "base/text.h"
 
 #define GB  1e9
 #define GIB 1073741824.0
@@ -286,9 +287,9 @@ const fg_chip *fg_chip_at(size_t index) { return index < CHIPS ? &chips[index] :
 static bool has_word(const char *text, const char *word)
 {
     const size_t size = strlen(word);
-    for (const char *at = strcasestr(text, word); at; at = strcasestr(at + 1, word)) {
-        const bool begins = at == text || !isalnum((unsigned char)at[-1]);
-        if (begins && !isalnum((unsigned char)at[size]))
+    for (const char *at = text; *at; at++) {
+        const bool begins = at == text || !fgi_is_alnum(at[-1]);
+        if (begins && fgi_begins_nocase(at, word) && !fgi_is_alnum(at[size]))
             return true;
     }
     return false;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 
 enum { ENVIRONMENT_BYTES = 1 << 17, VARIABLES_MAX = 1024 };
 
@@ -26,7 +27,7 @@ void fgi_doctor_find(fg_host *host, fg_severity severity, const char *code, cons
     char text[640];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)fgi_vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (host->finding_count == FGI_FINDINGS_MAX)
         return;

@@ -13,9 +13,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/error.h"
+#include "base/text.h"
 
 enum { ANSWER_BYTES = 1 << 20, FRAME_HEAD = 5 };
 
@@ -97,7 +97,7 @@ static size_t take_header(char *data, size_t unit, size_t count, void *self)
     static const char *const names[] = {"grpc-status:", "grpc-message:"};
     for (int i = 0; i < 2; i++) {
         const int length = (int)strlen(names[i]);
-        if (size <= length || strncasecmp(data, names[i], (size_t)length) != 0)
+        if (size <= length || !fgi_begins_nocase(data, names[i]))
             continue;
         int begin = length, end = size;
         while (begin < end && data[begin] == ' ')

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "base/thread.h"
 #include "host/doctor.h"
 
@@ -41,7 +42,7 @@ static int cpu_quota(const fg_host *host)
 {
     char text[64], *end;
     if (fgi_host_read(&host->source, "/sys/fs/cgroup/cpu.max", text, sizeof text)) {
-        const double quota = strtod(text, &end), period = strtod(end, NULL);
+        const double quota = fgi_strtod(text, &end), period = fgi_strtod(end, NULL);
         return end != text && period > 0 ? (int)(quota / period + 0.5) : 0;
     }
     const int64_t quota = number_in(host, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "trace/graph.h"
 #include "trace/precision.h"
 
@@ -56,7 +57,7 @@ fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *forma
     fg_module_info info = {.kind = ""};
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)fgi_vsnprintf(text, sizeof text, format, args);
     va_end(args);
     (void)fg_module_info_at((fg_module *)module, 0, &info);
     return fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE, "%s '%s' on %s: %s", info.kind, info.name,

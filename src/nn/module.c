@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/map.h"
+#include "base/print.h"
 #include "nn/layer.h"
 #include "trace/precision.h"
 
@@ -64,7 +65,7 @@ void *fgi_module_fail(fg_module *module, fg_status status, const char *format, .
     char text[sizeof error.message];
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)fgi_vsnprintf(text, sizeof text, format, args);
     va_end(args);
     (void)fgi_fail(&error, status, "%s", text);
     fg_module_fail(module, &error);

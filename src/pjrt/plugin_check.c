@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "pjrt/plugin.h"
 
 #if defined(__x86_64__)
@@ -116,11 +117,9 @@ fg_status fgi_plugin_check_file(const char *path, fg_error *err)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' does not exist", path);
-    if (fd < 0) {
-        char text[128];
+    if (fd < 0)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' cannot be opened: %s", path,
-                        strerror_r(errno, text, sizeof(text)));
-    }
+                        fgi_errno_text(errno));
     const fg_status status = check_open_file(path, fd, err);
     close(fd);
     return status;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pjrt/plugin.h"
+#include "base/print.h"
 
 enum { OPTIONS_MAX = 4, GPU_TEXT_MAX = 2048 };
 
@@ -16,7 +17,7 @@ enum { OPTIONS_MAX = 4, GPU_TEXT_MAX = 2048 };
 /* XLA's GpuTargetConfigProto as text: the figures that its compiler asks a device for. */
 static void describe_gpu(const fgi_gpu *gpu, char out[GPU_TEXT_MAX])
 {
-    (void)snprintf(
+    (void)fgi_snprintf(
         out, GPU_TEXT_MAX,
         "gpu_device_info { name: \"%s\" device_vendor: \"NVIDIA Corporation\" "
         "cuda_compute_capability { major: %d feature_extension: %s } "

@@ -9,7 +9,6 @@
  * Source: Google Cloud, "TPU configurations" of each generation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -206,7 +205,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     if (strlen(text) >= sizeof lower)
         return unknown(text, "is no name of one", err);
     for (size_t i = 0; text[i] != '\0'; i++)
-        lower[i] = (char)tolower((unsigned char)text[i]);
+        lower[i] = fgi_lower(text[i]);
     const char *name = lower;
     for (size_t i = 0; i < COUNT(places); i++)
         if (strcmp(lower, places[i].name) == 0)

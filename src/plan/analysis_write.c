@@ -5,6 +5,8 @@
 #include <jansson.h>
 #include <stdlib.h>
 
+#include "base/print.h"
+#include "ckpt/json_file.h"
 #include "plan/analysis.h"
 
 enum { WORST = 5 };
@@ -106,12 +108,8 @@ void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
     (void)json_object_set_new(all, "exchanges", exchanges_json(a));
     (void)json_object_set_new(all, "slow", slow_json(a));
     (void)json_object_set_new(all, "layers", layers_json(a));
-    char *text = json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(9));
-    if (text != NULL)
-        fgi_buf_puts(out, text);
-    else
+    if (!fgi_json_write(all, JSON_COMPACT | JSON_REAL_PRECISION(9), out))
         out->failed = true;
-    free(text);
     json_decref(all);
 }
 
@@ -120,7 +118,7 @@ void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
 /* "12.3 %", or "n/a". */
 static const char *percent(char out[16], double value)
 {
-    (void)snprintf(out, 16, value >= 0 ? "%.3g %%" : "n/a", 100 * value);
+    (void)fgi_snprintf(out, 16, value >= 0 ? "%.3g %%" : "n/a", 100 * value);
     return out;
 }
 
@@ -132,7 +130,7 @@ static const char *duration(char out[24], double s)
     if (s < 0)
         (void)snprintf(out, 24, "n/a");
     else
-        (void)snprintf(out, 24, "%.3g %s", s / unit, name);
+        (void)fgi_snprintf(out, 24, "%.3g %s", s / unit, name);
     return out;
 }
 

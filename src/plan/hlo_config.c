@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "ckpt/json_file.h"
 
 /* A number, or a text with one; -1 otherwise. */
 static int64_t number(const json_t *value)
@@ -35,7 +36,7 @@ void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out)
     *out = (fgi_hlo_config){.cycles = -1, .trips = -1};
     if (op->config.len == 0)
         return;
-    json_t *config = json_loadb((const char *)op->config.data, op->config.len, 0, NULL);
+    json_t *config = fgi_json_load((const char *)op->config.data, op->config.len, 0, NULL);
     const json_t *window = json_object_get(config, "window_config");
     const json_t *trips = json_object_get(config, "known_trip_count");
     const json_t *cycles = json_object_get(window, "estimated_cycles");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "plan/analysis.h"
 #include "plan/hlo_counts.h"
 #include "train/device_memory.h"
@@ -30,7 +31,7 @@ static int64_t read_size(const char *text, const char *words)
     if (at == NULL)
         return -1;
     char *end;
-    double value = strtod(at + strlen(words), &end);
+    double value = fgi_strtod(at + strlen(words), &end);
     const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
     for (int i = 0; unit != NULL && i <= (int)(unit - units); i++)
         value *= 1024;

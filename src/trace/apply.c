@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "trace/trace.h"
 
 enum { MAX_INPUTS = 64, HASH_WORDS = 2 * MAX_INPUTS + 2 };
@@ -42,7 +43,7 @@ bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...)
     }
     va_list args;
     va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
+    (void)fgi_vsnprintf(text, sizeof text, format, args);
     va_end(args);
     (void)fgi_trace_fail(c->trace, status, "%s(%s): %s", c->op->name, operands, text);
     return false;

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "ir/mlir.h"
 #include "trace/program.h"
 
@@ -88,7 +89,7 @@ void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *fo
     char text[ATTRIBUTE_LIMIT];
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(text, sizeof text, format, args);
+    const int n = fgi_vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (n < 0 || n >= ATTRIBUTE_LIMIT)
         e->out->failed = true;

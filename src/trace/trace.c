@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "base/rng.h"
 #include "trace/program.h"
 
@@ -193,7 +194,7 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
         char text[sizeof trace->error.message];
         va_list args;
         va_start(args, format);
-        (void)vsnprintf(text, sizeof text, format, args);
+        (void)fgi_vsnprintf(text, sizeof text, format, args);
         va_end(args);
         const fgi_node *place = trace->place;
         status = fgi_fail_at(&trace->error, status, place != NULL ? place->file : here.file,

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/print.h"
 
 /* Share of the memory that a batch which is proposed leaves free: what compiles to the last byte
  * does not run, for programs and transfers want some, too. */
@@ -75,7 +76,7 @@ const char *fgi_bytes_text(int64_t bytes, char *out, size_t size)
         value /= 1000;
         i++;
     }
-    (void)snprintf(out, size, value < 10 && i > 0 ? "%.2f %s" : "%.0f %s", value, unit[i]);
+    (void)fgi_snprintf(out, size, value < 10 && i > 0 ? "%.2f %s" : "%.0f %s", value, unit[i]);
     return out;
 }
 

@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "ckpt/json_file.h"
 #include "train/trainer.h"
 
 enum { MAX_COLUMNS = FG_MAX_RESULTS, FIXED_COLUMNS = 3, FILE_LIMIT = 1 << 30 };
@@ -129,7 +130,7 @@ static size_t each_line(fgi_logger *logger, const char *text, size_t size, range
         const char *end = memchr(text + at, '\n', size - at);
         if (end == NULL)
             break;
-        json_t *line = json_loadb(text + at, (size_t)(end - text) - at, 0, NULL);
+        json_t *line = fgi_json_load(text + at, (size_t)(end - text) - at, 0, NULL);
         const json_t *step = json_object_get(line, "step");
         const bool keeps = json_is_integer(step) && json_integer_value(step) <= count.from_step;
         if (keeps)
@@ -253,7 +254,7 @@ static fg_status log_csv(fgi_logger *logger, const fgi_buf *line, fg_error *err)
     char *text = NULL;
     size_t size = 0;
     fgi_buf csv = {0};
-    json_t *object = json_loadb(line->data, line->size, 0, NULL);
+    json_t *object = fgi_json_load(line->data, line->size, 0, NULL);
     if (object == NULL)
         return fgi_no_memory(err);
     learn_columns(logger, object);

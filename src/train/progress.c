@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "base/thread.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
@@ -317,7 +318,8 @@ void fgi_progress_compile_end(fgi_progress *p)
         p->compile.is_running = false;
     }
     const double seconds = seconds_since(p, p->compile.begin_ns);
-    (void)snprintf(line, sizeof line, "compiled the %s step in %.1f s", p->compile.stage, seconds);
+    (void)fgi_snprintf(line, sizeof line, "compiled the %s step in %.1f s", p->compile.stage,
+                       seconds);
     p->compile.stage = NULL;
     p->val_ns += p->now_ns() - p->compile.begin_ns; /* no time of training, if within an epoch */
     if (seconds >= 1)

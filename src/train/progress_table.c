@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "train/trainer.h"
 
 static void put_shape(const fg_type *type, char *out, size_t size)
@@ -19,10 +20,10 @@ static void put_shape(const fg_type *type, char *out, size_t size)
 static void put_plan(FILE *out, const fg_trainer *trainer, const fg_progress *at)
 {
     const fg_fit_plan *plan = fg_trainer_plan(trainer);
-    (void)fprintf(out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(trainer->optimizer),
-                  plan->lr, plan->lr_scaling);
+    (void)fgi_fprintf(out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(trainer->optimizer),
+                      plan->lr, plan->lr_scaling);
     if (plan->lr_factor != 1)
-        (void)fprintf(out, ", %g x %g", plan->lr_given, plan->lr_factor);
+        (void)fgi_fprintf(out, ", %g x %g", plan->lr_given, plan->lr_factor);
     (void)fprintf(out, "), batches of %" PRId64, plan->global_batch_size);
     if (plan->batch_rows > 1)
         (void)fprintf(out, " (%d x %" PRId64 ")", plan->batch_rows, plan->batch_size);
@@ -35,7 +36,7 @@ static void put_plan(FILE *out, const fg_trainer *trainer, const fg_progress *at
     (void)fprintf(out, ", %" PRId64 " step%s%s\nlr at 0, 25, 50, 75, 100 %%:", plan->total_steps,
                   plan->total_steps == 1 ? "" : "s", at->step > 0 ? " in all" : "");
     for (int i = 0; i < 5; i++)
-        (void)fprintf(out, " %.4g", plan->lr_at[i]);
+        (void)fgi_fprintf(out, " %.4g", plan->lr_at[i]);
     (void)fputc('\n', out);
 }
 

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
+
 enum { BAR_MOST = 24, BAR_LEAST = 10 };
 
 void fgi_progress_time(double seconds, char *out, size_t size)
@@ -52,7 +54,8 @@ void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *pr
                 continue;
             if (strncmp(name, prefix, skipped) == 0)
                 name += skipped;
-            const int n = snprintf(out + used, size - used, "  %s %.4g", name, metrics[i].value);
+            const int n =
+                fgi_snprintf(out + used, size - used, "  %s %.4g", name, metrics[i].value);
             used += n > 0 ? (size_t)n : 0;
         }
 }
@@ -94,7 +97,7 @@ static void put_rate(const fgi_progress_view *v, char *out, size_t size)
     if (!(v->samples_per_s > 0) || v->samples_per_s > 1e15)
         return;
     if (v->samples_per_s < 10)
-        (void)snprintf(rate, sizeof rate, "%.2g", v->samples_per_s);
+        (void)fgi_snprintf(rate, sizeof rate, "%.2g", v->samples_per_s);
     else
         fgi_progress_count((int64_t)(v->samples_per_s + 0.5), rate, sizeof rate);
     (void)snprintf(out, size, "  %s samples/s", rate);

@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "ckpt/json_file.h"
 #include "ckpt/series.h"
 #include "train/file_order.h"
 #include "train/state.h"
@@ -191,13 +192,6 @@ static bool put_metrics(json_t *object, const fgi_stage *stage)
     return ok;
 }
 
-static int append(const char *bytes, size_t size, void *self)
-{
-    fgi_buf *text = self;
-    fgi_buf_add(text, bytes, size);
-    return text->failed ? -1 : 0;
-}
-
 /* The text of state.json (free), NULL when out of memory. */
 static char *state_text(const fg_trainer *trainer)
 {
@@ -216,8 +210,7 @@ static char *state_text(const fg_trainer *trainer)
     if (ok && trainer->has_best)
         ok = json_object_set_new(object, "best", json_real(trainer->best)) == 0;
     fgi_buf text = {0};
-    ok = ok &&
-         json_dump_callback(object, append, &text, JSON_INDENT(1) | JSON_REAL_PRECISION(17)) == 0;
+    ok = ok && fgi_json_write(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17), &text);
     json_decref(object);
     char *result = ok ? fgi_buf_take(&text) : NULL;
     fgi_buf_fini(&text);

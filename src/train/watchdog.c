@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/print.h"
 
 enum { COMPILE_LIMIT_S = 300 };
 static const int64_t SECOND = INT64_C(1000000000);
@@ -73,9 +74,9 @@ static void last_event(const fgi_watchdog *dog, int64_t now_ns, char *out, size_
     if (dog->last_done.step == 0)
         (void)snprintf(out, size, "no step has ended yet");
     else
-        (void)snprintf(out, size, "%s ended %.1f s ago",
-                       step_text(&dog->last_done, step, sizeof step),
-                       (double)(now_ns - dog->last_done.since_ns) * 1e-9);
+        (void)fgi_snprintf(out, size, "%s ended %.1f s ago",
+                           step_text(&dog->last_done, step, sizeof step),
+                           (double)(now_ns - dog->last_done.since_ns) * 1e-9);
 }
 
 /* Tells of what has lasted too long. The lock is held, and let go while others' code runs. */

@@ -3,12 +3,25 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/file.h"
+
+/* With $FGT_LOCALE set, a test is a program that calls setlocale(LC_ALL, ""), as many that link the
+ * library do; the environment must bring a decimal point other than '.'. */
+__attribute__((constructor)) static void take_locale(void)
+{
+    if (getenv("FGT_LOCALE") == NULL)
+        return;
+    if (setlocale(LC_ALL, "") != NULL && strcmp(localeconv()->decimal_point, ".") != 0)
+        return;
+    (void)fprintf(stderr, "FGT_LOCALE is set, but the environment's locale is not another one\n");
+    _exit(1);
+}
 
 enum { MOST_FOLDERS = 96, MOST_ALLOCATIONS = 100000 };
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/print.h"
 #include "ckpt/manifest.h"
 #include "ckpt/series.h"
 
@@ -24,7 +25,7 @@ static fg_status save(const char *folder, const char *name, float value, fg_erro
     const fg_ckpt_tensor model = {"fc.weight", f32, &value};
     const fg_ckpt_tensor state[] = {{"adam.m.fc.weight", f32, &value}, {"fc.weight", f32, &value}};
     (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-    (void)snprintf(json, sizeof(json), "{\"value\": %g}", (double)value);
+    (void)fgi_snprintf(json, sizeof(json), "{\"value\": %g}", (double)value);
     const fg_ckpt_content content = {
         .model = &model, .model_count = 1, .state = state, .state_count = 2, .state_json = json};
     return fg_ckpt_save(path, &content, err);
@@ -50,7 +51,7 @@ static float load(const char *folder, const char *which)
     memcpy(&model, fg_ckpt_data(ckpt, 0), sizeof(model));
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_STATE, "adam.m.fc.weight", &at));
     memcpy(&state, fg_ckpt_data(ckpt, at), sizeof(state));
-    (void)snprintf(json, sizeof(json), "{\"value\": %g}", (double)model);
+    (void)fgi_snprintf(json, sizeof(json), "{\"value\": %g}", (double)model);
     assert_true(model == state);
     assert_string_equal(fg_ckpt_state_json(ckpt), json);
     fg_ckpt_close(ckpt);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
+#include "ckpt/json_file.h"
 #include "plan/analysis.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
@@ -239,7 +240,7 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     fgi_buf buf = {0};
     fgi_plan_put_json(&a, &buf);
     assert_false(buf.failed);
-    json_t *all = json_loads(buf.data, 0, NULL);
+    json_t *all = fgi_json_load(buf.data, buf.size, 0, NULL);
     assert_non_null(all);
     assert_string_equal(json_string_value(json_object_get(all, "label")),
                         "compiler estimate, not measured");

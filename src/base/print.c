@@ -1,0 +1,44 @@
+/* print.c - formatted output in the locale "C", whatever the program's is. uselocale is per thread,
+ * so nothing changes for the host program's other threads.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/print.h"
+
+#include <string.h>
+
+/* glibc and musl hand out a static object for "C": no memory, nothing to free. */
+static locale_t plain(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
+
+locale_t fgi_locale_enter(void) { return uselocale(plain()); }
+
+void fgi_locale_leave(locale_t before) { (void)uselocale(before); }
+
+int fgi_vsnprintf(char *out, size_t size, const char *format, va_list args)
+{
+    const locale_t before = fgi_locale_enter();
+    const int length = vsnprintf(out, size, format, args);
+    fgi_locale_leave(before);
+    return length;
+}
+
+int fgi_snprintf(char *out, size_t size, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int length = fgi_vsnprintf(out, size, format, args);
+    va_end(args);
+    return length;
+}
+
+int fgi_fprintf(FILE *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const locale_t before = fgi_locale_enter();
+    const int length = vfprintf(out, format, args);
+    fgi_locale_leave(before);
+    va_end(args);
+    return length;
+}
+
+const char *fgi_errno_text(int number) { return strerror_l(number, plain()); }
