@@ -1,4 +1,5 @@
-/* fulgurite predict [CONFIG] [--KEY=VALUE]...: write what a model makes of the test data.
+/* fulgurite predict [CONFIG|RUN|CKPT] [DATA] [--KEY=VALUE]...: run inference and write the
+ * predictions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
@@ -6,7 +7,7 @@
 
 static run_options settings = {.kind = RUN_PREDICT, .command = "predict", .draw = "never"};
 static const cli_option options[] = {
-    CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to take"),
+    CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to use"),
     CLI_TEXT('o', "out", &settings.out, "FILE",
              "a .csv or .npy file (else CSV on standard output)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
@@ -22,20 +23,25 @@ static int run_it(const cli_call *call) { return run_command(call, &settings); }
 
 const cli_command cli_predict = {
     .name = "predict",
-    .arguments = "[CONFIG]",
-    .summary = "write what a model makes of the test data",
+    .arguments = "[CONFIG|RUN|CKPT] [DATA]",
+    .summary = "run inference and write the predictions",
     .details =
-        "A classification gives each class's probability, in a CSV also the likeliest class; a\n"
-        "regression gives numbers. Without test data (data.test, data.test_x), the validation\n"
-        "data are taken.\n"
+        "For a classification, each row has the most likely class and the probability of every\n"
+        "class; for a regression, the predicted values. Without data.predict and test data, the\n"
+        "validation data are used. Targets are never read.\n"
         "\n"
-        "--ckpt names the weights: best or last of the run's folder, or the path of a checkpoint "
-        "or\n"
-        ".safetensors file. Without it they are model.weights where given, else best where\n"
-        "there is one, else last.",
+        "The first argument is a configuration, or what was trained: a run's folder, `last` or\n"
+        "`best` (of the newest run in runs/), the folder of a checkpoint, or a .safetensors file.\n"
+        "These carry the model's configuration and the rules for reading data, so no training\n"
+        "data are needed. DATA is the file (CSV, .npy) or folder to read; short for "
+        "--data.predict.\n"
+        "\n"
+        "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint.\n"
+        "Without it they are model.weights where given, else best where there is one, else last.\n"
+        "A model, classes or a normalization other than the checkpoint's is an error.",
     .options = options,
     .min_args = 0,
-    .max_args = 1,
+    .max_args = 2,
     .takes_config = true,
     .run = run_it,
 };

@@ -1,6 +1,8 @@
-/* fulgurite show CKPT: list the tensors of a checkpoint.
+/* fulgurite show RUN|CKPT: list the tensors of a checkpoint, or print the configuration and the
+ * description of the data that it carries.
  *
- * One line a tensor on standard output, name and type apart by a tab; totals on standard error.
+ * One line for each tensor on standard output, name and type separated by a tab; which checkpoint
+ * it is, what it is for and totals on standard error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -10,11 +12,16 @@
 #include <fulgurite/ckpt.h>
 
 #include "commands.h"
+#include "run_origin.h"
 
-static bool names_only, as_json;
+static bool names_only, as_json, as_config;
+static const char *which;
 static const cli_option options[] = {
+    CLI_TEXT('c', "ckpt", &which, "best|last|NAME", "the checkpoint of a run [best, else last]"),
+    CLI_FLAG('y', "config", &as_config, "print the model's configuration as YAML instead"),
     CLI_FLAG('n', "names", &names_only, "print the names only"),
-    CLI_FLAG('j', "json", &as_json, "print one JSON object, with state.json in it"),
+    CLI_FLAG('j', "json", &as_json,
+             "print one JSON object, with state.json, config.yaml and data.json in it"),
     CLI_END,
 };
 
@@ -62,14 +69,50 @@ static json_t *tensor_object(const fg_tensor_info *t)
                      (json_int_t)t->size_bytes);
 }
 
-static int print_json(const fg_ckpt *ckpt)
+/* "classification of f32[4] into 3 classes (cat, dog, eel) by mlp" on standard error. */
+static void print_purpose(const run_origin *origin)
 {
+    size_t i;
+    const json_t *item, *input = json_object_get(origin->data, "input");
+    const json_t *names = json_object_get(origin->data, "class_names");
+    const char *separator = "";
+    if (origin->data == NULL || origin->c == NULL)
+        return;
+    (void)fprintf(stderr, "model: %s, %s of %s[", config_text(origin->c, "model.name"),
+                  config_text(origin->c, "task"),
+                  json_string_value(json_object_get(input, "dtype")));
+    json_array_foreach(json_object_get(input, "shape"), i, item)(void)
+        fprintf(stderr, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "", json_integer_value(item));
+    (void)fprintf(stderr, "], %" JSON_INTEGER_FORMAT " outputs",
+                  json_integer_value(json_object_get(origin->data, "outputs")));
+    json_array_foreach(names, i, item)
+    {
+        (void)fprintf(stderr, "%s%s", i == 0 ? ": " : separator,
+                      i < 10 ? json_string_value(item) : "...");
+        separator = ", ";
+        if (i == 10)
+            break;
+    }
+    (void)fputc('\n', stderr);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+static int print_json(const run_origin *origin)
+{
+    const fg_ckpt *ckpt = origin->ckpt;
     const char *state = fg_ckpt_state_json(ckpt);
     json_t *tensors = json_array();
     for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
         json_array_append_new(tensors, tensor_object(fg_ckpt_info(ckpt, i)));
-    json_t *root = json_pack("{s:o, s:o}", "tensors", tensors, "state",
-                             state != NULL ? json_loads(state, 0, NULL) : json_null());
+    json_t *root =
+        json_pack("{s:s, s:o, s:o, s:o, s:o}", "path", fg_ckpt_path(ckpt), "tensors", tensors,
+                  "state", state != NULL ? json_loads(state, 0, NULL) : json_null(), "config",
+                  text_or_null(fg_ckpt_attachment(ckpt, RUN_ORIGIN_CONFIG)), "data",
+                  origin->data != NULL ? json_incref(origin->data) : json_null());
     if (root == NULL)
         return cli_complain(CLI_FAILED, "show", "out of memory");
     (void)json_dumpf(root, stdout, JSON_INDENT(2));
@@ -78,27 +121,60 @@ static int print_json(const fg_ckpt *ckpt)
     return CLI_DONE;
 }
 
+static int print_config(const fg_ckpt *ckpt)
+{
+    const char *text = fg_ckpt_attachment(ckpt, RUN_ORIGIN_CONFIG);
+    if (text == NULL)
+        return cli_complain(CLI_FAILED, "show", "%s carries no configuration", fg_ckpt_path(ckpt));
+    (void)fputs(text, stdout);
+    return CLI_DONE;
+}
+
+/* The checkpoint that the argument names, its files checked against their checksums. */
+static fg_status open_checked(const char *arg, run_origin *out, fg_error *err)
+{
+    fg_ckpt *checked = NULL;
+    fg_status status = FG_OK;
+    if (run_origin_is_named(arg)) {
+        status = run_origin_open(arg, which, NULL, out, err);
+    } else { /* any other file is taken for one of tensors */
+        *out = (run_origin){0};
+        status = fg_ckpt_open(arg, &out->ckpt, err);
+    }
+    if (status == FG_OK)
+        status = fg_ckpt_open(fg_ckpt_path(out->ckpt), &checked, err);
+    fg_ckpt_close(checked);
+    return status;
+}
+
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    fg_ckpt *ckpt = NULL;
+    run_origin origin = {0};
     int status = CLI_DONE;
-    if (fg_ckpt_open(call->args[0], &ckpt, &err) != FG_OK)
-        return fg_error_print(&err, "fulgurite show");
-    if (as_json)
-        status = print_json(ckpt);
-    else
-        print_lines(ckpt);
-    fg_ckpt_close(ckpt);
+    if (open_checked(call->args[0], &origin, &err) != FG_OK) {
+        status = fg_error_print(&err, "fulgurite show");
+    } else if (as_json) {
+        status = print_json(&origin);
+    } else if (as_config) {
+        status = print_config(origin.ckpt);
+    } else {
+        run_origin_print(&origin, stderr);
+        print_purpose(&origin);
+        print_lines(origin.ckpt);
+    }
+    run_origin_close(&origin);
     return status;
 }
 
 const cli_command cli_show = {
     .name = "show",
-    .arguments = "CKPT",
+    .arguments = "RUN|CKPT",
     .summary = "list the tensors of a checkpoint",
-    .details = "CKPT is the folder of a checkpoint or a .safetensors file. Its files are checked\n"
-               "against their checksums; damage is an error that names the file.",
+    .details =
+        "The argument is a run's folder, `last` or `best` (of the newest run in runs/), the\n"
+        "folder of a checkpoint, or a .safetensors file. Its files are checked against their\n"
+        "checksums; damage is an error that names the file.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

@@ -1,4 +1,4 @@
-/* fulgurite test [CONFIG] [--KEY=VALUE]...: evaluate a model on the test data.
+/* fulgurite test [CONFIG|RUN|CKPT] [DATA] [--KEY=VALUE]...: evaluate a model on the test data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
@@ -6,7 +6,7 @@
 
 static run_options settings = {.kind = RUN_TEST, .command = "test", .draw = "never"};
 static const cli_option options[] = {
-    CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to take"),
+    CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to use"),
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "draw the confusion matrix (auto: on a terminal)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
@@ -22,18 +22,23 @@ static int run_it(const cli_call *call) { return run_command(call, &settings); }
 
 const cli_command cli_test = {
     .name = "test",
-    .arguments = "[CONFIG]",
+    .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "evaluate a model on the test data",
-    .details = "Without test data (data.test, data.test_x), the validation data are taken.\n"
-               "\n"
-               "--ckpt names the weights: best or last of the run's folder, or the path of a "
-               "checkpoint or\n"
-               ".safetensors file. Without it they are model.weights where given, else best where\n"
-               "there is one, else last. The metrics go to\n"
-               "standard output.",
+    .details =
+        "Without test data (data.test, data.test_x), the validation data are used.\n"
+        "\n"
+        "The first argument is a configuration, or what was trained: a run's folder, `last` or\n"
+        "`best` (of the newest run in runs/), the folder of a checkpoint, or a .safetensors file.\n"
+        "These carry the model's configuration and the rules for reading data, so no training\n"
+        "data are needed. DATA is the file (CSV, .npy) or folder to read; short for --data.test.\n"
+        "\n"
+        "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint.\n"
+        "Without it they are model.weights where given, else best where there is one, else last.\n"
+        "A model, classes or a normalization other than the checkpoint's is an error; the metrics\n"
+        "are written to standard output.",
     .options = options,
     .min_args = 0,
-    .max_args = 1,
+    .max_args = 2,
     .takes_config = true,
     .run = run_it,
 };

@@ -336,6 +336,12 @@ static bool has_effect(const config *c, const char *only, char *chooser, size_t 
     return chosen == NULL || config_is_listed(equals + 1, chosen);
 }
 
+bool config_has_effect(const config *c, const config_key *key)
+{
+    char chooser[64];
+    return has_effect(c, key->only, chooser, sizeof(chooser));
+}
+
 void config_warn(const config *c, void (*warn)(void *self, const char *line), void *self)
 {
     config *plain = config_create();

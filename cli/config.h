@@ -87,6 +87,9 @@ void config_warn(const config *c, void (*warn)(void *self, const char *line), vo
  * it is read as. */
 void config_notes(const config *c, void (*note)(void *self, const char *line), void *self);
 
+/* Whether the key's value matters, given the values of others (config_key.only). */
+bool config_has_effect(const config *c, const config_key *key);
+
 /* Values; the key must be one of the table and of that kind. */
 bool config_is_given(const config *c, const char *path); /* by the file or the command line */
 bool config_is_auto(const config *c, const char *path);
@@ -109,11 +112,14 @@ const char *config_place(const config *c, const char *path);
 /* The file and line of the value; NULL and 0 when no file gave it. The caller frees the name. */
 char *config_file(const config *c, const char *path, int *out_line);
 
-/* The value as YAML in a static buffer (cut at 4 kB); valid until the next call. */
+/* The value as YAML in a static buffer (cut at 16 kB); valid until the next call. */
 const char *config_format(const config *c, const config_key *key);
 
 /* The whole configuration as YAML; with_comments explains each key. */
 void config_print(const config *c, FILE *out, bool with_comments);
+/* The part that a model and its data follow from, as YAML: task, model, data and the precision,
+ * where they have an effect; not what the model started from. */
+void config_print_model(const config *c, FILE *out);
 /* The reference of all keys in Markdown: docs/config.md. */
 void config_print_markdown(FILE *out);
 

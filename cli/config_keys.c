@@ -66,6 +66,9 @@ static const config_key keys[] = {
     {"data.test", CONFIG_TEXT, NULL, .only = "data.format=csv", .example = "data/test.csv",
      .help = "A file with rows for `test` and `predict`; without it they use the validation rows. "
              "`predict` does not need the target column."},
+    {"data.predict", CONFIG_TEXT, NULL, .only = "data.format=csv|npy", .example = "data/new.csv",
+     .help = "New samples for `predict`; targets are not read. Default: the test data, or else the "
+             "validation data."},
     {"data.val_fraction", CONFIG_FLOAT, "0", .min = 0, .max = 1, .is_below_max = true, .example = "0.2",
      .help = "Hold out this fraction of the training samples for validation. If it is 0, idx and "
              "cifar10 use their own validation files."},

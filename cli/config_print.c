@@ -15,7 +15,7 @@
 enum { COMMENT_WIDTH = 98 };
 
 typedef struct text {
-    char data[4096];
+    char data[16384];
     size_t size;
 } text;
 
@@ -180,11 +180,21 @@ static void print_comment(FILE *out, const config_key *key, const char *indent)
     print_wrapped(out, start, words);
 }
 
-void config_print(const config *c, FILE *out, bool with_comments)
+static bool is_of_model(const config *c, const config_key *key)
+{
+    const char *path = key->path;
+    const bool is_asked = strcmp(path, "task") == 0 || strcmp(path, "trainer.precision") == 0 ||
+                          strncmp(path, "data.", 5) == 0 || strncmp(path, "model.", 6) == 0;
+    return is_asked && strncmp(path, "model.weights", 13) != 0 && config_has_effect(c, key);
+}
+
+static void print_keys(const config *c, FILE *out, bool with_comments, bool only_model)
 {
     char now[32] = "", section[32];
     for (size_t i = 0; i < config_key_count(); i++) {
         const config_key *key = config_key_at(i);
+        if (only_model && !is_of_model(c, key))
+            continue;
         const char *name = split_path(key->path, section, sizeof(section));
         const char *indent = *section != '\0' ? "  " : "";
         if (strcmp(section, now) != 0) {
@@ -198,6 +208,13 @@ void config_print(const config *c, FILE *out, bool with_comments)
         (void)fprintf(out, "%s%s: %s\n", indent, name, config_format(c, key));
     }
 }
+
+void config_print(const config *c, FILE *out, bool with_comments)
+{
+    print_keys(c, out, with_comments, false);
+}
+
+void config_print_model(const config *c, FILE *out) { print_keys(c, out, false, true); }
 
 /* A vertical bar would end the table's cell. */
 static void print_cell(FILE *out, const char *words)

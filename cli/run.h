@@ -9,6 +9,19 @@
 
 #include "cli.h"
 #include "config.h"
+#include "run_origin.h"
+#include "run_schema.h"
+
+/* ---- kinds of runs --------------------------------------------------------------------------- */
+
+typedef enum run_kind {
+    RUN_FIT,
+    RUN_VALIDATE,
+    RUN_TEST,
+    RUN_PREDICT,
+    RUN_BATCH_FIND,
+    RUN_PLAN
+} run_kind;
 
 /* ---- data (run_data.c) ----------------------------------------------------------------------- */
 
@@ -21,17 +34,24 @@ typedef struct run_data {
 /* Opens what the configuration names. Errors of the configuration name the key's place. */
 fg_status run_data_open(const config *c, run_data *out, fg_error *err);
 void run_data_close(run_data *data);
+/* Whether the configuration names anything to evaluate; before anything is opened. */
+fg_status run_data_check_eval(const config *c, run_kind kind, fg_error *err);
+/* Opens the samples on which a checkpoint is evaluated, as out->val, by the checkpoint's rules and
+ * checked against them (run_data_eval.c). */
+fg_status run_data_open_eval(const config *c, run_kind kind, const run_schema *schema,
+                             run_data *out, fg_error *err);
 
 /* ---- the task (run_task.c) ------------------------------------------------------------------- */
 
 /* A model, its loss and its optimizer, as the configuration says. */
 typedef struct run_task {
     const config *c;
-    fg_type input;  /* of one sample, as the dataset has it */
-    fg_type target; /* likewise */
+    const run_schema *schema; /* borrowed */
+    fg_type input;            /* of one sample, as the dataset has it */
+    fg_type target;           /* likewise */
     int64_t outputs;
+    double scale; /* of the inputs, on the device */
     bool is_classification;
-    fg_dataset *train; /* borrowed, for the classes' names */
     fg_model *model;
     char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */
     int line;
@@ -40,9 +60,11 @@ typedef struct run_task {
     fg_task task; /* what the Trainer takes */
 } run_task;
 
-/* Looks at the data and fills *out, which must stay where it is while the Trainer uses out->task.
+/* Fills *out, which must stay where it is while the Trainer uses out->task; the schema is borrowed.
  */
-fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg_error *err);
+fg_status run_task_init(const config *c, const run_schema *schema, run_task *out, fg_error *err);
+/* The task's data.json, a new reference. */
+json_t *run_task_describe(const run_task *task);
 /* Only after the Trainer: its programs know the model's place. */
 void run_task_fini(run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
@@ -68,15 +90,6 @@ bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 
 /* ---- a run (run_command.c)
  * --------------------------------------------------------------------------- */
-
-typedef enum run_kind {
-    RUN_FIT,
-    RUN_VALIDATE,
-    RUN_TEST,
-    RUN_PREDICT,
-    RUN_BATCH_FIND,
-    RUN_PLAN
-} run_kind;
 
 /* What the commands' options say. */
 typedef struct run_options {
@@ -106,9 +119,13 @@ typedef struct run {
     config *c;
     const char *config_path; /* NULL: none was given */
     char *folder;            /* NULL: none */
+    run_origin origin;       /* what is evaluated, gone on from, or started from */
+    bool is_start;           /* of the three the last: model.weights */
     run_data data;
+    run_schema schema;
     run_task task;
-    fg_client *client; /* of a topology, else NULL: the Trainer opens its own */
+    char *attached_config, *attached_data; /* texts that go into checkpoints */
+    fg_client *client;                     /* of a topology, else NULL: the Trainer opens its own */
     fg_trainer *trainer;
     run_record *record;
     fg_fit_data fit_data;
@@ -116,6 +133,24 @@ typedef struct run {
     fg_result result;
     bool has_result, has_plan;
 } run;
+
+/* ---- checkpoints (run_model.c) -----------------------------------------------------------------
+ */
+
+/* Whether the run evaluates weights: validate, test, predict. */
+bool run_is_evaluation(const run *r);
+/* Where the command line names a run or a checkpoint instead of a configuration: opens it as
+ * r->origin and makes its configuration, with the command line's overrides, r->c. */
+fg_status run_adopt(run *r, const cli_call *call, fg_error *err);
+/* Sets r->folder, opens r->origin unless run_adopt has, and gives what the Trainer resumes from
+ * (NULL: nothing; borrowed from the run). */
+fg_status run_find_origin(run *r, const char **out_resume, fg_error *err);
+/* Refuses weights of another model, or of other data, than those of r->c, r->task and r->data. */
+fg_status run_check_origin(const run *r, fg_error *err);
+/* Fills the run's attachments, and the options' with them; `storage` has room for two. */
+void run_attach(run *r, fg_attachment *storage, fg_trainer_options *options);
+/* Sets the key that the command's second argument is for. */
+bool run_set_data(const run *r, const char *path, fg_error *err);
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
 

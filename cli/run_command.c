@@ -34,6 +34,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
 {
     r->c = config_create();
     r->config_path = call->count > 0 ? call->args[0] : NULL;
+    if (r->config_path != NULL && run_is_evaluation(r) && run_origin_is_named(r->config_path))
+        r->config_path = NULL; /* run_adopt knows what it is */
     if (r->config_path != NULL && !config_read_file(r->c, r->config_path, err))
         return false;
     for (int i = 0; i < call->override_count; i++)
@@ -45,6 +47,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
                         "%s: trainer.global_batch_size: trainer.batch_size is given too: expected "
                         "one of them",
                         config_place(r->c, "trainer.global_batch_size"));
+    if (r->config_path != NULL && call->count > 1 && !run_set_data(r, call->args[1], err))
+        return false;
     return read_old_keys(r, err);
 }
 
@@ -120,12 +124,6 @@ static bool is_max_best(const run *r)
 
 static int64_t or_never(int64_t every) { return every > 0 ? every : NEVER; }
 
-static const char *given(const config *c, const char *key)
-{
-    const char *text = config_text(c, key);
-    return text != NULL && *text != '\0' ? text : NULL;
-}
-
 static bool has_progress(const run_options *o)
 {
     return !o->is_quiet && (o->progress == NULL || strcmp(o->progress, "none") != 0);
@@ -169,7 +167,7 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .keep_checkpoints = keep > 0 ? (int)keep : -1,
         .monitor = monitor(r),
         .monitor_max = is_max_best(r),
-        .weights = given(c, "model.weights"),
+        .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
         .resume = resume,
         .handle_signals = is_fit,
         .progress = has_progress(r->options) ? stderr : NULL,
@@ -231,40 +229,6 @@ static fg_status check_limits(const run *r, fg_error *err)
     return FG_EINVAL;
 }
 
-/* Whether FOLDER/checkpoints/best is there. */
-static bool has_best(const char *folder)
-{
-    const size_t size = strlen(folder) + 32;
-    char *path = cli_alloc(size, 1);
-    (void)snprintf(path, size, "%s/checkpoints/best", folder);
-    const bool is_there = access(path, F_OK) == 0;
-    free(path);
-    return is_there;
-}
-
-/* The run's folder and what to start from. */
-static fg_status find_folder(run *r, const char **out_resume, fg_error *err)
-{
-    const bool is_fit = r->options->kind == RUN_FIT;
-    if (is_dry(r))
-        return FG_OK; /* leaves no trace */
-    *out_resume = is_fit ? given(r->c, "trainer.resume") : r->options->ckpt;
-    r->folder = is_fit && *out_resume == NULL ? NULL : run_dir_existing(r->c, r->config_path);
-    if (r->folder == NULL && is_fit)
-        r->folder = run_dir_new(r->c, r->config_path);
-    if (is_fit)
-        return FG_OK;
-    if (*out_resume == NULL && given(r->c, "model.weights") != NULL)
-        return FG_OK; /* these are meant */
-    if (*out_resume == NULL && r->folder != NULL)
-        *out_resume = has_best(r->folder) ? "best" : "last";
-    if (*out_resume != NULL)
-        return FG_OK;
-    (void)cli_fail(err, "no weights: give --ckpt=PATH, trainer.run_dir of an earlier fit, or "
-                        "model.weights");
-    return FG_EINVAL;
-}
-
 /* The folder of a fit, once it is known that there are devices for it. */
 static fg_status begin_folder(const run *r, const char *resume, fg_error *err)
 {
@@ -287,12 +251,35 @@ static fg_status open_topology(run *r, fg_error *err)
     return r->options->kind == RUN_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 
+/* The data and what is known of them: where the checkpoint says that, no training data are read. */
+static fg_status open_data(run *r, fg_error *err)
+{
+    if (run_is_evaluation(r) && r->origin.data != NULL) {
+        const char *path = fg_ckpt_path(r->origin.ckpt);
+        const fg_status status = run_schema_of_json(path, r->origin.data, &r->schema, err);
+        return status == FG_OK
+                   ? run_data_open_eval(r->c, r->options->kind, &r->schema, &r->data, err)
+                   : status;
+    }
+    const fg_status status = run_data_open(r->c, &r->data, err);
+    return status == FG_OK ? run_schema_of_data(config_text(r->c, "data.format"), r->data.train,
+                                                r->data.val, r->data.schema, &r->schema, err)
+                           : status;
+}
+
 static fg_status set_up(run *r, fg_error *err)
 {
     const char *resume = NULL;
-    fg_status status = run_data_open(r->c, &r->data, err);
+    fg_attachment attachments[2];
+    fg_status status = FG_OK;
+    if (run_is_evaluation(r))
+        status = run_data_check_eval(r->c, r->options->kind, err);
+    if (status == FG_OK && run_is_evaluation(r))
+        status = run_find_origin(r, &resume, err);
     if (status == FG_OK)
-        status = run_task_init(r->c, &r->data, &r->task, err);
+        status = open_data(r, err);
+    if (status == FG_OK)
+        status = run_task_init(r->c, &r->schema, &r->task, err);
     if (status == FG_OK)
         status = choose_data(r, err);
     if (status == FG_OK && r->options->kind == RUN_FIT)
@@ -300,8 +287,10 @@ static fg_status set_up(run *r, fg_error *err)
     const fg_schedule schedule = run_task_schedule(r->c);
     if (status == FG_OK && r->options->kind == RUN_FIT)
         status = fg_schedule_check(&schedule, err);
+    if (status == FG_OK && !run_is_evaluation(r) && !is_dry(r))
+        status = run_find_origin(r, &resume, err);
     if (status == FG_OK)
-        status = find_folder(r, &resume, err);
+        status = run_check_origin(r, err);
     if (status == FG_OK)
         status = open_topology(r, err);
     if (status != FG_OK)
@@ -309,6 +298,7 @@ static fg_status set_up(run *r, fg_error *err)
     fg_trainer_options options = trainer_options(r, resume, &schedule);
     fg_split_rule *rules = config_rules(r->c, "trainer.sharding", &options.split_rule_count);
     options.split_rules = rules;
+    run_attach(r, attachments, &options);
     status = fg_trainer_create(&options, &r->trainer, err);
     config_rules_free(rules, options.split_rule_count);
     if (status == FG_OK)
@@ -362,7 +352,7 @@ static void draw(run *r)
     const size_t classes = (size_t)r->task.outputs;
     const char **names = cli_alloc(classes, sizeof(*names));
     for (size_t i = 0; i < classes; i++)
-        names[i] = fg_dataset_class_name(r->task.train, (int64_t)i);
+        names[i] = r->schema.class_names != NULL ? r->schema.class_names[i] : NULL;
     const draw_options options = {.columns = draw_columns(stdout), .is_ascii = !draw_is_utf8()};
     draw_confusion(stdout, counts, classes, names, &options);
     free(names);
@@ -399,7 +389,11 @@ static void tear_down(run *r)
     fg_trainer_destroy(r->trainer);
     fg_client_close(r->client);
     run_task_fini(&r->task);
+    run_schema_fini(&r->schema);
     run_data_close(&r->data);
+    run_origin_close(&r->origin);
+    free(r->attached_config);
+    free(r->attached_data);
     config_destroy(r->c);
     free(r->folder);
     free(r);
@@ -409,10 +403,14 @@ int run_command(const cli_call *call, const run_options *options)
 {
     fg_error err = {0};
     int status;
+    fg_status adopted = FG_OK;
     run *r = cli_alloc(1, sizeof(*r));
     r->options = options;
     if (!read_config(r, call, &err)) {
         status = cli_complain(CLI_USAGE, options->command, "%s", err.message);
+    } else if ((adopted = run_adopt(r, call, &err)) != FG_OK) {
+        status = cli_complain(adopted == FG_EINVAL ? CLI_USAGE : CLI_FAILED, options->command, "%s",
+                              err.message);
     } else if (options->print_config != NULL) {
         config_print(r->c, stdout, strcmp(options->print_config, "plain") != 0);
         status = CLI_DONE;

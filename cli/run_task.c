@@ -43,14 +43,10 @@ static void build(void *self, fg_module *root)
 /* T[B, ...] as stored to f32[B, ...], scaled and normalised. */
 static fg_tensor prepare(const run_task *t, fg_tensor x)
 {
-    const bool is_float = fg_dtype_is_float(t->input.dtype);
-    double scale = is_float ? 1 : 1.0 / 255;
     fg_trace *trace = fg_tensor_trace(x);
-    if (!config_is_auto(t->c, "data.scale"))
-        scale = config_float(t->c, "data.scale");
     x = fg_cast(x, fg_trace_float(trace));
-    if (scale != 1)
-        x = fg_scale(x, scale);
+    if (t->scale != 1)
+        x = fg_scale(x, t->scale);
     const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
     const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
     if (t->mean_count > 0)
@@ -155,9 +151,9 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static fg_status find_classes(const config *c, const run_data *data, run_task *t, fg_error *err)
+static fg_status find_classes(const config *c, run_task *t, fg_error *err)
 {
-    int64_t classes = fg_dataset_class_count(data->train);
+    int64_t classes = t->schema->class_count;
     if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
         char type[96];
         (void)cli_fail(
@@ -167,8 +163,6 @@ static fg_status find_classes(const config *c, const run_data *data, run_task *t
             fg_type_format(&t->target, type, sizeof(type)));
         return FG_EINVAL;
     }
-    if (data->val != NULL)
-        classes = larger(classes, fg_dataset_class_count(data->val));
     if (!config_is_auto(c, "model.classes") && config_int(c, "model.classes") < classes) {
         (void)cli_fail(err,
                        "%s: model.classes is %" PRId64 ", but the data have %" PRId64 " classes",
@@ -216,31 +210,50 @@ static fg_status check_config(const config *c, fg_error *err)
     return FG_EINVAL;
 }
 
-fg_status run_task_init(const config *c, const run_data *data, run_task *out, fg_error *err)
+/* data.scale, which by itself follows from how the samples are stored. */
+static double scale_of(const config *c, const fg_type *input)
+{
+    if (!config_is_auto(c, "data.scale"))
+        return config_float(c, "data.scale");
+    return fg_dtype_is_float(input->dtype) ? 1 : 1.0 / 255;
+}
+
+fg_status run_task_init(const config *c, const run_schema *schema, run_task *out, fg_error *err)
 {
     static const fg_task_ops ops = {.build = build,
                                     .train_step = loss,
                                     .val_step = loss,
                                     .predict_step = predict,
                                     .optimizer = optimizer};
-    *out = (run_task){.c = c, .train = data->train};
+    *out = (run_task){.c = c, .schema = schema};
     out->file = config_file(c, "model.name", &out->line);
     if (check_config(c, err) != FG_OK)
         return FG_EINVAL;
-    if (fg_dataset_field_count(data->train) < 2) {
-        (void)cli_fail(err, "the training data have no target");
-        return FG_EINVAL;
-    }
-    out->input = fg_dataset_field(data->train, 0)->type;
-    out->target = fg_dataset_field(data->train, 1)->type;
+    out->input = schema->input;
+    out->target = schema->target;
+    out->scale = scale_of(c, &out->input);
     out->is_classification = strcmp(config_text(c, "task"), "classification") == 0;
     out->outputs = fg_type_count(&out->target);
     out->task = (fg_task){.name = config_text(c, "model.name"), .self = out, .ops = &ops};
-    if (out->is_classification && find_classes(c, data, out, err) != FG_OK)
+    if (out->is_classification && find_classes(c, out, err) != FG_OK)
         return FG_EINVAL;
     if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
         return FG_EINVAL;
     return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
+}
+
+json_t *run_task_describe(const run_task *task)
+{
+    run_preparation p = {.task = config_text(task->c, "task"),
+                         .outputs = task->outputs,
+                         .scale = task->scale,
+                         .mean = task->mean,
+                         .std = task->std,
+                         .mean_count = (size_t)task->mean_count,
+                         .std_count = (size_t)task->std_count};
+    for (size_t i = 0; i < config_count(task->c, "data.image") && i < 3; i++)
+        p.image[i] = config_int_at(task->c, "data.image", i);
+    return run_schema_describe(task->schema, &p);
 }
 
 void run_task_fini(run_task *task)
@@ -253,9 +266,8 @@ void run_task_fini(run_task *task)
 const char *run_class_name(const run_task *task, int64_t index)
 {
     static char number[24];
-    const char *name = fg_dataset_class_name(task->train, index);
-    if (name != NULL)
-        return name;
+    if (task->schema->class_names != NULL && index < task->schema->class_count)
+        return task->schema->class_names[index];
     (void)snprintf(number, sizeof(number), "%" PRId64, index);
     return number;
 }

@@ -304,6 +304,21 @@ FG_API FG_MUST_USE fg_status fg_csv_open(const char *path, const fg_csv_options 
 FG_API FG_MUST_USE fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path,
                                           fg_dataset **out, fg_error *err);
 
+/* How another file is read, where it differs from the training file. */
+typedef struct fg_csv_apply_options {
+    bool no_target; /* leave the target's column unread, whether it is there or not    [false] */
+    char delimiter; /*                                                        [the schema's] */
+    const char *missing; /* "error" or "mean"                                      [the schema's] */
+    const char *unknown; /* "error" or "zero"                                      [the schema's] */
+    uint64_t reserved[2];
+} fg_csv_apply_options;
+
+/* fg_csv_apply with options, which may be NULL. Every row is converted by the schema alone: other
+ * rows of the file do not change its numbers. */
+FG_API FG_MUST_USE fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
+                                               const fg_csv_apply_options *options,
+                                               fg_dataset **out, fg_error *err);
+
 /* The schema as one JSON object, borrowed for the schema's life. */
 FG_API const char *fg_csv_schema_json(const fg_csv_schema *schema);
 

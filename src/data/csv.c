@@ -66,6 +66,7 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
 typedef struct converter {
     const fg_csv_schema *schema;
     const fgi_csv *csv;
+    bool no_target, missing_is_mean, unknown_is_zero;
     int64_t *sources; /* for each column of the schema: that of the file, or -1 */
     fgi_csv_row row;
     size_t at; /* the row */
@@ -95,7 +96,7 @@ static fg_status convert_number(const converter *c, size_t column, fgi_str cell,
     switch (fgi_cell_number(cell, out)) {
     case FGI_CELL_NUMBER: return FG_OK;
     case FGI_CELL_MISSING:
-        if (!c->schema->missing_is_mean || rule->kind != FGI_CSV_NUMERIC)
+        if (!c->missing_is_mean || rule->kind != FGI_CSV_NUMERIC)
             return CONVERT_FAIL(c, column, "the value is missing");
         *out = rule->mean;
         return FG_OK;
@@ -124,12 +125,12 @@ static fg_status convert_category(const converter *c, size_t column, fgi_str cel
     const fgi_csv_column *rule = &c->schema->columns[column];
     const bool is_missing = fgi_cell_is_missing(cell);
     memset(out, 0, rule->values.count * sizeof(*out));
-    if (is_missing && !c->schema->missing_is_mean)
+    if (is_missing && !c->missing_is_mean)
         return CONVERT_FAIL(c, column, "the value is missing");
     const int64_t at = is_missing ? -1 : fgi_values_find(&rule->values, cell);
     if (at >= 0)
         out[at] = 1;
-    else if (!is_missing && !c->schema->unknown_is_zero)
+    else if (!is_missing && !c->unknown_is_zero)
         return CONVERT_FAIL(c, column, "'%.*s' was not seen in training",
                             cell.size > 64 ? 64 : (int)cell.size, cell.data);
     return FG_OK;
@@ -265,6 +266,8 @@ static fg_status make_dataset(converter *c, bool has_target, fg_dataset **out)
 static fg_status convert(converter *c, fg_dataset **out)
 {
     FGI_TRY(c->schema->has_header ? match_named(c) : match_numbered(c));
+    if (c->no_target && c->schema->target >= 0)
+        c->sources[c->schema->target] = -1;
     const bool has_target = c->schema->target >= 0 && c->sources[c->schema->target] >= 0;
     FGI_TRY(alloc_blocks(c, has_target));
     for (c->at = 0; c->at < c->csv->row_count; c->at++) {
@@ -274,11 +277,24 @@ static fg_status convert(converter *c, fg_dataset **out)
     return make_dataset(c, has_target, out);
 }
 
-fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv, fg_dataset **out,
-                          fg_error *err)
+/* "error" is false, the other word true; NULL is what the schema says. */
+static bool either(const char *word, const char *yes, bool otherwise)
 {
+    return word == NULL ? otherwise : strcmp(word, yes) == 0;
+}
+
+fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
+                          const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
+{
+    static const fg_csv_apply_options none;
+    const fg_csv_apply_options *o = options != NULL ? options : &none;
     *out = NULL;
-    converter c = {.schema = schema, .csv = csv, .err = err};
+    converter c = {.schema = schema,
+                   .csv = csv,
+                   .no_target = o->no_target,
+                   .missing_is_mean = either(o->missing, "mean", schema->missing_is_mean),
+                   .unknown_is_zero = either(o->unknown, "zero", schema->unknown_is_zero),
+                   .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &c.row, err));
     c.sources = fgi_calloc(schema->column_count, sizeof(*c.sources));
     const fg_status status = c.sources == NULL ? fgi_no_memory(err) : convert(&c, out);
@@ -296,6 +312,14 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
     return strcmp(word, a) == 0 || strcmp(word, b) == 0 || strcmp(word, c) == 0;
 }
 
+static fg_status check_delimiter(char delimiter, fg_error *err)
+{
+    if (strchr("\"\r\n", delimiter) != NULL || (unsigned char)delimiter >= 0x80)
+        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x cannot be used",
+                        (unsigned char)delimiter);
+    return FG_OK;
+}
+
 /* Fills in the defaults and checks what does not need the file. */
 static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
 {
@@ -306,9 +330,7 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     o->missing = o->missing == NULL ? "error" : o->missing;
     o->unknown = o->unknown == NULL ? "error" : o->unknown;
     o->max_categories = o->max_categories == 0 ? DEFAULT_MAX_CATEGORIES : o->max_categories;
-    if (strchr("\"\r\n", o->delimiter) != NULL || (unsigned char)o->delimiter >= 0x80)
-        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x cannot be used",
-                        (unsigned char)o->delimiter);
+    FGI_TRY(check_delimiter(o->delimiter, err));
     if (!is_one_of(o->task, "auto", "classification", "regression"))
         return fgi_fail(err, FG_EINVAL,
                         "task is '%s', wanted 'classification', 'regression' or 'auto'", o->task);
@@ -344,7 +366,7 @@ static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_
     const size_t train_count = csv->row_count - val_count;
     fg_status status = fgi_csv_fit(csv, o, train_rows, train_count, &out->schema, err);
     if (status == FG_OK)
-        status = fgi_csv_convert(out->schema, csv, &all, err);
+        status = fgi_csv_convert(out->schema, csv, NULL, &all, err);
     if (status == FG_OK && rows == NULL) {
         out->train = all;
         all = NULL;
@@ -410,15 +432,37 @@ fg_status fg_csv_open(const char *path, const fg_csv_options *options, fg_csv_pa
     return status;
 }
 
-fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path, fg_dataset **out,
-                       fg_error *err)
+static fg_status check_apply(const fg_csv_apply_options *o, fg_error *err)
+{
+    if (o->delimiter != '\0')
+        FGI_TRY(check_delimiter(o->delimiter, err));
+    if (o->missing != NULL && !is_one_of(o->missing, "error", "mean", "mean"))
+        return fgi_fail(err, FG_EINVAL, "missing is '%s', expected 'error' or 'mean'", o->missing);
+    if (o->unknown != NULL && !is_one_of(o->unknown, "error", "zero", "zero"))
+        return fgi_fail(err, FG_EINVAL, "unknown is '%s', expected 'error' or 'zero'", o->unknown);
+    return FG_OK;
+}
+
+fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
+                            const fg_csv_apply_options *options, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     fgi_block block;
     fgi_csv csv;
+    char delimiter = schema->delimiter;
+    if (options != NULL)
+        FGI_TRY(check_apply(options, err));
+    if (options != NULL && options->delimiter != '\0')
+        delimiter = options->delimiter;
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
-    FGI_TRY(fgi_csv_parse(path, &block, schema->delimiter, !schema->has_header, &csv, err));
-    const fg_status status = fgi_csv_convert(schema, &csv, out, err);
+    FGI_TRY(fgi_csv_parse(path, &block, delimiter, !schema->has_header, &csv, err));
+    const fg_status status = fgi_csv_convert(schema, &csv, options, out, err);
     fgi_csv_fini(&csv);
     return status;
+}
+
+fg_status fg_csv_apply(const fg_csv_schema *schema, const char *path, fg_dataset **out,
+                       fg_error *err)
+{
+    return fg_csv_apply_with(schema, path, NULL, out, err);
 }

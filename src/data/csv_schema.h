@@ -74,9 +74,9 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err);
 /* schema->json from the rest of it. */
 fg_status fgi_csv_schema_write(fg_csv_schema *schema, fg_error *err);
 
-/* All rows of a table by the rules of a schema. */
-fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv, fg_dataset **out,
-                          fg_error *err);
+/* All rows of a table by the rules of a schema; options may be NULL. */
+fg_status fgi_csv_convert(const fg_csv_schema *schema, const fgi_csv *csv,
+                          const fg_csv_apply_options *options, fg_dataset **out, fg_error *err);
 
 /* fg_csv_open of a block instead of a file, for its tests; options->val_path is not looked at.
  * Takes the block over. */

@@ -140,7 +140,8 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
                         "%s: was trained by '%s', not by '%s'\n"
                         "to change the optimizer, start from its weights instead",
                         path, had, have);
-    if (get_number(object, "seed", INT64_MIN, &seed) && (uint64_t)seed != trainer->options.seed)
+    if (have != NULL && get_number(object, "seed", INT64_MIN, &seed) &&
+        (uint64_t)seed != trainer->options.seed)
         fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, goes on with %llu", path,
                 (unsigned long long)seed, (unsigned long long)trainer->options.seed);
     return FG_OK;
@@ -276,7 +277,8 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const char *text = fg_ckpt_state_json(ckpt);
     if (text == NULL && trainer->optimizer == NULL) { /* an evaluation wants no more than weights */
-        status = load_model(trainer, ckpt, path, err);
+        FGI_DONE(load_model(trainer, ckpt, path, err));
+        (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
         goto done;
     }
     if (text == NULL) {

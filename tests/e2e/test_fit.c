@@ -585,7 +585,7 @@ static void mistakes_name_the_place(void **state)
         {1, "fit digits.yaml --data.path=/nope", "fulgurite fit: cannot open '/nope'"},
         {1, "fit digits.yaml --trainer.resume=/nope", "fulgurite fit: no checkpoint '/nope'"},
         {2, "validate digits.yaml --trainer.run_dir=auto",
-         "fulgurite validate: no weights: give --ckpt=PATH, trainer.run_dir of an earlier fit, or "
+         "fulgurite validate: no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
          "model.weights\n"},
         {2, "validate digits.yaml --draw=perhaps",
          "fulgurite validate: --draw is 'perhaps': expected auto|always|never\n"},

@@ -23,7 +23,7 @@ static void help_and_version(void **state)
     assert_string_equal(o->out, "");
     contains(o->err, "usage: fulgurite COMMAND");
     o = program_gives(0, NULL, "show --help");
-    contains(o->out, "usage: fulgurite show [OPTION]... CKPT");
+    contains(o->out, "usage: fulgurite show [OPTION]... RUN|CKPT");
     contains(o->out, "-n, --names                   print the names only");
     assert_string_equal(program_gives(0, NULL, "help show")->out, o->out);
 }
@@ -40,7 +40,7 @@ static void mistakes_on_the_command_line(void **state)
         {"show -x x", "fulgurite show: unknown option 'x' (see fulgurite show --help)\n"},
         {"show --names=1 x", "fulgurite show: no value is expected for option 'names' (see "
                              "fulgurite show --help)\n"},
-        {"show", "fulgurite show: expected CKPT (see fulgurite show --help)\n"},
+        {"show", "fulgurite show: expected RUN|CKPT (see fulgurite show --help)\n"},
         {"show a b", "fulgurite show: unexpected argument 'b' (see fulgurite show --help)\n"},
         {"devices --plugin", "fulgurite devices: a value is missing for option 'plugin' (see "
                              "fulgurite devices --help)\n"},
@@ -62,7 +62,8 @@ static void show_lists_tensors(void **state)
     const outcome *o = program_gives(0, NULL, "show " GOLDEN "names.safetensors");
     assert_string_equal(o->out, "empty\tf32[0,3]\nna\xc3\xafve.\xe6\xac\x8a\xe9\x87\x8d\tf32[2]\n"
                                 "scalar\tf32[]\nquote\"back\\slash?tab?\tu8[1]\n");
-    assert_string_equal(o->err, "4 tensors, 13 B; 4 numbers in the model\n");
+    assert_string_equal(o->err, "checkpoint: " GOLDEN "names.safetensors\n"
+                                "4 tensors, 13 B; 4 numbers in the model\n");
     o = program_gives(0, NULL, "show " GOLDEN "names.safetensors -n");
     contains(o->out, "empty\nna");
     o = program_gives(1, NULL, "show /nowhere");

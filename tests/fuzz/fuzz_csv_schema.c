@@ -17,7 +17,7 @@ static void apply(const fg_csv_schema *schema)
     fg_error err;
     if (fgi_csv_parse("table", &block, ',', !schema->has_header, &csv, &err) != FG_OK)
         abort();
-    (void)fgi_csv_convert(schema, &csv, &dataset, &err);
+    (void)fgi_csv_convert(schema, &csv, NULL, &dataset, &err);
     fg_dataset_destroy(dataset);
     fgi_csv_fini(&csv);
 }

@@ -1,0 +1,32 @@
+/* run_compare.h - how a configuration and its data differ from those that a checkpoint was trained
+ * with.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef RUN_COMPARE_H
+#define RUN_COMPARE_H
+
+#include "run_schema.h"
+
+/* Differences, one a line: "  model.activation: relu in the checkpoint, tanh here". */
+typedef struct run_differences {
+    char text[288];
+    size_t used, count; /* those that do not fit are counted only */
+} run_differences;
+
+/* Keys of the model, dropout aside; what has no effect is not compared. */
+void run_compare_model(const config *had, const config *have, run_differences *out);
+/* Keys of the data that a CSV's schema follows from, where they are given in `have`. `target` is
+ * the name of the column that the checkpoint predicts. */
+void run_compare_columns(const config *had, const config *have, const char *target,
+                         run_differences *out);
+/* Two descriptions of data. How a file is laid out and what happens to missing and unknown values
+ * may differ. */
+void run_compare_data(const json_t *had, const json_t *have, run_differences *out);
+
+/* FG_EINVAL that lists the differences, where there are any: "PATH was trained
+ * otherwise:\n...\nHINT".
+ */
+fg_status run_compare_fail(const run_differences *differences, const char *path, const char *hint,
+                           fg_error *err);
+
+#endif

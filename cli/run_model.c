@@ -1,0 +1,244 @@
+/* run_model.c - a run and the checkpoint that it evaluates, goes on from or starts from: finding
+ * it, comparing it with what is configured, and what the run's own checkpoints carry.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "run.h"
+#include "run_compare.h"
+
+bool run_is_evaluation(const run *r)
+{
+    return r->options->kind == RUN_VALIDATE || r->options->kind == RUN_TEST ||
+           r->options->kind == RUN_PREDICT;
+}
+
+static const char *given(const config *c, const char *key)
+{
+    const char *text = config_text(c, key);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+/* ---- a checkpoint instead of a configuration ------------------------------------------------- */
+
+bool run_set_data(const run *r, const char *path, fg_error *err)
+{
+    const char *format = config_text(r->c, "data.format"), *key = "data.path";
+    const bool is_npy = format != NULL && strcmp(format, "npy") == 0;
+    const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
+    if (format == NULL)
+        return cli_fail(err, "'%s': data.format must be given, to know what this is", path);
+    if (r->options->kind == RUN_PREDICT && (is_csv || is_npy))
+        key = "data.predict";
+    else if (is_csv)
+        key = r->options->kind == RUN_TEST ? "data.test" : "data.val";
+    else if (is_npy)
+        return cli_fail(err, "'%s': data.format npy needs two files: give data.%s_x and data.%s_y",
+                        path, r->options->kind == RUN_TEST ? "test" : "val",
+                        r->options->kind == RUN_TEST ? "test" : "val");
+    const size_t size = strlen(key) + strlen(path) + 4;
+    char *assignment = cli_alloc(size, 1);
+    (void)snprintf(assignment, size, "%s=\"%s\"", key, path);
+    const bool is_good = config_override(r->c, assignment, err);
+    free(assignment);
+    return is_good;
+}
+
+/* The checkpoint's configuration, and the command line's on top of it. */
+static bool read_adopted(run *r, const cli_call *call, fg_error *err)
+{
+    const char *path = fg_ckpt_path(r->origin.ckpt);
+    const char *text = fg_ckpt_attachment(r->origin.ckpt, RUN_ORIGIN_CONFIG);
+    const size_t size = strlen(path) + sizeof("/" RUN_ORIGIN_CONFIG);
+    char *name = cli_alloc(size, 1);
+    (void)snprintf(name, size, "%s/%s", path, RUN_ORIGIN_CONFIG);
+    config_destroy(r->c);
+    r->c = config_create();
+    bool is_good = config_read(r->c, name, text, strlen(text), err);
+    for (int i = 0; i < call->override_count && is_good; i++)
+        is_good = config_override(r->c, call->overrides[i], err);
+    if (is_good && call->count > 1)
+        is_good = run_set_data(r, call->args[1], err);
+    free(name);
+    return is_good;
+}
+
+/* What the command line names: its first argument, or --ckpt=PATH where no data are configured. */
+static const char *named(const run *r, const cli_call *call)
+{
+    const char *ckpt = r->options->ckpt;
+    if (call->count > 0)
+        return run_origin_is_named(call->args[0]) ? call->args[0] : NULL;
+    const bool is_alone = ckpt != NULL && config_text(r->c, "data.format") == NULL;
+    return is_alone && run_origin_is_named(ckpt) ? ckpt : NULL;
+}
+
+fg_status run_adopt(run *r, const cli_call *call, fg_error *err)
+{
+    const char *arg = run_is_evaluation(r) ? named(r, call) : NULL;
+    if (arg == NULL)
+        return FG_OK;
+    const char *run_dir =
+        config_is_auto(r->c, "trainer.run_dir") ? NULL : config_text(r->c, "trainer.run_dir");
+    const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
+    const fg_status status = run_origin_open(arg, which, run_dir, &r->origin, err);
+    if (status != FG_OK)
+        return status;
+    if (r->origin.c == NULL) {
+        (void)cli_fail(err,
+                       "%s: carries no configuration, it is of another program or of an older "
+                       "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
+                       fg_ckpt_path(r->origin.ckpt), r->options->command);
+        return FG_EINVAL;
+    }
+    return read_adopted(r, call, err) ? FG_OK : FG_EINVAL;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* `which` as the user wrote it: a word or a name of the run, or a path. */
+static fg_status open_which(run *r, const char *which, fg_error *err)
+{
+    const bool is_path = which != NULL && strcmp(which, "last") != 0 &&
+                         strcmp(which, "best") != 0 && access(which, F_OK) == 0;
+    return run_origin_open(is_path ? which : NULL, is_path ? NULL : which, r->folder, &r->origin,
+                           err);
+}
+
+static fg_status open_weights(run *r, fg_error *err)
+{
+    r->is_start = true;
+    return run_origin_open(given(r->c, "model.weights"), NULL, NULL, &r->origin, err);
+}
+
+static fg_status find_evaluated(run *r, const char **out_resume, fg_error *err)
+{
+    const char *ckpt = r->options->ckpt;
+    fg_status status = FG_OK;
+    if (r->origin.ckpt == NULL) {
+        r->folder = run_dir_existing(r->c, r->config_path);
+        if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
+            status = open_weights(r, err); /* these are meant */
+        } else if (ckpt == NULL && r->folder == NULL) {
+            (void)cli_fail(err, "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
+                                "model.weights");
+            return FG_EINVAL;
+        } else {
+            status = open_which(r, ckpt, err);
+        }
+    } else if (r->origin.run_dir != NULL) {
+        r->folder = cli_strdup(r->origin.run_dir);
+    }
+    if (status != FG_OK)
+        return status;
+    *out_resume = r->is_start ? NULL : fg_ckpt_path(r->origin.ckpt);
+    if (!r->options->is_quiet)
+        run_origin_print(&r->origin, stderr);
+    return FG_OK;
+}
+
+static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
+{
+    const char *which = given(r->c, "trainer.resume");
+    fg_error why = {0};
+    r->folder = which != NULL ? run_dir_existing(r->c, r->config_path) : NULL;
+    if (r->folder == NULL)
+        r->folder = run_dir_new(r->c, r->config_path);
+    *out_resume = which;
+    if (which == NULL)
+        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+    const bool is_auto = strcmp(which, "auto") == 0;
+    const fg_status status = open_which(r, is_auto ? "last" : which, &why);
+    if (status == FG_OK) {
+        *out_resume = fg_ckpt_path(r->origin.ckpt);
+        return FG_OK;
+    }
+    if (is_auto && status == FG_ENOTFOUND) {
+        run_origin_close(&r->origin);
+        *out_resume = NULL;
+        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+    }
+    *err = why;
+    return status;
+}
+
+fg_status run_find_origin(run *r, const char **out_resume, fg_error *err)
+{
+    return run_is_evaluation(r) ? find_evaluated(r, out_resume, err)
+                                : find_continued(r, out_resume, err);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* Other weights to start from are the user's choice, but a model that computes something else with
+ * them is rarely meant. */
+static void warn_of_start(const run *r)
+{
+    run_differences differences = {.text = ""};
+    if (r->origin.c == NULL || r->options->is_quiet)
+        return;
+    run_compare_model(r->origin.c, r->c, &differences);
+    if (differences.count > 0)
+        (void)fprintf(stderr, "warning: %s was trained as another model:%s\n",
+                      fg_ckpt_path(r->origin.ckpt), differences.text);
+}
+
+fg_status run_check_origin(const run *r, fg_error *err)
+{
+    const bool is_evaluation = run_is_evaluation(r);
+    run_differences differences = {.text = ""};
+    if (r->origin.ckpt == NULL)
+        return FG_OK;
+    if (r->is_start && !is_evaluation) {
+        warn_of_start(r);
+        return FG_OK;
+    }
+    if (r->origin.c != NULL)
+        run_compare_model(r->origin.c, r->c, &differences);
+    if (r->origin.c != NULL && is_evaluation)
+        run_compare_columns(r->origin.c, r->c, run_schema_target(&r->schema), &differences);
+    if (r->origin.data != NULL) {
+        json_t *here = run_task_describe(&r->task);
+        run_compare_data(r->origin.data, here, &differences);
+        json_decref(here);
+    }
+    return run_compare_fail(
+        &differences, fg_ckpt_path(r->origin.ckpt),
+        is_evaluation ? "leave CONFIG or these options out to use the checkpoint's own settings"
+                      : "to train with other settings, start from its weights instead: "
+                        "model.weights",
+        err);
+}
+
+/* ---- what the run's own checkpoints carry -----------------------------------------------------
+ */
+
+static char *config_to_text(const config *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out != NULL) {
+        config_print_model(c, out);
+        (void)fclose(out);
+    }
+    return text;
+}
+
+void run_attach(run *r, fg_attachment *storage, fg_trainer_options *options)
+{
+    if (r->options->kind != RUN_FIT)
+        return;
+    json_t *data = run_task_describe(&r->task);
+    r->attached_config = config_to_text(r->c);
+    r->attached_data = json_dumps(data, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    json_decref(data);
+    if (r->attached_config == NULL || r->attached_data == NULL)
+        return;
+    storage[0] = (fg_attachment){RUN_ORIGIN_CONFIG, r->attached_config};
+    storage[1] = (fg_attachment){RUN_ORIGIN_DATA, r->attached_data};
+    options->attachments = storage;
+    options->attachment_count = 2;
+}
