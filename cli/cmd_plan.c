@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "plan.h"
+#include "out_file.h"
 #include "plan_page.h"
 #include "run.h"
 
@@ -109,13 +110,10 @@ static size_t split_names(char *text, const char *out[TOPOLOGIES_MAX])
     return count;
 }
 
-static bool write_summary(json_t *root, fg_error *err)
+static bool write_summary(const json_t *root, fg_error *err)
 {
-    if (settings.summary == NULL)
-        return true;
-    if (json_dump_file(root, settings.summary, JSON_INDENT(2)) == 0)
-        return true;
-    return cli_fail_errno(err, "write", settings.summary);
+    return settings.summary == NULL ||
+           out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
 }
 
 static int print_all(json_t *found, const char *config_path)
@@ -153,7 +151,8 @@ static int run_plans(const cli_call *call)
         return cli_complain(CLI_USAGE, "plan", "--topology=NAME[,NAME] is missing");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
         !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
-        !run_plan_check(&settings, &err))
+        !run_plan_check(&settings, &err) || !out_file_check("--html", page, &err) ||
+        !out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     settings.topology = topologies;
     settings.topology_json = as_json;

@@ -9,7 +9,7 @@ static run_options settings = {.kind = RUN_PREDICT, .command = "predict", .draw 
 static const cli_option options[] = {
     CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to use"),
     CLI_TEXT('o', "out", &settings.out, "FILE",
-             "a .csv or .npy file (else CSV on standard output)"),
+             "write a .csv or .npy file (default, and -: CSV on standard output)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and end"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),

@@ -3,11 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "html.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char style[] =
     "body{font:16px/1.5 sans-serif;color:#1c1c1c;background:#fff;max-width:62rem;margin:2rem auto;"
@@ -94,63 +90,4 @@ void html_image(FILE *out, const char *svg, const char *words)
         else
             (void)fprintf(out, "%%%02X", *at);
     (void)fputs("\"/>\n", out);
-}
-
-/* ---- the file -------------------------------------------------------------------------------- */
-
-static bool write_all(int file, const char *text, size_t size)
-{
-    while (size > 0) {
-        const ssize_t n = write(file, text, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        text += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
-/* The name in the folder, to disk. Some file systems cannot: then it is there all the same. */
-static void sync_folder(const char *path)
-{
-    char *folder = cli_strdup(path);
-    char *slash = strrchr(folder, '/');
-    if (slash != NULL)
-        slash[slash == folder ? 1 : 0] = '\0';
-    const int file = open(slash != NULL ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file >= 0) {
-        (void)fsync(file);
-        (void)close(file);
-    }
-    free(folder);
-}
-
-bool html_write(const char *path, const char *text, size_t size, fg_error *err)
-{
-    const size_t room = strlen(path) + 32;
-    char *temporary = cli_alloc(room, 1);
-    (void)snprintf(temporary, room, "%s.tmp.%ld", path, (long)getpid());
-    const int file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool is_good = file >= 0 && write_all(file, text, size) && fsync(file) == 0;
-    int why = errno;
-    if (file >= 0 && close(file) != 0 && is_good) {
-        why = errno;
-        is_good = false;
-    }
-    if (is_good && rename(temporary, path) != 0) {
-        why = errno;
-        is_good = false;
-    }
-    if (is_good) {
-        sync_folder(path);
-    } else {
-        if (file >= 0)
-            (void)unlink(temporary);
-        errno = why;
-        (void)cli_fail_errno(err, "write", path);
-    }
-    free(temporary);
-    return is_good;
 }

@@ -20,8 +20,4 @@ void html_bar_cell(FILE *out, double share);
 /* An SVG document as an image: it cannot run anything or reach the page around it. */
 void html_image(FILE *out, const char *svg, const char *words);
 
-/* Writes `text` beside the file, to disk, and then in its place: the old file or the new one is
- * there whatever happens. */
-bool html_write(const char *path, const char *text, size_t size, fg_error *err);
-
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "html.h"
+#include "out_file.h"
 #include "plot.h"
 
 enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* of memory that is so many times more */ };
@@ -564,7 +565,7 @@ bool plan_page_write(const char *path, const char *config_path, const json_t *ro
     put_page(out, config_path, root);
     const bool is_whole = fclose(out) == 0;
     const bool is_written =
-        is_whole ? html_write(path, page, size, err) : cli_fail_errno(err, "write", path);
+        is_whole ? out_file_write(path, page, size, err) : cli_fail_errno(err, "write", path);
     free(page);
     return is_written;
 }

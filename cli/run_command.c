@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "draw.h"
+#include "out_file.h"
 
 double run_seconds(void) { return cli_now_s() - cli_start_s; }
 
@@ -49,7 +50,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
                         config_place(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && call->count > 1 && !run_set_data(r, call->args[1], err))
         return false;
-    return read_old_keys(r, err);
+    return out_file_check("--summary", r->options->summary, err) &&
+           out_file_check("--out", r->options->out, err) && read_old_keys(r, err);
 }
 
 static void warn(void *self, const char *line)

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "out_file.h"
 #include "run.h"
 
 /* "digits" of "examples/digits.yaml"; "run" without a file. */
@@ -96,14 +97,16 @@ static bool make_folders(const char *folder, fg_error *err)
 
 static bool write_config(const config *c, const char *path, fg_error *err)
 {
-    FILE *out = fopen(path, "wb");
-    if (out == NULL)
-        return cli_fail_errno(err, "create", path);
-    config_print(c, out, false);
-    const bool has_failed = ferror(out) != 0;
-    if (fclose(out) != 0 || has_failed)
-        return cli_fail_errno(err, "write", path);
-    return true;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out != NULL)
+        config_print(c, out, false);
+    const bool is_whole = out != NULL && fclose(out) == 0;
+    const bool is_written =
+        is_whole ? out_file_write(path, text, size, err) : cli_fail_errno(err, "write", path);
+    free(text);
+    return is_written;
 }
 
 bool run_dir_is_used(const char *folder)

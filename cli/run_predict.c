@@ -8,8 +8,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "out_file.h"
 #include "run.h"
 
 /* All rows, as they have come. */
@@ -98,27 +98,20 @@ static void put_csv(FILE *out, const run_task *task, const rows *all)
     }
 }
 
-/* Into a file beside the final one, which then takes its name. */
 static fg_status write_csv(const char *path, const run_task *task, const rows *all, fg_error *err)
 {
-    const size_t size = strlen(path) + 32;
-    char *temporary = cli_alloc(size, 1);
-    (void)snprintf(temporary, size, "%s.tmp.%ld", path, (long)getpid());
-    FILE *out = fopen(temporary, "wb");
-    bool is_good = out != NULL;
-    if (is_good) {
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    if (out != NULL)
         put_csv(out, task, all);
-        is_good = ferror(out) == 0;
-        is_good = fclose(out) == 0 && is_good;
-        is_good = is_good && rename(temporary, path) == 0;
-    }
-    if (!is_good) {
-        (void)cli_fail_errno(err, "write", path);
+    const bool is_whole = out != NULL && fclose(out) == 0;
+    const bool is_written =
+        is_whole ? out_file_write(path, text, size, err) : cli_fail_errno(err, "write", path);
+    free(text);
+    if (!is_written)
         err->status = FG_EIO;
-        (void)unlink(temporary);
-    }
-    free(temporary);
-    return is_good ? FG_OK : FG_EIO;
+    return is_written ? FG_OK : FG_EIO;
 }
 
 static bool ends_with(const char *text, const char *end)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "out_file.h"
 #include "run.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
@@ -126,7 +127,8 @@ bool run_summary_write(const run *r, const fg_error *error, fg_error *err)
     (void)json_object_set_new(root, "precision", text(config_text(r->c, "trainer.precision")));
     put_result(root, r);
     (void)json_object_set_new(root, "run_dir", text(r->folder));
-    const int status = json_dump_file(root, path, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    const bool is_good =
+        out_file_write_json(path, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), err);
     json_decref(root);
-    return status == 0 ? true : cli_fail_errno(err, "write", path);
+    return is_good;
 }

@@ -73,6 +73,15 @@ FG_API int fg_error_fprint(FILE *out, const fg_error *err, const char *program);
 /* Like fg_error_fprint, to standard error. */
 #define fg_error_print(err, program) fg_error_fprint(stderr, (err), (program))
 
+/* Writes a whole file. A regular file, or one that does not exist yet, is replaced atomically and
+ * durably: its content is written to a temporary file next to it, synced and renamed, so that after
+ * a crash the file has its old content or the new one. Symbolic links are followed: the target is
+ * replaced, not the link. A device, a FIFO, or one of the process's own descriptors (/dev/stdout,
+ * /dev/fd/3) is written to directly. Errors: FG_EINVAL, FG_EIO, FG_ENOTFOUND (the folder does not
+ * exist), FG_ENOMEM. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_file_write(const char *path, const void *data, size_t size,
+                                           fg_error *err);
+
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 

@@ -134,11 +134,12 @@ typedef struct fg_ckpt_content {
 } fg_ckpt_content;
 
 /* Writes the checkpoint folder `path`, and its parents where they are missing. The files are
- * written into `path`.tmp.PID/ and reach the disk before that folder is renamed; an older
- * checkpoint of that name is replaced. Temporary folders that dead processes left beside `path` are
- * removed. One save at a time for folders of one parent. With several processes each may call it;
- * manifest.json tells how many there were and which one wrote. Errors: FG_EINVAL, FG_EIO,
- * FG_ENOMEM; the older checkpoint is then untouched. */
+ * written into a temporary folder `path`.tmp.OWNER/ and reach the disk before that folder is
+ * renamed; an older checkpoint of that name is replaced. Temporary folders that dead processes left
+ * beside `path` are removed: of this machine at once, of other machines and containers when nothing
+ * has been written there for an hour. One save at a time for folders of one parent. With several
+ * processes each may call it; manifest.json tells how many there were and which one wrote. Errors:
+ * FG_EINVAL, FG_EIO, FG_ENOMEM; the older checkpoint is then untouched. */
 FG_API FG_MUST_USE fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content,
                                           fg_error *err);
 

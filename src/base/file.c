@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/output.h"
 #include "base/print.h"
 
 fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path)
@@ -177,49 +178,29 @@ fg_status fgi_folder_sync(const char *path, fg_error *err)
     return status;
 }
 
-/* Writes a new file and makes its content durable; close's result counts too (NFS, quotas). */
-static fg_status write_synced(const char *path, const void *data, size_t size, fg_error *err)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return fgi_fail_errno(err, "create", path);
-    fg_status status = fgi_write_all(fd, path, data, size, err);
-    if (status == FG_OK && fsync(fd) != 0)
-        status = fgi_fail_errno(err, "sync", path);
-    if (close(fd) != 0 && status == FG_OK)
-        status = fgi_fail_errno(err, "close", path);
-    return status;
-}
-
 fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err)
 {
-    const size_t temporary_size = strlen(path) + 32;
-    char *folder = fgi_path_parent(path), *temporary = fgi_alloc(temporary_size);
-    fg_status status = FG_OK;
-    if (folder == NULL || temporary == NULL) {
-        status = fgi_no_memory(err);
-        goto done;
-    }
-    (void)snprintf(temporary, temporary_size, "%s.tmp.%ld", path, (long)getpid());
-    status = write_synced(temporary, data, size, err);
-    if (status == FG_OK && rename(temporary, path) != 0)
-        status = fgi_fail_errno(err, "replace", path);
-    if (status != FG_OK) {
-        (void)unlink(temporary);
-        goto done;
-    }
-    status = fgi_folder_sync(folder, err);
-done:
-    fgi_free(temporary);
-    fgi_free(folder);
-    return status;
+    fgi_output out;
+    FGI_TRY(fgi_output_open(path, &out, err));
+    return fgi_output_close(&out, fgi_write_all(out.fd, path, data, size, err), err);
 }
 
-/* One mkdir; a folder that is there already is as good. */
+fg_status fg_file_write(const char *path, const void *data, size_t size, fg_error *err)
+{
+    if (path == NULL || *path == '\0' || (data == NULL && size > 0))
+        return fgi_fail(err, FG_EINVAL, "fg_file_write: no path or no data given");
+    return fgi_file_write_atomic(path, data, size, err);
+}
+
+/* One mkdir, durable; a folder that is there already is as good. */
 static fg_status make_one(const char *path, fg_error *err)
 {
-    if (mkdir(path, 0777) == 0)
-        return FG_OK;
+    if (mkdir(path, 0777) == 0) {
+        char *parent = fgi_path_parent(path);
+        const fg_status status = parent != NULL ? fgi_folder_sync(parent, err) : fgi_no_memory(err);
+        fgi_free(parent);
+        return status;
+    }
     const int number = errno;
     struct stat info;
     if (number == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))

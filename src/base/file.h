@@ -20,8 +20,7 @@ void fgi_file_unmap(fgi_mapping *mapping);
 fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, size_t *out_size,
                         fg_error *err);
 
-/* Replaces `path` atomically: writes path.tmp.PID, fsyncs it, renames it, fsyncs the folder. The
- * old file stays whole whatever happens. */
+/* As fg_file_write, which is its public name. */
 fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err);
 
 /* write(2) until all is written, EINTR and short writes included. `path` is for the message. */
@@ -29,7 +28,7 @@ fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size,
 
 /* fsync of a folder, which makes renames in it durable. */
 fg_status fgi_folder_sync(const char *path, fg_error *err);
-/* mkdir -p. */
+/* mkdir -p; each folder that is made is durable. */
 fg_status fgi_folder_make(const char *path, fg_error *err);
 /* rm -r of a folder of files and folders; a missing one is no error. Never follows links. */
 fg_status fgi_folder_remove(const char *path, fg_error *err);

@@ -1,9 +1,10 @@
 /* ckpt_save.c - writes tensor files and checkpoint folders so that a reader, after a crash at any
  * moment, finds either the old content or the new one.
  *
- * All goes into NAME.tmp.PID, each file is made durable, then that folder takes the name and the
- * parent folder is made durable. An older checkpoint of the same name is exchanged in one system
- * call where the file system can do that, and else moved aside to NAME.old.PID first.
+ * All goes into a temporary folder (base/temporary.h), each file is made durable, then that folder
+ * takes the name and the parent folder is made durable. An older checkpoint of the same name is
+ * exchanged in one system call where the file system can do that, and else moved aside to
+ * NAME.old.OWNER first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ckpt.h>
@@ -20,21 +21,13 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/output.h"
+#include "base/temporary.h"
 #include "ckpt/attach.h"
 #include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/series.h"
-
-/* "path.suffix.PID" as a fresh string, NULL when out of memory. */
-static char *beside(const char *path, const char *suffix)
-{
-    fgi_buf name = {0};
-    fgi_buf_printf(&name, "%s.%s.%ld", path, suffix, (long)getpid());
-    char *text = fgi_buf_take(&name);
-    fgi_buf_fini(&name);
-    return text;
-}
 
 /* A new file that only this process writes. */
 static fg_status create_file(const char *path, int *out_fd, fg_error *err)
@@ -79,19 +72,12 @@ fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, 
 {
     if (!path || !*path || (count > 0 && !tensors))
         return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: no path or no tensors given");
-    fg_status status;
-    fgi_manifest_file written;
-    char *temporary = beside(path, "tmp"), *parent = fgi_path_parent(path);
-    FGI_DONE(temporary && parent ? FG_OK : fgi_no_memory(err));
-    FGI_DONE(write_tensors(temporary, tensors, count, metadata, &written, err));
-    FGI_DONE(rename(temporary, path) == 0 ? FG_OK : fgi_fail_errno(err, "replace", path));
-    FGI_DONE(fgi_folder_sync(parent, err));
-done:
-    if (status != FG_OK && temporary)
-        (void)unlink(temporary);
-    fgi_free(parent);
-    fgi_free(temporary);
-    return status;
+    uint64_t bytes, checksum;
+    fgi_output out;
+    FGI_TRY(fgi_output_open(path, &out, err));
+    const fg_status status =
+        fgi_safetensors_stream(out.fd, path, tensors, count, metadata, &bytes, &checksum, err);
+    return fgi_output_close(&out, status, err);
 }
 
 /* The model's tensors; the file stands alone, so it has the attachments too. */
@@ -164,10 +150,10 @@ static fg_status write_folder(const char *folder, const fg_ckpt_content *content
 }
 
 /* For file systems that cannot exchange two folders: between the two renames a crash leaves the old
- * checkpoint as NAME.old.PID, which fgi_ckpt_resolve finds. */
+ * checkpoint as NAME.old.OWNER, which fgi_ckpt_resolve finds. */
 static fg_status replace_in_two_steps(const char *temporary, const char *path, fg_error *err)
 {
-    char *aside = beside(path, "old");
+    char *aside = fgi_temporary_name(path, "old");
     if (!aside)
         return fgi_no_memory(err);
     fg_status status = FG_OK;
@@ -256,7 +242,7 @@ fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content, fg_erro
     for (size_t end = strlen(path); status == FG_OK && end > 1 && path[end - 1] == '/'; end--)
         name[end - 1] = '\0';
     if (status == FG_OK) {
-        temporary = beside(name, "tmp");
+        temporary = fgi_temporary_name(name, "tmp");
         parent = fgi_path_parent(name);
         status =
             temporary && parent ? save(name, parent, temporary, content, err) : fgi_no_memory(err);

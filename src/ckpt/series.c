@@ -10,7 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +19,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/temporary.h"
 #include "ckpt/manifest.h"
 
 enum { POINTER_MAX_BYTES = 4096 };
@@ -37,30 +36,6 @@ typedef struct listing {
 } listing;
 
 /* ---- names ----------------------------------------------------------------------------------- */
-
-/* For "NAME.suffix.PID" the length of NAME and the PID; false for other names. */
-static bool split_temporary(const char *name, const char *suffix, size_t *out_length,
-                            pid_t *out_pid)
-{
-    const char *dot = strrchr(name, '.');
-    const size_t suffix_length = strlen(suffix);
-    int64_t pid;
-    if (!dot || !fgi_parse_i64(fgi_str_of(dot + 1), &pid) || pid <= 0 || pid > INT_MAX)
-        return false;
-    if ((size_t)(dot - name) < suffix_length + 2 ||
-        strncmp(dot - suffix_length, suffix, suffix_length) != 0 ||
-        dot[-1 - (long)suffix_length] != '.')
-        return false;
-    *out_length = (size_t)(dot - name) - suffix_length - 1;
-    *out_pid = (pid_t)pid;
-    return true;
-}
-
-/* True when no other process can still be writing there. */
-static bool is_abandoned(pid_t pid)
-{
-    return pid == getpid() || (kill(pid, 0) != 0 && errno == ESRCH);
-}
 
 static bool is_plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/'); }
 
@@ -158,9 +133,7 @@ static int newest_first(const void *left, const void *right)
 
 static fg_status list_one(void *self, const char *folder, const char *name, fg_error *err)
 {
-    size_t length;
-    pid_t pid;
-    if (split_temporary(name, "tmp", &length, &pid))
+    if (fgi_temporary_base(name, "tmp") > 0)
         return FG_OK;
     return add_entry(self, folder, name, err);
 }
@@ -190,13 +163,23 @@ fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *e
 
 /* ---- tidying --------------------------------------------------------------------------------- */
 
+/* Whether "NAME.tmp.OWNER", of which NAME has this length, is a file and not a checkpoint: a
+ * pointer to be, or what told the time. */
+static bool is_temporary_file(const char *name, size_t length)
+{
+    static const char *const files[] = {"last", "best", "clock"};
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strlen(files[i]) == length && strncmp(name, files[i], length) == 0)
+            return true;
+    return false;
+}
+
 static fg_status sweep_one(void *self, const char *folder, const char *name, fg_error *err)
 {
-    size_t length;
-    pid_t pid;
     (void)self;
-    const bool is_old = split_temporary(name, "old", &length, &pid);
-    if ((!is_old && !split_temporary(name, "tmp", &length, &pid)) || !is_abandoned(pid))
+    const size_t old_length = fgi_temporary_base(name, "old");
+    const size_t length = old_length > 0 ? old_length : fgi_temporary_base(name, "tmp");
+    if (length == 0 || !fgi_temporary_is_abandoned(folder, name))
         return FG_OK;
     char *path = fgi_path_join(folder, name), *original = fgi_path_join(folder, name);
     if (!path || !original) {
@@ -205,12 +188,10 @@ static fg_status sweep_one(void *self, const char *folder, const char *name, fg_
         return fgi_no_memory(err);
     }
     original[strlen(original) - strlen(name) + length] = '\0';
-    const bool is_pointer =
-        (length == 4) && (strncmp(name, "last", 4) == 0 || strncmp(name, "best", 4) == 0);
-    if (is_pointer && !is_old)
+    if (old_length == 0 && is_temporary_file(name, length))
         (void)unlink(path);
     /* an old checkpoint that its successor never replaced is the only one of its name */
-    if (!is_old || fgi_file_exists(original))
+    if (old_length == 0 || fgi_file_exists(original))
         fgi_ckpt_discard(path);
     fgi_free(original);
     fgi_free(path);
@@ -353,15 +334,14 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
 static fg_status remove_checkpoint(const char *folder, const char *name, fg_error *err)
 {
     fg_status status;
-    fgi_buf hidden = {0};
     char *path = fgi_path_join(folder, name);
-    fgi_buf_printf(&hidden, "%s.tmp.%ld", path ? path : "", (long)getpid());
-    FGI_DONE(path ? fgi_buf_status(&hidden, err) : fgi_no_memory(err));
-    if (rename(path, hidden.data) != 0)
+    char *hidden = path ? fgi_temporary_name(path, "tmp") : NULL;
+    FGI_DONE(hidden ? FG_OK : fgi_no_memory(err));
+    if (rename(path, hidden) != 0)
         FGI_DONE(fgi_fail_errno(err, "move aside", path));
-    fgi_ckpt_discard(hidden.data);
+    fgi_ckpt_discard(hidden);
 done:
-    fgi_buf_fini(&hidden);
+    fgi_free(hidden);
     fgi_free(path);
     return status;
 }

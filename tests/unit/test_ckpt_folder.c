@@ -4,16 +4,20 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/print.h"
+#include "base/temporary.h"
 #include "ckpt/manifest.h"
 #include "ckpt/series.h"
 
@@ -61,6 +65,17 @@ static float load(const char *folder, const char *which)
 static bool has(const char *folder, const char *name)
 {
     return fgi_file_exists(fgt_path(folder, name));
+}
+
+static int count_entries(const char *path)
+{
+    int count = 0;
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count - 2; /* . and .. */
 }
 
 static void round_trip(void **state)
@@ -319,16 +334,24 @@ static long dead_pid(void)
     return child;
 }
 
+/* What a process of this machine, or of another one, calls a temporary file. */
+static void name_by(char *out, size_t size, const char *base, const char *machine, long pid)
+{
+    char own[FGI_MACHINE_SIZE];
+    fgi_machine_name(own);
+    (void)snprintf(out, size, "%s.%s-%ld-0", base, machine != NULL ? machine : own, pid);
+}
+
 static void leftovers_are_ignored_and_swept(void **state)
 {
     fg_error err = {0};
     char dead[64], alive[64], last[64], old[64];
     const long pid = dead_pid();
     const char *folder = fgt_temp_folder();
-    (void)snprintf(dead, sizeof(dead), "z.tmp.%ld", pid);
-    (void)snprintf(last, sizeof(last), "last.tmp.%ld", pid);
-    (void)snprintf(old, sizeof(old), "b.old.%ld", pid);
-    (void)snprintf(alive, sizeof(alive), "y.tmp.%ld", (long)getppid());
+    name_by(dead, sizeof(dead), "z.tmp", NULL, pid);
+    name_by(last, sizeof(last), "last.tmp", NULL, pid);
+    name_by(old, sizeof(old), "b.old", NULL, pid);
+    name_by(alive, sizeof(alive), "y.tmp", NULL, (long)getppid());
     save_ok(folder, "a", 1);
     save_ok(folder, "old", 2);
     save_ok(folder, "dead", 3);
@@ -346,6 +369,49 @@ static void leftovers_are_ignored_and_swept(void **state)
     save_ok(folder, "c", 6); /* b stands again, so its old self goes */
     assert_false(has(folder, old));
     assert_true(load(folder, "last") == 6);
+}
+
+/* Sets the time of the last write of a checkpoint and of its files. */
+static void set_age(const char *folder, const char *name, long seconds)
+{
+    static const char *const inside[] = {"manifest.json", "model.safetensors", "state.safetensors",
+                                         "state.json", ""};
+    char path[512];
+    const struct timespec then = {.tv_sec = time(NULL) - seconds};
+    for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s/%s", folder, name, inside[i]);
+        assert_int_equal(utimensat(AT_FDCWD, path, (const struct timespec[]){then, then}, 0), 0);
+    }
+}
+
+/* A PID of another container or host says nothing: there only the age of the last write counts,
+ * however dead the same number is here. */
+static void what_other_machines_write_is_left_alone(void **state)
+{
+    fg_error err = {0};
+    static const char other[] = "0123456789abcdef";
+    char fresh[64], stale[64], one_file[64], older[64];
+    const long pid = dead_pid();
+    const char *folder = fgt_temp_folder();
+    name_by(fresh, sizeof(fresh), "fresh.tmp", other, pid);
+    name_by(stale, sizeof(stale), "stale.tmp", other, (long)getppid());
+    name_by(one_file, sizeof(one_file), "one.tmp", other, pid);
+    (void)snprintf(older, sizeof(older), "older.tmp.%ld", pid); /* by an earlier version */
+    const char *const names[] = {fresh, stale, one_file, older};
+    for (int i = 0; i < 4; i++) {
+        save_ok(folder, "x", (float)i + 1);
+        assert_int_equal(rename(fgt_path(folder, "x"), fgt_path(folder, names[i])), 0);
+    }
+    set_age(folder, stale, FGI_ABANDONED_AFTER_S + 60);
+    set_age(folder, one_file, FGI_ABANDONED_AFTER_S + 60);
+    fgt_write(fgt_path(fgt_path(folder, one_file), "state.json"), "{}", 2); /* it still writes */
+    fgt_ok(fgi_ckpt_sweep(folder, &err));
+    assert_true(has(folder, fresh) && has(folder, one_file) && has(folder, older));
+    assert_false(has(folder, stale));
+    set_age(folder, older, FGI_ABANDONED_AFTER_S + 60);
+    fgt_ok(fgi_ckpt_sweep(folder, &err));
+    assert_false(has(folder, older));
+    assert_int_equal(count_entries(folder), 2); /* that may be alive, and no clock */
 }
 
 /* ---- failures of the system ------------------------------------------------------------------ */
@@ -584,6 +650,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(last_survives_damage),
     cmocka_unit_test(pruning_keeps_the_newest_and_the_best),
     cmocka_unit_test(leftovers_are_ignored_and_swept),
+    cmocka_unit_test(what_other_machines_write_is_left_alone),
     cmocka_unit_test(a_failed_write_leaves_the_old_checkpoint),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(attachments_travel_with_the_model),

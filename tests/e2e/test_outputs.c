@@ -1,0 +1,133 @@
+/* test_outputs.c - where the program writes: files, links, devices, FIFOs and standard output; and
+ * that a place that cannot be written to is found before any work. Wants the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char digits[] = "model: {name: mlp, hidden: [16]}\n"
+                             "data: {format: csv, path: " FGT_SOURCE_DIR
+                             "/share/data/digits/digits.csv.gz, no_header: true,\n"
+                             "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
+                             "optimizer: {name: adam, lr: 0.01}\n"
+                             "trainer: {batch_size: 64, max_steps: 2, seed: 7, run_dir: run}\n";
+
+/* A fresh folder with a run in it. */
+static const char *trained(void)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    (void)program_gives(0, folder, "fit digits.yaml -q --draw=never");
+    return folder;
+}
+
+static char *slurp(const char *folder, const char *name)
+{
+    static char text[4][1 << 17];
+    static int next;
+    char *out = text[next++ % 4];
+    FILE *file = fopen(fgt_path(folder, name), "rb");
+    if (file == NULL)
+        fail_msg("no file %s/%s", folder, name);
+    out[fread(out, 1, sizeof text[0] - 1, file)] = '\0';
+    (void)fclose(file);
+    return out;
+}
+
+static mode_t kind_of(const char *folder, const char *name)
+{
+    struct stat info;
+    assert_int_equal(lstat(fgt_path(folder, name), &info), 0);
+    return info.st_mode & S_IFMT;
+}
+
+static int shell(const char *folder, const char *command)
+{
+    char whole[2048];
+    (void)snprintf(whole, sizeof whole, "cd '%s' && PATH='%s':$PATH && { %s; }", folder,
+                   FGT_BINARY_DIR, command);
+    const int status = system(whole);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void predictions_reach_any_kind_of_file(void **state)
+{
+    const char *folder = trained();
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q > plain.csv"), 0);
+    const char *plain = slurp(folder, "plain.csv");
+    assert_non_null(strstr(plain, "index,prediction,p_0"));
+    assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=- > dash.csv"), 0);
+    assert_string_equal(slurp(folder, "dash.csv"), plain);
+    assert_int_equal(shell(folder, "{ echo first; fulgurite predict digits.yaml -q "
+                                   "--out=/dev/stdout; echo last; } > device.csv"),
+                     0);
+    const char *device = slurp(folder, "device.csv");
+    assert_int_equal(strlen(device), strlen(plain) + strlen("first\nlast\n"));
+    assert_non_null(strstr(device, plain));
+    assert_int_equal(shell(folder, "mkfifo fifo; cat fifo > passed.csv & "
+                                   "fulgurite predict digits.yaml -q --out=fifo && wait"),
+                     0);
+    assert_string_equal(slurp(folder, "passed.csv"), plain);
+    assert_int_equal(kind_of(folder, "fifo"), S_IFIFO);
+    assert_int_equal(shell(folder, "mkdir there; ln -s there/p.csv link.csv; "
+                                   "fulgurite predict digits.yaml -q --out=link.csv"),
+                     0);
+    assert_int_equal(kind_of(folder, "link.csv"), S_IFLNK);
+    assert_string_equal(slurp(folder, "there/p.csv"), plain);
+}
+
+static void a_full_device_is_an_error(void **state)
+{
+    const char *folder = trained();
+    assert_int_equal(symlink("/dev/full", fgt_path(folder, "full")), 0);
+    assert_int_equal(symlink("/dev/full", fgt_path(folder, "full.npy")), 0);
+    contains(program_gives(1, folder, "predict digits.yaml -q --out=full")->err,
+             "No space left on device");
+    contains(program_gives(1, folder, "predict digits.yaml -q --out=full.npy")->err,
+             "No space left on device");
+    contains(program_gives(1, folder, "validate digits.yaml -q --summary=full")->err,
+             "No space left on device");
+    assert_int_equal(kind_of(folder, "full"), S_IFLNK);
+    assert_int_equal(kind_of(folder, "full.npy"), S_IFLNK);
+    assert_int_equal(shell(folder, "fulgurite validate digits.yaml -q --summary=- > s.txt"), 0);
+    contains(slurp(folder, "s.txt"), "\"status\": \"done\"");
+}
+
+static void a_place_that_cannot_be_written_is_found_first(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    contains(program_gives(2, folder, "fit digits.yaml -q --summary=no/such/s.json")->err,
+             "fulgurite fit: --summary: cannot write 'no/such/s.json': No such file or directory");
+    contains(program_gives(2, folder, "fit digits.yaml -q --summary=.")->err,
+             "fulgurite fit: --summary: cannot write '.': Is a directory");
+    assert_int_equal(access(fgt_path(folder, "run"), F_OK), -1);
+    contains(program_gives(2, folder, "predict digits.yaml -q --out=no/such/p.csv")->err,
+             "fulgurite predict: --out: cannot write 'no/such/p.csv'");
+    contains(
+        program_gives(2, folder, "plan digits.yaml --topology=v5e-8 --html=no/such/p.html")->err,
+        "fulgurite plan: --html: cannot write 'no/such/p.html'");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(predictions_reach_any_kind_of_file),
+    cmocka_unit_test(a_full_device_is_an_error),
+    cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),
+};
+
+int main(void)
+{
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
