@@ -99,10 +99,11 @@ typedef struct fg_progress {
  *                          something: train_nonfinite_steps (so far), and of the last step
  *                          train_lost_updates and train_loss_scale
  *       val_start  val_end every validation
- *       saved              every checkpoint
- *     epoch_end            metrics of the whole epoch
- *   fit_end                for every fit_start, also after a failure
- * Validation, test and prediction outside of fit: eval_start, batch_end ..., eval_end. */
+ *       saved              every checkpoint, when it is on the disk: some steps after it was taken,
+ *                          unless options.wait_for_saves. step, epoch and batch are the
+ * checkpoint's epoch_end            metrics of the whole epoch fit_end                for every
+ * fit_start, also after a failure Validation, test and prediction outside of fit: eval_start,
+ * batch_end ..., eval_end. */
 typedef struct fg_callback_ops {
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
@@ -212,7 +213,11 @@ typedef struct fg_trainer_options {
      * where options.progress is a terminal and TERM is not "dumb", otherwise plain   ["auto"] */
     const char *progress_style;
 
-    uint64_t reserved[6];
+    /* A checkpoint is copied to the host between two steps and written by a thread while training
+     * goes on; `saved` is called when it is on the disk. true: training waits for that [false] */
+    bool wait_for_saves;
+
+    uint64_t reserved[5];
 } fg_trainer_options;
 
 /* Checks and copies the options; opens nothing yet. options may be NULL. Errors: FG_EINVAL,

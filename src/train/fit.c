@@ -104,26 +104,12 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     return is_better;
 }
 
-/* Saves unless this very state has been. */
+/* Begins to save this state unless that has been done. */
 static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
     if (trainer->options.run_dir == NULL || (trainer->is_saved && !is_best))
         return FG_OK;
-    const int64_t begin = fgi_now_ns();
-    const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
-    const fg_status status = fgi_state_save(trainer, is_best, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
-    if (status != FG_OK)
-        return status;
-    fgi_watch_checkpoint(&trainer->watchdog, trainer->result.checkpoint);
-    const int64_t end = fgi_now_ns();
-    trainer->window_start_ns += end - begin; /* rates are of training */
-    fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
-    trainer->is_saved = true;
-    fg_progress at = fgi_progress_at(trainer);
-    at.path = trainer->result.checkpoint;
-    return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
+    return fgi_saver_begin(trainer, is_best, err);
 }
 
 /* Validates unless that has been done at this step; *out_best tells whether the monitored metric
@@ -278,6 +264,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer, watch);
         FGI_TRY(do_due(trainer, data, err));
+        FGI_TRY(fgi_saver_collect(trainer, false, err));
     }
     if (!epoch_is_over(trainer) || fgi_wants_stop(trainer))
         return FG_OK;
@@ -355,7 +342,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
-    return save(trainer, is_best, err);
+    return fgi_saver_finish(trainer, is_best, err);
 }
 
 /* Whether there are steps to do, or an epoch's end that a stop has put off. */
@@ -417,6 +404,7 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
     const fg_status drained = fgi_feed_drain(trainer, &later);
+    fgi_saver_abandon(trainer);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;

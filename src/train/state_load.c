@@ -126,6 +126,8 @@ static void load_best(fg_trainer *trainer, const json_t *object)
         json_is_number(best) && monitor != NULL && strcmp(monitor, trainer->options.monitor) == 0;
     if (trainer->has_best)
         trainer->best = json_number_value(best);
+    trainer->saver.has_best = trainer->has_best;
+    trainer->saver.best = trainer->best;
 }
 
 /* What would go on otherwise than it began. */

@@ -1,4 +1,7 @@
-/* state_save.c - checkpoints: what training stands on, written whole.
+/* state_save.c - checkpoints: the state of training, copied to the host and then written.
+ *
+ * A snapshot is taken on the Trainer's thread between two steps; from then on it is independent of
+ * the devices and can be written by another thread while training goes on (saver.c).
  *
  * A checkpoint of step s holds everything that the steps after s depend on: variables, the
  * optimizer's state, counters, the position in the data, the metrics' sums of a window and an
@@ -13,6 +16,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
 #include "train/file_order.h"
@@ -22,11 +26,11 @@
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct content {
-    fg_ckpt_tensor *tensors; /* the model's, then the state's */
-    void **blocks;           /* each tensor's memory */
-    fgi_event **arrived;     /* of its copy from the device; NULL: there */
-    const fg_variable **variables;
-    char **names; /* those made here; NULL: the variable's own */
+    fg_ckpt_tensor *tensors;       /* the model's, then the state's */
+    void **blocks;                 /* each tensor's memory */
+    fgi_event **arrived;           /* of its copy from the device; NULL: there */
+    const fg_variable **variables; /* that are not in the file's order yet, or NULL */
+    char **names;                  /* those made here; NULL: the variable's own */
     size_t count, model_count;
     float sums[FGI_MOST_SUMS];
     double epoch_sums[2 * FG_MAX_METRICS];
@@ -79,13 +83,23 @@ static fg_status add_variable(content *c, const fg_variable *variable, fg_error 
     return FG_OK;
 }
 
-static fg_status finish_variable(content *c, size_t i, fg_error *err)
+static fg_status await_variable(content *c, size_t i, fg_error *err)
 {
-    const char *name = fg_variable_name(c->variables[i]);
-    if (c->arrived[i] != NULL)
-        FGI_TRY_CTX(fgi_event_wait(c->arrived[i], err), err, "saving '%s'", name);
+    if (c->arrived[i] == NULL)
+        return FG_OK;
+    FGI_TRY_CTX(fgi_event_wait(c->arrived[i], err), err, "saving '%s'",
+                fg_variable_name(c->variables[i]));
+    fgi_event_destroy(c->arrived[i]);
+    c->arrived[i] = NULL;
+    return FG_OK;
+}
+
+/* Brings its elements into the file's order; only once. */
+static fg_status turn_variable(content *c, size_t i, fg_error *err)
+{
     FGI_TRY(fgi_to_file_order(c->variables[i], &c->blocks[i], err));
     c->tensors[i].data = c->blocks[i];
+    c->variables[i] = NULL;
     return FG_OK;
 }
 
@@ -148,7 +162,7 @@ static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
             FGI_TRY(add_module_state(c, variable, err));
     }
     for (size_t i = 0; i < c->count; i++)
-        FGI_TRY(finish_variable(c, i, err));
+        FGI_TRY(await_variable(c, i, err));
     return add_sums(trainer, c, err);
 }
 
@@ -217,65 +231,115 @@ static char *state_text(const fg_trainer *trainer)
     return result;
 }
 
-static fg_status write_checkpoint(fg_trainer *trainer, const char *folder, const char *name,
-                                  const content *c, fg_error *err)
+/* ---- snapshots ------------------------------------------------------------------------------- */
+
+struct fgi_snapshot {
+    content content;
+    char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
+    char name[40], step[24], epoch[24];
+    const fgi_logger *logger; /* whose rows so far belong to it; borrowed */
+    const fg_attachment *attachments;
+    size_t attachment_count;
+    int process_index, process_count, keep;
+    fgi_snapshot_info info;
+};
+
+void fgi_snapshot_destroy(fgi_snapshot *s)
 {
-    fg_status status = FG_OK;
-    const fg_client_info *info = fg_client_get_info(trainer->client);
-    char *path = fgi_path_join(folder, name);
-    char *json = state_text(trainer);
-    char step[24], epoch[24];
-    (void)snprintf(step, sizeof step, "%lld", (long long)trainer->step);
-    (void)snprintf(epoch, sizeof epoch, "%lld", (long long)trainer->epoch);
-    const char *const metadata[] = {FGI_STEP_KEY, step, FGI_EPOCH_KEY, epoch, NULL};
-    if (path == NULL || json == NULL) {
-        status = fgi_no_memory(err);
-        goto done;
-    }
-    const fg_ckpt_content files = {.model = c->tensors,
-                                   .model_count = c->model_count,
-                                   .state = c->tensors + c->model_count,
-                                   .state_count = c->count - c->model_count,
-                                   .state_json = json,
-                                   .process_index = info->process_index,
-                                   .process_count = info->process_count,
-                                   .attachments = trainer->options.attachments,
-                                   .attachment_count = trainer->options.attachment_count,
-                                   .metadata = metadata};
-    FGI_DONE(fg_ckpt_save(path, &files, err));
-    (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
-done:
-    fgi_free(json);
-    fgi_free(path);
-    return status;
+    if (s == NULL)
+        return;
+    content_fini(&s->content);
+    fgi_free(s->json);
+    fgi_free(s->path);
+    fgi_free(s->folder);
+    fgi_free(s);
 }
 
-fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err)
+const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *s) { return &s->info; }
+
+static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg_error *err)
 {
-    content c = {0};
-    char name[40];
+    const fg_client_info *info = fg_client_get_info(trainer->client);
+    (void)snprintf(s->name, sizeof s->name, "step-%09lld", (long long)trainer->step);
+    (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->step);
+    (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->epoch);
+    s->folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    s->path = s->folder != NULL ? fgi_path_join(s->folder, s->name) : NULL;
+    s->json = state_text(trainer);
+    if (s->path == NULL || s->json == NULL)
+        return fgi_no_memory(err);
+    s->logger = trainer->logger;
+    s->attachments = trainer->options.attachments;
+    s->attachment_count = trainer->options.attachment_count;
+    s->process_index = info->process_index;
+    s->process_count = info->process_count;
+    s->keep = trainer->options.keep_checkpoints;
+    s->info = (fgi_snapshot_info){
+        .path = s->path, .at = fgi_progress_at(trainer), .is_best = is_best, .best = trainer->best};
+    return FG_OK;
+}
+
+fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **out, fg_error *err)
+{
     fg_status status = FG_OK;
-    char *folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
-    if (folder == NULL)
+    *out = NULL;
+    fgi_snapshot *s = fgi_calloc(1, sizeof *s);
+    if (s == NULL)
         return fgi_no_memory(err);
     /* what is on its way must be in the log before the state that comes after it */
     FGI_DONE(
         fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
-    FGI_DONE(fgi_logger_sync(trainer->logger, err));
-    FGI_DONE(gather(trainer, &c, err));
-    (void)snprintf(name, sizeof name, "step-%09lld", (long long)trainer->step);
-    FGI_DONE(write_checkpoint(trainer, folder, name, &c, err));
-    if (fg_client_get_info(trainer->client)->process_index != 0)
-        goto done; /* the first process has written, and names what is last and best */
-    /* last comes last: killed before, the run goes on from the one before and finds its best again
-     */
-    if (is_best)
-        FGI_DONE(fgi_ckpt_point(folder, "best", name, err));
-    FGI_DONE(fgi_ckpt_point(folder, "last", name, err));
-    if (trainer->options.keep_checkpoints > 0)
-        FGI_DONE(fgi_ckpt_prune(folder, trainer->options.keep_checkpoints, err));
+    FGI_DONE(gather(trainer, &s->content, err));
+    FGI_DONE(describe(trainer, is_best, s, err));
+    *out = s;
+    s = NULL;
 done:
-    content_fini(&c);
-    fgi_free(folder);
+    fgi_snapshot_destroy(s);
+    return status;
+}
+
+static fg_status write_folder(fgi_snapshot *s, fg_error *err)
+{
+    content *c = &s->content;
+    const char *const metadata[] = {FGI_STEP_KEY, s->step, FGI_EPOCH_KEY, s->epoch, NULL};
+    for (size_t i = 0; i < c->count; i++)
+        if (c->variables[i] != NULL)
+            FGI_TRY(turn_variable(c, i, err));
+    const fg_ckpt_content files = {.model = c->tensors,
+                                   .model_count = c->model_count,
+                                   .state = c->tensors + c->model_count,
+                                   .state_count = c->count - c->model_count,
+                                   .state_json = s->json,
+                                   .process_index = s->process_index,
+                                   .process_count = s->process_count,
+                                   .attachments = s->attachments,
+                                   .attachment_count = s->attachment_count,
+                                   .metadata = metadata};
+    return fg_ckpt_save(s->path, &files, err);
+}
+
+/* The order makes each of these true of the disk before the next one relies on it. `last` comes
+ * last: killed before that, the run goes on from the checkpoint before and finds its best again. */
+fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
+{
+    FGI_TRY(fgi_logger_sync(s->logger, err));
+    FGI_TRY(write_folder(s, err));
+    if (s->process_index != 0)
+        return FG_OK; /* the first process has written, and names what is last and best */
+    if (s->info.is_best)
+        FGI_TRY(fgi_ckpt_point(s->folder, "best", s->name, err));
+    FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));
+    fg_error why = {0};
+    if (s->keep > 0 && fgi_ckpt_prune(s->folder, s->keep, &why) != FG_OK)
+        fgi_log(FG_LOG_WARNING, "old checkpoints could not be removed: %s", why.message);
+    return FG_OK;
+}
+
+fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err)
+{
+    fgi_snapshot *s = NULL;
+    FGI_TRY(fgi_snapshot_take(trainer, is_best, &s, err));
+    const fg_status status = fgi_snapshot_write(s, err);
+    fgi_snapshot_destroy(s);
     return status;
 }

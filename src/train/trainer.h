@@ -5,6 +5,7 @@
 #define FGI_TRAIN_TRAINER_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/train.h>
 #include "base/arena.h"
@@ -140,6 +141,36 @@ typedef struct fgi_windows {
     bool is_open; /* steps have run since the last window was closed */
 } fgi_windows;
 
+/* ---- saving (state_save.c, saver.c) ---------------------------------------------------------- */
+
+/* The state of training between two steps, copied to the host. */
+typedef struct fgi_snapshot fgi_snapshot;
+
+typedef struct fgi_snapshot_info {
+    const char *path; /* of its folder; lives as long as the snapshot */
+    fg_progress at;   /* when it was taken */
+    bool is_best;
+    double best; /* the monitored metric's best then */
+} fgi_snapshot_info;
+
+enum { FGI_SAVES_FAILED = 3 }; /* in a row, after which a run ends */
+
+/* Writes one snapshot at a time while training goes on. */
+typedef struct fgi_saver {
+    fgi_snapshot *snapshot; /* being written, or NULL */
+    fgi_thread thread;
+    bool has_thread;
+    atomic_bool is_written; /* set by the thread as its last act */
+    fg_error error;         /* the thread's until then */
+    int failures;           /* in a row */
+    bool is_ending;         /* the fit is at its end, which counts failures itself */
+    bool failed_best;       /* the last failure was that of a best state ... */
+    int64_t failed_step;    /* ... of this step, ... */
+    double failed_value;    /* ... and its metric */
+    bool has_best;          /* a best checkpoint is on the disk ... */
+    double best;            /* ... and its metric */
+} fgi_saver;
+
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
 typedef struct fgi_callback {
@@ -163,6 +194,7 @@ struct fg_trainer {
     fgi_feed feed;
     fgi_watchdog watchdog;
     fgi_ledger ledger;
+    fgi_saver saver;
     fgi_windows train_windows;
     fgi_callback *callbacks;
     size_t callback_count, callback_capacity;
@@ -361,8 +393,25 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err);
 
-/* state_save.c */
+/* state_save.c: copies the state; no step may be half done. */
+fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **out, fg_error *err);
+/* Writes it and lets `last`, and `best`, name it; once, on any thread. */
+fg_status fgi_snapshot_write(fgi_snapshot *snapshot, fg_error *err);
+const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *snapshot);
+void fgi_snapshot_destroy(fgi_snapshot *snapshot); /* NULL is allowed */
+/* Takes one and writes it at once. */
 fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
+
+/* saver.c: begins to save the present state, after the save before it has ended. */
+fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
+/* Takes note of a save that has ended: `saved` is called, or a warning is given. An error when
+ * FGI_SAVES_FAILED have failed in a row. wait: also of one that has not ended yet. */
+fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err);
+/* At the end of a fit: saves the state unless that has been done, and waits. What cannot be written
+ * is tried once more before it is an error. */
+fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err);
+/* After a failure: waits for the save under way, and forgets what became of it but for its path. */
+void fgi_saver_abandon(fg_trainer *trainer);
 /* state_load.c: loads options.weights and .resume, once. */
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
 

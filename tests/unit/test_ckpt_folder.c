@@ -563,7 +563,9 @@ static void attachments_are_removed_with_their_checkpoint(void **state)
 {
     fg_error err = {0};
     const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
-    const char *one = fgt_path(folder, "step-1"), *dead = fgt_path(folder, "step-9.tmp.2147483647");
+    char name[64];
+    name_by(name, sizeof(name), "step-9.tmp", NULL, 2147483647);
+    const char *one = fgt_path(folder, "step-1"), *dead = fgt_path(folder, name);
     fgt_ok(save_attached(one, two_texts, 2, &err));
     fgt_ok(save_attached(one, two_texts, 1, &err));
     assert_false(fgi_file_exists(fgt_path(one, "data.json")));

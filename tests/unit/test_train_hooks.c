@@ -84,8 +84,11 @@ static void assert_as_written(const char *name, const char *recorded)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-static const fg_trainer_options two_epochs = {
-    .max_epochs = 2, .log_every = 2, .val_every_steps = 2, .save_every_steps = 4};
+static const fg_trainer_options two_epochs = {.wait_for_saves = true,
+                                              .max_epochs = 2,
+                                              .log_every = 2,
+                                              .val_every_steps = 2,
+                                              .save_every_steps = 4};
 
 static void a_fit_is_as_docs_say(void **state)
 {

@@ -1,0 +1,179 @@
+/* saver.c - checkpoints written beside training.
+ *
+ * The state is copied to the host between two steps; a thread then writes the copy, and the steps
+ * go on meanwhile. One save is under way at a time: the next one waits for it. What became of it is
+ * noticed on the Trainer's thread, between steps, at the next save or at the end of the fit.
+ *
+ * A checkpoint that cannot be written is no reason to lose the training: the one before is still
+ * there. Only several failures in a row, or one at the end, are an error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "train/trainer.h"
+
+static void *write_snapshot(void *self)
+{
+    fgi_saver *saver = self;
+    const fg_status status = fgi_snapshot_write(saver->snapshot, &saver->error);
+    saver->error.status = status;
+    atomic_store_explicit(&saver->is_written, true, memory_order_release);
+    return NULL;
+}
+
+/* Waits for the thread, when there is one. */
+static void join(fg_trainer *trainer)
+{
+    fgi_saver *saver = &trainer->saver;
+    if (!saver->has_thread)
+        return;
+    const int64_t begin = fgi_now_ns();
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
+    fgi_thread_join(saver->thread);
+    saver->has_thread = false;
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    const int64_t end = fgi_now_ns();
+    trainer->window_start_ns += end - begin; /* rates are of training */
+    fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
+}
+
+static void remember_path(fg_trainer *trainer, const char *path)
+{
+    fg_result *result = &trainer->result;
+    (void)snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
+    fgi_watch_checkpoint(&trainer->watchdog, result->checkpoint);
+}
+
+/* "the last checkpoint is PATH" */
+static void put_kept(const fg_trainer *trainer, char *out, size_t size)
+{
+    const char *path = trainer->result.checkpoint;
+    (void)snprintf(out, size, "%s%s",
+                   path[0] != '\0' ? "the last checkpoint is " : "there is no checkpoint", path);
+}
+
+/* The state is not on the disk, and neither is a new best; several times in a row are an error. */
+static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    const fg_error *why = &saver->error;
+    char kept[600];
+    put_kept(trainer, kept, sizeof kept);
+    trainer->is_saved = false;
+    saver->failed_best = info->is_best;
+    saver->failed_step = info->at.step;
+    saver->failed_value = info->best;
+    if (info->is_best && trainer->best == info->best) {
+        trainer->has_best = saver->has_best;
+        trainer->best = saver->best;
+    }
+    saver->failures++;
+    if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending)
+        return fgi_fail(err, why->status, "%d checkpoints in a row could not be written: %s\n%s",
+                        saver->failures, why->message, kept);
+    fgi_log(FG_LOG_WARNING, "the checkpoint of step %lld could not be written: %s; %s",
+            (long long)info->at.step, why->message, kept);
+    return FG_OK;
+}
+
+static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    fg_progress at = info->at;
+    saver->failures = 0;
+    saver->failed_best = false;
+    if (info->is_best) {
+        saver->has_best = true;
+        saver->best = info->best;
+    }
+    remember_path(trainer, info->path);
+    at.path = trainer->result.checkpoint;
+    return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
+}
+
+fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    fg_status status = FG_OK;
+    if (saver->snapshot == NULL ||
+        (!wait && !atomic_load_explicit(&saver->is_written, memory_order_acquire)))
+        return FG_OK;
+    join(trainer);
+    fgi_snapshot *snapshot = saver->snapshot;
+    saver->snapshot = NULL;
+    const fgi_snapshot_info *info = fgi_snapshot_get_info(snapshot);
+    status = saver->error.status != FG_OK ? take_failure(trainer, info, err)
+                                          : take_success(trainer, info, err);
+    fgi_snapshot_destroy(snapshot);
+    return status;
+}
+
+void fgi_saver_abandon(fg_trainer *trainer)
+{
+    fgi_saver *saver = &trainer->saver;
+    join(trainer);
+    if (saver->snapshot != NULL && saver->error.status == FG_OK)
+        remember_path(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
+    else if (saver->snapshot != NULL)
+        trainer->is_saved = false;
+    fgi_snapshot_destroy(saver->snapshot);
+    saver->snapshot = NULL;
+}
+
+fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    fgi_snapshot *snapshot = NULL;
+    FGI_TRY(fgi_saver_collect(trainer, true, err));
+    const int64_t begin = fgi_now_ns();
+    const fgi_watch before = fgi_watch_set(
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
+    const fg_status status = fgi_snapshot_take(trainer, is_best, &snapshot, err);
+    (void)fgi_watch_set(&trainer->watchdog, before);
+    if (status != FG_OK)
+        return status;
+    saver->snapshot = snapshot;
+    saver->error = (fg_error){0};
+    atomic_store(&saver->is_written, false);
+    trainer->is_saved = true;
+    saver->has_thread = fgi_thread_start(&saver->thread, write_snapshot, saver, NULL) == FG_OK;
+    if (!saver->has_thread)
+        (void)write_snapshot(saver); /* here, then */
+    const int64_t end = fgi_now_ns();
+    trainer->window_start_ns += end - begin;
+    fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
+    return trainer->options.wait_for_saves ? fgi_saver_collect(trainer, true, err) : FG_OK;
+}
+
+/* Saves the state that is not saved yet; is_saved tells whether that has been possible. */
+static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    const bool was_best = saver->failed_best && saver->failed_step == trainer->step;
+    if (was_best) { /* once more, as what it was */
+        trainer->has_best = true;
+        trainer->best = saver->failed_value;
+    }
+    FGI_TRY(fgi_saver_begin(trainer, is_best || was_best, err));
+    return fgi_saver_collect(trainer, true, err);
+}
+
+fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
+{
+    fgi_saver *saver = &trainer->saver;
+    char kept[600];
+    if (trainer->options.run_dir == NULL)
+        return FG_OK;
+    saver->is_ending = true;
+    fg_status status = fgi_saver_collect(trainer, true, err);
+    for (int i = 0; i < 2 && status == FG_OK && !trainer->is_saved; i++)
+        status = try_to_save(trainer, is_best, err);
+    saver->is_ending = false;
+    if (status != FG_OK || trainer->is_saved)
+        return status;
+    put_kept(trainer, kept, sizeof kept);
+    return fgi_fail(err, saver->error.status, "the state at step %lld could not be saved: %s\n%s",
+                    (long long)trainer->step, saver->error.message, kept);
+}

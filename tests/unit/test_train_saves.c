@@ -1,0 +1,444 @@
+/* test_train_saves.c - checkpoints written beside training, on disks that are slow, full or
+ * read-only: the system calls of the file layer are defined here, before the C library's own. On
+ * the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "ckpt/series.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+/* ---- the disk -------------------------------------------------------------------------------- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool is_closed, was_too_long; /* the gate before fsync; it was closed for half a minute */
+static int waiting;                  /* threads before the gate */
+static atomic_int failing;           /* checkpoints to come that fail; -1: all */
+static atomic_int failure;           /* with this errno ... */
+static atomic_bool at_mkdir;         /* ... at once, or else while their content is written */
+static atomic_int writing, most_writing, written;
+
+static void disk_reset(void)
+{
+    (void)pthread_mutex_lock(&lock);
+    is_closed = was_too_long = false;
+    (void)pthread_mutex_unlock(&lock);
+    atomic_store(&failing, 0);
+    atomic_store(&failure, ENOSPC);
+    atomic_store(&at_mkdir, false);
+    atomic_store(&writing, 0);
+    atomic_store(&most_writing, 0);
+    atomic_store(&written, 0);
+}
+
+static void set_gate(bool closed)
+{
+    (void)pthread_mutex_lock(&lock);
+    is_closed = closed;
+    (void)pthread_cond_broadcast(&changed);
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* a function pointer out of dlsym, without the cast that ISO C forbids */
+#define REAL(type, name)                                                                           \
+    type function;                                                                                 \
+    void *object = dlsym(RTLD_NEXT, name);                                                         \
+    memcpy(&function, &object, sizeof function)
+
+int fsync(int fd)
+{
+    typedef int fsync_fn(int);
+    struct timespec until;
+    REAL(fsync_fn *, "fsync");
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 30;
+    (void)pthread_mutex_lock(&lock);
+    waiting++;
+    (void)pthread_cond_broadcast(&changed);
+    while (is_closed && !was_too_long)
+        was_too_long = pthread_cond_timedwait(&changed, &lock, &until) == ETIMEDOUT;
+    waiting--;
+    (void)pthread_mutex_unlock(&lock);
+    return function(fd);
+}
+
+/* Whether this call is of a checkpoint that is to fail. */
+static bool fails(void)
+{
+    if (atomic_load(&failing) == 0)
+        return false;
+    errno = atomic_load(&failure);
+    return true;
+}
+
+static void count_failure(void)
+{
+    if (atomic_load(&failing) > 0)
+        (void)atomic_fetch_sub(&failing, 1);
+}
+
+/* A checkpoint begins with its temporary folder. */
+int mkdir(const char *path, mode_t mode)
+{
+    typedef int mkdir_fn(const char *, mode_t);
+    REAL(mkdir_fn *, "mkdir");
+    if (strstr(path, "/step-") == NULL)
+        return function(path, mode);
+    if (atomic_load(&at_mkdir) && fails()) {
+        count_failure();
+        errno = atomic_load(&failure);
+        return -1;
+    }
+    const int now = atomic_fetch_add(&writing, 1) + 1;
+    if (now > atomic_load(&most_writing))
+        atomic_store(&most_writing, now);
+    return function(path, mode);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+    typedef ssize_t write_fn(int, const void *, size_t);
+    char name[64], path[512];
+    REAL(write_fn *, "write");
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const ssize_t length = readlink(name, path, sizeof path - 1);
+    path[length > 0 ? length : 0] = '\0';
+    if (strstr(path, "/state.json") == NULL || !fails())
+        return function(fd, data, size);
+    count_failure();
+    (void)atomic_fetch_sub(&writing, 1);
+    errno = atomic_load(&failure);
+    return -1;
+}
+
+/* ... and ends with `last`. */
+int rename(const char *from, const char *to)
+{
+    typedef int rename_fn(const char *, const char *);
+    REAL(rename_fn *, "rename");
+    const size_t size = strlen(to);
+    const int result = function(from, to);
+    if (size > 5 && strcmp(to + size - 5, "/last") == 0) {
+        (void)atomic_fetch_add(&written, 1);
+        (void)atomic_fetch_sub(&writing, 1);
+    }
+    return result;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+static fake_control fake;
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+static char warnings[4096];
+
+static void on_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n",
+                       line);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    if (!fake_open(&fake))
+        return 1;
+    train_data = toy_data(12, 1); /* 3 steps an epoch */
+    val_data = toy_data(4, 2);
+    fg_log_set(on_line, NULL);
+    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .plugin_path = FAKE_PATH,
+                                               .cache_dir = ""},
+                          &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_log_set(NULL, NULL);
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+static int reset(void **state)
+{
+    (void)state;
+    warnings[0] = '\0';
+    disk_reset();
+    return 0;
+}
+
+static fg_fit_data the_data(void)
+{
+    return (fg_fit_data){
+        .train = train_data, .val = val_data, .batch_size = 4, .no_shuffle = true, .workers = -1};
+}
+
+static fg_trainer *create(const fg_trainer_options *options, const char *folder, recorder *r)
+{
+    fg_error err = {0};
+    fg_trainer_options o = *options;
+    o.run_dir = folder;
+    o.log_every = 1;
+    fg_trainer *trainer = toy_trainer(client, &o);
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
+    return trainer;
+}
+
+/* The step of the checkpoint that a resumed run would take, which must be whole. */
+static int last_step(const char *folder)
+{
+    fg_error err = {0};
+    char *path = NULL;
+    fgt_ok(fgi_ckpt_resolve(fgt_path(folder, "checkpoints"), "last", &path, &err));
+    const int step = (int)strtol(strrchr(path, '-') + 1, NULL, 10);
+    fgi_free(path);
+    return step;
+}
+
+/* Fits and destroys; the steps done. */
+static int64_t fit(const fg_trainer_options *options, const char *folder, recorder *r,
+                   fg_status expected, fg_error *err)
+{
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = create(options, folder, r);
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
+    if (status != expected)
+        fail_msg("%s: '%s'", fg_status_name(status), err->message);
+    const int64_t steps = fg_trainer_result(trainer)->steps;
+    fg_trainer_destroy(trainer);
+    return steps;
+}
+
+static void assert_in_order(const char *text, const char *first, const char *second)
+{
+    const char *a = strstr(text, first), *b = strstr(text, second);
+    if (a == NULL || b == NULL || a > b)
+        fail_msg("'%s' is not before '%s' in:\n%s", first, second, text);
+}
+
+/* ---- a slow disk ----------------------------------------------------------------------------- */
+
+static fg_status close_gate(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 3)
+        set_gate(true);
+    return FG_OK;
+}
+
+static fg_status open_gate(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)err;
+    if (at->step == 5)
+        set_gate(false);
+    return FG_OK;
+}
+
+/* The disk answers only when two more steps have been launched: if they waited for it, neither
+ * would ever go on. */
+static void steps_do_not_wait_for_the_disk(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops gate = {.epoch_end = close_gate, .batch_end = open_gate};
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = the_data();
+    r = (recorder){0};
+    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2}, folder, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &gate, NULL, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    fg_trainer_destroy(trainer);
+    assert_false(was_too_long);
+    assert_in_order(r.text, "batch_end    step 5", "saved        step 3  epoch 1  batch 0/3");
+    assert_in_order(r.text, "saved        step 3", "saved        step 6  epoch 2  batch 0/3");
+    assert_in_order(r.text, "saved        step 6", "fit_end");
+    assert_int_equal(last_step(folder), 6);
+}
+
+static void one_save_at_a_time(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char line[64];
+    const char *folder = fgt_temp_folder();
+    r = (recorder){0};
+    (void)fit(&(fg_trainer_options){.max_epochs = 4, .save_every_steps = 1}, folder, &r, FG_OK,
+              &err);
+    assert_int_equal(atomic_load(&most_writing), 1);
+    assert_int_equal(recorder_count(&r, "saved"), 12);
+    assert_int_equal(last_step(folder), 12);
+    for (int step = 1; step <= 12; step++) { /* each after its step and before the next save */
+        char before[64];
+        (void)snprintf(before, sizeof before, "batch_end    step %d ", step);
+        (void)snprintf(line, sizeof line, "saved        step %d ", step);
+        assert_in_order(r.text, before, line);
+    }
+}
+
+static void a_run_may_wait_for_its_saves(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){0};
+    (void)fit(&(fg_trainer_options){.max_epochs = 2, .wait_for_saves = true}, fgt_temp_folder(), &r,
+              FG_OK, &err);
+    assert_in_order(r.text, "saved        step 3", "epoch_start  step 3");
+}
+
+/* ---- a disk that takes nothing --------------------------------------------------------------- */
+
+static const fg_trainer_options four_epochs = {.max_epochs = 4, .wait_for_saves = true};
+
+/* The one at step 6 fails, or those at 6 and 9: the older one stays until the next one succeeds. */
+static void a_save_that_fails_is_no_end(void **state)
+{
+    (void)state;
+    static const struct {
+        int count, number;
+        bool at_mkdir;
+        const char *why;
+    } rows[] = {{1, ENOSPC, false, "No space left on device"},
+                {2, ENOSPC, false, "No space left on device"},
+                {1, EROFS, true, "Read-only file system"},
+                {2, EACCES, true, "Permission denied"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        const char *folder = fgt_temp_folder();
+        fg_trainer_options resumed = four_epochs;
+        r = (recorder){0};
+        (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+        (void)reset(NULL);
+        atomic_store(&failing, rows[i].count);
+        atomic_store(&failure, rows[i].number);
+        atomic_store(&at_mkdir, rows[i].at_mkdir);
+        resumed.resume = "last";
+        r = (recorder){0};
+        assert_int_equal(fit(&resumed, folder, &r, FG_OK, &err), 12);
+        assert_int_equal(recorder_count(&r, "saved"), 3 - rows[i].count);
+        assert_non_null(strstr(warnings, "the checkpoint of step 6 could not be written: cannot "));
+        assert_non_null(strstr(warnings, rows[i].why));
+        assert_non_null(strstr(warnings, "; the last checkpoint is "));
+        assert_non_null(strstr(warnings, "/checkpoints/step-000000003\n"));
+        assert_int_equal(last_step(folder), 12);
+    }
+}
+
+static void several_failures_in_a_row_are_the_end(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    fg_trainer_options resumed = {.max_epochs = 20, .wait_for_saves = true, .resume = "last"};
+    r = (recorder){0};
+    (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+    atomic_store(&failing, -1);
+    assert_int_equal(fit(&resumed, folder, &r, FG_EIO, &err), 12); /* at 6, 9 and 12 */
+    assert_non_null(
+        strstr(err.message, "3 checkpoints in a row could not be written: cannot write"));
+    assert_non_null(strstr(err.message, "\nthe last checkpoint is "));
+    assert_non_null(strstr(err.message, "/checkpoints/step-000000003"));
+    assert_int_equal(last_step(folder), 3);
+    assert_int_equal(recorder_count(&r, "fit_end"), 2);
+    disk_reset();
+    (void)fit(&resumed, folder, &r, FG_OK, &err); /* and it goes on from there */
+    assert_int_equal(last_step(folder), 60);
+}
+
+/* The count begins again with each success. */
+static void failures_now_and_then_are_no_end(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    fg_trainer_options resumed = four_epochs;
+    r = (recorder){0};
+    for (int epochs = 4; epochs <= 12; epochs += 4) {
+        resumed.max_epochs = epochs;
+        resumed.resume = "auto";
+        atomic_store(&failing, 2);
+        (void)fit(&resumed, folder, &r, FG_OK, &err);
+        assert_int_equal(last_step(folder), 3 * epochs);
+    }
+}
+
+/* At the end there is one more try, and then an error that says what there is. */
+static void a_failure_at_the_end_is_an_error(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        fg_error err = {0};
+        static recorder r;
+        const char *folder = fgt_temp_folder();
+        const fg_trainer_options options = {
+            .max_epochs = 2, .resume = "last", .wait_for_saves = waits == 1};
+        r = (recorder){0};
+        (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+        atomic_store(&failing, -1);
+        (void)fit(&options, folder, &r, FG_EIO, &err);
+        assert_non_null(
+            strstr(err.message, "the state at step 6 could not be saved: cannot write '"));
+        assert_non_null(strstr(err.message, "No space left on device\nthe last checkpoint is "));
+        assert_int_equal(last_step(folder), 3);
+        atomic_store(&failing, 1);
+        (void)fit(&options, folder, &r, FG_OK, &err);
+        assert_int_equal(last_step(folder), 6);
+        disk_reset();
+    }
+}
+
+static void without_any_checkpoint_it_says_so(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    r = (recorder){0};
+    atomic_store(&failing, -1);
+    (void)fit(&(fg_trainer_options){.max_epochs = 1}, fgt_temp_folder(), &r, FG_EIO, &err);
+    assert_non_null(strstr(err.message, "\nthere is no checkpoint"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(steps_do_not_wait_for_the_disk, reset),
+    cmocka_unit_test_setup(one_save_at_a_time, reset),
+    cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
+    cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
+    cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
+    cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),
+    cmocka_unit_test_setup(a_failure_at_the_end_is_an_error, reset),
+    cmocka_unit_test_setup(without_any_checkpoint_it_says_so, reset),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
