@@ -181,7 +181,9 @@ typedef struct fg_trainer_options {
     int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
     int64_t save_every_steps;    /* also within an epoch                                     [no] */
     int keep_checkpoints;        /* newest that stay, beside last and best; -1: all           [1] */
-    const char *monitor; /* validation's metric that "best" goes by            ["val_loss"] */
+    const char *monitor; /* the metric that decides which checkpoint is "best": "val_NAME" is
+                            compared after each validation, "train_NAME", the mean over an epoch,
+                            after each whole epoch                             ["val_loss"] */
     bool monitor_max;    /* more is better                                        [false] */
     const char *weights; /* .safetensors or checkpoint with starting weights       [NULL] */
     const char *resume;  /* "last", "best", a path: go on from there; "auto": from last

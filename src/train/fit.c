@@ -82,6 +82,12 @@ static bool is_over(const fg_trainer *trainer)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
+/* A metric of training is judged after each epoch, others after each validation. */
+static bool is_monitoring_training(const fg_trainer *trainer)
+{
+    return strncmp(trainer->options.monitor, "train_", strlen("train_")) == 0;
+}
+
 /* Whether the monitored number is the best so far. One that is not finite never is. */
 static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t count)
 {
@@ -90,8 +96,8 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     while (i < count && strcmp(metrics[i].name, o->monitor) != 0)
         i++;
     if (i == count && !trainer->has_warned)
-        fgi_log(FG_LOG_WARNING, "validation gives no '%s' to find the best checkpoint by",
-                o->monitor);
+        fgi_log(FG_LOG_WARNING, "%s gives no '%s' to find the best checkpoint by",
+                is_monitoring_training(trainer) ? "training" : "validation", o->monitor);
     trainer->has_warned |= i == count;
     if (i == count || !isfinite(metrics[i].value))
         return false;
@@ -144,7 +150,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     at.batch = trainer->evaluated_batches;
     trainer->owes_validation = false;
     trainer->validated_step = trainer->step;
-    *out_best = is_new_best(trainer, metrics, count);
+    *out_best = !is_monitoring_training(trainer) && is_new_best(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
@@ -234,6 +240,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         FGI_TRY(validate(trainer, data, &is_best, err));
     if (trainer->owes_validation)
         return FG_OK;
+    if (is_monitoring_training(trainer))
+        is_best = is_new_best(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(&trainer->train_windows);
     trainer->epoch++;

@@ -1,0 +1,141 @@
+/* effects_data.c - what the model learns from: with weights that stand still, the losses of a fit
+ * are functions of the inputs and labels alone, which each row states.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    if (text != NULL)
+        fgt_write(fgt_path(folder, name), text, strlen(text));
+}
+
+/* Losses of training and validation on the rows that are expected. */
+static void losses(const effect *e, const char *folder)
+{
+    const int features = e->expected[0].features;
+    const reference_model model = reference_start(features);
+    reference_save(&model, features, fgt_path(folder, "w.safetensors"));
+    write_text(folder, "t.csv", e->train);
+    write_text(folder, "v.csv", e->val);
+    const json_t *summary =
+        effects_fit(e->status, folder,
+                    "--model.name=linear --model.weights=w.safetensors " EFFECTS_STILL
+                    "--trainer.batch_size=2 %s",
+                    e->arguments);
+    if (e->says != NULL)
+        contains(json_string_value(json_object_get(summary, "error")), e->says);
+    if (e->status != 0)
+        return;
+    fgt_close(e->arguments, effects_number(summary, "metrics.train_loss"),
+              reference_loss(&model, &e->expected[0], 0, e->expected[0].rows), 0, 2e-6);
+    if (e->expected[1].rows > 0) {
+        reference_data val = e->expected[1];
+        val.features = features;
+        fgt_close(e->arguments, effects_number(summary, "metrics.val_loss"),
+                  reference_loss(&model, &val, 0, val.rows), 0, 2e-6);
+    }
+}
+
+void effects_check_samples(const effect *e, const char *folder)
+{
+    const reference_model model = reference_start(2);
+    const reference_data *train = effects_samples(), *val = effects_val_samples();
+    const json_t *summary = effects_fit(
+        0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL "--trainer.batch_size=5 %s", e->arguments);
+    const int rows = e->count > 0 ? e->count : val->rows;
+    fgt_close("train_loss", effects_number(summary, "metrics.train_loss"),
+              reference_loss(&model, train, 0, train->rows), 0, 2e-6);
+    fgt_close("val_loss", effects_number(summary, "metrics.val_loss"),
+              reference_loss(&model, val, 0, rows), 0, 2e-6);
+}
+
+/* Two parts of the samples: their sizes, and their losses add up to that of all. */
+static void parts(const effect *e, const char *folder)
+{
+    double val[3];
+    static const char *const seeds[] = {"0", "5", "5"};
+    const reference_model model = reference_start(2);
+    const reference_data *all = effects_samples();
+    const double sum = reference_loss(&model, all, 0, all->rows) * all->rows;
+    for (int i = 0; i < 3; i++) {
+        const json_t *summary = effects_fit(
+            0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=5 %s --data.split_seed=%s",
+            e->arguments, seeds[i]);
+        val[i] = effects_number(summary, "metrics.val_loss");
+        const double train = effects_number(summary, "metrics.train_loss");
+        fgt_close("both parts", val[i] * e->count + train * (all->rows - e->count), sum, 0, 2e-6);
+    }
+    assert_true(val[1] == val[2]);
+    assert_true(fabs(val[0] - val[1]) > 1e-4);
+}
+
+/* Ways to write a table down, each with the rows that come of it. */
+#define CSV "--data.format=csv --data.path=t.csv "
+#define RAW CSV "--data.normalize=false "
+#define TWO_ROWS                                                                                   \
+    {                                                                                              \
+        .rows = 2, .features = 2, .x = {{1, 2}, {3, 5}}, .label = { 0, 1 }                         \
+    }
+#define MOST_CLASSES "--model.classes=3 "
+
+const effect effects_data[] = {
+    {"data.format", RAW MOST_CLASSES, losses, .train = "a,b,y\n1,2,0\n3,5,1\n",
+     .expected = {TWO_ROWS}},
+    {"data.format", "--data.format=npy", effects_check_samples},
+    {"data.path", RAW MOST_CLASSES "--data.path=v.csv", losses, .val = "a,b,y\n1,2,0\n3,5,1\n",
+     .expected = {TWO_ROWS}},
+    {"data.target", RAW MOST_CLASSES "--data.target=y", losses, .train = "y,a,b\n0,1,2\n1,3,5\n",
+     .expected = {TWO_ROWS}},
+    {"data.val", RAW MOST_CLASSES "--data.val=v.csv", losses, .train = "a,b,y\n1,2,0\n3,5,1\n",
+     .val = "b,a,y\n4,-1,1\n", .expected = {TWO_ROWS, {.rows = 1, .x = {{-1, 4}}, .label = {1}}}},
+    {"data.no_header", RAW MOST_CLASSES "--data.no_header=true", losses, .train = "1,2,0\n3,5,1\n",
+     .expected = {TWO_ROWS}},
+    {"data.delimiter", RAW MOST_CLASSES "'--data.delimiter=;'", losses,
+     .train = "a;b;y\n1;2;0\n3;5;1\n", .expected = {TWO_ROWS}},
+    {"data.ignore", RAW MOST_CLASSES "--data.ignore=[c,d]", losses,
+     .train = "c,a,b,d,y\n9,1,2,q,0\n8,3,5,r,1\n", .expected = {TWO_ROWS}},
+    {"data.categorical", RAW MOST_CLASSES "--data.categorical=[a]", losses,
+     .train = "a,b,y\n7,2,0\n3,5,1\n",
+     .expected = {{.rows = 2, .features = 3, .x = {{0, 1, 2}, {1, 0, 5}}, .label = {0, 1}}}},
+    {"data.missing", RAW MOST_CLASSES "--data.missing=mean", losses,
+     .train = "a,b,y\n1,2,0\n,5,1\n5,8,2\n",
+     .expected = {{.rows = 3, .features = 2, .x = {{1, 2}, {3, 5}, {5, 8}}, .label = {0, 1, 2}}}},
+    {"data.missing", RAW MOST_CLASSES "--data.missing=error", losses,
+     .train = "a,b,y\n1,2,0\n,5,1\n5,8,2\n", .status = 1, .says = "column 'a'",
+     .expected = {TWO_ROWS}},
+    {"data.unknown", RAW MOST_CLASSES "--data.val=v.csv --data.unknown=zero", losses,
+     .train = "a,b,y\nq,2,0\np,5,1\n", .val = "a,b,y\nz,4,1\n",
+     .expected = {{.rows = 2, .features = 3, .x = {{0, 1, 2}, {1, 0, 5}}, .label = {0, 1}},
+                  {.rows = 1, .x = {{0, 0, 4}}, .label = {1}}}},
+    {"data.unknown", RAW MOST_CLASSES "--data.val=v.csv --data.unknown=error", losses,
+     .train = "a,b,y\nq,2,0\np,5,1\n", .val = "a,b,y\nz,4,1\n", .status = 1, .says = "'z'",
+     .expected = {{.rows = 2, .features = 3}}},
+    /* Mean 4 and deviation 2; the validation row goes by the same. */
+    {"data.normalize", CSV MOST_CLASSES "--data.val=v.csv --data.normalize=true", losses,
+     .train = "a,b,y\n2,1,0\n6,1,1\n", .val = "a,b,y\n8,3,1\n1,1,0\n",
+     .expected = {{.rows = 2, .features = 2, .x = {{-1, 0}, {1, 0}}, .label = {0, 1}},
+                  {.rows = 2, .x = {{2, 2}, {-1.5, 0}}, .label = {1, 0}}}},
+    /* Channels last in the file; weights go by channel, height, width, as PyTorch has them. */
+    {"data.image", CSV MOST_CLASSES "--data.image=[2,1,2]", losses,
+     .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
+     .expected =
+         {{.rows = 2, .features = 4, .x = {{1, 0, 0.2, 0.4}, {0, 0.8, 0, 0.2}}, .label = {0, 1}}}},
+    /* One number for each channel, which only an image has. */
+    {"data.image", CSV MOST_CLASSES "--data.image=[2,1,2] --data.std=[0.5,0.25]", losses,
+     .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
+     .expected =
+         {{.rows = 2, .features = 4, .x = {{2, 0, 0.8, 1.6}, {0, 1.6, 0, 0.8}}, .label = {0, 1}}}},
+
+    {"data.x", "--data.x=x.npy", effects_check_samples},
+    {"data.y", "--data.y=y.npy", effects_check_samples},
+    {"data.val_x", "", effects_check_samples},
+    {"data.val_y", "", effects_check_samples},
+    {"data.val_fraction", "--data.val_fraction=0.25", parts, .count = 3},
+    {"data.val_fraction", "--data.val_fraction=0.5", parts, .count = 6},
+    {"data.split_seed", "--data.val_fraction=0.34", parts, .count = 4},
+    {NULL},
+};

@@ -1,0 +1,203 @@
+/* effects_model.c - what is trained: sizes of the layers by published counts of parameters, and
+ * losses under weights that are given.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/data.h>
+
+#include "run.h"
+
+/* ---- models that are built, not trained ------------------------------------------------------ */
+
+static fg_module *built(const char *folder, const char *arguments, run_task *task)
+{
+    fg_error err = {0};
+    run_data data;
+    fg_module *root;
+    char line[512], path[512];
+    config *c = config_create();
+    (void)snprintf(line, sizeof(line), "%s", arguments);
+    for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
+        if (!config_override(c, word + strlen("--"), &err))
+            fail_msg("%s", err.message);
+    (void)snprintf(path, sizeof(path), "data.x=%s", fgt_path(folder, "images.npy"));
+    assert_true(config_override(c, path, &err));
+    (void)snprintf(path, sizeof(path), "data.y=%s", fgt_path(folder, "labels.npy"));
+    assert_true(config_override(c, path, &err));
+    assert_true(config_override(c, "data.format=npy", &err));
+    fgt_ok(run_data_open(c, &data, &err));
+    fgt_ok(run_task_init(c, &data, task, &err));
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    task->task.ops->build(task, root);
+    fgt_ok(fg_module_error(root, &err));
+    run_data_close(&data);
+    config_destroy(c);
+    return root;
+}
+
+/* The parameters in all, of a model on images of 28 x 28 pixels. */
+static void parameters(const effect *e, const char *folder)
+{
+    static run_task task;
+    fg_error err = {0};
+    static uint8_t pixels[2][28 * 28 * 3];
+    const int32_t labels[2] = {0, 1};
+    const int64_t channels = strstr(e->arguments, "lenet") != NULL ? 1 : 3;
+    const fg_type x = {FG_U8, 4, {2, 28, 28, channels}}, y = {FG_S32, 1, {2}};
+    fgt_ok(fg_npy_write(fgt_path(folder, "images.npy"), &x, pixels, &err));
+    fgt_ok(fg_npy_write(fgt_path(folder, "labels.npy"), &y, labels, &err));
+    fg_module *root = built(folder, e->arguments, &task);
+    assert_int_equal(fg_module_parameter_count(root), e->count);
+    fg_module_destroy(root);
+    run_task_fini(&task);
+}
+
+/* ---- a perceptron by hand -------------------------------------------------------------------- */
+
+enum { HIDDEN = 2, CLASSES = REFERENCE_CLASSES };
+static const float weight1[HIDDEN][2] = {{0.5F, -1}, {0.75F, 1.5F}}, bias1[HIDDEN] = {0.25F, -0.5F};
+static const float weight2[CLASSES][HIDDEN] = {{1, -0.5F}, {-0.75F, 0.25F}, {0.5F, 2}};
+static const float bias2[CLASSES] = {0, 0.25F, -0.25F};
+
+static double relu(double x) { return x > 0 ? x : 0; }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+static double perceptron_loss(const reference_data *data, double (*activation)(double))
+{
+    double sum = 0;
+    for (int i = 0; i < data->rows; i++) {
+        double hidden[HIDDEN], total = 0, own = 0;
+        for (int h = 0; h < HIDDEN; h++)
+            hidden[h] = activation((double)weight1[h][0] * data->x[i][0] +
+                                   (double)weight1[h][1] * data->x[i][1] + (double)bias1[h]);
+        for (int k = 0; k < CLASSES; k++) {
+            const double z = (double)weight2[k][0] * hidden[0] + (double)weight2[k][1] * hidden[1] +
+                             (double)bias2[k];
+            total += exp(z);
+            own = k == data->label[i] ? z : own;
+        }
+        sum += log(total) - own;
+    }
+    return sum / data->rows;
+}
+
+static void write_perceptron(const char *folder)
+{
+    fg_error err = {0};
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "fc1.weight", .type = {FG_F32, 2, {HIDDEN, 2}}, .data = weight1},
+        {.name = "fc1.bias", .type = {FG_F32, 1, {HIDDEN}}, .data = bias1},
+        {.name = "fc2.weight", .type = {FG_F32, 2, {CLASSES, HIDDEN}}, .data = weight2},
+        {.name = "fc2.bias", .type = {FG_F32, 1, {CLASSES}}, .data = bias2},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "mlp.safetensors"), tensors, 4, NULL, &err));
+}
+
+#define PERCEPTRON                                                                                 \
+    "--model.name=mlp --model.hidden=[2] --model.weights=mlp.safetensors --trainer.batch_size=5 "
+
+static void perceptron(const effect *e, const char *folder)
+{
+    double (*activation)(double) = relu;
+    if (strstr(e->arguments, "tanh") != NULL)
+        activation = tanh;
+    else if (strstr(e->arguments, "sigmoid") != NULL)
+        activation = sigmoid;
+    write_perceptron(folder);
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL PERCEPTRON "%s", e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"),
+              perceptron_loss(effects_samples(), activation), 0, 2e-6);
+    fgt_close(e->arguments, effects_number(s, "metrics.val_loss"),
+              perceptron_loss(effects_val_samples(), activation), 0, 2e-6);
+}
+
+/* Dropout is of training alone, and of the seed. */
+static void dropout(const effect *e, const char *folder)
+{
+    double train[3];
+    static const int seeds[] = {1, 2, 2};
+    const double whole = perceptron_loss(effects_samples(), relu);
+    write_perceptron(folder);
+    for (int i = 0; i < 3; i++) {
+        const json_t *s = effects_fit(
+            0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL PERCEPTRON "%s --trainer.seed=%d",
+            e->arguments, seeds[i]);
+        train[i] = effects_number(s, "metrics.train_loss");
+        fgt_close("val_loss", effects_number(s, "metrics.val_loss"),
+                  perceptron_loss(effects_val_samples(), relu), 0, 2e-6);
+        assert_true(fabs(train[i] - whole) > 1e-3);
+    }
+    assert_true(train[0] != train[1] && train[1] == train[2]);
+}
+
+/* Logits that are all 0 give each class the same probability. */
+static void classes(const effect *e, const char *folder)
+{
+    fg_error err = {0};
+    const float zeros[2 * 64] = {0};
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "fc.weight", .type = {FG_F32, 2, {e->count, 2}}, .data = zeros},
+        {.name = "fc.bias", .type = {FG_F32, 1, {e->count}}, .data = zeros},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 2, NULL, &err));
+    const json_t *s = effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=12 %s",
+                                  e->arguments);
+    fgt_close("train_loss", effects_number(s, "metrics.train_loss"), log(e->count), 0, 2e-6);
+}
+
+/* A regression's loss is the mean square, here of the labels against predictions of 0. */
+static void task(const effect *e, const char *folder)
+{
+    fg_error err = {0};
+    const reference_data *data = effects_samples();
+    const float zeros[2] = {0};
+    double squares = 0, sum = 0;
+    for (int i = 0; i < data->rows; i++) {
+        squares += data->label[i] * data->label[i];
+        sum += data->label[i];
+    }
+    const fg_ckpt_tensor tensors[] = {
+        {.name = "fc.weight", .type = {FG_F32, 2, {1, 2}}, .data = zeros},
+        {.name = "fc.bias", .type = {FG_F32, 1, {1}}, .data = zeros},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 2, NULL, &err));
+    const json_t *s =
+        effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=5 %s", e->arguments);
+    fgt_close("train_loss", effects_number(s, "metrics.train_loss"), squares / data->rows, 0, 2e-6);
+    fgt_close("train_mae", effects_number(s, "metrics.train_mae"), sum / data->rows, 0, 2e-6);
+}
+
+#define RESNET "--model.classes=1000 --model.name="
+
+const effect effects_model[] = {
+    {"task", "--task=classification", effects_check_samples},
+    {"task", "--task=regression", task},
+    {"model.name", "--model.name=linear", effects_check_samples},
+    {"model.name", "--model.name=mlp", perceptron},
+    /* LeCun et al. 1998, 10 classes; He et al. 2016 as torchvision counts them. */
+    {"model.name", "--model.name=lenet --model.classes=10", parameters, .count = 61706},
+    {"model.name", RESNET "resnet18", parameters, .count = 11689512},
+    {"model.name", RESNET "resnet34", parameters, .count = 21797672},
+    {"model.name", RESNET "resnet50", parameters, .count = 25557032},
+    {"model.hidden", "--model.name=mlp --model.hidden=[7,5] --model.classes=4", parameters,
+     .count = 2352 * 7 + 7 + 7 * 5 + 5 + 5 * 4 + 4},
+    {"model.activation", "--model.activation=relu", perceptron},
+    {"model.activation", "--model.activation=tanh", perceptron},
+    {"model.activation", "--model.activation=sigmoid", perceptron},
+    {"model.dropout", "--model.dropout=0.5", dropout},
+    /* 3x3 in place of 7x7, from 3 channels to 64. */
+    {"model.stem", RESNET "resnet18 --model.stem=small", parameters,
+     .count = 11689512 - (49 - 9) * 3 * 64},
+    /* The sum of 9 c_in c_out + 2 c_out over the convolutions, of 8, 16, 32 and 64 channels. */
+    {"model.width", RESNET "resnet18 --model.width=8 --model.classes=10", parameters,
+     .count = 177362},
+    {"model.classes", "--model.classes=5", classes, .count = 5},
+    {"model.classes", "--model.classes=auto", classes, .count = 3},
+    {"model.weights", "", effects_check_samples},
+    {NULL},
+};

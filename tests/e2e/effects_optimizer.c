@@ -1,0 +1,128 @@
+/* effects_optimizer.c - update rules and schedules: the weights after some steps on the whole data
+ * are those that reference.c gives.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <stdio.h>
+
+enum { STEPS = 5 };
+
+/* The samples as the model sees them. */
+static reference_data prepared(const effect *e)
+{
+    reference_data data = *effects_samples();
+    for (int i = 0; i < data.rows; i++)
+        for (int f = 0; f < data.features; f++) {
+            const double scale = e->scale != 0 ? e->scale : 1, std = e->std[f] != 0 ? e->std[f] : 1;
+            const double stored =
+                strstr(e->arguments, "bytes") == NULL ? data.x[i][f] : 100 * (data.x[i][f] + 1);
+            data.x[i][f] = (stored * scale - e->mean[f]) / std;
+        }
+    return data;
+}
+
+static void weights(const effect *e, const char *folder)
+{
+    char what[128];
+    double weight[REFERENCE_CLASSES * 2], bias[REFERENCE_CLASSES];
+    const reference_data data = prepared(e);
+    reference_optimizer optimizer = e->optimizer;
+    reference_model expected = reference_start(2);
+    if (optimizer.lr == 0)
+        optimizer.lr = 0.1;
+    (void)effects_fit(
+        0, folder, EFFECTS_NPY "--trainer.ckpt_every_epochs=0 --trainer.max_steps=%d %s %s", STEPS,
+        strstr(e->arguments, "batch_size") == NULL ? "--trainer.batch_size=12" : "", e->arguments);
+    reference_train(&expected, &data, &optimizer, STEPS);
+    effects_tensor(folder, "fc.weight", REFERENCE_CLASSES * 2, weight);
+    effects_tensor(folder, "fc.bias", REFERENCE_CLASSES, bias);
+    for (int k = 0; k < REFERENCE_CLASSES; k++) {
+        (void)snprintf(what, sizeof(what), "%s: row %d", e->arguments, k);
+        fgt_close(what, bias[k], expected.bias[k], 3e-6, 0);
+        for (int f = 0; f < 2; f++)
+            fgt_close(what, weight[k * 2 + f], expected.weight[k][f], 3e-6, 0);
+    }
+}
+
+#define ONECYCLE    "--schedule.name=onecycle "
+#define CYCLE_ALONE ONECYCLE "--schedule.cycle_momentum=false "
+#define ALONE       .keeps_momentum = true, .is_on = true
+
+const effect effects_optimizer[] = {
+    {"optimizer.name", "--optimizer.name=sgd", weights},
+    {"optimizer.name", "--optimizer.name=adam", weights, .optimizer = {.rule = RULE_ADAM}},
+    {"optimizer.name", "--optimizer.name=adamw", weights,
+     .optimizer = {.rule = RULE_ADAMW, .decay = 0.01}},
+    {"optimizer.lr", "--optimizer.lr=0.7", weights, .optimizer = {.lr = 0.7}},
+    {"optimizer.lr", "--optimizer.lr=auto", weights, .optimizer = {.lr = 0.01}},
+    {"optimizer.lr", "--optimizer.lr=auto --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .lr = 0.001}},
+    {"optimizer.lr", "--optimizer.lr=auto --optimizer.name=adamw", weights,
+     .optimizer = {.rule = RULE_ADAMW, .lr = 0.001, .decay = 0.01}},
+    {"optimizer.momentum", "--optimizer.momentum=0.8", weights, .optimizer = {.momentum = 0.8}},
+    {"optimizer.nesterov", "--optimizer.momentum=0.8 --optimizer.nesterov=true", weights,
+     .optimizer = {.momentum = 0.8, .nesterov = true}},
+    {"optimizer.weight_decay", "--optimizer.weight_decay=0.5", weights,
+     .optimizer = {.decay = 0.5}},
+    {"optimizer.weight_decay", "--optimizer.weight_decay=0.5 --optimizer.momentum=0.8", weights,
+     .optimizer = {.decay = 0.5, .momentum = 0.8}},
+    {"optimizer.weight_decay", "--optimizer.weight_decay=0.5 --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .decay = 0.5}},
+    {"optimizer.weight_decay", "--optimizer.weight_decay=0.5 --optimizer.name=adamw", weights,
+     .optimizer = {.rule = RULE_ADAMW, .decay = 0.5}},
+    {"optimizer.weight_decay",
+     "--optimizer.weight_decay=0 --optimizer.name=adamw --optimizer.lr=0.9", weights,
+     .optimizer = {.rule = RULE_ADAMW, .lr = 0.9}},
+    {"optimizer.betas", "--optimizer.betas=[0.5,0.999] --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .momentum = 0.5}},
+    {"optimizer.betas", "--optimizer.betas=[0.9,0.3] --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .beta2 = 0.3}},
+    {"optimizer.betas", "--optimizer.betas=[0.5,0.3] --optimizer.name=adamw", weights,
+     .optimizer = {.rule = RULE_ADAMW, .momentum = 0.5, .beta2 = 0.3, .decay = 0.01}},
+    {"optimizer.eps", "--optimizer.eps=0.25 --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .eps = 0.25}},
+    {"optimizer.eps", "--optimizer.eps=0.25 --optimizer.name=adamw", weights,
+     .optimizer = {.rule = RULE_ADAMW, .eps = 0.25, .decay = 0.01}},
+
+    {"schedule.name", "--schedule.name=constant", weights},
+    {"schedule.name", ONECYCLE, weights, .optimizer = {.cycle = {.is_on = true}}},
+    {"schedule.name", ONECYCLE "--optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .cycle = {.is_on = true}}},
+    {"schedule.pct_start", CYCLE_ALONE "--schedule.pct_start=0.6", weights,
+     .optimizer = {.cycle = {ALONE, .pct_start = 0.6}}},
+    {"schedule.anneal", CYCLE_ALONE "--schedule.anneal=linear --schedule.pct_start=0.5", weights,
+     .optimizer = {.cycle = {ALONE, .is_linear = true, .pct_start = 0.5}}},
+    {"schedule.div_factor", CYCLE_ALONE "--schedule.div_factor=2", weights,
+     .optimizer = {.cycle = {ALONE, .div_factor = 2}}},
+    {"schedule.final_div_factor", CYCLE_ALONE "--schedule.final_div_factor=0.05", weights,
+     .optimizer = {.cycle = {ALONE, .final_div_factor = 0.05}}},
+    {"schedule.three_phase", CYCLE_ALONE "--schedule.three_phase=true --schedule.pct_start=0.4",
+     weights, .optimizer = {.cycle = {ALONE, .is_three_phase = true, .pct_start = 0.4}}},
+    {"schedule.cycle_momentum", ONECYCLE "--optimizer.momentum=0.5 --schedule.cycle_momentum=false",
+     weights, .optimizer = {.momentum = 0.5, .cycle = {ALONE}}},
+    {"schedule.base_momentum", ONECYCLE "--schedule.base_momentum=0.2", weights,
+     .optimizer = {.cycle = {.is_on = true, .base_momentum = 0.2}}},
+    {"schedule.max_momentum", ONECYCLE "--schedule.max_momentum=0.5 --schedule.base_momentum=0.2",
+     weights, .optimizer = {.cycle = {.is_on = true, .base_momentum = 0.2, .max_momentum = 0.5}}},
+
+    {"data.scale", "--data.scale=0.5", weights, .scale = 0.5},
+    {"data.scale", "--data.x=bytes.npy", weights, .scale = 1.0 / 255},
+    {"data.scale", "--data.x=bytes.npy --data.scale=0.01", weights, .scale = 0.01},
+    {"data.mean", "--data.mean=0.5", weights, .mean = {0.5, 0.5}},
+    {"data.mean", "--data.scale=2 --data.mean=[0.5,-1]", weights, .scale = 2, .mean = {0.5, -1}},
+    {"data.std", "--data.std=4", weights, .std = {4, 4}},
+    {"data.std", "--data.mean=1 --data.std=[0.5,4]", weights, .mean = {1, 1}, .std = {0.5, 4}},
+
+    /* The same batch in parts: the gradient's mean is over all of it. */
+    {"trainer.accumulate_grad_batches",
+     "--trainer.batch_size=5 --trainer.accumulate_grad_batches=3", weights},
+    {"trainer.global_batch_size", "--trainer.global_batch_size=12", weights},
+    {"trainer.lr_scaling",
+     "--trainer.lr_scaling=linear --trainer.batch_size=4 --trainer.accumulate_grad_batches=3",
+     weights, .optimizer = {.lr = 0.3}},
+    {"trainer.base_batch_size",
+     "--trainer.lr_scaling=sqrt --trainer.batch_size=12 --trainer.base_batch_size=3", weights,
+     .optimizer = {.lr = 0.2}},
+    {NULL},
+};

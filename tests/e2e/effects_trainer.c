@@ -1,0 +1,328 @@
+/* effects_trainer.c - how long, in which steps, and what is kept: two epochs of three steps, and
+ * what they leave in the run's folder.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- what stands in the run's folder --------------------------------------------------------- */
+
+/* Steps at which metrics.jsonl has a metric, as "3 6", and its values. */
+static const char *steps_with(const char *folder, const char *metric, double *out_values)
+{
+    static char text[2][256];
+    static int turn;
+    char line[1024], *out = text[turn ^= 1];
+    size_t used = 0, count = 0;
+    FILE *file = fopen(fgt_path(folder, "run/metrics.jsonl"), "rb");
+    assert_non_null(file);
+    out[0] = '\0';
+    while (fgets(line, sizeof(line), file) != NULL) {
+        json_t *row = json_loads(line, 0, NULL);
+        const json_t *value = json_object_get(row, metric);
+        if (value != NULL) {
+            used += (size_t)snprintf(out + used, 256 - used, "%s%d", used > 0 ? " " : "",
+                                     (int)json_integer_value(json_object_get(row, "step")));
+            if (out_values != NULL)
+                out_values[count++] = json_number_value(value);
+        }
+        json_decref(row);
+    }
+    (void)fclose(file);
+    return out;
+}
+
+/* Steps of the checkpoints that are there, as "3 6". */
+static const char *kept(const char *folder)
+{
+    static char text[256];
+    bool is_there[64] = {false};
+    size_t used = 0;
+    DIR *stream = opendir(fgt_path(folder, "run/checkpoints"));
+    text[0] = '\0';
+    for (struct dirent *entry; stream != NULL && (entry = readdir(stream)) != NULL;) {
+        int step;
+        if (sscanf(entry->d_name, "step-%d", &step) == 1 && step < 64)
+            is_there[step] = true;
+    }
+    if (stream != NULL)
+        (void)closedir(stream);
+    for (int i = 0; i < 64; i++)
+        if (is_there[i])
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "%s%d", used > 0 ? " " : "", i);
+    return text;
+}
+
+/* The step that a file names: checkpoints/last, checkpoints/best. */
+static int named(const char *folder, const char *file)
+{
+    int step = -1;
+    FILE *in = fopen(fgt_path(fgt_path(folder, "run/checkpoints"), file), "rb");
+    if (in == NULL)
+        return -1;
+    if (fscanf(in, "step-%d", &step) != 1)
+        step = -1;
+    (void)fclose(in);
+    return step;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+#define EPOCHS                                                                                     \
+    EFFECTS_NPY EFFECTS_VAL "--trainer.max_epochs=2 --trainer.batch_size=4 "                       \
+                            "--trainer.keep_checkpoints=0 "
+
+static void check_text(const char *what, const char *is, const char *expected)
+{
+    if (expected != NULL && strcmp(is, expected) != 0)
+        fail_msg("%s: '%s', expected '%s'", what, is, expected);
+}
+
+/* Steps of the run, of its lines, of its checkpoints; a part of its summary. */
+static void steps(const effect *e, const char *folder)
+{
+    const json_t *summary = effects_fit(e->status, folder, EPOCHS "%s", e->arguments);
+    if (e->count > 0)
+        assert_int_equal((int)effects_number(summary, "steps"), e->count);
+    if (e->train != NULL)
+        check_text(e->arguments, steps_with(folder, "train_loss", NULL), e->train);
+    if (e->val != NULL)
+        check_text(e->arguments, steps_with(folder, "val_loss", NULL), e->val);
+    if (e->kept != NULL)
+        check_text(e->arguments, kept(folder), e->kept);
+    if (e->says != NULL) {
+        char *text = json_dumps(summary, 0);
+        contains(text, e->says);
+        free(text);
+    }
+}
+
+/* "best" is the step whose value is least, or most. The learning rate is such that neither is the
+ * last, and that loss and accuracy do not agree. */
+static void best(const effect *e, const char *folder)
+{
+    double values[64];
+    const char *metric = e->best;
+    const bool is_max = e->count > 0;
+    (void)effects_fit(0, folder,
+                      EPOCHS "--optimizer.lr=6 --trainer.max_epochs=8 --trainer.seed=3 %s",
+                      e->arguments);
+    const char *at = steps_with(folder, metric, values);
+    int number = 0, found = -1;
+    double least = 0;
+    for (char *end; *at != '\0'; at = end, number++) {
+        const int step = (int)strtol(at, &end, 10);
+        const double value = is_max ? -values[number] : values[number];
+        if (found < 0 || value < least) {
+            found = step;
+            least = value;
+        }
+    }
+    assert_int_equal(number, 8);
+    assert_int_not_equal(found, 24);
+    assert_int_equal(named(folder, "best"), found);
+    assert_int_equal(named(folder, "last"), 24);
+}
+
+/* Only the newest and the best stay. */
+static void pruned(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder,
+                      EPOCHS "--optimizer.lr=6 --trainer.max_epochs=8 --trainer.seed=3 %s",
+                      e->arguments);
+    const int found = named(folder, "best");
+    char expected[64];
+    assert_true(found > 0 && found < 21);
+    (void)snprintf(expected, sizeof(expected), "%d %s", found, e->kept);
+    check_text(e->arguments, kept(folder), expected);
+}
+
+/* The first weights are of the seed alone. */
+static void seed(const effect *e, const char *folder)
+{
+    double weight[3][6], bias[3];
+    static const int seeds[] = {1, 2, 2};
+    for (int i = 0; i < 3; i++) {
+        (void)effects_fit(0, folder,
+                          "--model.name=linear --data.format=npy --data.x=x.npy --data.y=y.npy "
+                          "--trainer.batch_size=4 " EFFECTS_STILL "--trainer.seed=%d",
+                          seeds[i]);
+        effects_tensor(folder, "fc.weight", 6, weight[i]);
+        effects_tensor(folder, "fc.bias", 3, bias);
+    }
+    assert_memory_equal(weight[1], weight[2], sizeof(weight[1]));
+    for (int i = 0; i < 6; i++)
+        assert_true(weight[0][i] != weight[1][i]);
+}
+
+/* On from a checkpoint: the weights are those of a run in one go. */
+static void resume(const effect *e, const char *folder)
+{
+    double whole[6], parts[6];
+    (void)effects_fit(0, folder, EPOCHS);
+    effects_tensor(folder, "fc.weight", 6, whole);
+    (void)effects_fit(0, folder, EPOCHS "--trainer.max_epochs=1 --trainer.ckpt_every_steps=1");
+    const json_t *summary = effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    assert_int_equal((int)effects_number(summary, "steps"), 6);
+    assert_string_equal(steps_with(folder, "train_loss", NULL), e->train);
+    effects_tensor(folder, "fc.weight", 6, parts);
+    assert_memory_equal(whole, parts, sizeof(whole));
+}
+
+/* The number format of the weights that are kept. */
+static void precision(const effect *e, const char *folder)
+{
+    char line[256];
+    const json_t *summary = effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    assert_string_equal(json_string_value(json_object_get(summary, "precision")),
+                        strchr(e->arguments, '=') + 1);
+    (void)snprintf(line, sizeof(line), "show run/checkpoints/step-000000006");
+    contains(program_gives(0, folder, line)->out, e->says);
+}
+
+/* Steps below half of bf16's last digit: rounded to the nearest, no weight moves but those that are
+ * 0; rounded at random, some do. */
+static void rounding(const effect *e, const char *folder)
+{
+    double weight[6];
+    bool has_moved = false;
+    const reference_model start = reference_start(2);
+    (void)effects_fit(0, folder, EPOCHS "--trainer.precision=bf16-true --optimizer.lr=0.001 %s",
+                      e->arguments);
+    effects_tensor(folder, "fc.weight", 6, weight);
+    for (int i = 0; i < 6; i++)
+        has_moved |= start.weight[i / 2][i % 2] != 0 && weight[i] != start.weight[i / 2][i % 2];
+    assert_int_equal(has_moved, e->count);
+}
+
+/* A rate that overflows: the run ends, or goes on without a number. */
+static void anomaly(const effect *e, const char *folder)
+{
+    const json_t *summary =
+        effects_fit(e->status, folder, EPOCHS "--optimizer.lr=1e30 --optimizer.weight_decay=1e6 %s",
+                    e->arguments);
+    if (e->says != NULL)
+        contains(json_string_value(json_object_get(summary, "error")), e->says);
+}
+
+/* Any number of threads gives the same numbers. */
+static void workers(const effect *e, const char *folder)
+{
+    double weight[2][6];
+    (void)effects_fit(0, folder, EPOCHS);
+    effects_tensor(folder, "fc.weight", 6, weight[0]);
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    effects_tensor(folder, "fc.weight", 6, weight[1]);
+    assert_memory_equal(weight[0], weight[1], sizeof(weight[0]));
+}
+
+static void run_dir(const effect *e, const char *folder)
+{
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    assert_int_equal(access(fgt_path(folder, e->says), F_OK), 0);
+    assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0);
+}
+
+/* A device that never answers ends the run after so many seconds, with a status of its own. */
+static void watchdog(const effect *e, const char *folder)
+{
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", "hold=1", 1), 0);
+    const outcome *o =
+        program(folder, "fit -q --trainer.run_dir=run --trainer.watchdog_s=0.2 " EFFECTS_NPY);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    assert_int_equal(o->status, 3);
+}
+
+#define FOUR "--trainer.batch_size=1 --trainer.devices=4 "
+
+const effect effects_trainer[] = {
+    {"trainer.batch_size", "--trainer.batch_size=5", steps, .count = 6,
+     .says = "\"global_batch_size\": 5"},
+    {"trainer.batch_size", "--trainer.batch_size=3", steps, .count = 8},
+    {"trainer.accumulate_grad_batches", "--trainer.accumulate_grad_batches=2", steps, .count = 4},
+    {"trainer.max_epochs", "--trainer.max_epochs=3", steps, .count = 9, .says = "\"epochs\": 3"},
+    {"trainer.max_epochs", "--trainer.max_epochs=auto", steps, .count = 30},
+    {"trainer.max_epochs", "--trainer.max_epochs=-1 --trainer.max_steps=7", steps, .count = 7},
+    {"trainer.max_steps", "--trainer.max_steps=5", steps, .count = 5},
+    {"trainer.max_steps", "--trainer.max_steps=-1", steps, .count = 6},
+    {"trainer.limit_train_batches", "--trainer.limit_train_batches=2", steps, .count = 4},
+    {"trainer.limit_train_batches", "--trainer.limit_train_batches=0.34", steps, .count = 2},
+    {"trainer.limit_train_batches", "--trainer.limit_train_batches=0.7", steps, .count = 4},
+    {"trainer.limit_train_batches", "--trainer.limit_train_batches=1.0", steps, .count = 6},
+    {"trainer.limit_train_batches", "--trainer.limit_train_batches=1", steps, .count = 2},
+    {"trainer.limit_val_batches", "--trainer.limit_val_batches=1", effects_check_samples,
+     .count = 5},
+    {"trainer.limit_val_batches", "--trainer.limit_val_batches=0.5", effects_check_samples,
+     .count = 5},
+    {"trainer.limit_val_batches", "--trainer.limit_val_batches=0", steps, .count = 6, .val = ""},
+    {"trainer.val_every_epochs", "--trainer.val_every_epochs=1", steps, .val = "3 6"},
+    {"trainer.val_every_epochs", "--trainer.val_every_epochs=2 --trainer.max_epochs=5", steps,
+     .val = "6 12"},
+    {"trainer.val_every_steps", "--trainer.val_every_steps=2", steps, .val = "2 3 4 6"},
+    {"trainer.val_every_steps", "--trainer.val_every_steps=4 --trainer.val_every_epochs=0", steps,
+     .val = "4"},
+    {"trainer.log_every", "--trainer.log_every=2", steps, .train = "2 3 4 6"},
+    {"trainer.log_every", "--trainer.log_every=1", steps, .train = "1 2 3 4 5 6"},
+    {"trainer.log_every", "--trainer.log_every=50", steps, .train = "3 6"},
+    {"trainer.seed", "", seed},
+    {"trainer.run_dir", "--trainer.run_dir=a/b", run_dir, .says = "a/b/checkpoints/last"},
+    {"trainer.run_dir", "--trainer.run_dir=auto", run_dir, .says = "runs/run-1/checkpoints/last"},
+    {"trainer.resume", "--trainer.resume=last", resume, .train = "3 6"},
+    {"trainer.resume", "--trainer.resume=step-000000002", resume, .train = "3 6"},
+    {"trainer.resume", "--trainer.resume=auto", resume, .train = "3 6"},
+    {"trainer.watchdog_s", "", watchdog},
+    {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=1", steps, .kept = "3 6"},
+    /* Validation is best after step 3, which is saved for that. */
+    {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=2 --trainer.max_epochs=5", steps,
+     .kept = "3 6 12 15"},
+    {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=0 --trainer.max_epochs=4", steps,
+     .kept = "3 12"},
+    {"trainer.ckpt_every_steps", "--trainer.ckpt_every_steps=2", steps, .kept = "2 3 4 6"},
+    {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=1", pruned, .kept = "24"},
+    {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=2", pruned, .kept = "21 24"},
+    {"trainer.keep_checkpoints", "--trainer.keep_checkpoints=0", steps, .kept = "3 6"},
+    {"trainer.monitor", "--trainer.monitor=auto", best, .best = "val_loss"},
+    {"trainer.monitor", "--trainer.monitor=val_acc", best, .best = "val_acc", .count = 1},
+    {"trainer.monitor", "--trainer.limit_val_batches=0", best, .best = "train_loss"},
+    {"trainer.monitor_mode", "--trainer.monitor=val_acc --trainer.monitor_mode=min", best,
+     .best = "val_acc"},
+    {"trainer.monitor_mode", "--trainer.limit_val_batches=0 --trainer.monitor_mode=max", best,
+     .best = "train_loss", .count = 1},
+    {"trainer.workers", "--trainer.workers=1", workers},
+    {"trainer.workers", "--trainer.workers=3", workers},
+    {"trainer.precision", "--trainer.precision=32-true", precision, .says = "fc.weight\tf32"},
+    {"trainer.precision", "--trainer.precision=bf16-mixed", precision, .says = "fc.weight\tf32"},
+    {"trainer.precision", "--trainer.precision=bf16-true", precision, .says = "fc.weight\tbf16"},
+    {"trainer.precision", "--trainer.precision=16-mixed", precision,
+     .says = "optimizer.loss_scale\tf32"},
+    {"trainer.precision", "--trainer.precision=16-true", precision, .says = "fc.weight\tf16"},
+    {"trainer.precision", "--trainer.precision=64-true", precision, .says = "fc.weight\tf64"},
+    {"trainer.stochastic_rounding", "--trainer.stochastic_rounding=false", rounding},
+    {"trainer.stochastic_rounding", "--trainer.stochastic_rounding=true", rounding, .count = 1},
+    {"trainer.detect_anomaly", "--trainer.detect_anomaly=true", anomaly, .status = 1,
+     .says = "gradient"},
+    {"trainer.detect_anomaly", "--trainer.detect_anomaly=false", anomaly},
+    {"trainer.accelerator", "--trainer.accelerator=cpu", steps, .says = "\"device\": \"cpu\""},
+    {"trainer.accelerator", "--trainer.accelerator=auto", steps, .says = "\"device\": \"cpu\""},
+    {"trainer.devices", FOUR, steps, .count = 6, .says = "\"devices\": 4"},
+    {"trainer.devices", "--trainer.devices=[1]", steps, .count = 6, .says = "\"devices\": 1"},
+    {"trainer.tpu_cores", "--trainer.accelerator=auto --trainer.tpu_cores=1", steps, .status = 1,
+     .says = "TPU"},
+    {"trainer.strategy", FOUR "--trainer.strategy=auto", steps, .says = "\"strategy\": \"ddp\""},
+    {"trainer.strategy", FOUR "--trainer.strategy=fsdp", steps, .says = "\"strategy\": \"fsdp\""},
+    {"trainer.strategy", "--trainer.strategy=single", steps, .says = "\"strategy\": \"single\""},
+    {"trainer.model_devices", FOUR "--trainer.model_devices=2", steps, .count = 12,
+     .says = "\"global_batch_size\": 2"},
+    {"trainer.sharding", FOUR "--trainer.model_devices=2 --trainer.sharding=fc.weight=none/model",
+     steps, .count = 12},
+    {"trainer.sharding", FOUR "--trainer.model_devices=2 --trainer.sharding=fc9.*=model", steps,
+     .status = 1, .says = "fc9"},
+    {NULL},
+};

@@ -1,0 +1,85 @@
+/* test_config_effects.c - every key of the configuration has its effect: the rows of effects_*.c,
+ * each with a small fit of the program. A key without a row fails. Needs the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "config.h"
+
+/* Keys whose effect is outside of a fit; the test that shows it. */
+static const struct {
+    const char *key, *shown_by;
+} elsewhere[] = {
+    {"data.test", "test_fit"},
+    {"data.test_x", "test_fit"},
+    {"data.test_y", "test_fit"},
+};
+
+static bool has_row(const char *key)
+{
+    static const effect *const tables[] = {effects_model, effects_data, effects_optimizer,
+                                           effects_trainer};
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const effect *e = tables[t]; e->key != NULL; e++)
+            if (strcmp(e->key, key) == 0)
+                return true;
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+        if (strcmp(elsewhere[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+static void every_key_has_a_row(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < config_key_count(); i++)
+        if (!has_row(config_key_at(i)->path))
+            fail_msg("no row of effects_*.c shows what '%s' does", config_key_at(i)->path);
+}
+
+static const char *chosen; /* a key, all of whose rows alone are tried; NULL: all */
+
+static void all_rows(const effect *table)
+{
+    const char *parent = fgt_temp_folder();
+    for (const effect *e = table; e->key != NULL; e++) {
+        if (chosen != NULL && strcmp(e->key, chosen) != 0)
+            continue;
+        fg_error err = {0};
+        char folder[256];
+        (void)snprintf(folder, sizeof(folder), "%s/row", parent);
+        fgt_ok(fgi_folder_make(folder, &err));
+        assert_non_null(config_find(e->key));
+        effects_write_files(folder);
+        print_message("%s: %s\n", e->key, e->arguments);
+        e->check(e, folder);
+        fgt_ok(fgi_folder_remove(folder, &err));
+    }
+}
+
+static void model(void **state) { all_rows(effects_model); }
+static void data(void **state) { all_rows(effects_data); }
+static void optimizer_and_schedule(void **state) { all_rows(effects_optimizer); }
+static void trainer(void **state) { all_rows(effects_trainer); }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_key_has_a_row),    cmocka_unit_test(model),   cmocka_unit_test(data),
+    cmocka_unit_test(optimizer_and_schedule), cmocka_unit_test(trainer),
+};
+
+/* usage: test_config_effects [KEY] */
+int main(int argc, char **argv)
+{
+    chosen = argc > 1 ? argv[1] : NULL;
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
