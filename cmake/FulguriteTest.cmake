@@ -1,7 +1,9 @@
 # fg_test(NAME LABELS source...): a cmocka program registered with ctest under its labels: one of
 # unit, cts, golden, fault, e2e; and tsan where ThreadSanitizer shall see it too ("unit;tsan"). It
 # sees the library's internal headers, generated ones included, and symbols.
-set(FG_TEST_ENVIRONMENT
+# Compiled programs go into a folder of the build and not into the user's.
+set(FG_TEST_CACHE "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache")
+set(FG_TEST_ENVIRONMENT "${FG_TEST_CACHE}"
     "ASAN_OPTIONS=allocator_may_return_null=1"
     "TSAN_OPTIONS=allocator_may_return_null=1"
     "LSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan.supp:print_suppressions=0")
