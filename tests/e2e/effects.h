@@ -20,6 +20,7 @@ struct effect {
     const char *says;  /* a part of standard error, or of the summary */
     int status, count; /* exit status, or steps */
     double value;
+    const char *later;                   /* arguments of another command after the fit */
     const char *train, *val;             /* the text of CSV files, or steps as "3 6" */
     const char *kept, *best;             /* checkpoints as "3 6", and the best of them */
     reference_data expected[2];          /* rows of training, of validation */

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void write_text(const char *folder, const char *name, const char *text)
 {
@@ -16,7 +17,8 @@ static void write_text(const char *folder, const char *name, const char *text)
 /* Losses of training and validation on the rows that are expected. */
 static void losses(const effect *e, const char *folder)
 {
-    const int features = e->expected[0].features;
+    const reference_data *train = e->expected[0].features > 0 ? &e->expected[0] : effects_samples();
+    const int features = train->features;
     const reference_model model = reference_start(features);
     reference_save(&model, features, fgt_path(folder, "w.safetensors"));
     write_text(folder, "t.csv", e->train);
@@ -31,8 +33,8 @@ static void losses(const effect *e, const char *folder)
     if (e->status != 0)
         return;
     fgt_close(e->arguments, effects_number(summary, "metrics.train_loss"),
-              reference_loss(&model, &e->expected[0], 0, e->expected[0].rows), 0, 2e-6);
-    if (e->expected[1].rows > 0) {
+              reference_loss(&model, train, 0, train->rows), 0, 2e-6);
+    if (e->expected[1].rows > 0 && e->later == NULL) {
         reference_data val = e->expected[1];
         val.features = features;
         fgt_close(e->arguments, effects_number(summary, "metrics.val_loss"),
@@ -73,6 +75,46 @@ static void parts(const effect *e, const char *folder)
     assert_true(fabs(val[0] - val[1]) > 1e-4);
 }
 
+/* The weights of a fit on other samples: their loss, "test_loss" on standard output. */
+static void tested(const effect *e, const char *folder)
+{
+    char line[512];
+    reference_data other = e->expected[1];
+    if (other.rows == 0)
+        other = *effects_val_samples();
+    other.features = 2;
+    losses(e, folder);
+    const reference_model model = reference_start(2);
+    (void)snprintf(line, sizeof(line), "test run --quiet %s", e->later);
+    const char *at = strstr(program_gives(0, folder, line)->out, "test_loss\t");
+    assert_non_null(at);
+    fgt_close(e->later, strtod(at + strlen("test_loss\t"), NULL),
+              reference_loss(&model, &other, 0, other.rows), 0, 1e-5);
+}
+
+/* Their predictions: the row's number, the class, and the probability of each. */
+static void predicted(const effect *e, const char *folder)
+{
+    char line[512], *at;
+    const reference_data *other = effects_val_samples();
+    const reference_model model = reference_start(2);
+    losses(e, folder);
+    (void)snprintf(line, sizeof(line), "predict run --quiet %s", e->later);
+    at = strchr(program_gives(0, folder, line)->out, '\n');
+    for (int i = 0; i < other->rows; i++) {
+        double p[REFERENCE_CLASSES];
+        assert_non_null(at);
+        assert_int_equal(strtol(at + 1, &at, 10), i);
+        const long class = strtol(at + 1, &at, 10);
+        reference_predict(&model, other, i, p);
+        for (int k = 0; k < REFERENCE_CLASSES; k++) {
+            fgt_close("probability", strtod(at + 1, &at), p[k], 2e-6, 0);
+            assert_true(p[class] >= p[k]);
+        }
+    }
+    assert_string_equal(at, "\n");
+}
+
 /* Ways to write a table down, each with the rows that come of it. */
 #define CSV "--data.format=csv --data.path=t.csv "
 #define RAW CSV "--data.normalize=false "
@@ -80,6 +122,7 @@ static void parts(const effect *e, const char *folder)
     {                                                                                              \
         .rows = 2, .features = 2, .x = {{1, 2}, {3, 5}}, .label = { 0, 1 }                         \
     }
+#define NPY          "--data.format=npy --data.x=x.npy --data.y=y.npy "
 #define MOST_CLASSES "--model.classes=3 "
 
 const effect effects_data[] = {
@@ -134,6 +177,12 @@ const effect effects_data[] = {
     {"data.y", "--data.y=y.npy", effects_check_samples},
     {"data.val_x", "", effects_check_samples},
     {"data.val_y", "", effects_check_samples},
+    {"data.test", RAW MOST_CLASSES, tested, .train = "a,b,y\n1,2,0\n3,5,1\n",
+     .val = "b,y,a\n4,1,-1\n", .later = "--data.test=v.csv",
+     .expected = {TWO_ROWS, {.rows = 1, .x = {{-1, 4}}, .label = {1}}}},
+    {"data.test_x", NPY, tested, .later = "--data.test_x=val_x.npy --data.test_y=val_y.npy"},
+    {"data.test_y", NPY, tested, .later = "--data.test_x=val_x.npy --data.test_y=val_y.npy"},
+    {"data.predict", NPY, predicted, .later = "--data.predict=val_x.npy"},
     {"data.val_fraction", "--data.val_fraction=0.25", parts, .count = 3},
     {"data.val_fraction", "--data.val_fraction=0.5", parts, .count = 6},
     {"data.split_seed", "--data.val_fraction=0.34", parts, .count = 4},

@@ -17,6 +17,7 @@ static fg_module *built(const char *folder, const char *arguments, run_task *tas
 {
     fg_error err = {0};
     run_data data;
+    run_schema schema;
     fg_module *root;
     char line[512], path[512];
     config *c = config_create();
@@ -30,10 +31,12 @@ static fg_module *built(const char *folder, const char *arguments, run_task *tas
     assert_true(config_override(c, path, &err));
     assert_true(config_override(c, "data.format=npy", &err));
     fgt_ok(run_data_open(c, &data, &err));
-    fgt_ok(run_task_init(c, &data, task, &err));
+    fgt_ok(run_schema_of_data("npy", data.train, NULL, NULL, &schema, &err));
+    fgt_ok(run_task_init(c, &schema, task, &err));
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     task->task.ops->build(task, root);
     fgt_ok(fg_module_error(root, &err));
+    run_schema_fini(&schema);
     run_data_close(&data);
     config_destroy(c);
     return root;

@@ -10,15 +10,6 @@
 #include "base/file.h"
 #include "config.h"
 
-/* Keys whose effect is outside of a fit; the test that shows it. */
-static const struct {
-    const char *key, *shown_by;
-} elsewhere[] = {
-    {"data.test", "test_fit"},
-    {"data.test_x", "test_fit"},
-    {"data.test_y", "test_fit"},
-};
-
 static bool has_row(const char *key)
 {
     static const effect *const tables[] = {effects_model, effects_data, effects_optimizer,
@@ -27,9 +18,6 @@ static bool has_row(const char *key)
         for (const effect *e = tables[t]; e->key != NULL; e++)
             if (strcmp(e->key, key) == 0)
                 return true;
-    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
-        if (strcmp(elsewhere[i].key, key) == 0)
-            return true;
     return false;
 }
 

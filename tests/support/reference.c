@@ -31,9 +31,8 @@ reference_model reference_start(int features)
     return m;
 }
 
-/* Class probabilities of one row. */
-static void softmax(const reference_model *m, const reference_data *data, int row,
-                    double out[CLASSES])
+void reference_predict(const reference_model *m, const reference_data *data, int row,
+                       double out[CLASSES])
 {
     double sum = 0;
     for (int k = 0; k < CLASSES; k++) {
@@ -51,7 +50,7 @@ double reference_loss(const reference_model *model, const reference_data *data, 
 {
     double sum = 0, p[CLASSES];
     for (int i = first; i < first + rows; i++) {
-        softmax(model, data, i, p);
+        reference_predict(model, data, i, p);
         sum -= log(p[data->label[i]]);
     }
     return sum / rows;
@@ -62,7 +61,7 @@ static parameters gradient(const reference_model *model, const reference_data *d
     parameters g = {.at = {0}};
     double p[CLASSES];
     for (int i = 0; i < data->rows; i++) {
-        softmax(model, data, i, p);
+        reference_predict(model, data, i, p);
         for (int k = 0; k < CLASSES; k++) {
             const double d = (p[k] - (data->label[i] == k)) / data->rows;
             g.model.bias[k] += d;

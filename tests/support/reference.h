@@ -39,6 +39,9 @@ typedef struct reference_model {
 
 /* Weights that are the same everywhere they are needed, of no symmetry. */
 reference_model reference_start(int features);
+/* The class probabilities of one row. */
+void reference_predict(const reference_model *model, const reference_data *data, int row,
+                       double out[REFERENCE_CLASSES]);
 /* The mean cross-entropy of rows [first, first + rows). */
 double reference_loss(const reference_model *model, const reference_data *data, int first,
                       int rows);
