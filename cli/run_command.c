@@ -361,6 +361,21 @@ static void draw(run *r)
     free(counts);
 }
 
+/* Asked to go on with a run that has come to its end. */
+static void print_completion(const run *r)
+{
+    if (r->options->is_quiet)
+        return;
+    (void)fprintf(stderr,
+                  "nothing left to do: the run is complete (step %" PRId64 ", epoch %" PRId64
+                  "); to train on, raise %s\n",
+                  r->result.steps, r->result.epochs,
+                  config_int(r->c, "trainer.max_steps") > 0 &&
+                          r->result.steps >= config_int(r->c, "trainer.max_steps")
+                      ? "trainer.max_steps"
+                      : "trainer.max_epochs");
+}
+
 static int report(run *r, fg_status status, const fg_error *error)
 {
     fg_error err = {0};
@@ -370,6 +385,8 @@ static int report(run *r, fg_status status, const fg_error *error)
     if (r->has_result && r->options->kind != RUN_PREDICT &&
         (status == FG_OK || status == FG_ESTOPPED))
         run_print_metrics(r, stdout);
+    if (status == FG_OK && r->result.nothing_to_do)
+        print_completion(r);
     if (r->options->kind == RUN_FIT && status == FG_OK && !r->options->is_quiet)
         (void)fprintf(stderr, "the run's folder: %s\n", r->folder);
     if (status != FG_OK)

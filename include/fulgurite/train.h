@@ -375,6 +375,10 @@ typedef struct fg_result {
      * kept as they were. */
     double lost_updates;
     double loss_scale; /* of the last step, where the loss is scaled */
+
+    /* The run was complete before this fit, by max_epochs or max_steps: nothing was trained, and
+     * the metrics are those that it ended with. */
+    bool nothing_to_do;
 } fg_result;
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
 

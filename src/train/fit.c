@@ -343,7 +343,7 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
-    if (trainer->epoch_batches > 0)
+    if (trainer->epoch_batches > 0 && !trainer->result.nothing_to_do)
         fgi_result_put(&trainer->result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
     if (trainer->epoch_batches > 0 && !trainer->is_stopping)
@@ -359,6 +359,16 @@ static bool has_more(const fg_trainer *trainer)
     return !is_over(trainer) || epoch_is_over(trainer);
 }
 
+/* Whether the run was complete before this call: no step, no validation and no line of the log is
+ * missing. */
+static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    const bool validates = data->val != NULL && trainer->task.ops->val_step != NULL;
+    const bool owes = trainer->owes_validation || (trainer->epoch_batches > 0 && validates &&
+                                                   trainer->validated_step != trainer->step);
+    return !has_more(trainer) && !owes && !trainer->restored.is_open;
+}
+
 /* Everything up to the first step. A run that was complete compiles nothing. */
 static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                            fg_error *err)
@@ -371,7 +381,8 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     if (trainer->step > 0) /* the learning rate of the last step is told until the next one */
         fg_optimizer_begin_step(trainer->optimizer, trainer->step - 1);
     FGI_TRY(open_run(trainer, err));
-    if (has_more(trainer) || trainer->epoch_batches > 0) {
+    trainer->result.nothing_to_do = is_complete(trainer, data);
+    if (!trainer->result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(continue_window(trainer, err));
     }

@@ -14,6 +14,9 @@
  * optimizer's variables and the Trainer's. */
 #define FGI_MODULE_STATE "module."
 
+/* Of state.json: the last value of each metric, so that a run that is complete can print them. */
+#define FGI_RESULTS_KEY "results"
+
 /* Keys of the model file's __metadata__: steps and epochs done, in decimal. */
 #define FGI_STEP_KEY  "fulgurite.step"
 #define FGI_EPOCH_KEY "fulgurite.epoch"

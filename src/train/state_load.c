@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -130,6 +132,20 @@ static void load_best(fg_trainer *trainer, const json_t *object)
     trainer->saver.best = trainer->best;
 }
 
+/* The metrics as they were; those of this call replace them one by one. */
+static void load_results(fg_trainer *trainer, const json_t *object)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(json_object_get(object, FGI_RESULTS_KEY), name, value)
+    {
+        fg_metric metric = {.value =
+                                json_is_number(value) ? json_number_value(value) : (double)NAN};
+        (void)snprintf(metric.name, sizeof metric.name, "%s", name);
+        fgi_result_put(&trainer->result, &metric, 1);
+    }
+}
+
 /* What would go on otherwise than it began. */
 static fg_status compare_run(const fg_trainer *trainer, const json_t *object, const char *path,
                              fg_error *err)
@@ -181,6 +197,8 @@ static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     trainer->is_saved = true;
     load_best(trainer, object);
     load_metrics(trainer, ckpt, object);
+    if (trainer->optimizer != NULL) /* an evaluation has its own */
+        load_results(trainer, object);
     return FG_OK;
 }
 

@@ -10,7 +10,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/buf.h"
@@ -206,6 +208,27 @@ static bool put_metrics(json_t *object, const fgi_stage *stage)
     return ok;
 }
 
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const fg_metric *)left)->name, ((const fg_metric *)right)->name);
+}
+
+/* The metrics that the run would end with now; those that are not finite are null. In the order of
+ * their names, which does not depend on where a run was interrupted. */
+static bool put_results(json_t *object, const fg_result *result)
+{
+    fg_metric sorted[FG_MAX_RESULTS];
+    json_t *metrics = json_object();
+    bool ok = json_object_set_new(object, FGI_RESULTS_KEY, metrics) == 0;
+    memcpy(sorted, result->metrics, sizeof sorted);
+    qsort(sorted, result->metric_count, sizeof sorted[0], by_name);
+    for (size_t i = 0; ok && i < result->metric_count; i++) {
+        json_t *value = isfinite(sorted[i].value) ? json_real(sorted[i].value) : json_null();
+        ok = json_object_set_new(metrics, sorted[i].name, value) == 0;
+    }
+    return ok;
+}
+
 /* The text of state.json (free), NULL when out of memory. */
 static char *state_text(const fg_trainer *trainer)
 {
@@ -214,6 +237,7 @@ static char *state_text(const fg_trainer *trainer)
     ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->optimizer));
     ok = ok && put_text(object, "monitor", trainer->options.monitor);
     ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
+    ok = ok && put_results(object, &trainer->result);
     if (ok && trainer->owes_validation)
         ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
     if (ok && trainer->shuffle_buffer > 0)

@@ -274,6 +274,47 @@ static void resume_goes_on_at_the_next_sample(void **state)
     json_decref(parts);
 }
 
+/* Going on with a complete run is no mistake: it trains nothing, compiles nothing, writes nothing,
+ * and prints what the run ended with. Within an epoch as at its end. */
+static void a_complete_run_has_nothing_to_do(void **state)
+{
+    static const char *const limits[] = {"--trainer.max_epochs=2",
+                                         "--trainer.max_epochs=-1 --trainer.max_steps=30"};
+    static const char *const says[] = {
+        "nothing left to do: the run is complete (step 46, epoch 2); "
+        "to train on, raise trainer.max_epochs\n",
+        "nothing left to do: the run is complete (step 30, epoch 1); "
+        "to train on, raise trainer.max_steps\n"};
+    for (int i = 0; i < 2; i++) {
+        char command[256];
+        const char *folder = workplace();
+        (void)snprintf(command, sizeof(command), "fit digits.yaml -q %s", limits[i]);
+        char *metrics = strdup(program_gives(0, folder, command)->out);
+        char *log = slurp(folder, "run/metrics.jsonl");
+        contains(metrics, "train_loss\t");
+        contains(metrics, "val_acc\t0.");
+        for (int again = 0; again < 2; again++) {
+            (void)snprintf(command, sizeof(command),
+                           "fit digits.yaml --summary=s.json --trainer.resume=%s %s",
+                           again == 0 ? "last" : "auto", limits[i]);
+            const outcome *o = program_gives(0, folder, command);
+            contains(o->err, says[i]);
+            assert_string_equal(o->out, metrics);
+            json_t *summary = load(folder, "s.json");
+            assert_string_equal(json_string_value(json_object_get(summary, "status")), "done");
+            assert_int_equal(json_integer_value(json_object_get(summary, "compiles")), 0);
+            assert_int_equal(json_integer_value(json_object_get(summary, "compile_cache_hits")), 0);
+            json_decref(summary);
+            char *log_now = slurp(folder, "run/metrics.jsonl");
+            assert_string_equal(log_now, log);
+            free(log_now);
+        }
+        free(log);
+        free(metrics);
+    }
+    (void)state;
+}
+
 /* SIGTERM: the state is saved, exit status 143, and resume finishes what was begun. */
 static void a_signal_saves_and_stops(void **state)
 {
@@ -656,6 +697,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_example_gets_98_percent),
     cmocka_unit_test(the_written_config_repeats_the_run),
     cmocka_unit_test(resume_goes_on_at_the_next_sample),
+    cmocka_unit_test(a_complete_run_has_nothing_to_do),
     cmocka_unit_test(a_signal_saves_and_stops),
     cmocka_unit_test(folders_of_runs_are_numbered),
     cmocka_unit_test(evaluation_and_predictions),
