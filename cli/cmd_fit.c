@@ -10,6 +10,8 @@ static const cli_option options[] = {
              "draw the loss curve and the confusion matrix (auto: on a terminal)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and end"),
+    CLI_FLAG(0, "fast-dev-run", &settings.fast_dev_run,
+             "run one training and one validation batch to find mistakes; save nothing"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
              "how to report progress (auto: a bar on a terminal, else plain lines)"),

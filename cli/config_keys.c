@@ -222,6 +222,13 @@ static const config_key keys[] = {
     {"trainer.limit_val_batches", CONFIG_AMOUNT, "1.0", .min = 0, .max = MOST, .example = "20",
      .help = "Use this many batches of each validation: a fraction (0.1) or a count (100); 0: do not "
              "validate."},
+    {"trainer.overfit_batches", CONFIG_AMOUNT, "0", .min = 0, .max = MOST, .example = "10",
+     .help = "Train on the first batches only, a fraction (0.1) or a count (10), the same ones in every "
+             "epoch without shuffling, and validate on as many: a model that cannot learn them has a "
+             "mistake; 0: off."},
+    {"trainer.sanity_val_steps", CONFIG_INT, "2", .min = -1, .max = MOST, .example = "0",
+     .help = "Validation batches to run before training starts, to find mistakes early; their metrics "
+             "are dropped; 0: none; -1: all."},
     {"trainer.val_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST, .example = "5",
      .help = "Validate every n epochs; 0: not by epochs."},
     {"trainer.val_every_steps", CONFIG_INT, "0", .min = 0, .max = MOST, .example = "500",
@@ -278,6 +285,7 @@ static const struct {
     {"epochs", "trainer.max_epochs"},
     {"learning_rate", "optimizer.lr"},
     {"gpus", "trainer.devices"},
+    {"num_sanity_val_steps", "trainer.sanity_val_steps"},
     {"num_train_epochs", "trainer.max_epochs"},
     {"gradient_accumulation_steps", "trainer.accumulate_grad_batches"},
     {"checkpoint", "trainer.resume"},

@@ -102,6 +102,7 @@ typedef struct run_options {
     const char *out;          /* a file for predictions; NULL: standard output */
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
     bool is_quiet;
+    bool fast_dev_run;    /* fit: a batch of each, nothing is saved */
     const char *topology; /* plan: the machine */
     bool topology_json;   /* plan: one JSON object instead of lines */
     bool no_search;       /* plan: not for the largest batch */

@@ -96,6 +96,13 @@ static double limit_share(const config *c, const char *key)
     return share > 0 && share < 1 ? share : 0;
 }
 
+/* All batches, too, without shuffling. */
+static double overfit_share(const config *c)
+{
+    const double share = config_share(c, "trainer.overfit_batches");
+    return share > 0 ? share : 0;
+}
+
 static int64_t max_epochs(const config *c)
 {
     const int64_t steps = config_int(c, "trainer.max_steps");
@@ -154,6 +161,10 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
         .limit_train_share = limit_share(c, "trainer.limit_train_batches"),
         .limit_val_share = limit_share(c, "trainer.limit_val_batches"),
+        .overfit_batches = limit_count(c, "trainer.overfit_batches"),
+        .overfit_share = overfit_share(c),
+        .sanity_val_steps = config_int(c, "trainer.sanity_val_steps"),
+        .fast_dev_run = r->options->fast_dev_run,
         .val_every_epochs = or_never(config_int(c, "trainer.val_every_epochs")),
         .val_every_steps = config_int(c, "trainer.val_every_steps"),
         .log_every = config_int(c, "trainer.log_every"),
@@ -305,7 +316,7 @@ static fg_status set_up(run *r, fg_error *err)
     config_rules_free(rules, options.split_rule_count);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);
-    if (status == FG_OK && r->options->kind == RUN_FIT)
+    if (status == FG_OK && r->options->kind == RUN_FIT && r->folder != NULL)
         status = begin_folder(r, resume, err);
     return status == FG_OK ? run_record_add(r, err) : status;
 }
@@ -333,7 +344,7 @@ static fg_status go(run *r, fg_error *err)
 static bool is_drawing(const run *r)
 {
     const char *draw = r->options->draw;
-    if (r->options->kind == RUN_PREDICT || strcmp(draw, "never") == 0)
+    if (r->options->kind == RUN_PREDICT || r->options->fast_dev_run || strcmp(draw, "never") == 0)
         return false;
     return strcmp(draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
 }
@@ -388,7 +399,8 @@ static int report(run *r, fg_status status, const fg_error *error)
     if (status == FG_OK && r->result.nothing_to_do)
         print_completion(r);
     if (r->options->kind == RUN_FIT && status == FG_OK && !r->options->is_quiet)
-        (void)fprintf(stderr, "the run's folder: %s\n", r->folder);
+        (void)fprintf(stderr, r->folder != NULL ? "the run's folder: %s\n" : "%s\n",
+                      r->folder != NULL ? r->folder : "fast dev run: no error; nothing was saved");
     if (status != FG_OK)
         exit_status = status == FG_ESTOPPED                       ? CLI_STOPPED
                       : r->trainer == NULL && status == FG_EINVAL ? CLI_USAGE

@@ -143,6 +143,8 @@ static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
 {
     const char *which = given(r->c, "trainer.resume");
     fg_error why = {0};
+    if (r->options->fast_dev_run) /* leaves no trace */
+        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
     r->folder = which != NULL ? run_dir_existing(r->c, r->config_path) : NULL;
     if (r->folder == NULL)
         r->folder = run_dir_new(r->c, r->config_path);

@@ -215,6 +215,18 @@ typedef struct fg_trainer_options {
      * where options.progress is a terminal and TERM is not "dumb", otherwise plain   ["auto"] */
     const char *progress_style;
 
+    /* Validation batches before the first step of a fit that starts anew, to find mistakes early;
+     * their metrics are dropped. -1: all                                             [0: none] */
+    int64_t sanity_val_steps;
+    /* Train on the first batches only, the same ones in the same order in every epoch, and validate
+     * on as many of val: a model that cannot learn these has a mistake. A count, or a share of all
+     * batches. They replace the limits above                                         [0: off] */
+    int64_t overfit_batches;
+    double overfit_share;
+    /* One training and one validation batch, no files: does everything work? Replaces the limits,
+     * run_dir and sanity_val_steps                                                   [false] */
+    bool fast_dev_run;
+
     /* A checkpoint is copied to the host between two steps and written by a thread while training
      * goes on; `saved` is called when it is on the disk. true: training waits for that [false] */
     bool wait_for_saves;

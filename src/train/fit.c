@@ -397,6 +397,8 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
                      fg_error *err)
 {
     FGI_TRY(begin_run(trainer, task, data, err));
+    if (has_more(trainer))
+        FGI_TRY(fgi_sanity_check(trainer, data, err));
     while (has_more(trainer) && !fgi_wants_stop(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
     return end_run(trainer, data, err);
@@ -445,6 +447,9 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
 {
     fg_error first = {0}, later = {0};
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
+    fg_fit_data own = *data;
+    own.no_shuffle |= trainer->options.overfit_batches > 0 || trainer->options.overfit_share > 0;
+    data = &own;
     trainer->is_running = true;
     trainer->has_started = false;
     if (trainer->options.handle_signals)

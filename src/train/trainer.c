@@ -24,6 +24,8 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         {"max_steps", o->max_steps, 0},
         {"limit_train_batches", o->limit_train_batches, 0},
         {"limit_val_batches", o->limit_val_batches, 0},
+        {"overfit_batches", o->overfit_batches, 0},
+        {"sanity_val_steps", o->sanity_val_steps, -1},
         {"val_every_epochs", o->val_every_epochs, 0},
         {"val_every_steps", o->val_every_steps, 0},
         {"log_every", o->log_every, 0},
@@ -125,7 +127,8 @@ static void set_defaults(fg_trainer_options *o)
 fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
 {
     *out = NULL;
-    const fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
+    fg_trainer_options o = options != NULL ? *options : (fg_trainer_options){0};
+    fgi_trial_settle(&o);
     FGI_TRY(check_options(&o, err));
     fg_trainer *trainer = fgi_calloc(1, sizeof *trainer);
     if (trainer == NULL)

@@ -393,6 +393,11 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err);
 
+/* sanity.c: options.sanity_val_steps batches of validation, before a fit that starts anew. */
+fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+/* What fast_dev_run and overfit_batches mean for the other options. */
+void fgi_trial_settle(fg_trainer_options *o);
+
 /* state_save.c: copies the state; no step may be half done. */
 fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **out, fg_error *err);
 /* Writes it and lets `last`, and `best`, name it; once, on any thread. */

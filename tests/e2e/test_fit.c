@@ -649,6 +649,34 @@ static void a_failure_has_a_summary_too(void **state)
     json_decref(s);
 }
 
+static void trying_a_run_out(void **state)
+{
+    const char *folder = workplace();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml --fast-dev-run");
+    contains(o->err, "fast dev run: no error; nothing was saved\n");
+    contains(o->out, "val_loss\t");
+    assert_false(is_there(folder, "run"));
+    o = program_gives(0, folder, "fit digits.yaml --trainer.overfit_batches=3 --progress=none");
+    assert_null(strstr(o->err, "epoch"));
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --trainer.overfit_batches=3 --summary=s.json "
+                        "--trainer.run_dir=over --progress=plain");
+    json_t *s = load(folder, "s.json");
+    assert_int_equal(json_integer_value(json_object_get(s, "steps")), 9);
+    json_decref(s);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.sanity_val_steps=0 "
+                        "--trainer.run_dir=none --trainer.max_epochs=1");
+    char *without = slurp(folder, "none/metrics.jsonl");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.sanity_val_steps=-1 "
+                        "--trainer.run_dir=all --trainer.max_epochs=1");
+    char *with = slurp(folder, "all/metrics.jsonl");
+    assert_string_equal(with, without); /* it leaves no trace */
+    free(with);
+    free(without);
+}
+
 static void print_config_shows_all(void **state)
 {
     const char *folder = workplace();
@@ -689,6 +717,7 @@ static void a_run_that_stands_still_ends(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
     cmocka_unit_test(a_failure_has_a_summary_too),
+    cmocka_unit_test(trying_a_run_out),
     cmocka_unit_test(print_config_shows_all),
     cmocka_unit_test(fit_learns_digits),
     cmocka_unit_test(number_formats),

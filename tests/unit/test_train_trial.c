@@ -1,0 +1,205 @@
+/* test_train_trial.c - trying a run out: validation before training, the same few batches in every
+ * epoch, one batch of each. On the fake plugin; a dataset writes down which samples are read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+enum { MOST_READS = 256 };
+
+/* Samples in the order in which they were read, of one dataset; one of them may fail. */
+typedef struct reads {
+    int64_t index[MOST_READS];
+    int count;
+    int64_t bad; /* -1: none */
+    struct reads *other;
+    int other_count; /* reads of `other` when the first sample here was read */
+} reads;
+
+static fake_control fake;
+static fg_client *client;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+static reads train_reads, val_reads;
+static fg_dataset *train_data, *val_data;
+
+static fg_status read_sample(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    reads *r = self;
+    if (r->count == 0)
+        r->other_count = r->other->count;
+    if (r->count < MOST_READS)
+        r->index[r->count++] = index;
+    *(int32_t *)out_fields[1] = toy_sample(index, 1, out_fields[0]);
+    if (index != r->bad)
+        return FG_OK;
+    (void)snprintf(err->message, sizeof err->message, "sample %d is damaged", (int)index);
+    return FG_EFORMAT;
+}
+
+static fg_dataset *make_data(reads *r, int64_t count)
+{
+    static const fg_dataset_ops ops = {.read = read_sample};
+    const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                               {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = TOY_CLASSES};
+    fg_dataset *data = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_dataset_create(&ops, r, &spec, &data, &err));
+    return data;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    if (!fake_open(&fake))
+        return 1;
+    train_data = make_data(&train_reads, 20);
+    val_data = make_data(&val_reads, 12);
+    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .plugin_path = FAKE_PATH,
+                                               .cache_dir = ""},
+                          &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+/* Fits in batches of 4; what was read is in train_reads and val_reads. */
+static fg_status fit(const fg_trainer_options *options, int64_t bad_val, recorder *r,
+                     fg_result *out, fg_error *out_err)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.client = client;
+    train_reads = (reads){.bad = -1, .other = &val_reads};
+    val_reads = (reads){.bad = bad_val, .other = &train_reads};
+    *r = (recorder){0};
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, out_err);
+    *out = *fg_trainer_result(trainer);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+static void validation_before_training(void **state)
+{
+    fg_error err = {0};
+    recorder with, without;
+    fg_result result;
+    (void)state;
+    const fg_trainer_options two = {
+        .max_epochs = 1, .sanity_val_steps = 2, .val_every_epochs = 1 << 20};
+    fgt_ok(fit(&two, -1, &with, &result, &err));
+    assert_int_equal(val_reads.count, 8); /* two batches of 4, before the first training sample */
+    assert_int_equal(val_reads.other_count, 0);
+    assert_int_equal(train_reads.other_count, 8);
+    for (size_t i = 0; i < result.metric_count; i++)
+        assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* its metrics are dropped */
+    assert_int_equal(result.steps, 5);
+    const fg_trainer_options none = {.max_epochs = 1, .val_every_epochs = 1 << 20};
+    fgt_ok(fit(&none, -1, &without, &result, &err));
+    assert_int_equal(val_reads.count, 0);
+    assert_string_equal(with.text, without.text); /* and no callback hears of it */
+    const fg_trainer_options all = {
+        .max_epochs = 1, .sanity_val_steps = -1, .val_every_epochs = 1 << 20};
+    fgt_ok(fit(&all, -1, &with, &result, &err));
+    assert_int_equal(val_reads.count, 12);
+    const fg_trainer_options limited = {.max_epochs = 1,
+                                        .sanity_val_steps = 2,
+                                        .limit_val_batches = 1,
+                                        .val_every_epochs = 1 << 20};
+    fgt_ok(fit(&limited, -1, &with, &result, &err));
+    assert_int_equal(val_reads.count, 4);
+}
+
+static void a_bad_validation_sample_is_found_at_once(void **state)
+{
+    fg_error err = {0};
+    recorder r;
+    fg_result result;
+    (void)state;
+    const fg_trainer_options options = {.max_epochs = 1, .sanity_val_steps = 2};
+    assert_int_equal(fit(&options, 5, &r, &result, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "validation before training (sanity_val_steps)"));
+    assert_non_null(strstr(err.message, "sample 5 is damaged"));
+    assert_int_equal(train_reads.count, 0);
+    assert_int_equal(recorder_count(&r, "batch_end"), 0);
+}
+
+/* The first batches in the order of the data, in every epoch; as many of the validation data. */
+static void overfitting_a_few_batches(void **state)
+{
+    fg_error err = {0};
+    recorder r;
+    fg_result result;
+    (void)state;
+    const fg_trainer_options count = {.max_epochs = 3, .overfit_batches = 2};
+    fgt_ok(fit(&count, -1, &r, &result, &err));
+    assert_int_equal(train_reads.count, 24);
+    for (int i = 0; i < 24; i++)
+        assert_int_equal(train_reads.index[i], i % 8);
+    assert_int_equal(val_reads.count, 24);
+    for (int i = 0; i < 24; i++)
+        assert_int_equal(val_reads.index[i], i % 8);
+    const fg_trainer_options share = {.max_epochs = 1, .overfit_share = 0.4}; /* of 5 and of 3 */
+    fgt_ok(fit(&share, -1, &r, &result, &err));
+    assert_int_equal(train_reads.count, 8);
+    assert_int_equal(val_reads.count, 4);
+    const fg_trainer_options whole = {.max_epochs = 1, .overfit_share = 1};
+    fgt_ok(fit(&whole, -1, &r, &result, &err));
+    assert_int_equal(train_reads.count, 20);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(train_reads.index[i], i); /* not shuffled */
+    const fg_trainer_options both = {.overfit_batches = 2, .overfit_share = 0.5};
+    fg_trainer *trainer = NULL;
+    assert_int_equal(fg_trainer_create(&both, &trainer, &err), FG_EINVAL);
+}
+
+static void one_batch_of_each(void **state)
+{
+    fg_error err = {0};
+    recorder r;
+    fg_result result;
+    (void)state;
+    const char *folder = fgt_path(fgt_temp_folder(), "run");
+    const fg_trainer_options options = {.max_epochs = 30,
+                                        .max_steps = 1000,
+                                        .val_every_epochs = 5,
+                                        .sanity_val_steps = 2,
+                                        .run_dir = folder,
+                                        .resume = "auto",
+                                        .fast_dev_run = true};
+    fgt_ok(fit(&options, -1, &r, &result, &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 1);
+    assert_int_equal(recorder_count(&r, "val_end"), 1);
+    assert_int_equal(recorder_count(&r, "saved"), 0);
+    assert_int_equal(train_reads.count, 4);
+    assert_int_equal(val_reads.count, 4);
+    assert_int_equal(result.steps, 1);
+    assert_false(fgi_file_exists(folder)); /* nothing is written */
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(validation_before_training),
+    cmocka_unit_test(a_bad_validation_sample_is_found_at_once),
+    cmocka_unit_test(overfitting_a_few_batches),
+    cmocka_unit_test(one_batch_of_each),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
