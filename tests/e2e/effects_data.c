@@ -75,6 +75,61 @@ static void parts(const effect *e, const char *folder)
     assert_true(fabs(val[0] - val[1]) > 1e-4);
 }
 
+/* The usual files of a published dataset, in small: 12 images for training, 6 for tests. */
+static void write_idx(const char *folder, const char *name, int count)
+{
+    char file[64];
+    const uint8_t images[16] = {0, 0, 8, 3, 0, 0, 0, (uint8_t)count, 0, 0, 0, 2, 0, 0, 0, 2};
+    const uint8_t labels[8] = {0, 0, 8, 1, 0, 0, 0, (uint8_t)count};
+    uint8_t bytes[16 + 12 * 4];
+    memcpy(bytes, images, sizeof(images));
+    for (int i = 0; i < count * 4; i++)
+        bytes[16 + i] = (uint8_t)(37 * i + 11 * count);
+    (void)snprintf(file, sizeof(file), "%s-images-idx3-ubyte", name);
+    fgt_write(fgt_path(folder, file), bytes, 16 + (size_t)count * 4);
+    memcpy(bytes, labels, sizeof(labels));
+    for (int i = 0; i < count; i++)
+        bytes[8 + i] = (uint8_t)(i % 3);
+    (void)snprintf(file, sizeof(file), "%s-labels-idx1-ubyte", name);
+    fgt_write(fgt_path(folder, file), bytes, 8 + (size_t)count);
+}
+
+static void write_cifar(const char *folder, const char *name, int count)
+{
+    uint8_t bytes[6 * 3073];
+    for (int i = 0; i < count * 3073; i++)
+        bytes[i] = i % 3073 == 0 ? (uint8_t)(i / 3073 % 3) : (uint8_t)(i * 7 / 13 + count);
+    fgt_write(fgt_path(folder, name), bytes, (size_t)count * 3073);
+}
+
+/* Without val_fraction validation has files of its own; with it, a part of the training files: then
+ * losses of both parts add up to that of the whole. */
+static void published(const effect *e, const char *folder)
+{
+    char name[32];
+    double train[2], val[2];
+    static const char *const more[] = {"", "--data.val_fraction=0.25"};
+    write_idx(folder, "train", 12);
+    write_idx(folder, "t10k", 6);
+    for (int i = 1; i <= 5; i++) {
+        (void)snprintf(name, sizeof(name), "data_batch_%d.bin", i);
+        write_cifar(folder, name, i < 5 ? 2 : 4);
+    }
+    write_cifar(folder, "test_batch.bin", 6);
+    for (int i = 0; i < 2; i++) {
+        const json_t *summary = effects_fit(0, folder,
+                                            "--model.name=linear --data.path=. " EFFECTS_STILL
+                                            "--trainer.batch_size=5 %s %s",
+                                            e->arguments, more[i]);
+        train[i] = effects_number(summary, "metrics.train_loss");
+        val[i] = effects_number(summary, "metrics.val_loss");
+        (void)snprintf(name, sizeof(name), "test_loss\t%.6g\n", val[0]);
+        contains(program_gives(0, folder, "test run --quiet --data.path=.")->out, name);
+    }
+    fgt_close(e->arguments, 9 * train[1] + 3 * val[1], 12 * train[0], 0, 2e-6);
+    assert_true(fabs(val[0] - val[1]) > 1e-4 && fabs(train[0] - train[1]) > 1e-4);
+}
+
 /* The weights of a fit on other samples: their loss, "test_loss" on standard output. */
 static void tested(const effect *e, const char *folder)
 {
@@ -129,6 +184,8 @@ const effect effects_data[] = {
     {"data.format", RAW MOST_CLASSES, losses, .train = "a,b,y\n1,2,0\n3,5,1\n",
      .expected = {TWO_ROWS}},
     {"data.format", "--data.format=npy", effects_check_samples},
+    {"data.format", "--data.format=idx", published},
+    {"data.format", "--data.format=cifar10", published},
     {"data.path", RAW MOST_CLASSES "--data.path=v.csv", losses, .val = "a,b,y\n1,2,0\n3,5,1\n",
      .expected = {TWO_ROWS}},
     {"data.target", RAW MOST_CLASSES "--data.target=y", losses, .train = "y,a,b\n0,1,2\n1,3,5\n",

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +21,9 @@
 
 enum { KILLED = 99, FAILED = 98 };
 
-static long calls_left = -1; /* negative: no end in sight */
-static bool has_no_exchange; /* plays a file system that cannot exchange folders */
+static long calls_left = -1;  /* negative: no end in sight */
+static bool has_no_exchange;  /* plays a file system that cannot exchange folders */
+static int good_renames = -1; /* so many, then one that fails; negative: all are good */
 
 static void count_call(void)
 {
@@ -65,6 +67,10 @@ int rename(const char *from, const char *to)
 {
     typedef int rename_fn(const char *, const char *);
     REAL(rename_fn *, "rename");
+    if (good_renames >= 0 && good_renames-- == 0) {
+        errno = EIO;
+        return -1;
+    }
     return function(from, to);
 }
 
@@ -194,7 +200,46 @@ static void also_where_folders_cannot_be_exchanged(void **state)
     has_no_exchange = false;
 }
 
+/* Entries of a folder. */
+static int count_entries(const char *path)
+{
+    int count = 0;
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count - 2;
+}
+
+/* The old checkpoint keeps its name when either of the two renames fails, and nothing else stays;
+ * without a failure the new one has it. */
+static void a_failed_replacement_leaves_the_old_one(void **state)
+{
+    for (int failing = 0; failing <= 2; failing++) {
+        fg_error err = {0};
+        const char *folder = fgt_temp_folder();
+        fgt_ok(save(folder, "a", 1, &err));
+        has_no_exchange = true;
+        good_renames = failing;
+        const int32_t value = 2;
+        const fg_ckpt_tensor model = {"step", {.dtype = FG_S32}, &value};
+        const fg_ckpt_content content = {
+            .model = &model, .model_count = 1, .state_json = "{\"step\": 2}"};
+        const fg_status status = fg_ckpt_save(fgt_path(folder, "a"), &content, &err);
+        has_no_exchange = false;
+        good_renames = -1;
+        assert_int_equal(status, failing < 2 ? FG_EIO : FG_OK);
+        if (failing < 2)
+            assert_non_null(
+                strstr(err.message, failing == 0 ? "cannot move aside" : "cannot replace"));
+        assert_int_equal(last_step(folder), failing < 2 ? 1 : 2);
+        assert_int_equal(count_entries(folder), 2); /* a, last */
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_failed_replacement_leaves_the_old_one),
     cmocka_unit_test(any_end_leaves_a_whole_checkpoint),
     cmocka_unit_test(also_where_folders_cannot_be_exchanged),
 };

@@ -1,0 +1,142 @@
+/* test_batch_find.c - `fulgurite batch-find` on the fake plugin, whose devices have as much memory
+ * as they are told: what is tried, what is found, what is said when nothing fits.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <fulgurite/data.h>
+
+#include "run_program.h"
+
+enum { SAMPLES = 1000 };
+
+#define ARGUMENTS                                                                                  \
+    "batch-find --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[8] "               \
+    "--trainer.accelerator=cpu --trainer.run_dir=run "
+
+static const char *workplace(void)
+{
+    static float x[SAMPLES][4];
+    static int32_t y[SAMPLES];
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    const fg_type x_type = {FG_F32, 2, {SAMPLES, 4}}, y_type = {FG_S32, 1, {SAMPLES}};
+    for (int i = 0; i < SAMPLES; i++)
+        y[i] = i % 3;
+    fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &x_type, x, &err));
+    fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &y_type, y, &err));
+    assert_int_equal(setenv("XDG_CACHE_HOME", folder, 1), 0); /* nothing is compiled yet */
+    return folder;
+}
+
+static const outcome *find(int status, const char *folder, const char *fake, const char *more)
+{
+    char line[512];
+    (void)snprintf(line, sizeof(line), ARGUMENTS "%s", more);
+    assert_int_equal(setenv("FAKEPJRT", fake, 1), 0);
+    const outcome *o = program_gives(status, folder, line);
+    assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0); /* it leaves no trace */
+    return o;
+}
+
+static long number(const char *text, const char *name)
+{
+    const char *at = strstr(text, name);
+    if (at == NULL)
+        fail_msg("'%s' is not in:\n%s", name, text);
+    return strtol(at + strlen(name), NULL, 10);
+}
+
+/* Each line of standard error is of a batch, the bytes it needs in MB, and whether they are nine
+ * tenths of `limit` or less; returns the largest batch that was, and its MB. */
+static long check_tries(char *lines, double limit, double *out_megabytes)
+{
+    long best = 0;
+    for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
+        long batch;
+        double megabytes;
+        char verdict[32];
+        if (sscanf(line, "batch_size %ld: needs %lf MB a device, %31[a-z ]", &batch, &megabytes,
+                   verdict) != 3)
+            continue;
+        const bool fits = strcmp(verdict, "fits") == 0;
+        assert_true(fits || strcmp(verdict, "too much") == 0);
+        if (fabs(megabytes * 1e6 - 0.9 * limit) > 500) /* three digits */
+            assert_int_equal(fits, megabytes * 1e6 < 0.9 * limit);
+        if (fits && batch > best) {
+            best = batch;
+            *out_megabytes = megabytes;
+        }
+    }
+    return best;
+}
+
+static void the_largest_batch_is_printed(void **state)
+{
+    (void)state;
+    enum { LIMIT = 12000 };
+    double megabytes = 0;
+    const outcome *o = find(0, workplace(), "memory_limit_bytes=12000", "--trainer.batch_size=16");
+    const long batch = number(o->out, "batch_size\t");
+    assert_int_equal(number(o->out, "\nglobal_batch_size\t"), batch);
+    assert_int_equal(number(o->out, "\nlimit_bytes\t"), LIMIT);
+    const double need = (double)number(o->out, "\nneed_bytes\t");
+    assert_true(need > 0.8 * LIMIT && need <= 0.9 * LIMIT);
+    contains(o->err, "batch_size 16: ");
+    assert_null(strstr(o->err, "all training samples"));
+    char *lines = strdup(o->err);
+    assert_int_equal(check_tries(lines, LIMIT, &megabytes), batch);
+    assert_true(fabs(megabytes * 1e6 - need) <= 500);
+    free(lines);
+}
+
+/* On two devices each has half of the samples at most; nothing larger is tried. */
+static void all_samples_in_one_batch(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const outcome *o =
+        find(0, folder, "memory_limit_bytes=1073741824,devices=2", "--trainer.devices=2");
+    assert_int_equal(number(o->out, "batch_size\t"), SAMPLES / 2);
+    assert_int_equal(number(o->out, "global_batch_size\t"), SAMPLES);
+    contains(o->err, "all training samples fit into one batch\n");
+    o = find(0, folder, "memory_limit_bytes=1073741824", "--quiet");
+    assert_int_equal(number(o->out, "batch_size\t"), SAMPLES);
+    assert_string_equal(o->err, "");
+}
+
+static void nothing_fits(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const outcome *o = find(1, folder, "memory_limit_bytes=700", "");
+    contains(o->err, "not even a batch of 1 a device fits into 0.001 MB: ");
+    assert_string_equal(o->out, "");
+    o = find(1, workplace(), "memory_limit_bytes=60000,compile_error=8", "");
+    contains(o->err, ": the compiler has no room for it\n");
+    contains(o->err, "not even a batch of 1 a device fits into 0.060 MB: ");
+}
+
+/* Gigabytes from 10^9 bytes on. */
+static void large_memories_are_told_in_gigabytes(void **state)
+{
+    (void)state;
+    const outcome *o = find(1, workplace(), "memory_limit_bytes=1500000000,compile_error=8", "");
+    contains(o->err, " fits into 1.500 GB: ");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_largest_batch_is_printed),
+    cmocka_unit_test(all_samples_in_one_batch),
+    cmocka_unit_test(nothing_fits),
+    cmocka_unit_test(large_memories_are_told_in_gigabytes),
+};
+
+int main(void)
+{
+    if (setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1) != 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
