@@ -1,0 +1,318 @@
+/* test_train_figures.c - the figures of a run: times in their units, rates, percentiles, and how
+ * many steps and samples there are at the edges. Times are given to the ledger by hand; on the fake
+ * plugin, whose delay is known, what is measured lies between that and the clock.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+#include "train/trainer.h"
+
+static fake_control fake;
+static fg_client *client;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    return !fake_open(&fake) || fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                                                    .plugin_path = FAKE_PATH,
+                                                                    .cache_dir = ""},
+                                               &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+/* ---- the ledger, by hand --------------------------------------------------------------------- */
+
+static const int64_t MS = 1000000;
+
+/* A launch at that time, whose batch is there and which ends then. */
+static void fly(fgi_ledger *ledger, int64_t number, bool is_step, bool is_part, int64_t samples,
+                const int64_t at_ms[3])
+{
+    const fgi_flight flight = {.is_step = is_step,
+                               .is_part = is_part,
+                               .samples = samples,
+                               .launch_ns = at_ms[0] * MS,
+                               .inputs_ns = at_ms[1] * MS,
+                               .done_ns = at_ms[2] * MS};
+    fgi_ledger_launched(ledger, number);
+    fgi_ledger_retired(ledger, number, &flight);
+}
+
+/* The call begins at 1,000 ms; steps end at 1,100, 1,120, 1,150 and 1,250 ms. */
+static void times_are_seconds(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 1000 * MS);
+    fly(&ledger, 0, true, false, 8, (const int64_t[]){1010, 1010, 1100});
+    fly(&ledger, 1, true, false, 8, (const int64_t[]){1020, 1020, 1120}); /* waits for the first */
+    fgi_ledger_add(&ledger, FGI_INPUT, 1121 * MS, 1124 * MS);
+    fgi_ledger_add(&ledger, FGI_CHECKPOINT, 1125 * MS, 1129 * MS);
+    fly(&ledger, 2, true, false, 8, (const int64_t[]){1130, 1132, 1150});
+    fly(&ledger, 3, true, false, 3, (const int64_t[]){1140, 1140, 1250});
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("first step", r.time_to_first_step_s, 0.1, 1e-12, 0);
+    fgt_close("median", r.step_median_s, 0.03, 1e-8, 0); /* of 20, 30 and 100 ms */
+    fgt_close("95 %", r.step_p95_s, 0.03, 1e-8, 0);
+    fgt_close("samples/s", r.samples_per_s, 19 / 0.15, 0, 1e-12);
+    fgt_close("busy", r.idle.busy_s, 0.020 + 0.018 + 0.100, 1e-12, 0);
+    fgt_close("idle", r.idle.idle_s, 0.012, 1e-12, 0);
+    fgt_close("input", r.idle.input_s, 0.003, 1e-12, 0);
+    fgt_close("checkpoint", r.idle.checkpoint_s, 0.004, 1e-12, 0);
+    fgt_close("upload", r.idle.upload_s, 0.002, 1e-12, 0);
+    fgt_close("other", r.idle.other_s, 0.003, 1e-12, 0);
+    assert_true(r.idle.compile_s == 0 && r.idle.read_s == 0);
+}
+
+/* A step of two batches is one interval with the samples of both; validations are none. */
+static void accumulated_batches_are_one_step(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    fly(&ledger, 0, false, true, 4, (const int64_t[]){1, 1, 10});
+    fly(&ledger, 1, false, true, 4, (const int64_t[]){1, 1, 20});
+    fly(&ledger, 2, true, false, 0, (const int64_t[]){1, 1, 21}); /* the first is not timed */
+    fly(&ledger, 3, false, true, 4, (const int64_t[]){1, 1, 40});
+    fly(&ledger, 4, false, true, 2, (const int64_t[]){1, 1, 60});
+    fly(&ledger, 5, true, false, 0, (const int64_t[]){1, 1, 61});
+    fly(&ledger, 6, false, false, 5, (const int64_t[]){1, 1, 90}); /* validation */
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("first step", r.time_to_first_step_s, 0.021, 1e-12, 0);
+    fgt_close("median", r.step_median_s, 0.04, 1e-8, 0);
+    fgt_close("samples/s", r.samples_per_s, 6 / 0.04, 0, 1e-9);
+}
+
+static void percentiles_of_a_hundred_steps(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    int64_t now = 5;
+    for (int64_t i = 0; i <= 100; i++) { /* lasting 1 to 100 ms, in another order */
+        now += i == 0 ? 7 : 1 + i * 37 % 101 - 1;
+        fly(&ledger, i, true, false, 1, (const int64_t[]){1, 1, now});
+    }
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("median", r.step_median_s, 0.051, 1e-8, 0);
+    fgt_close("95 %", r.step_p95_s, 0.095, 1e-8, 0);
+}
+
+/* Fewer than two steps: there is nothing to measure. */
+static void what_is_not_known_is_nan(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    fgi_ledger_result(&ledger, &r);
+    assert_true(isnan(r.time_to_first_step_s) && isnan(r.samples_per_s) && isnan(r.step_median_s));
+    assert_true(isnan(r.host_overhead_s) && isnan(r.plugin_s));
+    fly(&ledger, 0, true, false, 1, (const int64_t[]){1, 1, 2});
+    fgi_ledger_result(&ledger, &r);
+    assert_true(!isnan(r.time_to_first_step_s) && isnan(r.samples_per_s) && isnan(r.step_p95_s));
+    ledger.work_measured = 4;
+    ledger.work_ns = 6 * MS;
+    ledger.plugin_ns = 2 * MS;
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("host", r.host_overhead_s, 0.0015, 1e-15, 0);
+    fgt_close("plugin", r.plugin_s, 0.0005, 1e-15, 0);
+}
+
+/* ---- a run ----------------------------------------------------------------------------------- */
+
+typedef struct rates {
+    int64_t samples;
+    double seconds; /* summed over windows, as their rates say */
+    int count;
+} rates;
+
+static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
+{
+    rates *r = self;
+    (void)err;
+    const int64_t samples = at->step * 4 < 126 ? at->step * 4 : 126; /* the last batch has 2 */
+    assert_true(at->samples_per_s > 0);
+    r->seconds += (double)(samples - r->samples) / at->samples_per_s;
+    r->samples = samples;
+    r->count++;
+    return FG_OK;
+}
+
+/* A step ends 10 ms after its launch at the earliest, FGI_IN_FLIGHT of them are under way at most,
+ * and compiling takes 40 ms. */
+static void measured_times_are_between_the_delay_and_the_clock(void **state)
+{
+    (void)state;
+    enum { DELAY_MS = 10, COMPILE_MS = 40, STEPS = 32, SAMPLES = 126 };
+    static const fg_callback_ops ops = {.log = on_log};
+    static rates seen;
+    fg_error err = {0};
+    fg_dataset *train = toy_data(SAMPLES, 1);
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.max_epochs = 1, .log_every = 8});
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &seen, &err));
+    const fg_fit_data data = {.train = train, .batch_size = 4, .workers = -1};
+    fake.set("delay_ms", DELAY_MS);
+    fake.set("compile_ms", COMPILE_MS);
+    const int64_t begin = fgi_now_ns();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    const double least = (STEPS / FGI_IN_FLIGHT - 1) * 0.9 * DELAY_MS * 1e-3;
+    const double wall = (double)(fgi_now_ns() - begin) * 1e-9;
+    fake.reset();
+    const fg_result *r = fg_trainer_result(trainer);
+    assert_int_equal(r->steps, STEPS);
+    assert_true(r->time_to_first_step_s > COMPILE_MS * 1e-3 && r->time_to_first_step_s < wall);
+    assert_true(r->step_median_s > 0 && r->step_median_s < wall);
+    assert_true(r->step_p95_s >= r->step_median_s && r->step_p95_s < wall);
+    /* all but the first step's */
+    assert_true(r->samples_per_s > (SAMPLES - 4) / wall);
+    assert_true(r->samples_per_s < (SAMPLES - 4) / least);
+    assert_true(r->compiles > 0);
+    assert_true(r->compile_s > (double)r->compiles * COMPILE_MS * 1e-3 && r->compile_s < wall);
+    assert_true(r->host_overhead_s > 1e-8 && r->host_overhead_s < wall);
+    assert_true(r->plugin_s > 1e-9 && r->plugin_s < wall);
+    assert_true(r->idle.busy_s > 0 && r->idle.busy_s + r->idle.idle_s > least);
+    assert_true(r->idle.busy_s + r->idle.idle_s < wall);
+    assert_int_equal(seen.count, 4);
+    assert_true(seen.seconds < wall && seen.seconds > least);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(train);
+}
+
+/* ---- counts at the edges --------------------------------------------------------------------- */
+
+typedef struct sizes {
+    int64_t samples, batch, limit, accumulate;
+    double share;
+    bool drop_last;
+    int64_t batches, steps; /* of an epoch; by hand */
+} sizes;
+
+/* 10 samples, as whole batches or not. */
+static const sizes table[] = {
+    {10, 4, 0, 0, 0, false, 3, 3},
+    {10, 4, 0, 0, 0, true, 2, 2},
+    {10, 5, 0, 0, 0, false, 2, 2},
+    {10, 5, 0, 0, 0, true, 2, 2},
+    {10, 10, 0, 0, 0, true, 1, 1},
+    {10, 1, 0, 0, 0, false, 10, 10},
+    {10, 4, 1, 0, 0, false, 1, 1},
+    {10, 4, 2, 0, 0, false, 2, 2},
+    {10, 4, 3, 0, 0, false, 3, 3},
+    {10, 4, 4, 0, 0, false, 3, 3}, /* more than there are */
+    {10, 4, 3, 0, 0, true, 2, 2},
+    {10, 1, 0, 0, 0.5, false, 5, 5},
+    {10, 1, 0, 0, 0.59, false, 5, 5}, /* rounded down */
+    {10, 1, 0, 0, 0.01, false, 1, 1}, /* but one at least */
+    {10, 1, 2, 0, 0.5, false, 2, 2},  /* the smaller of two limits */
+    {10, 1, 7, 0, 0.5, false, 5, 5},
+    {10, 4, 0, 2, 0, false, 3, 2}, /* the last step of an epoch has fewer batches */
+    {10, 4, 0, 3, 0, false, 3, 1},
+    {10, 4, 0, 4, 0, false, 3, 1},
+    {10, 1, 0, 5, 0, false, 10, 2},
+    {10, 1, 7, 3, 0, false, 7, 3},
+};
+
+static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
+{
+    static recorder r;
+    fg_error err = {0};
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
+                                                  .limit_train_batches = s->limit,
+                                                  .limit_train_share = s->share,
+                                                  .accumulate_grad_batches = s->accumulate});
+    r = (recorder){0};
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    const fg_fit_data data = {
+        .train = train, .batch_size = s->batch, .drop_last = s->drop_last, .workers = -1};
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    const fg_result *result = fg_trainer_result(trainer);
+    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    if (result->steps != 2 * s->steps)
+        fail_msg("row %td: %lld steps, expected %lld", s - table, (long long)result->steps,
+                 (long long)(2 * s->steps));
+    assert_int_equal(result->epochs, 2);
+    assert_int_equal(recorder_count(&r, "batch_end"), 2 * s->batches);
+    assert_int_equal(recorder_count(&r, "epoch_end"), 2);
+    if (is_known) {
+        assert_int_equal(plan->steps_per_epoch, s->steps);
+        assert_int_equal(plan->total_steps, 2 * s->steps);
+    }
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(train);
+}
+
+static void steps_of_an_epoch(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        check_epochs(&table[i], toy_data(table[i].samples, 1), true);
+        check_epochs(&table[i], toy_source(table[i].samples, 1, true), true);
+        if (table[i].share == 0)
+            check_epochs(&table[i], toy_source(table[i].samples, 1, false), false);
+    }
+}
+
+/* The same for validation: batches of each pass. */
+static void batches_of_a_validation(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t samples, limit;
+        double share;
+        int batches;
+    } rows[] = {{9, 0, 0, 3},   {8, 0, 0, 2},    {9, 2, 0, 2},   {9, 5, 0, 3},
+                {9, 0, 0.5, 1}, {20, 0, 0.5, 2}, {20, 1, 0.5, 1}};
+    for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+        static recorder r;
+        fg_error err = {0};
+        const size_t row = i / 2;
+        if (i % 2 == 1 && rows[row].share > 0)
+            continue;
+        fg_dataset *val =
+            i % 2 == 0 ? toy_data(rows[row].samples, 1) : toy_source(rows[row].samples, 1, false);
+        fg_trainer *trainer =
+            toy_trainer(client, &(fg_trainer_options){.limit_val_batches = rows[row].limit,
+                                                      .limit_val_share = rows[row].share});
+        r = (recorder){0};
+        fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+        const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};
+        fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+        assert_int_equal(recorder_count(&r, "batch_end"), rows[row].batches);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(val);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(times_are_seconds),
+    cmocka_unit_test(accumulated_batches_are_one_step),
+    cmocka_unit_test(percentiles_of_a_hundred_steps),
+    cmocka_unit_test(what_is_not_known_is_nan),
+    cmocka_unit_test(measured_times_are_between_the_delay_and_the_clock),
+    cmocka_unit_test(steps_of_an_epoch),
+    cmocka_unit_test(batches_of_a_validation),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }
