@@ -51,6 +51,10 @@ static const config_key keys[] = {
     {"model.weights", CONFIG_TEXT, NULL, .example = "pretrained.safetensors",
      .help = "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
              "lists the names of its tensors."},
+    {"model.freeze", CONFIG_TEXTS, "[]", .example = "[layer1.*, fc1.bias]",
+     .help = "Do not train the parameters whose names match one of these patterns; * matches any text. "
+             "A batch norm whose running_mean matches keeps its running statistics. `fulgurite show` "
+             "lists the names."},
 
     {"data.format", CONFIG_CHOICE, NULL, .choices = "csv|idx|cifar10|npy", .later = "images|pack|text",
      .example = "csv",

@@ -15,6 +15,21 @@ enum { MOST_CHANNELS = 4096 };
 
 /* ---- the model ------------------------------------------------------------------------------- */
 
+/* By the patterns of model.freeze; a mistake is the tree's. */
+static void freeze(const run_task *t, fg_module *root)
+{
+    static const char key[] = "model.freeze";
+    fg_error err = {0}, named = {0};
+    for (size_t i = 0; i < config_count(t->c, key) && fg_module_error(root, NULL) == FG_OK; i++) {
+        const fg_status status = fg_module_freeze(root, config_text_at(t->c, key, i), NULL, &err);
+        if (status == FG_OK)
+            continue;
+        (void)cli_fail(&named, "%s: %s: %s", config_place(t->c, key), key, err.message);
+        named.status = status;
+        fg_module_fail(root, &named);
+    }
+}
+
 static void build(void *self, fg_module *root)
 {
     run_task *t = self;
@@ -38,6 +53,7 @@ static void build(void *self, fg_module *root)
     fg_here(t->file, t->line);
     options.input.dtype = FG_F32; /* what `prepare` makes of it */
     t->model = fg_model_create(root, &options);
+    freeze(t, root);
 }
 
 /* T[B, ...] as stored to f32[B, ...], scaled and normalised. */
@@ -120,8 +136,19 @@ fg_schedule run_task_schedule(const config *c)
     };
 }
 
+static void report_frozen(const fg_module *root)
+{
+    const int64_t frozen = fg_module_frozen_count(root), all = fg_module_parameter_count(root);
+    if (frozen > 0)
+        (void)fprintf(stderr,
+                      "note: %" PRId64 " of %" PRId64
+                      " parameters are frozen (model.freeze); %" PRId64 " are trained\n",
+                      frozen, all, all - frozen);
+}
+
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
+    report_frozen(root);
     const config *c = ((run_task *)self)->c;
     const char *name = config_text(c, "optimizer.name");
     const double lr = run_task_lr(c), decay = config_float(c, "optimizer.weight_decay");

@@ -79,6 +79,20 @@ FG_API fg_variable *fg_module_find(const fg_module *module, const char *name);
 /* Elements of all variables of kind FG_PARAMETER below module. */
 FG_API int64_t fg_module_parameter_count(const fg_module *module);
 
+/* Freezes the variables below module whose full name matches a pattern ("layer1.*", "*.bias"; NULL:
+ * all), or makes them trainable again: parameters, which optimizers then leave alone, and buffers,
+ * with which a batch norm keeps its running statistics (fg_variable_set_trainable). '*' matches
+ * dots too. Parameters frozen before the optimizer is created get no moments; those of a parameter
+ * that is made trainable later start at zero, and Adam's bias correction counts from there.
+ * *out_count (may be NULL) receives the matched parameters' elements. Errors: FG_ENOTFOUND when a
+ * pattern matches nothing, with the nearest names; the first error of the tree. */
+FG_API FG_MUST_USE fg_status fg_module_freeze(fg_module *module, const char *pattern,
+                                              int64_t *out_count, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_module_unfreeze(fg_module *module, const char *pattern,
+                                                int64_t *out_count, fg_error *err);
+/* Elements of the frozen parameters below module, of fg_module_parameter_count. */
+FG_API int64_t fg_module_frozen_count(const fg_module *module);
+
 /* ---- summary: what a table of the model shows -------------------------------------------------
  */
 
@@ -141,7 +155,8 @@ FG_API fg_tensor fg_conv_apply(const fg_conv *layer, fg_tensor x);
  * In training (fg_trace_training) mean and (biased) var are the batch's: the global batch's on
  * several devices, and the real samples' alone under the trace's mask; the running ones move by
  *   running = (1 - momentum) running + momentum batch's
- * with the unbiased variance. Otherwise mean and var are the running ones.
+ * with the unbiased variance. Otherwise, and where running_mean is frozen (fg_module_freeze), mean
+ * and var are the running ones, which then stay as they are.
  * Variables: weight (1), bias (0): f32[C]; buffers running_mean (0), running_var (1): f32[C],
  * num_batches_tracked: s64[]. Source: Ioffe and Szegedy 2015, "Batch normalization"; PyTorch's
  * BatchNorm. */

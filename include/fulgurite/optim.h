@@ -28,7 +28,8 @@ typedef struct fg_optimizer fg_optimizer;
 /* Creation takes all FG_PARAMETER variables that root has by then, so it comes after the layers. As
  * in building modules, an error (FG_EINVAL: a number outside its range; FG_ENOMEM) is kept in root
  * and NULL returned. options may be NULL. Variables are named "optimizer.KIND.PARAMETER",
- * "optimizer.exp_avg.fc1.weight", and "optimizer.step" (s32[], the number of updates made). Updates
+ * "optimizer.exp_avg.fc1.weight", and "optimizer.step" (s32[], the number of updates made);
+ * "optimizer.missed.PARAMETER" is there for parameters that some updates left alone. Updates
  * are computed in f32, and moments are f32, also for parameters in bf16 and f16; in f64 for f64. */
 
 /* Stochastic gradient descent (p: parameter, g: gradient, v: momentum_buffer):
@@ -85,12 +86,19 @@ FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
  * A trace may hold several updates, by one optimizer or by several. Each one differentiates by the
  * parameters' values in force when it is called, so the loss has to be computed from these: a loss
  * from before an update of the same parameters is an error. Numbers of a launch (learning rate,
- * momentum) are those of an optimizer's last call in the trace. Errors, kept in the trace: those of
- * fg_grad; FG_EINVAL for such a loss and for a NULL optimizer. */
+ * momentum) are those of an optimizer's last call in the trace.
+ *
+ * Parameters that are frozen (fg_module_freeze) and those that the loss does not depend on (never
+ * used, or behind fg_stop_gradient) are left alone, also by weight decay and momentum; the latter
+ * are named in a warning, once. A gradient that is there and is 0 is a gradient like others.
+ * Errors, kept in the trace: those of fg_grad; FG_EINVAL for a NULL optimizer, a loss from before
+ * an update, one that depends on no parameter to be trained, and a parameter that was created in
+ * the module after the optimizer. */
 FG_API void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss);
 /* The same with gradients of one's own, in the order of fg_optimizer_parameter_at. Errors, kept in
  * the trace: FG_EINVAL when count is another, FG_ESHAPE and FG_EDTYPE of a gradient whose type is
- * not its parameter's; f32 goes for parameters in bf16 and f16. */
+ * not its parameter's; f32 is accepted for parameters in bf16 and f16. An empty tensor,
+ * (fg_tensor){0}, leaves its parameter alone, and so does any gradient of a frozen one. */
 FG_API void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count);
 
 /* What is trained, in the order of the module. at: NULL past the end. */

@@ -153,6 +153,15 @@ FG_API fg_variable_kind fg_variable_get_kind(const fg_variable *variable);
 /* file_axis as given, or NULL when files hold the same order. */
 FG_API const int *fg_variable_file_axis(const fg_variable *variable);
 
+/* Whether training changes the variable. A parameter that is not trainable is frozen: optimizers
+ * leave it alone and no gradient is computed for it. A batch norm whose running_mean is frozen
+ * normalises by its running statistics, also in training, and leaves them alone. fg_assign and
+ * fg_variable_set are not affected. It may change at any time and applies to what is traced from
+ * then on; the Trainer looks at the beginning of a fit and of each epoch. By patterns of names:
+ * fg_module_freeze. [true] */
+FG_API void fg_variable_set_trainable(fg_variable *variable, bool trainable);
+FG_API bool fg_variable_is_trainable(const fg_variable *variable);
+
 /* Sets the value from the host: size_bytes is fg_type_bytes(type), row-major. Errors: FG_EINVAL,
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_variable_set(fg_variable *variable, const void *data,

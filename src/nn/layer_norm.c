@@ -222,7 +222,8 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     fg_scope_push(trace, fg_module_name(layer->module));
     const fg_dtype dtype = fg_tensor_type(x)->dtype == FG_F64 ? FG_F64 : FG_F32;
     const fg_tensor wide = fg_cast(x, dtype);
-    const bool is_training = fg_trace_training(trace);
+    const bool is_training =
+        fg_trace_training(trace) && fg_variable_is_trainable(layer->running_mean);
     statistics s = {.has_weight = false};
     if (is_training) {
         s = train(layer, wide);

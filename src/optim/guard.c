@@ -128,13 +128,17 @@ static fg_tensor number_of(fg_trace *trace, double value)
 }
 
 /* Number and kind (1: NaN, 2: infinite) of the first parameter with a bad gradient, from 1; 0:
- * none.
- */
+ * none. bad: of the gradients that are there. */
 static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tensor *bad)
 {
+    size_t at = 0;
+    for (size_t i = 0; i < u->optimizer->parameter_count; i++)
+        at += gradients[i].handle != 0;
     u->culprit = u->kind = number_of(u->trace, 0);
     for (size_t i = u->optimizer->parameter_count; i-- > 0;) {
-        const fg_tensor hit = fg_gt(bad[i], fg_zeros(u->trace, FG_S32, FG_SCALAR));
+        if (gradients[i].handle == 0)
+            continue;
+        const fg_tensor hit = fg_gt(bad[--at], fg_zeros(u->trace, FG_S32, FG_SCALAR));
         const fg_tensor nan = fg_cast(any(fg_ne(gradients[i], gradients[i])), FG_F32);
         u->culprit = fg_where(hit, number_of(u->trace, (double)i + 1), u->culprit);
         u->kind = fg_where(hit, fg_sub(number_of(u->trace, 2), nan), u->kind);
@@ -181,7 +185,9 @@ static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_ten
     size_t count = 0;
     fg_tensor all = {0};
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
-        if (by_parameter)
+        if (gradients[i].handle == 0)
+            continue;
+        else if (by_parameter)
             scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));
         else
             count = add_columns(bad_columns(gradients[i]), scratch, count);
@@ -207,7 +213,8 @@ void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
     const fg_tensor scale = fg_variable_value(u->trace, g->scale);
     const fg_tensor share = fg_div(number_of(u->trace, 1), scale);
     for (size_t i = 0; i < count; i++)
-        gradients[i] = fgi_times(gradients[i], share);
+        if (gradients[i].handle != 0)
+            gradients[i] = fgi_times(gradients[i], share);
 }
 
 fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old)

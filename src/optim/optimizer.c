@@ -84,66 +84,23 @@ double fg_optimizer_get_momentum(const fg_optimizer *optimizer) { return optimiz
 static void destroy(void *object)
 {
     fg_optimizer *o = object;
-    for (int m = 0; m < FGI_MOMENTS; m++) {
-        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
-            fg_variable_destroy(o->moment[m][i]);
-        fgi_free(o->moment[m]);
-    }
-    fg_variable_destroy(o->step);
+    fgi_optimizer_free_variables(o);
     fgi_guard_fini(&o->guard);
+    fgi_free(o->has_warned);
     fgi_free(o->parameters);
     fgi_free(o);
-}
-
-static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
-                               fg_variable **out, fg_error *err)
-{
-    fg_variable_options options = {.kind = FG_STATE};
-    const fg_variable *parameter = o->parameters[index];
-    const int *axis = fg_variable_file_axis(parameter);
-    if (axis != NULL) /* files hold a moment in the order of its parameter */
-        memcpy(options.file_axis, axis, sizeof options.file_axis);
-    fgi_buf name = {0};
-    fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
-    fg_status status = fgi_buf_status(&name, err);
-    fg_type type = *fg_variable_type(parameter);
-    if (type.dtype != FG_F64) /* bf16 would forget: 0.1 % of a moment is less than its last digit */
-        type.dtype = FG_F32;
-    if (status == FG_OK)
-        status = fg_variable_create(name.data, &type, &options, out, err);
-    fgi_buf_fini(&name);
-    if (status == FG_OK)
-        fgi_variable_follow(*out, parameter);
-    return status;
-}
-
-/* Makes one moment of every parameter unless it is there. */
-static fg_status add_moment(fg_optimizer *o, int m, fg_error *err)
-{
-    if (o->moment[m] != NULL)
-        return FG_OK;
-    fg_variable **moment = fgi_calloc(o->parameter_count + 1, sizeof(fg_variable *));
-    if (moment == NULL)
-        return fgi_no_memory(err);
-    fg_status status = FG_OK;
-    for (size_t i = 0; i < o->parameter_count && status == FG_OK; i++)
-        status = create_moment(o, o->rule->moment[m], i, &moment[i], err);
-    if (status == FG_OK) {
-        o->moment[m] = moment;
-        return FG_OK;
-    }
-    for (size_t i = 0; i < o->parameter_count; i++)
-        fg_variable_destroy(moment[i]);
-    fgi_free(moment);
-    return status;
 }
 
 /* What the optimizer trains: all parameters that root has now. */
 static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_error *err)
 {
     const size_t count = fg_module_variable_count(root);
+    o->root = root;
+    o->variable_count = count;
     o->parameters = fgi_calloc(count + 1, sizeof(fg_variable *));
-    if (o->parameters == NULL)
+    o->missed = fgi_calloc(count + 1, sizeof(fg_variable *));
+    o->has_warned = fgi_calloc(count + 1, sizeof(bool));
+    if (o->parameters == NULL || o->missed == NULL || o->has_warned == NULL)
         return fgi_no_memory(err);
     for (size_t i = 0; i < count; i++) {
         fg_variable *variable = fg_module_variable_at(root, i);
@@ -186,7 +143,7 @@ static fg_status init(fg_optimizer *o, const fg_module *root, int moments, fg_er
     FGI_TRY(take_parameters(o, root, err));
     FGI_TRY(fg_variable_create("optimizer.step", &count, &options, &o->step, err));
     for (int m = 0; m < moments; m++)
-        FGI_TRY(add_moment(o, m, err));
+        FGI_TRY(fgi_optimizer_add_moment(o, m, err));
     o->schedule = fgi_schedule_settled(NULL);
     refresh(o);
     return FG_OK;
@@ -227,29 +184,6 @@ fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, size_t ind
     return index < optimizer->parameter_count ? optimizer->parameters[index] : NULL;
 }
 
-size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
-{
-    size_t count = 1 + fgi_guard_variable_count(&optimizer->guard);
-    for (int m = 0; m < FGI_MOMENTS; m++)
-        count += optimizer->moment[m] != NULL ? optimizer->parameter_count : 0;
-    return count;
-}
-
-fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index)
-{
-    if (index == 0)
-        return optimizer->step;
-    index--;
-    for (int m = 0; m < FGI_MOMENTS; m++) {
-        if (optimizer->moment[m] == NULL)
-            continue;
-        if (index < optimizer->parameter_count)
-            return optimizer->moment[m][index];
-        index -= optimizer->parameter_count;
-    }
-    return fgi_guard_variable(&optimizer->guard, index);
-}
-
 /* ---- momentum and schedule ------------------------------------------------------------------- */
 
 fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg_error *err)
@@ -258,7 +192,7 @@ fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg
     hyper.momentum = momentum;
     FGI_TRY(check(&hyper, err));
     if (momentum != 0)
-        FGI_TRY(add_moment(optimizer, 0, err));
+        FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
     optimizer->hyper = hyper;
     refresh(optimizer);
     return FG_OK;
@@ -275,7 +209,7 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
             return fgi_fail(err, FG_EINVAL, "schedule '%s' over %lld steps: it wants their number",
                             settled.name, (long long)total_steps);
         if (!settled.no_cycle_momentum)
-            FGI_TRY(add_moment(optimizer, 0, err));
+            FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
     }
     optimizer->schedule = settled;
     optimizer->total_steps = total_steps;
@@ -334,24 +268,91 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
     return false;
 }
 
+/* The update as the rule sees it for a parameter that has missed some: with its own count. */
+static fgi_update with_own_count(const fgi_update *u, size_t i)
+{
+    fgi_update own = *u;
+    const fg_optimizer *o = u->optimizer;
+    own.step = fg_sub(u->step, fg_variable_value(u->trace, o->missed[i]));
+    if (o->rule->prepare != NULL)
+        o->rule->prepare(&own);
+    return own;
+}
+
 /* The parameter's new value: computed wide, and rounded once. */
 static void update_one(fgi_update *u, size_t i, fg_tensor gradient)
 {
-    fg_variable *parameter = u->optimizer->parameters[i];
+    const fg_optimizer *o = u->optimizer;
+    fg_variable *parameter = o->parameters[i];
     const fg_tensor p = fgi_variable_part(u->trace, parameter);
     const fg_dtype dtype = fg_tensor_type(p)->dtype;
     const fg_tensor wide = fgi_wide(p);
-    const fg_tensor now = u->optimizer->rule->update(u, i, wide, gradient);
+    const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
+    const fgi_update own = is_late ? with_own_count(u, i) : *u;
+    const fg_tensor now = o->rule->update(&own, i, wide, gradient);
     fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
 }
 
-/* Writes the update of every parameter; nothing when a gradient is poison. */
+/* A parameter with moments that this update leaves alone. */
+static void count_missed(const fgi_update *u, size_t i)
+{
+    fg_error err = {0};
+    if (fgi_optimizer_make_missed(u->optimizer, i, &err) != FG_OK) {
+        (void)fgi_trace_fail(u->trace, err.status, "%s", err.message);
+        return;
+    }
+    const fg_tensor before = fg_variable_value(u->trace, u->optimizer->missed[i]);
+    const fg_tensor next = fg_add(before, fg_ones(u->trace, FG_S32, FG_SCALAR));
+    fg_assign(u->optimizer->missed[i], fgi_guard_keep(u, next, before));
+}
+
+/* The parameters' new values, and what goes with them. */
+static void update_all(fgi_update *u, const fg_tensor *gradients)
+{
+    const fg_optimizer *o = u->optimizer;
+    if (o->rule->prepare != NULL)
+        o->rule->prepare(u);
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (gradients[i].handle != 0)
+            update_one(u, i, gradients[i]);
+        else if (fgi_optimizer_has_moments(o, i) && fgi_optimizer_counts(o))
+            count_missed(u, i);
+    const fg_tensor next = fg_add(u->step, fg_ones(u->trace, FG_S32, FG_SCALAR));
+    fg_assign(o->step, fgi_guard_keep(u, next, u->step));
+}
+
+/* Whether each gradient that is there can be applied; makes the moments that are missing. */
+static bool check_gradients(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
+{
+    fg_error err = {0};
+    for (size_t i = 0; i < o->parameter_count; i++) {
+        if (gradients[i].handle == 0)
+            continue;
+        if (fgi_is_poison(gradients[i]) || !gradient_goes(o->parameters[i], gradients[i]))
+            return false;
+        if (fgi_optimizer_begin_parameter(o, i, &err) != FG_OK) {
+            (void)fgi_trace_fail(trace, err.status, "%s", err.message);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The trace of the first gradient that is there; NULL: none is. */
+static fg_trace *trace_of(const fg_tensor *gradients, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gradients[i].handle != 0)
+            return fg_tensor_trace(gradients[i]);
+    return NULL;
+}
+
+/* Writes the update of every parameter that has a gradient; nothing when one is poison. */
 static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
 {
     const size_t count = o->parameter_count;
-    for (size_t i = 0; i < count; i++)
-        if (fgi_is_poison(gradients[i]) || !gradient_goes(o->parameters[i], gradients[i]))
-            return;
+    if (trace_of(gradients, count) == NULL || !check_gradients(o, trace, gradients))
+        return;
     fg_tensor *wide = fgi_calloc(2 * count, sizeof *wide);
     if (wide == NULL) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
@@ -360,14 +361,9 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
     fg_scope_push(trace, "optimizer");
     fgi_update u = begin_update(o, trace);
     for (size_t i = 0; i < count; i++)
-        wide[i] = fgi_wide(gradients[i]);
+        wide[i] = gradients[i].handle != 0 ? fgi_wide(gradients[i]) : gradients[i];
     fgi_guard_begin(&u, wide, wide + count);
-    if (o->rule->prepare != NULL)
-        o->rule->prepare(&u);
-    for (size_t i = 0; i < count; i++)
-        update_one(&u, i, wide[i]);
-    const fg_tensor next = fg_add(u.step, fg_ones(trace, FG_S32, FG_SCALAR));
-    fg_assign(o->step, fgi_guard_keep(&u, next, u.step));
+    update_all(&u, wide);
     fgi_guard_end(&u);
     fg_scope_pop(trace);
     fgi_free(wide);
@@ -384,17 +380,25 @@ static bool is_there(const fg_optimizer *o, fg_trace *trace)
 
 void fg_optimizer_apply(fg_optimizer *optimizer, const fg_tensor *gradients, size_t count)
 {
-    if (count == 0)
-        return;
-    fg_trace *trace = fg_tensor_trace(gradients[0]);
-    if (!is_there(optimizer, trace))
+    fg_trace *trace = trace_of(gradients, count);
+    if (trace == NULL || !is_there(optimizer, trace))
         return;
     count_step(optimizer);
-    if (count == optimizer->parameter_count)
-        write_update(optimizer, trace, gradients);
-    else
+    if (count != optimizer->parameter_count) {
         (void)fgi_trace_fail(trace, FG_EINVAL, "optimizer: %zu gradients for %zu parameters", count,
                              optimizer->parameter_count);
+        return;
+    }
+    fg_tensor *used = fgi_calloc(count, sizeof *used);
+    if (used == NULL) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (fg_variable_is_trainable(optimizer->parameters[i]))
+            used[i] = gradients[i];
+    write_update(optimizer, trace, used);
+    fgi_free(used);
 }
 
 void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
@@ -403,19 +407,13 @@ void fg_optimizer_minimize(fg_optimizer *optimizer, fg_tensor loss)
     if (!is_there(optimizer, trace))
         return;
     count_step(optimizer);
-    const size_t count = optimizer->parameter_count;
-    fg_tensor *gradients = fgi_calloc(count, sizeof *gradients);
+    fg_tensor *gradients = fgi_calloc(optimizer->parameter_count, sizeof *gradients);
     if (gradients == NULL) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         return;
     }
-    fgi_grad_parameters(fg_optimizer_scale_loss(optimizer, loss), optimizer->parameters, count,
-                        gradients);
-    for (size_t i = 0; i < count; i++) {
-        const fg_type *type = fg_variable_type(optimizer->parameters[i]);
-        if (gradients[i].handle == 0)
-            gradients[i] = fg_zeros(trace, type->dtype, type->rank, type->dim);
-    }
-    write_update(optimizer, trace, gradients);
+    fgi_optimizer_gradients(optimizer, loss, gradients);
+    if (fg_trace_error(trace, NULL) == FG_OK)
+        write_update(optimizer, trace, gradients);
     fgi_free(gradients);
 }

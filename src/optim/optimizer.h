@@ -83,16 +83,49 @@ struct fg_optimizer {
     bool has_begun; /* begin_step was called since the last minimize */
     bool has_run;   /* minimize or begin_step was called before */
     fgi_launch_scalars scalars;
+    const fg_module *root; /* whose parameters are trained; borrowed */
+    size_t variable_count; /* of root when its parameters were last looked at */
     fg_variable **parameters;
     size_t parameter_count;
-    fg_variable *step;                 /* s32[] */
-    fg_variable **moment[FGI_MOMENTS]; /* by parameter; NULL while there is none */
+    bool *has_warned;  /* by parameter: that it gets no gradient */
+    fg_variable *step; /* s32[] */
+    /* By parameter; NULL where the optimizer has no such moment, or not yet: a frozen parameter's
+     * are made when it is first trained. */
+    fg_variable **moment[FGI_MOMENTS];
+    /* s32[], by parameter: updates of the optimizer that left it alone. NULL: none */
+    fg_variable **missed;
     fgi_guard guard;
 };
 
 /* A new optimizer that root owns, with `moments` moments; NULL after an error. */
 fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
                                    int moments);
+/* Variables (moments.c). Gives every trainable parameter moment m. */
+fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err);
+/* Before parameter `index` is updated: the moments that it lacks. */
+fg_status fgi_optimizer_begin_parameter(fg_optimizer *o, size_t index, fg_error *err);
+/* The count of updates that parameter `index` missed, made if need be. */
+fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err);
+/* Whether updates depend on how many there were before. */
+bool fgi_optimizer_counts(const fg_optimizer *o);
+bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index);
+void fgi_optimizer_free_variables(fg_optimizer *o);
+/* Before a checkpoint is loaded that has a variable of this name: makes the moment or the count of
+ * missed updates that it is, also of a frozen parameter, which may be trained again. */
+fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err);
+/* Whether it is the name of a count of missed updates. */
+bool fgi_optimizer_is_missed(const char *name);
+/* The parameter whose moment has this name, or NULL. */
+fg_variable *fgi_optimizer_parameter_of(const fg_optimizer *o, const char *moment_name);
+/* Parameter's moments start after `step` updates that it missed. */
+fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, int32_t step,
+                                   fg_error *err);
+
+/* Gradients for an update (gradients.c): empty for parameters that are left alone because they are
+ * frozen or the loss does not depend on them; the latter are named in a warning, once. Errors, kept
+ * in the trace: a parameter that was created after the optimizer, a loss that depends on none. */
+void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
+
 /* The moment's value before the update, and its new one. */
 fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index);
 void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value);

@@ -20,6 +20,7 @@ struct fg_variable {
     fgi_split split;
     const fg_variable *leader; /* whose split it takes, or NULL */
     bool has_file_axis;
+    bool is_frozen;  /* nothing in the library changes it */
     bool is_lost;    /* consumed by a program that failed */
     fg_array *array; /* the value, or NULL while it is on the host */
     void *host;      /* given bytes, or NULL: made from options.init */
@@ -103,6 +104,13 @@ fg_variable_kind fg_variable_get_kind(const fg_variable *variable)
 {
     return variable->options.kind;
 }
+
+void fg_variable_set_trainable(fg_variable *variable, bool trainable)
+{
+    variable->is_frozen = !trainable;
+}
+
+bool fg_variable_is_trainable(const fg_variable *variable) { return !variable->is_frozen; }
 
 const fgi_split *fgi_variable_split(const fg_variable *variable)
 {

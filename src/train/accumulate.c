@@ -11,13 +11,16 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "optim/optimizer.h"
 #include "train/trainer.h"
 
 struct fgi_accumulator {
     fg_optimizer *optimizer; /* borrowed */
     fg_trace *trace;         /* of the update; kept for its scalars */
     fgi_step_program *update;
-    fg_variable **sum; /* of each of the optimizer's parameters: f32, f64 for one of f64 */
+    /* Of each of the optimizer's parameters: f32, f64 for one of f64. NULL for those without a
+     * gradient, which the update leaves alone. */
+    fg_variable **sum;
     size_t count;
     fg_scalar fresh;   /* u32: 1 when the sums begin anew with this batch */
     fg_scalar samples; /* f32: of the step */
@@ -43,17 +46,6 @@ static fg_status create_sum(fg_variable *parameter, fg_variable **out, fg_error 
     return status;
 }
 
-static fg_status create_sums(fgi_accumulator *a, fg_error *err)
-{
-    a->count = fg_optimizer_parameter_count(a->optimizer);
-    a->sum = fgi_calloc(a->count, sizeof(fg_variable *));
-    if (a->sum == NULL)
-        return fgi_no_memory(err);
-    for (size_t i = 0; i < a->count; i++)
-        FGI_TRY(create_sum(fg_optimizer_parameter_at(a->optimizer, i), &a->sum[i], err));
-    return FG_OK;
-}
-
 fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out, fg_error *err)
 {
     fgi_accumulator *a = fgi_calloc(1, sizeof *a);
@@ -63,12 +55,14 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
     a->optimizer = optimizer;
     a->fresh.dtype = FG_U32;
     a->samples.dtype = FG_F32;
-    const fg_status status = create_sums(a, err);
-    if (status != FG_OK)
+    a->count = fg_optimizer_parameter_count(optimizer);
+    a->sum = fgi_calloc(a->count, sizeof(fg_variable *));
+    if (a->sum == NULL) {
         fgi_accumulator_destroy(a);
-    else
-        *out = a;
-    return status;
+        return fgi_no_memory(err);
+    }
+    *out = a;
+    return FG_OK;
 }
 
 void fgi_accumulator_destroy(fgi_accumulator *a)
@@ -86,7 +80,7 @@ void fgi_accumulator_destroy(fgi_accumulator *a)
 bool fgi_accumulator_is_lost(const fgi_accumulator *a)
 {
     for (size_t i = 0; a != NULL && i < a->count; i++)
-        if (fgi_variable_is_lost(a->sum[i]))
+        if (a->sum[i] != NULL && fgi_variable_is_lost(a->sum[i]))
             return true;
     return false;
 }
@@ -98,6 +92,12 @@ static void add_gradient(fgi_accumulator *a, size_t i, fg_tensor gradient, fg_te
                          fg_tensor fresh)
 {
     fg_trace *trace = fg_tensor_trace(gradient);
+    fg_error err = {0};
+    if (a->sum[i] == NULL &&
+        create_sum(fg_optimizer_parameter_at(a->optimizer, i), &a->sum[i], &err) != FG_OK) {
+        (void)fgi_trace_fail(trace, err.status, "%s", err.message);
+        return;
+    }
     const fg_type *type = fg_variable_type(a->sum[i]);
     const fg_tensor before = fg_variable_value(trace, a->sum[i]);
     const fg_tensor zero = fg_zeros(trace, type->dtype, type->rank, type->dim);
@@ -109,22 +109,18 @@ void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor samples)
 {
     fg_trace *trace = fg_tensor_trace(loss);
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
-    fg_variable **parameters = fgi_calloc(a->count, sizeof(fg_variable *));
-    if (gradients == NULL || parameters == NULL) {
+    if (gradients == NULL) {
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     } else {
-        for (size_t i = 0; i < a->count; i++)
-            parameters[i] = fg_optimizer_parameter_at(a->optimizer, i);
-        fg_grad_variables(fg_optimizer_scale_loss(a->optimizer, loss), parameters, a->count,
-                          gradients);
+        fgi_optimizer_gradients(a->optimizer, loss, gradients);
         fg_scope_push(trace, "accumulate");
         const fg_tensor fresh =
             fg_ne(fg_scalar_value(trace, &a->fresh), fg_zeros(trace, FG_U32, FG_SCALAR));
         for (size_t i = 0; i < a->count; i++)
-            add_gradient(a, i, gradients[i], samples, fresh);
+            if (gradients[i].handle != 0)
+                add_gradient(a, i, gradients[i], samples, fresh);
         fg_scope_pop(trace);
     }
-    fgi_free(parameters);
     fgi_free(gradients);
 }
 
@@ -136,6 +132,8 @@ static fg_status trace_update(fgi_accumulator *a, fg_error *err)
         return fgi_no_memory(err);
     const fg_tensor samples = fg_scalar_value(a->trace, &a->samples);
     for (size_t i = 0; i < a->count; i++) {
+        if (a->sum[i] == NULL)
+            continue;
         const fg_tensor sum = fg_variable_value(a->trace, a->sum[i]);
         const fg_tensor count = fg_cast(samples, fg_tensor_type(sum)->dtype);
         gradients[i] = fg_div(sum, count);

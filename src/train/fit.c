@@ -265,6 +265,7 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     const fg_progress at = fgi_progress_at(trainer);
     FGI_TRY(fg_loader_start_epoch(stage->loader, trainer->epoch, trainer->position, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
+    FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->owes_validation)
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_wants_stop(trainer)) {

@@ -341,7 +341,8 @@ static bool has_loader(const fgi_stage *stage, const fgi_stage *wanted)
 static bool has_program(const fgi_stage *stage, const fgi_stage *wanted)
 {
     if (stage->program == NULL || stage->batch_size != wanted->batch_size ||
-        stage->has_tail != wanted->has_tail || stage->field_count != wanted->field_count)
+        stage->trainable != wanted->trainable || stage->has_tail != wanted->has_tail ||
+        stage->field_count != wanted->field_count)
         return false;
     for (int i = 0; i < stage->field_count; i++)
         if (!fgi_same_type(&stage->field_type[i], &wanted->field_type[i]) ||
@@ -377,11 +378,41 @@ static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t 
 /* The step's program and, where gradients are summed over batches, that of the update. */
 static fg_status build_programs(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    if (stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1) {
+    const bool sums = stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1;
+    if (sums)
         FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
+    FGI_TRY(build_program(trainer, stage, err)); /* which says what has gradients */
+    if (sums)
         FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
+    return FG_OK;
+}
+
+/* Differs where other variables are trainable. */
+static uint64_t trainable_mark(const fg_trainer *trainer, fgi_stage_kind kind)
+{
+    fgi_hash hash = {0, 0};
+    const size_t count = kind == FGI_TRAIN ? fg_module_variable_count(trainer->root) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const unsigned char bit = fg_variable_is_trainable(fg_module_variable_at(trainer->root, i));
+        hash = fgi_hash_more(hash, &bit, 1);
     }
-    return build_program(trainer, stage, err);
+    return hash.lo;
+}
+
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    const uint64_t trainable = trainable_mark(trainer, stage->kind);
+    if (stage->program != NULL && stage->trainable == trainable)
+        return FG_OK;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    fgi_step_program_destroy(stage->program);
+    fgi_accumulator_destroy(stage->accumulator);
+    fg_trace_destroy(stage->trace);
+    stage->program = NULL;
+    stage->accumulator = NULL;
+    stage->trace = NULL;
+    stage->trainable = trainable;
+    return build_programs(trainer, stage, err);
 }
 
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
@@ -440,6 +471,7 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
     if (kind == FGI_VAL)
         FGI_TRY(fgi_share_check("limit_val", trainer->options.limit_val_share, data->val, err));
     *out = describe(kind, data, batch_size);
+    out->trainable = trainable_mark(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
     if (count == 0 || (out->drop_last && count >= 0 && count < batch_size))
         return fgi_fail(err, FG_EINVAL, "the %s data have %lld samples: no batch of %lld",
@@ -473,7 +505,7 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
     fgi_stage wanted;
     FGI_TRY(describe_checked(trainer, kind, data, &wanted, err));
     if (has_loader(stage, &wanted))
-        return FG_OK;
+        return fgi_stage_refresh(trainer, stage, err);
     FGI_TRY(fgi_feed_drain(trainer, err));
     if (has_program(stage, &wanted))
         return change_loader(trainer, stage, &wanted, err);

@@ -270,21 +270,88 @@ static fg_status load_module_state(fg_trainer *trainer, const fg_ckpt *ckpt, con
 
 /* ---- whole checkpoints ----------------------------------------------------------------------- */
 
+/* Whether the parameter was frozen when the checkpoint was written. */
+static bool was_frozen(const json_t *object, const char *name)
+{
+    const json_t *list = json_object_get(object, "frozen");
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *other = json_string_value(json_array_get(list, i));
+        if (other != NULL && strcmp(other, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A run goes on with other parameters frozen than before: allowed, and told. */
+static void compare_frozen(const fg_optimizer *optimizer, const json_t *object, const char *path)
+{
+    name_list now_trained = {0}, now_frozen = {0};
+    for (size_t i = 0; i < fg_optimizer_parameter_count(optimizer); i++) {
+        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
+        const char *name = fg_variable_name(parameter);
+        const bool before = was_frozen(object, name), now = !fg_variable_is_trainable(parameter);
+        if (before != now)
+            list_name(now ? &now_frozen : &now_trained, name);
+    }
+    warn_of(path, "parameters that were frozen are trained now", &now_trained);
+    warn_of(path, "parameters that were trained are frozen now", &now_frozen);
+}
+
+/* A variable of the optimizer's that the checkpoint does not have. */
+static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
+                             const json_t *object, fg_error *err)
+{
+    fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+    const char *name = fg_variable_name(variable);
+    const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
+    int32_t step = 0;
+    /* a run in another precision had no scale of the loss, and older ones no health */
+    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
+        return FG_OK;
+    if (parameter == NULL || !was_frozen(object, fg_variable_name(parameter)))
+        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
+    FGI_TRY(fg_variable_read(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step, err));
+    return fgi_optimizer_start_late(optimizer, parameter, step, err);
+}
+
+/* The variables that the checkpoint needs, and no updates missed but those it counts. */
+static fg_status expect_variables(fg_optimizer *optimizer, const fg_ckpt *ckpt, fg_error *err)
+{
+    const int32_t zero = 0;
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        if (fg_ckpt_info(ckpt, i)->part == FG_CKPT_STATE)
+            FGI_TRY(fgi_optimizer_expect(optimizer, fg_ckpt_info(ckpt, i)->name, err));
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        if (fgi_optimizer_is_missed(fg_variable_name(variable)))
+            FGI_TRY(fg_variable_set(variable, &zero, sizeof zero, err));
+    }
+    return FG_OK;
+}
+
+static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
+                                const json_t *object, fg_error *err)
+{
+    FGI_TRY(expect_variables(optimizer, ckpt, err));
+    /* the first is the count of updates; those that are loaded as absent may add to the list */
+    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
+        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
+        size_t index = 0;
+        if (fg_ckpt_find(ckpt, FG_CKPT_STATE, fg_variable_name(variable), &index))
+            FGI_TRY(load_variable(ckpt, path, FG_CKPT_STATE, variable, err));
+        else
+            FGI_TRY(load_absent(optimizer, i, path, object, err));
+    }
+    compare_frozen(optimizer, object, path);
+    return FG_OK;
+}
+
 static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                             const json_t *object, fg_error *err)
 {
-    const fg_optimizer *optimizer = trainer->optimizer; /* NULL: only an evaluation */
-    const size_t count = optimizer != NULL ? fg_optimizer_variable_count(optimizer) : 0;
     FGI_TRY(compare_run(trainer, object, path, err));
-    for (size_t i = 0; i < count; i++) {
-        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
-        size_t index = 0;
-        /* a run in another precision had no scale of the loss, and older ones no health */
-        if (i >= fgi_optimizer_guard_first(optimizer) &&
-            !fg_ckpt_find(ckpt, FG_CKPT_STATE, fg_variable_name(variable), &index))
-            continue;
-        FGI_TRY(load_variable(ckpt, path, FG_CKPT_STATE, variable, err));
-    }
+    if (trainer->optimizer != NULL) /* NULL: only an evaluation */
+        FGI_TRY(load_optimizer(trainer->optimizer, ckpt, path, object, err));
     FGI_TRY(load_module_state(trainer, ckpt, path, err));
     return load_counters(trainer, ckpt, path, object, err);
 }

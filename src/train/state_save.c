@@ -229,6 +229,22 @@ static bool put_results(json_t *object, const fg_result *result)
     return ok;
 }
 
+/* "frozen": the names of the parameters that are, where there are any. */
+static bool put_frozen(json_t *object, const fg_module *root)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; ok && i < fg_module_variable_count(root); i++) {
+        const fg_variable *variable = fg_module_variable_at(root, i);
+        if (fg_variable_get_kind(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
+            ok = json_array_append_new(list, json_string(fg_variable_name(variable))) == 0;
+    }
+    if (ok && json_array_size(list) > 0)
+        ok = json_object_set(object, "frozen", list) == 0;
+    json_decref(list);
+    return ok;
+}
+
 /* The text of state.json (free), NULL when out of memory. */
 static char *state_text(const fg_trainer *trainer)
 {
@@ -238,6 +254,7 @@ static char *state_text(const fg_trainer *trainer)
     ok = ok && put_text(object, "monitor", trainer->options.monitor);
     ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
     ok = ok && put_results(object, &trainer->result);
+    ok = ok && put_frozen(object, trainer->root);
     if (ok && trainer->owes_validation)
         ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
     if (ok && trainer->shuffle_buffer > 0)

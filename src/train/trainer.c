@@ -228,6 +228,14 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     return FG_OK;
 }
 
+static void report_frozen(const fg_trainer *trainer)
+{
+    const int64_t frozen = fg_module_frozen_count(trainer->root);
+    if (frozen > 0)
+        fgi_log(FG_LOG_INFO, "%lld of %lld parameters are frozen", (long long)frozen,
+                (long long)fg_module_parameter_count(trainer->root));
+}
+
 static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 {
     if (trainer->optimizer != NULL)
@@ -240,6 +248,7 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
     if (trainer->optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
                         task->name);
+    report_frozen(trainer);
     return fgi_health_prepare(trainer, err);
 }
 

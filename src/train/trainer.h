@@ -44,8 +44,9 @@ typedef struct fgi_stage {
     int64_t batch_size;
     int field_count;
     fg_type field_type[FG_MAX_FIELDS];
-    fg_scalar valid; /* s32: rows of the batch that count */
-    fg_scalar fresh; /* u32: 1 when the sums begin anew at this step */
+    uint64_t trainable; /* of a training: which variables the program was traced to change */
+    fg_scalar valid;    /* s32: rows of the batch that count */
+    fg_scalar fresh;    /* u32: 1 when the sums begin anew at this step */
     size_t metric_count;
     char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
     fg_array *sums;                  /* f32[fgi_stage_sums]: sum, count of each metric; in training
@@ -284,6 +285,8 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count);
 /* stage.c: the stage's loader and program for these data, made on first use. */
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
+/* Traces the training's programs anew where variables have been frozen or made trainable since. */
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 /* Its program alone. */
 fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);

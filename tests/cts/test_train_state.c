@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -19,7 +20,8 @@ static char warnings[2048];
 static void keep_warning(void *self, fg_log_level level, const char *line)
 {
     (void)self;
-    if (level == FG_LOG_WARNING && strstr(line, "state variables") != NULL)
+    if (level == FG_LOG_WARNING &&
+        (strstr(line, "state variables") != NULL || strstr(line, "frozen") != NULL))
         (void)snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n",
                        line);
 }
@@ -166,7 +168,168 @@ static void state_that_is_not_there_begins_anew(void **state)
     fg_client_close(client);
 }
 
+/* ---- frozen parameters ------------------------------------------------------------------------
+ */
+
+enum { HIDDEN = 5 };
+
+/* Two layers under Adam; patterns are frozen when the model is built. */
+typedef struct frozen_model {
+    fg_linear *fc1, *fc2;
+    fg_module *root;
+    const char *pattern;
+} frozen_model;
+
+static void build_frozen(void *self, fg_module *root)
+{
+    frozen_model *m = self;
+    fg_error err = {0};
+    m->root = root;
+    m->fc1 = fg_linear_create(root, "fc1", &(fg_linear_options){.in = TOY_FEATURES, .out = HIDDEN});
+    m->fc2 = fg_linear_create(root, "fc2", &(fg_linear_options){.in = HIDDEN, .out = TOY_CLASSES});
+    if (m->pattern != NULL)
+        fgt_ok(fg_module_freeze(root, m->pattern, NULL, &err));
+}
+
+static fg_tensor frozen_step(void *self, fg_step *st, const fg_batch *batch)
+{
+    const frozen_model *m = self;
+    (void)st;
+    const fg_tensor h = fg_tanh(fg_linear_apply(m->fc1, fg_batch_get(batch, "x")));
+    return fg_cross_entropy(fg_linear_apply(m->fc2, h), fg_batch_get(batch, "y"), NULL);
+}
+
+static fg_optimizer *adam_of(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_adam_create(root, &(fg_adam_options){.lr = 0.01});
+}
+
+static const fg_task_ops frozen_ops = {
+    .build = build_frozen, .train_step = frozen_step, .optimizer = adam_of};
+
+typedef struct weights {
+    float fc1[TOY_FEATURES * HIDDEN], fc2[HIDDEN * TOY_CLASSES];
+} weights;
+
+static weights weights_of(const fg_module *root)
+{
+    fg_error err = {0};
+    weights w;
+    fgt_ok(fg_variable_read(fg_module_find(root, "fc1.weight"), w.fc1, sizeof w.fc1, &err));
+    fgt_ok(fg_variable_read(fg_module_find(root, "fc2.weight"), w.fc2, sizeof w.fc2, &err));
+    return w;
+}
+
+/* A callback that thaws all at the start of an epoch. */
+static fg_status thaw(void *self, const fg_progress *at, fg_error *err)
+{
+    const frozen_model *m = self;
+    return at->epoch == 1 ? fg_module_unfreeze(m->root, NULL, NULL, err) : FG_OK;
+}
+
+static const fg_callback_ops thaw_ops = {.epoch_start = thaw};
+
+typedef struct frozen_fit {
+    fg_client *client;
+    const char *folder, *resume, *pattern, *strategy;
+    int64_t steps, accumulate;
+    bool thaws;
+} frozen_fit;
+
+static weights fit_frozen(const frozen_fit *f)
+{
+    fg_error err = {0};
+    frozen_model m = {.pattern = f->pattern};
+    const fg_task task = {.name = "frozen", .self = &m, .ops = &frozen_ops};
+    const fg_fit_data fit_data = {.train = data, .batch_size = BATCH};
+    const fg_trainer_options options = {.run_dir = f->folder,
+                                        .resume = f->resume,
+                                        .strategy = f->strategy,
+                                        .accumulate_grad_batches = f->accumulate,
+                                        .max_steps = f->steps};
+    warnings[0] = '\0';
+    fg_trainer *trainer = toy_trainer(f->client, &options);
+    if (f->thaws)
+        fgt_ok(fg_trainer_add_callback(trainer, &thaw_ops, &m, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
+    const weights w = weights_of(m.root);
+    fg_trainer_destroy(trainer);
+    return w;
+}
+
+static double furthest(const float *a, const float *b, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, fabs((double)a[i] - (double)b[i]));
+    return most;
+}
+
+/* What a resume thaws starts as Adam does: its first step is as large as the learning rate, not
+ * three times that, as it would be with the bias corrections of a fifth step. */
+static void resuming_with_others_frozen_is_told(void **state)
+{
+    (void)state;
+    const size_t n1 = TOY_FEATURES * HIDDEN, n2 = HIDDEN * TOY_CLASSES;
+    fg_client *client = open_client(1);
+    for (int64_t accumulate = 1; accumulate <= 2; accumulate++) {
+        char *folder = fgi_path_join(fgt_temp_folder(), "run");
+        frozen_fit f = {.client = client, .folder = folder, .pattern = "fc1.*", .steps = 1};
+        f.accumulate = accumulate;
+        const weights first = fit_frozen(&f);
+        f.steps = 4;
+        f.resume = "last";
+        const weights fourth = fit_frozen(&f);
+        assert_memory_equal(first.fc1, fourth.fc1, sizeof first.fc1);
+        assert_true(furthest(first.fc2, fourth.fc2, n2) > 0.02);
+        assert_string_equal(warnings, "");
+        f.steps = 5;
+        f.pattern = "fc2.*";
+        const weights fifth = fit_frozen(&f);
+        assert_memory_equal(fourth.fc2, fifth.fc2, sizeof first.fc2);
+        const double most = furthest(fourth.fc1, fifth.fc1, n1);
+        assert_true(most > 0.0099 && most < 0.01001);
+        assert_non_null(strstr(warnings, "frozen are trained now: 'fc1.weight', 'fc1.bias'\n"));
+        assert_non_null(strstr(warnings, "trained are frozen now: 'fc2.weight', 'fc2.bias'\n"));
+        fgi_free(folder);
+    }
+    fg_client_close(client);
+}
+
+/* A callback thaws at the second epoch: the step is traced anew. Stopped and resumed after that,
+ * the run is the one that was not, though it is frozen again until the callback has been called. */
+static void parameters_thaw_within_a_fit(void **state)
+{
+    (void)state;
+    static const char *const strategies[] = {NULL, "fsdp"};
+    for (int i = 0; i < 2; i++) {
+        fg_client *client = open_client(i == 0 ? 1 : 4);
+        char *folder = fgi_path_join(fgt_temp_folder(), "run");
+        frozen_fit f = {.client = client, .strategy = strategies[i], .pattern = "fc1.*"};
+        f.thaws = true;
+        f.steps = 4; /* an epoch */
+        const weights fourth = fit_frozen(&f);
+        f.steps = 12;
+        const weights want = fit_frozen(&f);
+        assert_true(furthest(fourth.fc1, want.fc1, TOY_FEATURES * HIDDEN) > 0.02);
+        f.folder = folder;
+        f.steps = 8;
+        (void)fit_frozen(&f);
+        f.resume = "last";
+        f.steps = 12;
+        f.thaws = false;
+        f.pattern = NULL; /* what the callback has done by then */
+        const weights got = fit_frozen(&f);
+        assert_memory_equal(&got, &want, sizeof want);
+        fgi_free(folder);
+        fg_client_close(client);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(resuming_with_others_frozen_is_told),
+    cmocka_unit_test(parameters_thaw_within_a_fit),
     cmocka_unit_test(state_of_modules_goes_through_a_resume),
     cmocka_unit_test(state_that_is_not_there_begins_anew),
 };

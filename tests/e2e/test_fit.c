@@ -450,6 +450,37 @@ static void weights_start_a_run(void **state)
              "'fc1.weight' is f32[32,64], but f32[16,64] in the model");
 }
 
+static void frozen_parameters_keep_their_weights(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_ckpt *first, *last;
+    const char *folder = workplace();
+    const outcome *p = program_gives(0, folder,
+                                     "fit digits.yaml -q --trainer.max_steps=4 "
+                                     "--trainer.ckpt_every_steps=1 --trainer.keep_checkpoints=9 "
+                                     "--model.freeze=[fc1.*]");
+    contains(p->err, "are frozen (model.freeze); ");
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000001"), &first, &err));
+    fgt_ok(fg_ckpt_open(fgt_path(folder, "run/checkpoints/step-000000004"), &last, &err));
+    for (size_t i = 0; i < fg_ckpt_count(first); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(first, i);
+        size_t other;
+        if (info->part != FG_CKPT_MODEL)
+            continue;
+        assert_true(fg_ckpt_find(last, FG_CKPT_MODEL, info->name, &other));
+        const bool same =
+            memcmp(fg_ckpt_data(first, i), fg_ckpt_data(last, other), info->size_bytes) == 0;
+        assert_int_equal(same, strncmp(info->name, "fc1.", 4) == 0);
+    }
+    assert_false(fg_ckpt_find(last, FG_CKPT_STATE, "optimizer.exp_avg.fc1.weight", &(size_t){0}));
+    fg_ckpt_close(first);
+    fg_ckpt_close(last);
+    contains(program_gives(1, folder, "fit digits.yaml -q --model.freeze=[fc9.*]")->err,
+             "--model.freeze: model.freeze: freeze 'fc9.*': matches no parameter or buffer of the "
+             "module; the nearest names are 'fc1.weight'");
+}
+
 /* ---- other data ------------------------------------------------------------------------------ */
 
 /* y = 2 a - b + 1 on a grid. */
@@ -731,6 +762,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_of_runs_are_numbered),
     cmocka_unit_test(evaluation_and_predictions),
     cmocka_unit_test(weights_start_a_run),
+    cmocka_unit_test(frozen_parameters_keep_their_weights),
     cmocka_unit_test(a_regression_from_csv),
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),

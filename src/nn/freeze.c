@@ -1,0 +1,113 @@
+/* freeze.c - which variables of a module training leaves alone, by patterns of their names.
+ *
+ * A pattern is the shell's: '*' matches any text, dots included, as in the rules that split
+ * parameters. It is checked before anything is changed.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "nn/layer.h"
+
+enum { NAMES_SHOWN = 6 };
+
+static bool matches(const fg_variable *variable, const char *pattern)
+{
+    return pattern == NULL || fnmatch(pattern, fg_variable_name(variable), 0) == 0;
+}
+
+/* Whether training would change it at all. */
+static bool is_trained(const fg_variable *variable)
+{
+    return fg_variable_get_kind(variable) != FG_STATE;
+}
+
+/* How far a name is from what a pattern says literally: edits between the pattern and as much of
+ * the name. */
+static size_t distance(const char *pattern, const char *name)
+{
+    char literal[128], begin[128];
+    const size_t n = strcspn(pattern, "*?[");
+    (void)snprintf(literal, sizeof literal, "%.*s", (int)(n < 127 ? n : 127), pattern);
+    (void)snprintf(begin, sizeof begin, "%.*s", (int)strlen(literal), name);
+    return fgi_edit_distance(literal, begin);
+}
+
+/* Adds those names at `wanted` edits from the pattern, up to NAMES_SHOWN in all. */
+static int add_names(const fg_module *module, const char *pattern, size_t wanted, int shown,
+                     fgi_buf *out)
+{
+    for (size_t i = 0; i < fg_module_variable_count(module) && shown < NAMES_SHOWN; i++) {
+        const fg_variable *variable = fg_module_variable_at(module, i);
+        if (is_trained(variable) && distance(pattern, fg_variable_name(variable)) == wanted)
+            fgi_buf_printf(out, "%s'%s'", shown++ == 0 ? "" : ", ", fg_variable_name(variable));
+    }
+    return shown;
+}
+
+static fg_status matches_nothing(const fg_module *module, const char *pattern, fg_error *err)
+{
+    fgi_buf names = {0};
+    int shown = 0;
+    for (size_t edits = 0; edits < 128 && shown < NAMES_SHOWN; edits++)
+        shown = add_names(module, pattern, edits, shown, &names);
+    const char *list = names.data != NULL ? names.data : "none";
+    const fg_status status = fgi_fail(
+        err, FG_ENOTFOUND,
+        "freeze '%s': matches no parameter or buffer of the module; the nearest names are %s\n"
+        "'layer1.*' matches everything below layer1",
+        pattern, list);
+    fgi_buf_fini(&names);
+    return status;
+}
+
+static fg_status set_trainable(fg_module *module, const char *pattern, bool trainable,
+                               int64_t *out_count, fg_error *err)
+{
+    size_t found = 0;
+    int64_t elements = 0;
+    const size_t count = fg_module_variable_count(module);
+    if (out_count != NULL)
+        *out_count = 0;
+    FGI_TRY(fg_module_error(module, err));
+    for (size_t i = 0; i < count; i++) {
+        fg_variable *variable = fg_module_variable_at(module, i);
+        if (!is_trained(variable) || !matches(variable, pattern))
+            continue;
+        found++;
+        fg_variable_set_trainable(variable, trainable);
+        if (fg_variable_get_kind(variable) == FG_PARAMETER)
+            elements += fg_type_count(fg_variable_type(variable));
+    }
+    if (found == 0 && pattern != NULL)
+        return matches_nothing(module, pattern, err);
+    if (out_count != NULL)
+        *out_count = elements;
+    return FG_OK;
+}
+
+fg_status fg_module_freeze(fg_module *module, const char *pattern, int64_t *out_count,
+                           fg_error *err)
+{
+    return set_trainable(module, pattern, false, out_count, err);
+}
+
+fg_status fg_module_unfreeze(fg_module *module, const char *pattern, int64_t *out_count,
+                             fg_error *err)
+{
+    return set_trainable(module, pattern, true, out_count, err);
+}
+
+int64_t fg_module_frozen_count(const fg_module *module)
+{
+    int64_t elements = 0;
+    for (size_t i = 0; i < fg_module_variable_count(module); i++) {
+        const fg_variable *variable = fg_module_variable_at(module, i);
+        if (fg_variable_get_kind(variable) == FG_PARAMETER && !fg_variable_is_trainable(variable))
+            elements += fg_type_count(fg_variable_type(variable));
+    }
+    return elements;
+}

@@ -1,0 +1,148 @@
+/* gradients.c - which parameters an update changes, and their gradients.
+ *
+ * Left alone, also by weight decay and momentum, are frozen parameters and those that the loss does
+ * not depend on: that is known when the update is traced, and is not the same as a gradient of 0.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/log.h"
+#include "optim/optimizer.h"
+#include "trace/trace.h"
+
+enum { NAMES_SHOWN = 4 };
+
+static void fail_out_of_memory(fg_trace *trace)
+{
+    (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+}
+
+/* ---- parameters that are not the optimizer's --------------------------------------------------
+ */
+
+/* Whether the optimizer has all parameters of its module; names the first that it lacks. */
+static bool has_all(fg_optimizer *o, fg_trace *trace)
+{
+    size_t own = 0;
+    if (fg_module_variable_count(o->root) == o->variable_count)
+        return true;
+    for (size_t i = 0; i < fg_module_variable_count(o->root); i++) {
+        const fg_variable *variable = fg_module_variable_at(o->root, i);
+        if (fg_variable_get_kind(variable) != FG_PARAMETER)
+            continue;
+        if (own < o->parameter_count &&
+            variable == o->parameters[own]) { /* they keep their order */
+            own++;
+            continue;
+        }
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "%s: parameter '%s' was created after the optimizer, which would not "
+                             "train it\ncreate the optimizer after all layers",
+                             o->rule->name, fg_variable_name(variable));
+        return false;
+    }
+    o->variable_count = fg_module_variable_count(o->root);
+    return true;
+}
+
+/* ---- parameters without a gradient ----------------------------------------------------------- */
+
+/* Names those of the trained parameters that have no gradient; all of them, or the new ones. */
+static size_t list_without(const fg_optimizer *o, const fg_tensor *gradients, bool all,
+                           fgi_buf *names)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < o->parameter_count; i++) {
+        if (gradients[i].handle != 0 || !fg_variable_is_trainable(o->parameters[i]) ||
+            (!all && o->has_warned[i]))
+            continue;
+        if (count < NAMES_SHOWN)
+            fgi_buf_printf(names, "%s'%s'", count > 0 ? ", " : "",
+                           fg_variable_name(o->parameters[i]));
+        else if (count == NAMES_SHOWN)
+            fgi_buf_puts(names, ", ...");
+        count++;
+    }
+    return count;
+}
+
+/* Once for each parameter: own loops trace each iteration. */
+static void warn_of_missing(fg_optimizer *o, const fg_trace *trace, const fg_tensor *gradients)
+{
+    const char *file = NULL;
+    int line = 0;
+    fgi_buf names = {0};
+    const size_t count = list_without(o, gradients, false, &names);
+    fgi_place(trace, &file, &line);
+    if (count > 0 && names.data != NULL)
+        fgi_log(FG_LOG_WARNING,
+                "%s:%d: %s: the loss does not depend on %zu of %zu parameters, which are left "
+                "unchanged: %s\nfreeze them (fg_module_freeze) if that is intended",
+                file != NULL ? file : "?", line, o->rule->name, count, o->parameter_count,
+                names.data);
+    for (size_t i = 0; i < o->parameter_count; i++)
+        o->has_warned[i] |= gradients[i].handle == 0;
+    fgi_buf_fini(&names);
+}
+
+/* An error when no parameter has a gradient; a warning when some have none. */
+static void judge(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients, size_t trained)
+{
+    size_t there = 0;
+    for (size_t i = 0; i < o->parameter_count; i++)
+        there += gradients[i].handle != 0;
+    if (there == trained)
+        return;
+    if (there > 0) {
+        warn_of_missing(o, trace, gradients);
+        return;
+    }
+    fgi_buf names = {0};
+    (void)list_without(o, gradients, true, &names);
+    (void)fgi_trace_fail(trace, FG_EINVAL,
+                         "%s: the loss does not depend on any of the %zu parameters to be trained: "
+                         "%s",
+                         o->rule->name, trained, names.data != NULL ? names.data : "");
+    fgi_buf_fini(&names);
+}
+
+/* ---- gradients ------------------------------------------------------------------------------- */
+
+static size_t trained_parameters(const fg_optimizer *o, fg_variable **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (fg_variable_is_trainable(o->parameters[i]))
+            out[count++] = o->parameters[i];
+    return count;
+}
+
+/* Puts the gradients of the trained parameters at their places among all. */
+static void spread(const fg_optimizer *o, const fg_tensor *of_trained, fg_tensor *out)
+{
+    for (size_t i = 0; i < o->parameter_count; i++)
+        out[i] = fg_variable_is_trainable(o->parameters[i]) ? *of_trained++ : (fg_tensor){0};
+}
+
+void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out)
+{
+    fg_trace *trace = fg_tensor_trace(loss);
+    fg_variable **trained = fgi_calloc(o->parameter_count, sizeof(fg_variable *));
+    fg_tensor *gradients = fgi_calloc(o->parameter_count, sizeof *gradients);
+    for (size_t i = 0; i < o->parameter_count; i++)
+        out[i] = (fg_tensor){0};
+    if (trained == NULL || gradients == NULL) {
+        fail_out_of_memory(trace);
+    } else if (fg_trace_error(trace, NULL) == FG_OK && has_all(o, trace)) {
+        const size_t count = trained_parameters(o, trained);
+        if (count == 0)
+            (void)fgi_trace_fail(trace, FG_EINVAL, "%s: all %zu parameters are frozen",
+                                 o->rule->name, o->parameter_count);
+        fgi_grad_parameters(fg_optimizer_scale_loss(o, loss), trained, count, gradients);
+        spread(o, gradients, out);
+        if (fg_trace_error(trace, NULL) == FG_OK)
+            judge(o, trace, out, count);
+    }
+    fgi_free(trained);
+    fgi_free(gradients);
+}

@@ -1,0 +1,210 @@
+/* moments.c - an optimizer's variables: moments, the count of updates, what parameters missed.
+ *
+ * A parameter's moments are made with the optimizer or, where it is frozen then, before its first
+ * update. Rules with a bias correction count a parameter's own updates: the optimizer's count, less
+ * those that left the parameter alone. That second count exists only where there were any.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "optim/optimizer.h"
+#include "trace/trace.h"
+
+/* ---- making them ----------------------------------------------------------------------------- */
+
+static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
+                               fg_variable **out, fg_error *err)
+{
+    fg_variable_options options = {.kind = FG_STATE};
+    const fg_variable *parameter = o->parameters[index];
+    const int *axis = fg_variable_file_axis(parameter);
+    if (axis != NULL) /* files hold a moment in the order of its parameter */
+        memcpy(options.file_axis, axis, sizeof options.file_axis);
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
+    fg_status status = fgi_buf_status(&name, err);
+    fg_type type = *fg_variable_type(parameter);
+    if (type.dtype != FG_F64) /* bf16 would forget: 0.1 % of a moment is less than its last digit */
+        type.dtype = FG_F32;
+    if (status == FG_OK)
+        status = fg_variable_create(name.data, &type, &options, out, err);
+    fgi_buf_fini(&name);
+    if (status == FG_OK)
+        fgi_variable_follow(*out, parameter);
+    return status;
+}
+
+/* Makes the moment of one parameter unless it is there. */
+static fg_status fill_moment(fg_optimizer *o, int m, size_t index, fg_error *err)
+{
+    return o->moment[m][index] != NULL
+               ? FG_OK
+               : create_moment(o, o->rule->moment[m], index, &o->moment[m][index], err);
+}
+
+fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err)
+{
+    if (o->moment[m] == NULL)
+        o->moment[m] = fgi_calloc(o->parameter_count + 1, sizeof(fg_variable *));
+    if (o->moment[m] == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < o->parameter_count; i++)
+        if (fg_variable_is_trainable(o->parameters[i]))
+            FGI_TRY(fill_moment(o, m, i, err));
+    return FG_OK;
+}
+
+bool fgi_optimizer_counts(const fg_optimizer *o)
+{
+    return o->rule->prepare != NULL || (o->moment[0] != NULL && o->hyper.dampening != 0);
+}
+
+bool fgi_optimizer_has_moments(const fg_optimizer *o, size_t index)
+{
+    return o->moment[0] != NULL && o->moment[0][index] != NULL;
+}
+
+fg_status fgi_optimizer_make_missed(fg_optimizer *o, size_t index, fg_error *err)
+{
+    const fg_variable_options options = {.kind = FG_STATE};
+    const fg_type count = {.dtype = FG_S32};
+    fgi_buf name = {0};
+    if (o->missed[index] != NULL)
+        return FG_OK;
+    fgi_buf_printf(&name, "optimizer.missed.%s", fg_variable_name(o->parameters[index]));
+    fg_status status = fgi_buf_status(&name, err);
+    if (status == FG_OK)
+        status = fg_variable_create(name.data, &count, &options, &o->missed[index], err);
+    fgi_buf_fini(&name);
+    return status;
+}
+
+static fg_status set_missed(fg_optimizer *o, size_t index, int32_t step, fg_error *err)
+{
+    if (step == 0 || !fgi_optimizer_counts(o))
+        return FG_OK;
+    FGI_TRY(fgi_optimizer_make_missed(o, index, err));
+    return fg_variable_set(o->missed[index], &step, sizeof step, err);
+}
+
+fg_status fgi_optimizer_begin_parameter(fg_optimizer *o, size_t index, fg_error *err)
+{
+    int32_t step = 0;
+    if (o->moment[0] == NULL || o->moment[0][index] != NULL)
+        return FG_OK;
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        if (o->moment[m] != NULL)
+            FGI_TRY(fill_moment(o, m, index, err));
+    FGI_TRY(fg_variable_read(o->step, &step, sizeof step, err)); /* once for each parameter */
+    return set_missed(o, index, step, err);
+}
+
+void fgi_optimizer_free_variables(fg_optimizer *o)
+{
+    for (size_t i = 0; o->parameters != NULL && i < o->parameter_count; i++) {
+        for (int m = 0; m < FGI_MOMENTS; m++)
+            if (o->moment[m] != NULL)
+                fg_variable_destroy(o->moment[m][i]);
+        if (o->missed != NULL)
+            fg_variable_destroy(o->missed[i]);
+    }
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        fgi_free(o->moment[m]);
+    fgi_free(o->missed);
+    fg_variable_destroy(o->step);
+}
+
+/* ---- asking for them ------------------------------------------------------------------------- */
+
+/* How many of a list by parameter are there; the one of that number in *out when it is among them.
+ */
+static size_t count_list(const fg_optimizer *o, fg_variable *const *list, size_t index,
+                         fg_variable **out)
+{
+    size_t count = 0;
+    for (size_t i = 0; list != NULL && i < o->parameter_count; i++)
+        if (list[i] != NULL && count++ == index)
+            *out = list[i];
+    return count;
+}
+
+size_t fg_optimizer_variable_count(const fg_optimizer *optimizer)
+{
+    fg_variable *found = NULL;
+    size_t count = 1 + fgi_guard_variable_count(&optimizer->guard);
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        count += count_list(optimizer, optimizer->moment[m], SIZE_MAX, &found);
+    return count + count_list(optimizer, optimizer->missed, SIZE_MAX, &found);
+}
+
+fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index)
+{
+    fg_variable *found = NULL;
+    if (index == 0)
+        return optimizer->step;
+    index--;
+    for (int m = 0; m <= FGI_MOMENTS && found == NULL; m++) {
+        fg_variable *const *list = m < FGI_MOMENTS ? optimizer->moment[m] : optimizer->missed;
+        const size_t count = count_list(optimizer, list, index, &found);
+        if (found == NULL)
+            index -= count;
+    }
+    return found != NULL ? found : fgi_guard_variable(&optimizer->guard, index);
+}
+
+/* ---- checkpoints ----------------------------------------------------------------------------- */
+
+static size_t index_of(const fg_optimizer *o, const char *parameter_name)
+{
+    size_t i = 0;
+    while (i < o->parameter_count &&
+           strcmp(fg_variable_name(o->parameters[i]), parameter_name) != 0)
+        i++;
+    return i;
+}
+
+/* The part of `name` after "optimizer.KIND.", or NULL when it does not begin so. */
+static const char *after_kind(const char *name, const char *kind)
+{
+    static const char first[] = "optimizer.";
+    const size_t n = strlen(first), m = strlen(kind);
+    const bool is_kind =
+        strncmp(name, first, n) == 0 && strncmp(name + n, kind, m) == 0 && name[n + m] == '.';
+    return is_kind ? name + n + m + 1 : NULL;
+}
+
+fg_status fgi_optimizer_expect(fg_optimizer *o, const char *name, fg_error *err)
+{
+    for (int m = 0; m <= FGI_MOMENTS; m++) {
+        if (m < FGI_MOMENTS && o->moment[m] == NULL)
+            continue;
+        const char *parameter = after_kind(name, m < FGI_MOMENTS ? o->rule->moment[m] : "missed");
+        const size_t index = parameter != NULL ? index_of(o, parameter) : o->parameter_count;
+        if (index == o->parameter_count)
+            continue;
+        return m < FGI_MOMENTS ? fill_moment(o, m, index, err)
+                               : fgi_optimizer_make_missed(o, index, err);
+    }
+    return FG_OK;
+}
+
+bool fgi_optimizer_is_missed(const char *name) { return after_kind(name, "missed") != NULL; }
+
+fg_variable *fgi_optimizer_parameter_of(const fg_optimizer *o, const char *moment_name)
+{
+    for (int m = 0; m < FGI_MOMENTS; m++)
+        for (size_t i = 0; o->moment[m] != NULL && i < o->parameter_count; i++)
+            if (o->moment[m][i] != NULL &&
+                strcmp(fg_variable_name(o->moment[m][i]), moment_name) == 0)
+                return o->parameters[i];
+    return NULL;
+}
+
+fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter, int32_t step,
+                                   fg_error *err)
+{
+    return set_missed(o, index_of(o, fg_variable_name(parameter)), step, err);
+}
