@@ -81,6 +81,8 @@
 #define fg_random_bits(...) (fg_here(__FILE__, __LINE__), fg_random_bits(__VA_ARGS__))
 #define fg_random_uniform(...) (fg_here(__FILE__, __LINE__), fg_random_uniform(__VA_ARGS__))
 #define fg_dropout(...) (fg_here(__FILE__, __LINE__), fg_dropout(__VA_ARGS__))
+#define fg_batch_axis(...) (fg_here(__FILE__, __LINE__), fg_batch_axis(__VA_ARGS__))
+#define fg_weighted_mean(...) (fg_here(__FILE__, __LINE__), fg_weighted_mean(__VA_ARGS__))
 #define fg_cross_entropy(...) (fg_here(__FILE__, __LINE__), fg_cross_entropy(__VA_ARGS__))
 #define fg_mse(...) (fg_here(__FILE__, __LINE__), fg_mse(__VA_ARGS__))
 #define fg_accuracy(...) (fg_here(__FILE__, __LINE__), fg_accuracy(__VA_ARGS__))
@@ -95,6 +97,7 @@
 #define fg_optimizer_scale_loss(...) (fg_here(__FILE__, __LINE__), fg_optimizer_scale_loss(__VA_ARGS__))
 #define fg_batch_get(...) (fg_here(__FILE__, __LINE__), fg_batch_get(__VA_ARGS__))
 #define fg_batch_at(...) (fg_here(__FILE__, __LINE__), fg_batch_at(__VA_ARGS__))
+#define fg_batch_count(...) (fg_here(__FILE__, __LINE__), fg_batch_count(__VA_ARGS__))
 #define fg_step_log(...) (fg_here(__FILE__, __LINE__), fg_step_log(__VA_ARGS__))
 
 #endif

@@ -10,6 +10,7 @@
  *   - Errors (FG_ESHAPE, FG_EDTYPE, FG_EINVAL) are kept in the trace with the user's line; the
  *     result is then the trace's poison value.
  *   - Gradients flow to every floating operand unless said otherwise.
+ *   - In batches with padding rows, reductions count valid rows only ("batches with padding rows").
  *   - Owner thread of the trace only.
  * Source of the semantics: StableHLO specification, the operation of the same name.
  *
@@ -127,12 +128,13 @@ FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis);
-/* log(sum(exp(a))) over the last axis, without overflow. */
+/* log(sum(exp(a))) over the last axis, without overflow. Where all elements are -infinity it is
+ * -infinity, with gradient 0 (PyTorch's gradient is NaN there). */
 FG_API fg_tensor fg_logsumexp(fg_tensor a);
 /* Index of the largest element along the last axis, the first where several are equal: s32, always
  * within the axis. No gradient. */
 FG_API fg_tensor fg_argmax(fg_tensor a);
-/* Over the last axis. */
+/* Over the last axis. NaN where all elements are -infinity, as in PyTorch. */
 FG_API fg_tensor fg_softmax(fg_tensor a);
 FG_API fg_tensor fg_log_softmax(fg_tensor a);
 
@@ -203,22 +205,67 @@ FG_API fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim
  * otherwise the identity. 0 <= rate < 1.  Source: Srivastava et al. 2014, "Dropout". */
 FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
 
+/* ---- batches with padding rows --------------------------------------------------------------- */
+
+/* The last batch of an epoch is filled up with padding rows, so that every batch has one shape.
+ * Under the trace's mask (fg_trace_set_mask; the Trainer sets it) operations keep track of the
+ * batch axis, so that padding can't leak into results:
+ *
+ *   - fg_sum, fg_mean, fg_reduce_max, and what is made of them, count only valid rows along a batch
+ *     axis; fg_mean divides by their number. So do fg_dot and fg_matmul where they contract over
+ * it.
+ *   - Other operations keep the batch axis or move it. It may be merged with other dimensions and
+ *     split from them again ([B,T,C] to [B*T,C] and back), and a value may have several
+ *     ([B,B] from x[B,C] times its transpose).
+ *   - What would mix samples with padding rows in another way (reversing or cutting the batch axis,
+ *     padding it, reshaping [B] to [B/2,2], storing one value a sample in a variable, ...) is an
+ *     error, FG_EINVAL.
+ *
+ * Valid elements never depend on what padding rows contain, and gradients come from valid rows
+ * alone, as long as the values computed from padding rows are finite: let padding rows repeat a
+ * sample, as the loader does, rather than be zeros, whose logarithm is not. */
+
+/* a, whose dimension `axis` is the batch axis: as long as the mask, B. The Trainer marks the fields
+ * of its batches; own loops mark their inputs, after fg_trace_set_mask. Without a mask nothing is
+ * marked. Where nothing was ever marked, losses and layers take dimension 0 for the batch axis.
+ * Errors: FG_ESHAPE, FG_EINVAL. */
+FG_API fg_tensor fg_batch_axis(fg_tensor a, int axis);
+
 /* ---- losses and metrics ---------------------------------------------------------------------- */
 
-/* Mean over the samples (the mask's samples, when one is set) of -log softmax(logits)[label].
- *   logits   T[B, C]      label   s32[B]      returns f32[], f64[] for f64
- * label_smoothing mixes the target with the uniform distribution. Computed in f32 or f64. */
+/* Every loss is a mean over valid rows, and knows the sum of weights that it was divided by: the
+ * Trainer weighs its losses of different batches by that (fg_step_log, accumulate_grad_batches). */
+
+/* sum(weight * value) / sum(weight) over all elements: for weights of samples or tokens, and, with
+ * a bool weight, for masks. Where the weight is 0 the value may be anything, also NaN.
+ *   value    T[...]      weight   bool or floating; broadcasts to value's shape
+ *   returns  f32[], f64[] for f64; NaN when all weights are 0 */
+FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
+
+/* -log softmax(logits)[label], averaged over all positions that count: sum(w * loss) / sum(w).
+ *   logits   T[B, ..., C]      label   s32[B, ...]      returns f32[], f64[] for f64
+ *
+ * One position a sample, [B, C], or many, as [B, T, C] for tokens and [B, H, W, C] for pixels. A
+ * label from 0 to C - 1 is a class; the label ignore_index is left out; any other label makes the
+ * loss and its gradient NaN. Logits of -infinity exclude a class. Computed in f32 or f64.
+ * Source: PyTorch, "CrossEntropyLoss", with reduction "mean". */
 typedef struct fg_cross_entropy_options {
-    double label_smoothing; /* [0] */
+    double label_smoothing; /* mixes the target with the uniform distribution: 0 to 1  [0] */
+    int64_t ignore_index;   /* label whose positions don't count                    [-100] */
+    bool has_ignore_index;  /* ignore_index is meant even where it is 0            [false] */
+    fg_tensor class_weight; /* T[C], of each class                              [none: 1] */
+    fg_tensor weight;       /* of each position: floating or bool, broadcasts to label's shape
+                                                                                [none: 1] */
     uint64_t reserved[2];
 } fg_cross_entropy_options;
 FG_API fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                                   const fg_cross_entropy_options *options);
-/* Mean over all elements (of the mask's samples) of (a - b)^2: T[B, ...], same shape -> f32[],
- * f64[] for f64. */
+/* Mean over all elements of (a - b)^2: T[B, ...], same shape -> f32[], f64[] for f64. For weights:
+ * fg_weighted_mean(fg_square(fg_sub(a, b)), weight). */
 FG_API fg_tensor fg_mse(fg_tensor a, fg_tensor b);
-/* 1 where the largest logit is the label's: T[B, C], s32[B] -> f32[B]. Not averaged: log it as it
- * is. No gradient. */
+/* 1 where the largest logit is the label's: T[B, ..., C], s32[B, ...] -> f32[B, ...]. Not averaged:
+ * log it as it is, or, where labels are ignored, with weights (fg_step_log_weighted). No gradient.
+ */
 FG_API fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label);
 
 #ifdef __cplusplus

@@ -56,9 +56,14 @@ FG_API bool fg_trace_training(const fg_trace *trace);
  */
 FG_API void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step);
 
-/* Which of the batch's samples count: f32[B], 1 for a real sample and 0 for one that fills up a
- * tail batch. Losses, metrics and batch statistics over B samples weigh by it. A mask is part of
- * one iteration: a reset drops it. The Trainer sets it; own loops need it for tail batches only. */
+/* Which rows of the batch are valid: f32[B], not 0 for a sample and 0 for a padding row, which
+ * fills up the last batch of an epoch. Operations on values whose batch axis is known then leave
+ * padding rows out (ops.h, "batches with padding rows"): own loops say it with fg_batch_axis;
+ * otherwise losses and batch norm take dimension 0 for it, and nothing else is masked. For weights
+ * of samples see fg_weighted_mean. A mask is part of one iteration: a reset drops it. Set it before
+ * the first operation on the batch. The Trainer sets it itself, and refuses another one. Own loops
+ * need it only for batches with padding rows. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE,
+ * FG_EINVAL. */
 FG_API void fg_trace_set_mask(fg_trace *trace, fg_tensor mask);
 /* True, and the mask in *out, when one is set. */
 FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);

@@ -31,6 +31,8 @@ typedef struct fg_batch fg_batch;
 FG_API fg_tensor fg_batch_get(const fg_batch *batch, const char *name);
 /* The same by number: in every reader 0 is the input and 1 the target. */
 FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
+/* How many of its B rows are samples: f32[]. Fewer than B in the last batch of an epoch (below). */
+FG_API fg_tensor fg_batch_count(const fg_batch *batch);
 FG_API int fg_batch_field_count(const fg_batch *batch);
 
 /* Logs a number of this step under "train_NAME", "val_NAME" or "test_NAME". value is a floating or

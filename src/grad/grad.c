@@ -12,6 +12,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops.h>
 #include "base/alloc.h"
+#include "op/op.h"
 #include "trace/trace.h"
 
 enum { MAX_INPUTS = 64 };
@@ -106,7 +107,8 @@ static void step_back(sweep *s, fgi_node *node)
     node->op->vjp(&v);
     for (int i = 0; i < node->arity; i++)
         if (need[i] && din[i].handle != 0) /* a sum within it may have widened it */
-            add_to(s, node->in[i], fg_cast(din[i], node->in[i]->type.dtype));
+            add_to(s, node->in[i],
+                   fgi_with_rows(fg_cast(din[i], node->in[i]->type.dtype), node->in[i]->rows));
 }
 
 static void sweep_back(sweep *s, fg_tensor loss)
@@ -182,8 +184,10 @@ static void fill_with_zeros(fg_trace *trace, const fg_type *type, fg_tensor *gra
 void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
 {
     grad(loss, wrt, count, out);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         fill_with_zeros(fg_tensor_trace(loss), fg_tensor_type(wrt[i]), &out[i]);
+        out[i] = fgi_with_rows(out[i], fgi_node_of(wrt[i])->rows);
+    }
 }
 
 /* ---- by variables ---------------------------------------------------------------------------- */

@@ -3,9 +3,8 @@
  * Statistics are taken in f32 (f64 for f64) over all dimensions but the last, in one pass over the
  * batch: sums of distances from the running mean, and of their squares. An accelerator's compiler
  * takes both sums in the loop that makes x, and adds them up over the devices at once. On the CPU
- * it takes two passes (the mean, then the mean square distance from it). Under the trace's mask
- * each sample weighs 0 or 1, so that those which fill up a tail batch leave no mark; the count is
- * then a value of the program.
+ * it takes two passes (the mean, then the mean square distance from it). The sums leave padding
+ * rows out, as all sums over the batch do; the count is then a value of the program.
  * Source: Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance", of shifted
  * data: the nearer the shift is to the mean, the less is lost in the difference.
  *
@@ -27,11 +26,11 @@ struct fg_batch_norm {
     double momentum, eps;
 };
 
-/* Mean, biased variance and unbiased variance of a batch: f32[C]; the batch's count, and what the
- * samples weigh where not all weigh 1. */
+/* Mean, biased variance and unbiased variance of a batch: f32[C]; how many values of a channel it
+ * has, and in batches with padding rows which those are: bool of the batch's shape. */
 typedef struct statistics {
-    fg_tensor mean, var, unbiased, n, weight;
-    bool has_weight;
+    fg_tensor mean, var, unbiased, n, valid;
+    bool has_padding;
 } statistics;
 
 fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
@@ -75,44 +74,40 @@ static fg_tensor bessel(fg_tensor n)
     return fg_div(n, fg_max(fg_shift(n, -1), one));
 }
 
+static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
 /* Sums over all dimensions but the last, divided by n. */
-static fg_tensor mean_of(fg_tensor x, const fg_tensor *weight, fg_tensor n)
+static fg_tensor mean_of(fg_tensor x, fg_tensor n)
 {
-    static const int axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-    const int axes = fg_tensor_type(x)->rank - 1;
-    return fg_div(fg_sum(weight != NULL ? fg_mul(x, *weight) : x, axes, axis), n);
+    return fg_div(fg_sum(x, fg_tensor_type(x)->rank - 1, every_axis), n);
 }
 
 /* Writes s->mean and s->var. `near` is the running mean, near the mean but in the first steps. */
-static void measure_moments(fg_tensor x, const fg_tensor *weight, fg_tensor near, statistics *s)
+static void measure_moments(fg_tensor x, fg_tensor near, statistics *s)
 {
     if (fgi_trace_has(fg_tensor_trace(x), FGI_LOWER_TWO_PASS)) {
-        s->mean = mean_of(x, weight, s->n);
-        s->var = mean_of(fg_square(fg_sub(x, s->mean)), weight, s->n);
+        s->mean = mean_of(x, s->n);
+        s->var = mean_of(fg_square(fg_sub(x, s->mean)), s->n);
         return;
     }
-    const fg_tensor away = fg_sub(x, near), mean = mean_of(away, weight, s->n);
-    const fg_tensor var = fg_sub(mean_of(fg_square(away), weight, s->n), fg_square(mean));
+    const fg_tensor away = fg_sub(x, near), mean = mean_of(away, s->n);
+    const fg_tensor var = fg_sub(mean_of(fg_square(away), s->n), fg_square(mean));
     s->mean = fg_add(near, mean);
     s->var = fg_max(var, fgi_full_like(var, 0)); /* not below zero by rounding */
 }
 
-/* x f32[N, ..., C]; weight f32[N, 1, ..., 1] is the samples' or, where all weigh 1, not given. */
-static statistics measure(fg_tensor x, const fg_tensor *weight, fg_tensor near)
+/* x T[N, ..., C]: f32 or f64. */
+static statistics measure(fg_tensor x, fg_tensor near)
 {
     const fg_type *type = fg_tensor_type(x);
-    double each = 1; /* values of a channel in one sample */
-    for (int i = 1; i < type->rank - 1; i++)
-        each *= (double)type->dim[i];
-    fg_trace *trace = fg_tensor_trace(x);
-    const fg_tensor n = weight != NULL
-                            ? fg_scale(fg_sum(*weight, 0, NULL), each)
-                            : fg_full(trace, type->dtype, (double)type->dim[0] * each, FG_SCALAR);
-    statistics s = {.n = n, .has_weight = weight != NULL};
-    if (weight != NULL)
-        s.weight = *weight;
-    measure_moments(x, weight, near, &s);
-    s.unbiased = fg_mul(s.var, bessel(n));
+    const int axes = type->rank - 1;
+    const unsigned with_rows = fgi_row_axes(x, axes, every_axis);
+    statistics s = {.n = fgi_count_valid(x, axes, every_axis, type->dtype)};
+    s.has_padding = with_rows != 0;
+    if (s.has_padding)
+        s.valid = fgi_valid_elements(x, with_rows);
+    measure_moments(x, near, &s);
+    s.unbiased = fg_mul(s.var, bessel(s.n));
     return s;
 }
 
@@ -136,19 +131,7 @@ static fg_tensor shift_of(const fg_batch_norm *layer, fg_tensor x)
 static statistics train(const fg_batch_norm *layer, fg_tensor x)
 {
     fg_trace *trace = fg_tensor_trace(x);
-    fg_tensor mask;
-    statistics s;
-    const fg_tensor near = shift_of(layer, x);
-    if (fg_trace_mask(trace, &mask)) {
-        fg_type column = {.dtype = FG_F32, .rank = fg_tensor_type(x)->rank};
-        for (int i = 0; i < column.rank; i++)
-            column.dim[i] = i == 0 ? fg_tensor_dim(mask, 0) : 1;
-        const fg_tensor weight =
-            fg_cast(fg_reshape(mask, column.rank, column.dim), fg_tensor_type(x)->dtype);
-        s = measure(x, &weight, near);
-    } else {
-        s = measure(x, NULL, near);
-    }
+    const statistics s = measure(x, shift_of(layer, x));
     move(layer->running_mean, s.mean, layer->momentum);
     move(layer->running_var, s.unbiased, layer->momentum);
     fg_assign(layer->batches,
@@ -160,17 +143,16 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(x);
     const fg_type *type = fg_tensor_type(x);
-    fg_tensor mask;
     if (type->rank < 2 || fg_tensor_dim(x, -1) != layer->channels ||
         !fg_dtype_is_float(type->dtype)) {
         *out = fgi_layer_fail(layer->module, x, "wants floating numbers [N, ..., %" PRId64 "]",
                               layer->channels);
         return false;
     }
-    if (fg_trace_training(trace) && fg_trace_mask(trace, &mask) &&
-        fg_tensor_dim(mask, 0) != type->dim[0]) {
+    if (fgi_trace_assumes_rows(trace) && fgi_node_of(x)->rows == NULL &&
+        fgi_trace_batch(trace) != type->dim[0]) {
         *out = fgi_layer_fail(layer->module, x, "the mask has %" PRId64 " samples",
-                              fg_tensor_dim(mask, 0));
+                              fgi_trace_batch(trace));
         return false;
     }
     return true;
@@ -180,11 +162,18 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
 
 /* What the operation below takes: its value is y's; it depends on x through y, mean and rstd, and
  * its derivative counts all three ways. */
-enum { Y, X, WEIGHT, BIAS, MEAN, RSTD, COUNT, SAMPLE_WEIGHT, MOST_INPUTS };
+enum { Y, X, WEIGHT, BIAS, MEAN, RSTD, COUNT, VALID, MOST_INPUTS };
 
 static bool trained_infer(fgi_infer *c)
 {
     return fgi_infer_ok(c, c->in[Y]->dtype, c->in[Y]->rank, c->in[Y]->dim);
+}
+
+static bool trained_rows(fgi_infer *c)
+{
+    if (c->in_rows[Y] != NULL)
+        c->rows = *c->in_rows[Y];
+    return true;
 }
 
 /* With z = (x - mean) rstd:  dbias = sum dy,  dweight = sum dy z,
@@ -203,13 +192,16 @@ static void trained_vjp(fgi_vjp *v)
     if (!v->need[X])
         return;
     fg_tensor shared = fg_add(fg_mul(z, fg_div(dweight, in[COUNT])), fg_div(dbias, in[COUNT]));
-    if (v->arity > SAMPLE_WEIGHT)
-        shared = fg_mul(shared, in[SAMPLE_WEIGHT]);
+    if (v->arity > VALID)
+        shared = fg_where(in[VALID], shared, fgi_full_like(shared, 0));
     v->din[X] = fg_mul(fg_sub(dy, shared), fg_mul(in[WEIGHT], in[RSTD]));
 }
 
-static const fgi_op trained = {
-    .name = "batch_norm", .arity = -1, .infer = trained_infer, .vjp = trained_vjp};
+static const fgi_op trained = {.name = "batch_norm",
+                               .arity = -1,
+                               .infer = trained_infer,
+                               .rows = trained_rows,
+                               .vjp = trained_vjp};
 
 /* ---- applying -------------------------------------------------------------------------------- */
 
@@ -221,10 +213,10 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     fg_trace *trace = fg_tensor_trace(x);
     fg_scope_push(trace, fg_module_name(layer->module));
     const fg_dtype dtype = fg_tensor_type(x)->dtype == FG_F64 ? FG_F64 : FG_F32;
-    const fg_tensor wide = fg_cast(x, dtype);
+    const fg_tensor wide = fgi_batch_first(fg_cast(x, dtype));
     const bool is_training =
         fg_trace_training(trace) && fg_variable_is_trainable(layer->running_mean);
-    statistics s = {.has_weight = false};
+    statistics s = {.has_padding = false};
     if (is_training) {
         s = train(layer, wide);
     } else {
@@ -236,8 +228,8 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     const fg_tensor rstd = fg_rsqrt(fg_shift(s.var, layer->eps));
     y = fg_add(fg_mul(fg_sub(wide, s.mean), fg_mul(rstd, weight)), bias);
     if (is_training) {
-        const fg_tensor in[MOST_INPUTS] = {y, wide, weight, bias, s.mean, rstd, s.n, s.weight};
-        y = fgi_apply(&trained, in, s.has_weight ? MOST_INPUTS : SAMPLE_WEIGHT, NULL, 0);
+        const fg_tensor in[MOST_INPUTS] = {y, wide, weight, bias, s.mean, rstd, s.n, s.valid};
+        y = fgi_apply(&trained, in, s.has_padding ? MOST_INPUTS : VALID, NULL, 0);
     }
     return fgi_layer_leave(layer->module, fg_cast(y, fg_tensor_type(x)->dtype));
 }

@@ -71,6 +71,25 @@ static bool dk_infer(fgi_infer *c)
         (int64_t[]){attr->k_size[0], attr->k_size[1], x->dim[3] / attr->groups, dy->dim[3]});
 }
 
+/* Rows are images: along dimension 0 of the first operand, and of dk's second. */
+static bool image_rows(fgi_infer *c, int count)
+{
+    for (int i = 0; i < c->arity; i++)
+        for (int d = i < count ? 1 : 0; c->in_rows[i] != NULL && d < 4; d++)
+            if (c->in_rows[i]->step[d] != 0)
+                return fgi_rows_mixed(c, d,
+                                      "let the batch be the first of x[N,H,W,C]'s dimensions, and "
+                                      "the kernel not depend on it");
+    return true;
+}
+
+static bool conv_rows(fgi_infer *c)
+{
+    return image_rows(c, 1) && fgi_rows_join(c, 0, c->in_rows[0]->step[0]);
+}
+
+static bool dk_rows(fgi_infer *c) { return image_rows(c, 2); }
+
 static fg_tensor y_of(fg_tensor x, fg_tensor k, const fgi_conv_attr *attr);
 static fg_tensor dx_of(fg_tensor dy, fg_tensor k, const fgi_conv_attr *attr);
 static fg_tensor dk_of(fg_tensor x, fg_tensor dy, const fgi_conv_attr *attr);
@@ -140,18 +159,21 @@ static double dk_flops(const fgi_node *node)
 static const fgi_op conv2d = {.name = "conv2d",
                               .arity = 2,
                               .infer = y_infer,
+                              .rows = conv_rows,
                               .emit = fgi_conv_emit_y,
                               .vjp = y_vjp,
                               .flops = y_flops};
 static const fgi_op conv2d_dx = {.name = "conv2d_dx",
                                  .arity = 2,
                                  .infer = dx_infer,
+                                 .rows = conv_rows,
                                  .emit = fgi_conv_emit_dx,
                                  .vjp = dx_vjp,
                                  .flops = dx_flops};
 static const fgi_op conv2d_dk = {.name = "conv2d_dk",
                                  .arity = 2,
                                  .infer = dk_infer,
+                                 .rows = dk_rows,
                                  .emit = fgi_conv_emit_dk,
                                  .vjp = dk_vjp,
                                  .flops = dk_flops};

@@ -75,6 +75,30 @@ static bool dot_infer(fgi_infer *c)
     return fgi_infer_ok(c, (fg_dtype)attr->result, rank, dim);
 }
 
+/* Where the result's dimensions come from; contracted ones have no rows any more (apply), or are
+ * of a gradient. */
+static bool dot_rows(fgi_infer *c)
+{
+    static const fgi_rows none;
+    const dot_attr *attr = c->attr;
+    const fgi_rows *rows[2] = {c->in_rows[0] != NULL ? c->in_rows[0] : &none,
+                               c->in_rows[1] != NULL ? c->in_rows[1] : &none};
+    int axis[FG_MAX_RANK], to = 0;
+    for (int i = 0; i < attr->batch_count; i++, to++)
+        for (int side = 0; side < 2; side++)
+            if (!fgi_rows_join(c, to, rows[side]->step[attr->batch[side][i]]))
+                return false;
+    for (int side = 0; side < 2; side++) {
+        const int count = free_axes(attr, side, c->in[side]->rank, axis);
+        for (int i = 0; i < count; i++)
+            c->rows.step[to++] = rows[side]->step[axis[i]];
+        for (int i = 0; i < attr->contract_count && !c->is_derivative; i++)
+            if (rows[side]->step[attr->contract[side][i]] != 0)
+                return fgi_rows_mixed(c, (int)attr->contract[side][i], "mask them first");
+    }
+    return true;
+}
+
 static void put_axes(fgi_buf *text, const char *name, int64_t count, const int64_t *axis)
 {
     if (count == 0)
@@ -214,6 +238,7 @@ static const fgi_op dot = {.name = "dot",
                            .arity = 2,
                            .role = FGI_PRODUCT,
                            .infer = dot_infer,
+                           .rows = dot_rows,
                            .emit = dot_emit,
                            .vjp = dot_vjp,
                            .flops = dot_flops};
@@ -222,9 +247,38 @@ static const fgi_op matmul = {.name = "matmul",
                               .arity = 2,
                               .role = FGI_PRODUCT,
                               .infer = dot_infer,
+                              .rows = dot_rows,
                               .emit = dot_emit,
                               .vjp = dot_vjp,
                               .flops = dot_flops};
+
+/* What is contracted over the batch counts valid rows only. Both operands are masked: 0 times a NaN
+ * is one. False where their rows are in different orders. */
+static bool mask_contracted(const char *op, const dot_attr *attr, fg_tensor in[2])
+{
+    int axis[2][FG_MAX_RANK];
+    for (int i = 0; i < attr->contract_count; i++) {
+        int64_t step[2] = {0, 0};
+        for (int side = 0; side < 2; side++) {
+            axis[side][i] = (int)attr->contract[side][i];
+            if (axis[side][i] < 0 || axis[side][i] >= fg_tensor_type(in[side])->rank)
+                return true; /* the shape rule says so */
+            if (fgi_node_of(in[side])->rows != NULL)
+                step[side] = fgi_node_of(in[side])->rows->step[axis[side][i]];
+        }
+        if (step[0] != 0 && step[1] != 0 && step[0] != step[1]) {
+            (void)fgi_trace_fail(fg_tensor_trace(in[0]), FG_EINVAL,
+                                 "%s: along inner axis %d the operands hold the samples of the "
+                                 "batch in different orders",
+                                 op, i);
+            return false;
+        }
+    }
+    for (int side = 0; side < 2; side++)
+        in[side] = fgi_mask_rows(in[side],
+                                 fgi_row_axes(in[side], (int)attr->contract_count, axis[side]), 0);
+    return true;
+}
 
 static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_options *options)
 {
@@ -249,7 +303,10 @@ static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_
         for (int i = 0; i < o.contract_count; i++)
             attr.contract[side][i] = contract[side][i] + (contract[side][i] < 0 ? rank[side] : 0);
     }
-    return fgi_apply(op, (const fg_tensor[]){a, b}, 2, &attr, sizeof attr);
+    fg_tensor in[2] = {a, b};
+    if (!mask_contracted(op->name, &attr, in))
+        return fgi_poison(fg_tensor_trace(a));
+    return fgi_apply(op, in, 2, &attr, sizeof attr);
 }
 
 fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options)

@@ -47,6 +47,7 @@ static bool same_signed(fgi_infer *c)
                                    .arity = 1,                                                     \
                                    .role = FGI_POINTWISE,                                          \
                                    .infer = (rule),                                                \
+                                   .rows = fgi_rows_pointwise,                                     \
                                    .emit = id##_emit,                                              \
                                    .vjp = id##_vjp};                                               \
     fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
@@ -54,8 +55,12 @@ static bool same_signed(fgi_infer *c)
 /* The same without a gradient. */
 #define UNARY_FLAT(id, stablehlo, rule)                                                            \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
-    static const fgi_op id##_op = {                                                                \
-        .name = #id, .arity = 1, .role = FGI_POINTWISE, .infer = (rule), .emit = id##_emit};       \
+    static const fgi_op id##_op = {.name = #id,                                                    \
+                                   .arity = 1,                                                     \
+                                   .role = FGI_POINTWISE,                                          \
+                                   .infer = (rule),                                                \
+                                   .rows = fgi_rows_pointwise,                                     \
+                                   .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a) { return FGI_APPLY1(id##_op, a); }
 
 UNARY_FLAT(sign, "sign", same_signed)
@@ -85,8 +90,11 @@ static bool stop_infer(fgi_infer *c)
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
-static const fgi_op stop_op = {
-    .name = "stop_gradient", .arity = 1, .role = FGI_MOVES, .infer = stop_infer};
+static const fgi_op stop_op = {.name = "stop_gradient",
+                               .arity = 1,
+                               .role = FGI_MOVES,
+                               .infer = stop_infer,
+                               .rows = fgi_rows_pointwise};
 
 fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
 
@@ -113,6 +121,7 @@ static const fgi_op relu = {.name = "relu",
                             .arity = 1,
                             .role = FGI_POINTWISE,
                             .infer = same_number,
+                            .rows = fgi_rows_pointwise,
                             .emit = relu_emit,
                             .vjp = relu_vjp};
 
@@ -144,6 +153,7 @@ static const fgi_op cast = {.name = "cast",
                             .arity = 1,
                             .role = FGI_POINTWISE,
                             .infer = cast_infer,
+                            .rows = fgi_rows_pointwise,
                             .emit = cast_emit,
                             .vjp = cast_vjp};
 
@@ -211,6 +221,7 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .role = FGI_POINTWISE,                                          \
                                    .is_commutative = (commutes),                                   \
                                    .infer = (rule),                                                \
+                                   .rows = fgi_rows_pointwise,                                     \
                                    .emit = id##_emit,                                              \
                                    .vjp = id##_vjp};                                               \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
@@ -222,6 +233,7 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .role = FGI_POINTWISE,                                          \
                                    .is_commutative = true,                                         \
                                    .infer = (rule),                                                \
+                                   .rows = fgi_rows_pointwise,                                     \
                                    .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 

@@ -1,9 +1,17 @@
-/* loss.c - losses and metrics over a batch, weighed by the trace's mask where one is set.
+/* loss.c - losses and metrics over a batch.
+ *
+ * Each is a mean: a sum over what counts, divided by the sum of weights, which the mean's node
+ * keeps (fgi_set_denominator) so that means of several batches can be put together exactly. Padding
+ * rows are left out by the sums themselves (padding.c). What does not count is taken out by a
+ * select, so that it may be infinite or NaN.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 
 #include "op/op.h"
+
+enum { DEFAULT_IGNORE_INDEX = -100 };
 
 fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
 {
@@ -24,54 +32,209 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
 }
 
-/* Mean of f32[B] or f64[B] over the samples that count; rounds as fg_mean does, by a reciprocal. */
-static fg_tensor sample_mean(fg_tensor each)
+/* sum / weight, by a reciprocal, as fg_mean does where it knows the count. */
+static fg_tensor divided(fg_tensor sum, fg_tensor weight)
 {
-    fg_tensor mask;
-    if (fgi_is_poison(each) || !fg_trace_mask(fg_tensor_trace(each), &mask))
-        return fg_mean(each, 0, NULL);
-    if (fg_tensor_dim(mask, 0) != fg_tensor_dim(each, 0))
-        return fgi_trace_fail(fg_tensor_trace(each), FG_ESHAPE,
-                              "loss over %" PRId64 " samples under a mask of %" PRId64,
-                              fg_tensor_dim(each, 0), fg_tensor_dim(mask, 0));
-    mask = fg_cast(mask, fg_tensor_type(each)->dtype);
-    const fg_tensor count = fg_sum(mask, 0, NULL);
-    return fg_mul(fg_sum(fg_mul(each, mask), 0, NULL), fg_div(fgi_full_like(count, 1), count));
+    const fg_tensor mean = fg_mul(sum, fg_div(fgi_full_like(weight, 1), weight));
+    return fgi_set_denominator(mean, weight);
 }
+
+/* each * weight where it counts, over the sum of such weights. Where it does not, each may be
+ * anything. weight may be NULL: 1. All of one shape. */
+static fg_tensor counted_mean(fg_tensor each, const fg_tensor *weight, fg_tensor counts)
+{
+    const fg_tensor zero = fgi_full_like(each, 0);
+    const fg_tensor one = weight != NULL ? *weight : fgi_full_like(each, 1);
+    const fg_tensor share = weight != NULL ? fg_mul(each, *weight) : each;
+    const fg_tensor sum = fg_where(counts, share, zero);
+    const fg_tensor weights = fgi_with_rows(fg_where(counts, one, zero), fgi_node_of(sum)->rows);
+    return divided(fg_sum(sum, 0, NULL), fg_sum(weights, 0, NULL));
+}
+
+fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight)
+{
+    fg_trace *trace = fg_tensor_trace(value);
+    if (fgi_is_poison(value) || fgi_is_poison(weight))
+        return fgi_poison(trace);
+    const fg_type *x = fg_tensor_type(value), *w = fg_tensor_type(weight);
+    fg_type both = {0};
+    const bool is_weight = w->dtype == FG_BOOL || fg_dtype_is_float(w->dtype);
+    if (!fg_dtype_is_float(x->dtype) || !is_weight || !fgi_broadcast_shape(x, w, &both) ||
+        !fgi_same_shape(x, &both)) {
+        char a[96], b[96];
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "weighted_mean(%s, %s): expected a floating-point value and a weight "
+                              "that broadcasts to its shape, floating-point or bool",
+                              fg_type_format(x, a, sizeof a), fg_type_format(w, b, sizeof b));
+    }
+    const fg_tensor each = fgi_batch_first(fgi_wide(value));
+    const fg_tensor wide =
+        fg_broadcast(fg_cast(weight, fg_tensor_type(each)->dtype), x->rank, x->dim);
+    const fg_tensor counts = fg_ne(wide, fgi_full_like(wide, 0));
+    return counted_mean(each, w->dtype == FG_BOOL ? NULL : &wide, counts);
+}
+
+/* ---- classes --------------------------------------------------------------------------------- */
 
 static bool wants_logits_and_label(const char *op, fg_tensor logits, fg_tensor label)
 {
     if (fgi_is_poison(logits) || fgi_is_poison(label))
         return false;
     const fg_type *x = fg_tensor_type(logits), *y = fg_tensor_type(label);
-    if (x->rank == 2 && y->rank == 1 && y->dtype == FG_S32 && x->dim[0] == y->dim[0] &&
-        fg_dtype_is_float(x->dtype))
+    fg_type positions = *x;
+    positions.rank--;
+    const bool is_shape = y->rank >= 1 && x->rank == y->rank + 1 && fgi_same_shape(&positions, y);
+    if (is_shape && y->dtype == FG_S32 && fg_dtype_is_float(x->dtype))
         return true;
     char a[96], b[96];
-    const bool is_shape = x->rank != 2 || y->rank != 1 || x->dim[0] != y->dim[0];
-    (void)fgi_trace_fail(fg_tensor_trace(logits), is_shape ? FG_ESHAPE : FG_EDTYPE,
-                         "%s(%s, %s): wants logits T[B,C] and labels s32[B]", op,
+    (void)fgi_trace_fail(fg_tensor_trace(logits), is_shape ? FG_EDTYPE : FG_ESHAPE,
+                         "%s(%s, %s): expected logits T[B, ..., C] and labels s32[B, ...]", op,
                          fg_type_format(x, a, sizeof a), fg_type_format(y, b, sizeof b));
+    return false;
+}
+
+/* What the positions of a cross-entropy are made of. */
+typedef struct classes {
+    fg_tensor x, label, hot;   /* T[..., C], s32[...], bool[..., C] */
+    fg_tensor class_weight;    /* T[..., C], or empty: 1 */
+    fg_tensor position_weight; /* T[...], or empty: 1 */
+    fg_tensor counts;          /* bool[...]: not ignored */
+    double smoothing;
+} classes;
+
+/* sum over classes of a where hot is. */
+static fg_tensor pick(const classes *c, fg_tensor a)
+{
+    return fg_sum(fg_where(c->hot, a, fgi_full_like(a, 0)), 1, (const int[]){-1});
+}
+
+/* The last axis is the classes': rounds as a mean. */
+static fg_tensor class_mean(fg_tensor a) { return fg_mean(a, 1, (const int[]){-1}); }
+
+/* Of each position, -log softmax(x)[label] times the label's weight, mixed with the mean over all
+ * classes c of -log softmax(x)[c] times c's weight. */
+static fg_tensor each_entropy(const classes *c, const fg_tensor *label_weight)
+{
+    const fg_tensor lse = fg_logsumexp(c->x);
+    const double rest = 1 - c->smoothing;
+    if (label_weight == NULL) {
+        const fg_tensor target = pick(c, c->x);
+        if (c->smoothing == 0)
+            return fg_sub(lse, target);
+        const fg_tensor even = fg_scale(class_mean(c->x), c->smoothing);
+        return fg_sub(lse, fg_add(fg_scale(target, rest), even));
+    }
+    const fg_tensor own = fg_mul(fg_sub(lse, pick(c, c->x)), *label_weight);
+    if (c->smoothing == 0)
+        return own;
+    const fg_tensor weight = class_mean(c->class_weight);
+    const fg_tensor even = fg_sub(fg_mul(lse, weight), class_mean(fg_mul(c->x, c->class_weight)));
+    return fg_add(fg_scale(own, rest), fg_scale(even, c->smoothing));
+}
+
+/* 1, and NaN where a label that counts is no class: it makes loss and gradient NaN. */
+static fg_tensor label_check(const classes *c)
+{
+    const fg_type *type = fg_tensor_type(c->label);
+    fg_trace *trace = fg_tensor_trace(c->x);
+    const int64_t count = fg_tensor_dim(c->x, -1);
+    int axis[FG_MAX_RANK];
+    for (int i = 0; i < type->rank; i++)
+        axis[i] = i;
+    const fg_tensor below = fg_lt(c->label, fgi_full_like(c->label, 0));
+    const fg_tensor above = fg_gt(c->label, fgi_full_like(c->label, (double)(count - 1)));
+    fg_tensor bad = fg_and(fg_or(below, above), c->counts);
+    bad = fgi_mask_rows(bad, fgi_row_axes(bad, type->rank, axis), 0);
+    const fg_dtype dtype = fg_tensor_type(c->x)->dtype;
+    return fg_where(bad, fg_full(trace, dtype, (double)NAN, FG_SCALAR),
+                    fg_ones(trace, dtype, FG_SCALAR));
+}
+
+static fg_tensor mean_entropy(const classes *c)
+{
+    const bool has_class_weight = c->class_weight.handle != 0;
+    fg_tensor weight = c->position_weight, label_weight = {0};
+    if (has_class_weight) {
+        label_weight = pick(c, c->class_weight);
+        weight = weight.handle != 0 ? fg_mul(weight, label_weight) : label_weight;
+    }
+    fg_tensor each = each_entropy(c, has_class_weight ? &label_weight : NULL);
+    each = fg_mul(each, label_check(c));
+    if (!has_class_weight)
+        return counted_mean(each, weight.handle != 0 ? &weight : NULL, c->counts);
+    /* each has its label's weight already, which may be 0: it is not multiplied by it again */
+    if (c->position_weight.handle != 0)
+        each = fg_mul(each, c->position_weight);
+    const fg_tensor zero = fgi_full_like(each, 0);
+    const fg_tensor sum = fg_where(c->counts, each, zero);
+    const fg_tensor weights =
+        fgi_with_rows(fg_where(c->counts, weight, zero), fgi_node_of(sum)->rows);
+    return divided(fg_sum(sum, 0, NULL), fg_sum(weights, 0, NULL));
+}
+
+/* One of the options' tensors, in the logits' format and shape; false after an error. */
+static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const fg_type *shape,
+                        fg_tensor *out)
+{
+    char a[96], b[96];
+    *out = weight;
+    if (weight.handle == 0)
+        return true;
+    const fg_type *have = fg_tensor_type(weight);
+    fg_type both = {0};
+    const bool is_number = have->dtype == FG_BOOL || fg_dtype_is_float(have->dtype);
+    if (!fgi_is_poison(weight) && is_number && fgi_broadcast_shape(shape, have, &both) &&
+        fgi_same_shape(shape, &both)) {
+        *out = fg_broadcast(fg_cast(weight, fg_tensor_type(x)->dtype), shape->rank, shape->dim);
+        return true;
+    }
+    (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
+                         "cross_entropy: %s is %s, but it must be floating-point or bool and "
+                         "broadcast to %s",
+                         name, fg_type_format(have, a, sizeof a),
+                         fg_type_format(shape, b, sizeof b));
     return false;
 }
 
 fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                            const fg_cross_entropy_options *options)
 {
-    const double smoothing = options != NULL ? options->label_smoothing : 0;
-    const int last[] = {-1};
+    const fg_cross_entropy_options o = options != NULL ? *options : (fg_cross_entropy_options){0};
+    fg_trace *trace = fg_tensor_trace(logits);
     if (!wants_logits_and_label("cross_entropy", logits, label))
-        return fgi_poison(fg_tensor_trace(logits));
-    if (!(smoothing >= 0 && smoothing <= 1))
-        return fgi_trace_fail(fg_tensor_trace(logits), FG_EINVAL,
-                              "cross_entropy: label_smoothing %g; 0 to 1 goes", smoothing);
-    const fg_tensor x = fgi_wide(logits);
-    const fg_tensor hot = fg_one_hot(label, fg_tensor_dim(x, 1), fg_tensor_type(x)->dtype);
-    fg_tensor target = fg_sum(fg_mul(x, hot), 1, last);
-    if (smoothing > 0)
-        target = fg_add(fg_scale(target, 1 - smoothing), fg_scale(fg_mean(x, 1, last), smoothing));
-    return sample_mean(fg_sub(fg_logsumexp(x), target));
+        return fgi_poison(trace);
+    if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
+        return fgi_trace_fail(trace, FG_EINVAL,
+                              "cross_entropy: label_smoothing is %g, but must be 0 to 1",
+                              o.label_smoothing);
+    if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
+        return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index is no s32");
+    classes c = {.x = fgi_batch_first(fgi_wide(logits)),
+                 .label = fgi_batch_first(label),
+                 .smoothing = o.label_smoothing};
+    if (fgi_is_poison(c.x) || fgi_is_poison(c.label))
+        return fgi_poison(trace);
+    const fg_type all = *fg_tensor_type(c.x), positions = *fg_tensor_type(c.label);
+    if (!take_weight("class_weight", o.class_weight, c.x, &all, &c.class_weight) ||
+        !take_weight("weight", o.weight, c.x, &positions, &c.position_weight))
+        return fgi_poison(trace);
+    const bool is_given = o.has_ignore_index || o.ignore_index != 0;
+    const double ignored = is_given ? (double)o.ignore_index : DEFAULT_IGNORE_INDEX;
+    c.hot = fg_one_hot(c.label, all.dim[all.rank - 1], FG_BOOL);
+    c.counts = fg_ne(c.label, fgi_full_like(c.label, ignored));
+    if (c.position_weight.handle != 0)
+        c.counts = fg_and(c.counts, fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0)));
+    return mean_entropy(&c);
 }
+
+fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label)
+{
+    if (!wants_logits_and_label("accuracy", logits, label))
+        return fgi_poison(fg_tensor_trace(logits));
+    return fg_cast(fg_eq(fg_argmax(logits), label), FG_F32);
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
 
 fg_tensor fg_mse(fg_tensor a, fg_tensor b)
 {
@@ -82,17 +245,8 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
     if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
         char p[96], q[96];
         return fgi_trace_fail(fg_tensor_trace(a), x->dtype != y->dtype ? FG_EDTYPE : FG_ESHAPE,
-                              "mse(%s, %s): wants two tensors [B, ...] of one type",
+                              "mse(%s, %s): expected two tensors T[B, ...] of one type",
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
-    const fg_tensor error = fg_square(fg_sub(fgi_wide(a), fgi_wide(b)));
-    const fg_tensor flat = x->rank > 1 ? fg_mean(fg_flatten(error, 1), 1, (const int[]){1}) : error;
-    return sample_mean(flat);
-}
-
-fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label)
-{
-    if (!wants_logits_and_label("accuracy", logits, label))
-        return fgi_poison(fg_tensor_trace(logits));
-    return fg_cast(fg_eq(fg_argmax(logits), label), FG_F32);
+    return fg_mean(fgi_batch_first(fg_square(fg_sub(fgi_wide(a), fgi_wide(b)))), 0, NULL);
 }

@@ -30,6 +30,25 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, from which the axes were reduced, repeated along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
+/* Padding rows (padding.c). a with these rows and no others; NULL: none. */
+fg_tensor fgi_with_rows(fg_tensor a, const fgi_rows *rows);
+/* a, its dimension 0 being the batch axis where a mask is set and nothing is known of a's rows: for
+ * losses and layers, whose operands are batches. */
+fg_tensor fgi_batch_first(fg_tensor a);
+/* Those of the axes along which a has rows, a bit each. */
+unsigned fgi_row_axes(fg_tensor a, int count, const int *axis);
+/* a with `fill` in place of padding rows along these axes, which then have no rows any more. In
+ * gradients a itself, where such elements are 0 anyhow. */
+fg_tensor fgi_mask_rows(fg_tensor a, unsigned axes, double fill);
+/* Which elements are valid, as to axes with rows, at least one: bool of a's shape. */
+fg_tensor fgi_valid_elements(fg_tensor a, unsigned axes);
+/* Whether a is such a value; then which elements were not replaced: bool of a's shape. */
+bool fgi_masked_by(fg_tensor a, fg_tensor *out_valid);
+/* How many elements that are valid a has along these axes: dtype[]. */
+fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtype);
+/* Notes by which sum of weights a mean of rank 0 was divided; returns the mean. */
+fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
+
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 
 /* Number formats under the trace's precision (widen.c). The operand of a product or a convolution

@@ -34,6 +34,19 @@ static bool window_infer(fgi_infer *c)
     return fgi_infer_ok(c, x->dtype, 4, dim);
 }
 
+/* Rows stay along N and C. */
+static bool window_rows(fgi_infer *c)
+{
+    for (int i = 0; i < c->arity; i++)
+        for (int d = 0; c->in_rows[i] != NULL && d < 4; d++) {
+            if (c->in_rows[i]->step[d] != 0 && (d == 1 || d == 2))
+                return fgi_rows_mixed(c, d, "let the batch be the first of [N,H,W,C]'s dimensions");
+            if (!fgi_rows_join(c, d, c->in_rows[i]->step[d]))
+                return false;
+        }
+    return true;
+}
+
 static void window_emit(fgi_emit *e, const char *body, double init)
 {
     const window_attr *attr = e->node->attr;
@@ -79,6 +92,7 @@ static void window_sum_vjp(fgi_vjp *v)
 static const fgi_op window_sum_op = {.name = "avg_pool",
                                      .arity = 1,
                                      .infer = window_infer,
+                                     .rows = window_rows,
                                      .emit = window_sum_emit,
                                      .vjp = window_sum_vjp};
 
@@ -109,6 +123,7 @@ static void max_pool_vjp(fgi_vjp *v) { v->din[0] = max_pool_dx(v, v->in[0], v->o
 static const fgi_op max_pool = {.name = "max_pool",
                                 .arity = 1,
                                 .infer = window_infer,
+                                .rows = window_rows,
                                 .emit = max_pool_emit,
                                 .vjp = max_pool_vjp};
 
@@ -242,8 +257,12 @@ static void dx_vjp(fgi_vjp *v)
         }
 }
 
-static const fgi_op max_pool_dx_op = {
-    .name = "max_pool_dx", .arity = 3, .infer = dx_infer, .emit = dx_emit, .vjp = dx_vjp};
+static const fgi_op max_pool_dx_op = {.name = "max_pool_dx",
+                                      .arity = 3,
+                                      .infer = dx_infer,
+                                      .rows = window_rows,
+                                      .emit = dx_emit,
+                                      .vjp = dx_vjp};
 
 static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tensor dy)
 {

@@ -120,8 +120,11 @@ static void bits_emit(fgi_emit *e)
                   (const fg_type *const[]){&attr->half, &attr->half});
 }
 
-static const fgi_op random_bits = {
-    .name = "random_bits", .arity = 2, .infer = bits_infer, .emit = bits_emit};
+static const fgi_op random_bits = {.name = "random_bits",
+                                   .arity = 2,
+                                   .infer = bits_infer,
+                                   .rows = fgi_rows_never,
+                                   .emit = bits_emit};
 
 fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
 {

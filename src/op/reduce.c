@@ -30,6 +30,22 @@ static bool reduce_infer(fgi_infer *c)
     return fgi_infer_ok(c, a->dtype, rank, dim);
 }
 
+/* Reduced axes have no rows: padding was masked before, or, in a gradient, is 0. */
+static bool reduce_rows(fgi_infer *c)
+{
+    const reduce_attr *attr = c->attr;
+    unsigned gone = 0;
+    int to = 0;
+    for (int i = 0; i < attr->count; i++)
+        gone |= 1u << attr->axis[i];
+    for (int i = 0; i < c->in[0]->rank; i++)
+        if ((gone & 1u << i) == 0)
+            c->rows.step[to++] = c->in_rows[0]->step[i];
+        else if (c->in_rows[0]->step[i] != 0 && !c->is_derivative)
+            return fgi_rows_mixed(c, i, "mask them first");
+    return true;
+}
+
 /* One reduce with a body of a single operation of two operands. */
 static void emit_reduce(fgi_emit *e, const char *body, double init)
 {
@@ -71,8 +87,12 @@ static void sum_vjp(fgi_vjp *v)
     v->din[0] = fgi_expand(v->dout, count, axis, fg_tensor_type(v->in[0]));
 }
 
-static const fgi_op sum_op = {
-    .name = "sum", .arity = 1, .infer = reduce_infer, .emit = sum_emit, .vjp = sum_vjp};
+static const fgi_op sum_op = {.name = "sum",
+                              .arity = 1,
+                              .infer = reduce_infer,
+                              .rows = reduce_rows,
+                              .emit = sum_emit,
+                              .vjp = sum_vjp};
 
 /* ---- max ------------------------------------------------------------------------------------- */
 
@@ -95,16 +115,24 @@ static void max_vjp(fgi_vjp *v)
     const fg_type *type = fg_tensor_type(v->in[0]);
     const int count = attr_axes(v->attr, axis);
     const fg_tensor top = fgi_expand(v->out, count, axis, type);
-    const fg_tensor hit = fg_cast(fg_eq(v->in[0], top), type->dtype);
+    fg_tensor valid, is_top = fg_eq(v->in[0], top);
+    if (fgi_masked_by(v->in[0], &valid)) /* padding ties with samples that are all -infinity */
+        is_top = fg_and(is_top, valid);
+    const fg_tensor hit = fg_cast(is_top, type->dtype);
     const fg_tensor share = fg_div(v->dout, fg_sum(hit, count, axis));
     v->din[0] = fg_mul(hit, fgi_expand(share, count, axis, type));
 }
 
-static const fgi_op max_op = {
-    .name = "reduce_max", .arity = 1, .infer = reduce_infer, .emit = max_emit, .vjp = max_vjp};
+static const fgi_op max_op = {.name = "reduce_max",
+                              .arity = 1,
+                              .infer = reduce_infer,
+                              .rows = reduce_rows,
+                              .emit = max_emit,
+                              .vjp = max_vjp};
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
+/* Over the elements that are valid; a neutral number stands for the others. */
 static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int *axis)
 {
     int at[FG_MAX_RANK];
@@ -118,6 +146,8 @@ static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int
     reduce_attr attr = {.count = count};
     for (int i = 0; i < count; i++)
         attr.axis[i] = at[i];
+    const double neutral = op == &max_op ? lowest(fg_tensor_type(a)->dtype) : 0;
+    a = fgi_mask_rows(a, fgi_row_axes(a, count, at), neutral);
     return fgi_apply(op, &a, 1, &attr, sizeof attr);
 }
 
@@ -131,6 +161,13 @@ fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)
     return reduce(&max_op, a, axis_count, axis);
 }
 
+/* By a reciprocal, as for a count that is known when the program is made. */
+static fg_tensor mean_of_valid(fg_tensor a, fg_tensor sum, int count, const int *axis)
+{
+    const fg_tensor n = fgi_count_valid(a, count, axis, fg_tensor_type(sum)->dtype);
+    return fgi_set_denominator(fg_mul(sum, fg_div(fgi_full_like(n, 1), n)), n);
+}
+
 fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
 {
     const fg_type *type = fg_tensor_type(a);
@@ -140,9 +177,13 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
                               "mean: wants a floating dtype, not %s: cast it first",
                               fg_dtype_name(type->dtype));
-    const fg_tensor sum = fg_sum(fgi_wide(a), axis_count, axis);
+    const fg_tensor wide = fgi_wide(a), sum = fg_sum(wide, axis_count, axis);
+    int at[FG_MAX_RANK];
     if (fgi_is_poison(sum))
         return sum;
+    const int count = fgi_axes(a, "mean", axis_count, axis, at);
+    if (fgi_row_axes(a, count, at) != 0)
+        return fgi_narrow_again(mean_of_valid(wide, sum, count, at), a);
     const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));
     return fgi_narrow_again(fg_scale(sum, 1.0 / parts), a);
 }
@@ -161,47 +202,54 @@ static bool wants_axis(fg_tensor a, const char *op)
     return false;
 }
 
-/* a minus its largest element along the last axis, which no gradient sees, and that element. */
-static fg_tensor centred(fg_tensor a, fg_tensor *out_top)
+/* a in f32 or f64, with -infinity for padding where the last axis is the batch. */
+static fg_tensor wide_valid(fg_tensor a)
 {
-    const fg_type *type = fg_tensor_type(a);
-    const int axis = type->rank - 1;
-    *out_top = fg_stop_gradient(fg_reduce_max(a, 1, last));
-    return fg_sub(a, fgi_expand(*out_top, 1, &axis, type));
+    const int axis = fg_tensor_type(a)->rank - 1;
+    return fgi_mask_rows(fgi_wide(a), fgi_row_axes(a, 1, &axis), (double)-INFINITY);
 }
 
+/* a's largest element along the last axis, which no gradient sees. */
+static fg_tensor top_of(fg_tensor a) { return fg_stop_gradient(fg_reduce_max(a, 1, last)); }
+
+/* a minus one number for each position along the other axes. */
+static fg_tensor less(fg_tensor a, fg_tensor by)
+{
+    const int axis = fg_tensor_type(a)->rank - 1;
+    return fg_sub(a, fgi_expand(by, 1, &axis, fg_tensor_type(a)));
+}
+
+/* Nothing but -infinity gives -infinity, and the gradient 0. */
 fg_tensor fg_logsumexp(fg_tensor a)
 {
-    fg_tensor top;
     if (!wants_axis(a, "logsumexp"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_tensor centre = centred(fgi_wide(a), &top);
-    return fgi_narrow_again(fg_add(fg_log(fg_sum(fg_exp(centre), 1, last)), top), a);
+    const fg_tensor x = wide_valid(a), top = top_of(x), zero = fgi_full_like(top, 0);
+    const fg_tensor shift = fg_where(fg_is_finite(top), top, zero);
+    const fg_tensor sum = fg_sum(fg_exp(less(x, shift)), 1, last);
+    const fg_tensor is_none = fg_eq(sum, zero);
+    const fg_tensor log = fg_log(fg_where(is_none, fgi_full_like(sum, 1), sum));
+    const fg_tensor lowest_of_all = fgi_full_like(sum, (double)-INFINITY);
+    return fgi_narrow_again(fg_where(is_none, lowest_of_all, fg_add(log, shift)), a);
 }
 
 fg_tensor fg_log_softmax(fg_tensor a)
 {
-    fg_tensor top;
     if (!wants_axis(a, "log_softmax"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_tensor wide = fgi_wide(a);
-    const fg_type *type = fg_tensor_type(wide);
-    const int axis = type->rank - 1;
-    const fg_tensor centre = centred(wide, &top);
-    const fg_tensor norm = fg_log(fg_sum(fg_exp(centre), 1, last));
-    return fgi_narrow_again(fg_sub(centre, fgi_expand(norm, 1, &axis, type)), a);
+    const fg_tensor x = wide_valid(a), top = top_of(x);
+    const fg_tensor norm = fg_log(fg_sum(fg_exp(less(x, top)), 1, last));
+    return fgi_narrow_again(less(less(fgi_wide(a), top), norm), a);
 }
 
 fg_tensor fg_softmax(fg_tensor a)
 {
-    fg_tensor top;
     if (!wants_axis(a, "softmax"))
         return fgi_poison(fg_tensor_trace(a));
-    const fg_tensor wide = fgi_wide(a);
-    const fg_type *type = fg_tensor_type(wide);
-    const int axis = type->rank - 1;
-    const fg_tensor e = fg_exp(centred(wide, &top));
-    return fgi_narrow_again(fg_div(e, fgi_expand(fg_sum(e, 1, last), 1, &axis, type)), a);
+    const fg_tensor x = wide_valid(a), e = fg_exp(less(x, top_of(x)));
+    const int axis = fg_tensor_type(a)->rank - 1;
+    const fg_tensor sum = fgi_expand(fg_sum(e, 1, last), 1, &axis, fg_tensor_type(x));
+    return fgi_narrow_again(fgi_with_rows(fg_div(e, sum), fgi_node_of(a)->rows), a);
 }
 
 /* The smallest index whose element is not less than the largest: in range for NaNs too. */

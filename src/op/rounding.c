@@ -26,6 +26,7 @@ static const fgi_op bitcast_op = {.name = "bitcast",
                                   .arity = 1,
                                   .role = FGI_POINTWISE,
                                   .infer = bitcast_infer,
+                                  .rows = fgi_rows_pointwise,
                                   .emit = bitcast_emit};
 
 static fg_tensor bitcast(fg_tensor a, fg_dtype dtype)

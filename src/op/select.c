@@ -33,6 +33,7 @@ static void compare_emit(fgi_emit *e, const char *direction)
                                    .arity = 2,                                                     \
                                    .role = FGI_POINTWISE,                                          \
                                    .infer = compare_infer,                                         \
+                                   .rows = fgi_rows_pointwise,                                     \
                                    .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b)                                                    \
     {                                                                                              \
@@ -74,6 +75,7 @@ static const fgi_op where_op = {.name = "where",
                                 .arity = 3,
                                 .role = FGI_POINTWISE,
                                 .infer = where_infer,
+                                .rows = fgi_rows_pointwise,
                                 .emit = where_emit,
                                 .vjp = where_vjp};
 

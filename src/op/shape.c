@@ -7,12 +7,7 @@
 
 #include "ir/mlir.h"
 #include "op/op.h"
-
-/* A shape as an attribute. */
-typedef struct shape_attr {
-    int64_t rank;
-    int64_t dim[FG_MAX_RANK];
-} shape_attr;
+#include "op/shape.h"
 
 bool fgi_same_shape(const fg_type *a, const fg_type *b)
 {
@@ -41,7 +36,7 @@ static void emit_text(fgi_emit *e, const char *stablehlo_name, fgi_buf *text)
 
 static bool reshape_infer(fgi_infer *c)
 {
-    const shape_attr *attr = c->attr;
+    const fgi_shape_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     char text[96];
     if (!fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim))
@@ -63,6 +58,7 @@ static const fgi_op reshape = {.name = "reshape",
                                .arity = 1,
                                .role = FGI_MOVES,
                                .infer = reshape_infer,
+                               .rows = fgi_reshape_rows,
                                .emit = reshape_emit,
                                .vjp = reshape_vjp};
 
@@ -73,7 +69,7 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
         return a;
     if (rank < 0 || rank > FG_MAX_RANK)
         return fgi_trace_fail(trace, FG_ESHAPE, "reshape: rank %d; 0 to %d go", rank, FG_MAX_RANK);
-    shape_attr attr = {.rank = rank};
+    fgi_shape_attr attr = {.rank = rank};
     int64_t known = 1;
     int open = -1;
     for (int i = 0; i < rank; i++) {
@@ -123,7 +119,7 @@ fg_tensor fg_flatten(fg_tensor a, int axis)
 
 static bool permute_infer(fgi_infer *c)
 {
-    const shape_attr *attr = c->attr;
+    const fgi_shape_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     int64_t dim[FG_MAX_RANK];
     unsigned seen = 0;
@@ -141,7 +137,7 @@ static bool permute_infer(fgi_infer *c)
 
 static void permute_emit(fgi_emit *e)
 {
-    const shape_attr *attr = e->node->attr;
+    const fgi_shape_attr *attr = e->node->attr;
     fgi_buf text = {0};
     put_list(&text, "permutation", (int)attr->rank, attr->dim);
     emit_text(e, "transpose", &text);
@@ -149,7 +145,7 @@ static void permute_emit(fgi_emit *e)
 
 static void permute_vjp(fgi_vjp *v)
 {
-    const shape_attr *attr = v->attr;
+    const fgi_shape_attr *attr = v->attr;
     int inverse[FG_MAX_RANK] = {0};
     for (int i = 0; i < attr->rank; i++)
         inverse[attr->dim[i]] = i;
@@ -160,6 +156,7 @@ static const fgi_op permute = {.name = "permute",
                                .arity = 1,
                                .role = FGI_MOVES,
                                .infer = permute_infer,
+                               .rows = fgi_permute_rows,
                                .emit = permute_emit,
                                .vjp = permute_vjp};
 
@@ -168,7 +165,7 @@ fg_tensor fg_permute(fg_tensor a, const int *axis)
     if (fgi_is_poison(a))
         return a;
     const int rank = fg_tensor_type(a)->rank;
-    shape_attr attr = {.rank = rank};
+    fgi_shape_attr attr = {.rank = rank};
     bool is_identity = true;
     for (int i = 0; i < rank; i++) {
         attr.dim[i] = axis[i] < 0 ? axis[i] + rank : axis[i];
@@ -195,17 +192,9 @@ fg_tensor fg_transpose(fg_tensor a)
 
 /* ---- broadcast ------------------------------------------------------------------------------- */
 
-/* Dimension i of the operand becomes dimension axis[i] of the result, ascending; the result's other
- * dimensions repeat it, as do operand dimensions of 1. */
-typedef struct broadcast_attr {
-    int64_t rank;
-    int64_t dim[FG_MAX_RANK];
-    int64_t axis[FG_MAX_RANK];
-} broadcast_attr;
-
 static bool broadcast_infer(fgi_infer *c)
 {
-    const broadcast_attr *attr = c->attr;
+    const fgi_broadcast_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     bool fits = attr->rank >= a->rank;
     for (int i = 0; fits && i < a->rank; i++)
@@ -217,7 +206,7 @@ static bool broadcast_infer(fgi_infer *c)
 
 static void broadcast_emit(fgi_emit *e)
 {
-    const broadcast_attr *attr = e->node->attr;
+    const fgi_broadcast_attr *attr = e->node->attr;
     fgi_buf text = {0};
     put_list(&text, "broadcast_dimensions", e->node->in[0]->type.rank, attr->axis);
     emit_text(e, "broadcast_in_dim", &text);
@@ -226,7 +215,7 @@ static void broadcast_emit(fgi_emit *e)
 /* Sums what was repeated; dimensions of 1 that were repeated come back by reshaping. */
 static void broadcast_vjp(fgi_vjp *v)
 {
-    const broadcast_attr *attr = v->attr;
+    const fgi_broadcast_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]), *out = fg_tensor_type(v->out);
     bool is_kept[FG_MAX_RANK] = {false};
     int axis[FG_MAX_RANK], count = 0;
@@ -243,10 +232,11 @@ static const fgi_op broadcast = {.name = "broadcast",
                                  .arity = 1,
                                  .role = FGI_MOVES,
                                  .infer = broadcast_infer,
+                                 .rows = fgi_broadcast_rows,
                                  .emit = broadcast_emit,
                                  .vjp = broadcast_vjp};
 
-static fg_tensor apply_broadcast(fg_tensor a, const broadcast_attr *attr)
+static fg_tensor apply_broadcast(fg_tensor a, const fgi_broadcast_attr *attr)
 {
     fg_type type = {.rank = (int)attr->rank};
     memcpy(type.dim, attr->dim, sizeof type.dim);
@@ -263,7 +253,7 @@ fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
         return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "broadcast: rank %d; 0 to %d go", rank,
                               FG_MAX_RANK);
     const int shift = rank - fg_tensor_type(a)->rank;
-    broadcast_attr attr = {.rank = rank};
+    fgi_broadcast_attr attr = {.rank = rank};
     for (int i = 0; i < rank; i++)
         attr.dim[i] = dim[i];
     for (int i = 0; i + shift < rank && shift >= 0; i++)
@@ -275,7 +265,7 @@ fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type
 {
     unsigned gone = 0;
     int rank = 0;
-    broadcast_attr attr = {.rank = type->rank};
+    fgi_broadcast_attr attr = {.rank = type->rank};
     if (fgi_is_poison(a))
         return a;
     for (int i = 0; i < axis_count; i++)
@@ -337,13 +327,9 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out)
 
 /* ---- slice ----------------------------------------------------------------------------------- */
 
-typedef struct slice_attr {
-    int64_t start[FG_MAX_RANK], limit[FG_MAX_RANK], stride[FG_MAX_RANK];
-} slice_attr;
-
 static bool slice_infer(fgi_infer *c)
 {
-    const slice_attr *attr = c->attr;
+    const fgi_slice_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     int64_t dim[FG_MAX_RANK];
     for (int i = 0; i < a->rank; i++) {
@@ -360,7 +346,7 @@ static bool slice_infer(fgi_infer *c)
 
 static void slice_emit(fgi_emit *e)
 {
-    const slice_attr *attr = e->node->attr;
+    const fgi_slice_attr *attr = e->node->attr;
     const int rank = e->node->type.rank;
     fgi_buf text = {0};
     put_list(&text, "start_indices", rank, attr->start);
@@ -371,7 +357,7 @@ static void slice_emit(fgi_emit *e)
 
 static void slice_vjp(fgi_vjp *v)
 {
-    const slice_attr *attr = v->attr;
+    const fgi_slice_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]), *out = fg_tensor_type(v->out);
     int64_t low[FG_MAX_RANK], high[FG_MAX_RANK], interior[FG_MAX_RANK];
     for (int i = 0; i < in->rank; i++) {
@@ -387,6 +373,7 @@ static const fgi_op slice = {.name = "slice",
                              .arity = 1,
                              .role = FGI_MOVES,
                              .infer = slice_infer,
+                             .rows = fgi_slice_rows,
                              .emit = slice_emit,
                              .vjp = slice_vjp};
 
@@ -394,7 +381,7 @@ fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, cons
 {
     if (fgi_is_poison(a))
         return a;
-    slice_attr attr = {0};
+    fgi_slice_attr attr = {0};
     for (int i = 0; i < fg_tensor_type(a)->rank; i++) {
         attr.start[i] = start[i];
         attr.limit[i] = limit[i];
@@ -405,14 +392,10 @@ fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, cons
 
 /* ---- pad ------------------------------------------------------------------------------------- */
 
-typedef struct pad_attr {
-    int64_t low[FG_MAX_RANK], high[FG_MAX_RANK], interior[FG_MAX_RANK];
-} pad_attr;
-
 /* Takes the value as a second operand of rank 0. */
 static bool pad_infer(fgi_infer *c)
 {
-    const pad_attr *attr = c->attr;
+    const fgi_pad_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     int64_t dim[FG_MAX_RANK];
     for (int i = 0; i < a->rank; i++) {
@@ -426,7 +409,7 @@ static bool pad_infer(fgi_infer *c)
 
 static void pad_emit(fgi_emit *e)
 {
-    const pad_attr *attr = e->node->attr;
+    const fgi_pad_attr *attr = e->node->attr;
     const int rank = e->node->type.rank;
     fgi_buf text = {0};
     put_list(&text, "edge_padding_low", rank, attr->low);
@@ -438,7 +421,7 @@ static void pad_emit(fgi_emit *e)
 /* Un-pads: cuts the edges off, then takes every (interior + 1)-th element. */
 static void pad_vjp(fgi_vjp *v)
 {
-    const pad_attr *attr = v->attr;
+    const fgi_pad_attr *attr = v->attr;
     const fg_type *in = fg_tensor_type(v->in[0]);
     int64_t low[FG_MAX_RANK] = {0}, high[FG_MAX_RANK] = {0};
     int64_t start[FG_MAX_RANK] = {0}, limit[FG_MAX_RANK], stride[FG_MAX_RANK];
@@ -455,6 +438,7 @@ static const fgi_op pad = {.name = "pad",
                            .arity = 2,
                            .role = FGI_MOVES,
                            .infer = pad_infer,
+                           .rows = fgi_pad_rows,
                            .emit = pad_emit,
                            .vjp = pad_vjp};
 
@@ -463,7 +447,7 @@ fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int64_t *h
 {
     if (fgi_is_poison(a))
         return a;
-    pad_attr attr = {0};
+    fgi_pad_attr attr = {0};
     const fg_type *type = fg_tensor_type(a);
     bool is_identity = true;
     for (int i = 0; i < type->rank; i++) {
@@ -480,13 +464,9 @@ fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int64_t *h
 
 /* ---- concat ---------------------------------------------------------------------------------- */
 
-typedef struct axis_attr {
-    int64_t axis;
-} axis_attr;
-
 static bool concat_infer(fgi_infer *c)
 {
-    const int axis = (int)((const axis_attr *)c->attr)->axis;
+    const int axis = (int)((const fgi_axis_attr *)c->attr)->axis;
     fg_type sum = *c->in[0];
     for (int k = 1; k < c->arity; k++) {
         const fg_type *a = c->in[k];
@@ -504,13 +484,13 @@ static bool concat_infer(fgi_infer *c)
 
 static void concat_emit(fgi_emit *e)
 {
-    const axis_attr *attr = e->node->attr;
+    const fgi_axis_attr *attr = e->node->attr;
     fgi_emit_attributes(e, "concatenate", "dimension = %d : i64", (int)attr->axis);
 }
 
 static void concat_vjp(fgi_vjp *v)
 {
-    const int axis = (int)((const axis_attr *)v->attr)->axis;
+    const int axis = (int)((const fgi_axis_attr *)v->attr)->axis;
     int64_t start[FG_MAX_RANK] = {0}, limit[FG_MAX_RANK];
     memcpy(limit, fg_tensor_type(v->out)->dim, sizeof limit);
     for (int k = 0; k < v->arity; k++) {
@@ -525,6 +505,7 @@ static const fgi_op concat = {.name = "concat",
                               .arity = -1,
                               .role = FGI_MOVES,
                               .infer = concat_infer,
+                              .rows = fgi_concat_rows,
                               .emit = concat_emit,
                               .vjp = concat_vjp};
 
@@ -533,7 +514,7 @@ fg_tensor fg_concat(const fg_tensor *in, int count, int axis)
     int at[FG_MAX_RANK];
     if (fgi_is_poison(in[0]) || fgi_axes(in[0], "concat", 1, &axis, at) < 0)
         return fgi_poison(fg_tensor_trace(in[0]));
-    const axis_attr attr = {.axis = at[0]};
+    const fgi_axis_attr attr = {.axis = at[0]};
     return count == 1 ? in[0] : fgi_apply(&concat, in, count, &attr, sizeof attr);
 }
 
@@ -546,7 +527,7 @@ static bool reverse_infer(fgi_infer *c)
 
 static void reverse_emit(fgi_emit *e)
 {
-    const shape_attr *attr = e->node->attr;
+    const fgi_shape_attr *attr = e->node->attr;
     fgi_buf text = {0};
     put_list(&text, "dimensions", (int)attr->rank, attr->dim);
     emit_text(e, "reverse", &text);
@@ -554,7 +535,7 @@ static void reverse_emit(fgi_emit *e)
 
 static void reverse_vjp(fgi_vjp *v)
 {
-    const shape_attr *attr = v->attr;
+    const fgi_shape_attr *attr = v->attr;
     int axis[FG_MAX_RANK] = {0};
     for (int i = 0; i < attr->rank; i++)
         axis[i] = (int)attr->dim[i];
@@ -565,6 +546,7 @@ static const fgi_op reverse = {.name = "reverse",
                                .arity = 1,
                                .role = FGI_MOVES,
                                .infer = reverse_infer,
+                               .rows = fgi_reverse_rows,
                                .emit = reverse_emit,
                                .vjp = reverse_vjp};
 
@@ -577,7 +559,7 @@ fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis)
         return a;
     if (fgi_axes(a, "reverse", axis_count, axis, at) < 0)
         return fgi_poison(fg_tensor_trace(a));
-    shape_attr attr = {.rank = axis_count};
+    fgi_shape_attr attr = {.rank = axis_count};
     for (int i = 0; i < axis_count; i++)
         attr.dim[i] = at[i];
     return fgi_apply(&reverse, &a, 1, &attr, sizeof attr);

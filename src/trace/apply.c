@@ -33,7 +33,7 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
 
 bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...)
 {
-    char operands[256] = "", text[256];
+    char operands[256] = "", text[384];
     size_t used = 0;
     for (int i = 0; i < c->arity && used < sizeof operands; i++) {
         char type[96];
@@ -113,6 +113,38 @@ static fgi_hash structure(const fgi_op *op, fgi_node *const *in, int count, cons
     return attr_size > 0 ? fgi_hash_more(hash, attr, attr_size) : hash;
 }
 
+/* Asks the row rule where an operand has rows. */
+static bool infer_rows(fgi_infer *c, fgi_node *const *in)
+{
+    const fgi_rows *rows[MAX_INPUTS];
+    bool has_rows = c->op->makes_rows;
+    for (int i = 0; i < c->arity; i++) {
+        rows[i] = in[i]->rows;
+        has_rows |= rows[i] != NULL;
+    }
+    if (!has_rows)
+        return true;
+    c->in_rows = rows;
+    c->batch = fgi_trace_batch(c->trace);
+    c->is_derivative = c->trace->place != NULL;
+    if (c->op->rows == NULL)
+        return fgi_infer_fail(c, FG_EUNSUPPORTED,
+                              "has no row rule: it can't be used on batches "
+                              "with padding rows");
+    return c->op->rows(c);
+}
+
+static bool keep_rows(fg_trace *trace, fgi_node *node, const fgi_rows *rows)
+{
+    bool has_rows = false;
+    for (int i = 0; i < node->type.rank; i++)
+        has_rows |= rows->step[i] != 0;
+    trace->has_rows |= has_rows;
+    if (has_rows)
+        node->rows = fgi_arena_copy(&trace->arena, rows, sizeof *rows);
+    return !has_rows || node->rows != NULL;
+}
+
 /* The type and attributes of a node that is the first of its structure; false after an error. */
 static bool settle(fgi_node *node, fgi_node *const *in, const void *attr, size_t attr_size)
 {
@@ -122,9 +154,13 @@ static bool settle(fgi_node *node, fgi_node *const *in, const void *attr, size_t
         types[i] = &in[i]->type;
     fgi_infer infer = {
         .trace = trace, .op = node->op, .in = types, .arity = node->arity, .attr = attr};
-    if (!node->op->infer(&infer))
+    if (!node->op->infer(&infer) || !infer_rows(&infer, in))
         return false;
     node->type = infer.out;
+    if (!keep_rows(trace, node, &infer.rows)) {
+        (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
+        return false;
+    }
     if (attr_size == 0)
         return true;
     node->attr = fgi_arena_copy(&trace->arena, attr, attr_size);
@@ -145,6 +181,7 @@ static fg_tensor apply(fg_trace *trace, const fgi_op *op, fgi_node *const *in, i
     if (node->first != NULL) {
         node->type = node->first->type;
         node->attr = node->first->attr;
+        node->rows = node->first->rows;
     } else if (!settle(node, in, attr, attr_size)) {
         return fgi_poison(trace);
     }
@@ -194,7 +231,11 @@ static bool alias_infer(fgi_infer *c)
 
 static void alias_vjp(fgi_vjp *v) { v->din[0] = v->dout; }
 
-const fgi_op fgi_alias_op = {.name = "alias", .arity = 1, .infer = alias_infer, .vjp = alias_vjp};
+const fgi_op fgi_alias_op = {.name = "alias",
+                             .arity = 1,
+                             .infer = alias_infer,
+                             .rows = fgi_rows_pointwise,
+                             .vjp = alias_vjp};
 
 fg_tensor fgi_alias(fg_tensor tensor)
 {
@@ -207,6 +248,7 @@ fg_tensor fgi_alias(fg_tensor tensor)
         return fgi_poison(trace);
     node->in[0] = of;
     node->type = of->type;
+    node->rows = of->rows;
     node->hash = of->hash; /* what is computed from it is the same as from the tensor itself */
     node->first = of->first;
     return fgi_node_enter(trace, node);

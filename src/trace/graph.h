@@ -15,6 +15,18 @@
 typedef struct fgi_op fgi_op;
 typedef struct fg_node fgi_node;
 
+/* Which elements of a value belong to which row, that is sample, of a batch of B rows with padding.
+ * step[i] is 0 where dimension i has nothing to do with the batch. Otherwise the dimension has
+ * n * B * step[i] elements, and element e of it belongs to row e / step[i] % B: so [B, T] keeps
+ * its rows when it becomes [B * T], and [B, C] after [B, C] when they become [2 * B, C]. An element
+ * is valid when all the rows that it belongs to are.
+ *
+ * Invariant: valid elements, and values without rows, do not depend on what padding rows contain.
+ * rows.c (the rules) and src/op/padding.c (the only operation that takes rows away) keep it. */
+typedef struct fgi_rows {
+    int64_t step[FG_MAX_RANK];
+} fgi_rows;
+
 struct fg_node {
     const fgi_op *op; /* NULL for the poison node */
     fg_trace *trace;
@@ -28,6 +40,8 @@ struct fg_node {
     int arity;
     fgi_hash hash; /* of the structure below and including this node */
     fg_type type;
+    const fgi_rows *rows;  /* NULL: none */
+    fgi_node *denominator; /* of a weighted mean of rank 0: the sum of weights; else NULL */
 };
 
 /* ---- shape rules ----------------------------------------------------------------------------- */
@@ -39,12 +53,31 @@ typedef struct fgi_infer {
     int arity;
     const void *attr;
     fg_type out;
+    const fgi_rows *const *in_rows; /* for row rules, which come after shape rules */
+    int64_t batch;                  /* rows of the batch: B */
+    bool is_derivative;             /* the operation is part of a gradient */
+    fgi_rows rows;                  /* of the result; zero at first */
 } fgi_infer;
 
 /* The result's type; returns true. */
 bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim);
 /* Keeps "op(f32[3,4], ...): text" as the trace's first error and returns false. */
 bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
+
+/* ---- row rules (rows.c) -----------------------------------------------------------------------
+ */
+
+/* Where the result has rows, given that at least one operand has some; writes c->rows, or returns
+ * false after an error. In a gradient the elements of padding rows are 0 and may be added up. */
+/* Operands and result have one shape: wherever any operand has rows. */
+bool fgi_rows_pointwise(fgi_infer *c);
+/* Takes over a step along dimension `axis`; false where the result has another one there. */
+bool fgi_rows_join(fgi_infer *c, int axis, int64_t step);
+/* No operand can have rows. */
+bool fgi_rows_never(fgi_infer *c);
+/* The error of an operation that would mix samples with padding rows along `axis` of an operand:
+ * `instead` says what to write, "take means over the batch axis with fg_mean". Returns false. */
+bool fgi_rows_mixed(fgi_infer *c, int axis, const char *instead);
 
 /* ---- emission -------------------------------------------------------------------------------- */
 
@@ -150,8 +183,10 @@ struct fgi_op {
     fgi_role role;
     bool is_commutative;
     bool (*infer)(fgi_infer *c);
-    void (*emit)(fgi_emit *e); /* NULL: prints nothing, the value is the first input's */
-    void (*vjp)(fgi_vjp *v);   /* NULL: no gradient flows through (comparisons, integers) */
+    bool (*rows)(fgi_infer *c); /* row rule; required unless arity is 0 */
+    bool makes_rows;            /* the row rule is asked also when no operand has rows */
+    void (*emit)(fgi_emit *e);  /* NULL: prints nothing, the value is the first input's */
+    void (*vjp)(fgi_vjp *v);    /* NULL: no gradient flows through (comparisons, integers) */
     /* Products and convolutions: multiplications and additions that count, those with padding and
      * with the gaps of dilation left out. NULL: none worth counting */
     double (*flops)(const fgi_node *node);
@@ -169,6 +204,10 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
 #define FGI_APPLY2(op, a, b)    fgi_apply(&(op), (const fg_tensor[]){a, b}, 2, NULL, 0)
 #define FGI_APPLY3(op, a, b, c) fgi_apply(&(op), (const fg_tensor[]){a, b, c}, 3, NULL, 0)
 
+/* Tensors and nodes (handle.c). The node of a tensor that is no longer alive is the poison node of
+ * the trace that the thread is writing, which then has an error. */
+fgi_node *fgi_node_of(fg_tensor tensor);
+fg_tensor fgi_tensor_of(const fgi_node *node);
 /* The poison value of a trace; makes an error in it unless there is one. */
 fg_tensor fgi_poison(fg_trace *trace);
 bool fgi_is_poison(fg_tensor tensor);
@@ -183,6 +222,20 @@ extern const fgi_op fgi_alias_op;
 uint32_t fgi_trace_next_place(fg_trace *trace);
 /* The two words of the key that (seed, step) make, as inputs of the program. */
 const fg_scalar *fgi_trace_key(const fg_trace *trace);
+
+/* The rows of a batch with padding, 0 where the trace has no mask. */
+int64_t fgi_trace_batch(const fg_trace *trace);
+/* fg_trace_set_mask, with the number of valid rows, f32[], where that is known. */
+void fgi_trace_set_mask(fg_trace *trace, fg_tensor mask, const fg_tensor *count);
+/* That number; false where it has to be counted. */
+bool fgi_trace_valid_count(const fg_trace *trace, fg_tensor *out);
+/* The user says which axis is the batch: a mask that is set later would come too late. */
+void fgi_trace_note_mark(fg_trace *trace);
+/* Whether a mask is set and nothing else is known: losses and layers then take dimension 0 of their
+ * operands for the batch axis. */
+bool fgi_trace_assumes_rows(const fg_trace *trace);
+/* Whether gradients are being written down. */
+bool fgi_trace_is_derivative(const fg_trace *trace);
 
 /* While > 0 the operations made inherit the place of `node` (gradients do). */
 void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node);

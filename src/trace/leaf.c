@@ -192,6 +192,14 @@ void fg_assign(fg_variable *variable, fg_tensor value)
     fg_trace *trace = fg_tensor_trace(value);
     if (fgi_is_poison(value))
         return;
+    if (fgi_node_of(value)->rows != NULL) {
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "assign: variable '%s' would keep one value a sample, and the last "
+                             "batch of an epoch contains padding rows\nreduce over the batch axis "
+                             "first; or leave the incomplete batch out (drop_last)",
+                             fg_variable_name(variable));
+        return;
+    }
     const fg_type *have = fg_variable_type(variable), *given = fg_tensor_type(value);
     bool same = have->dtype == given->dtype && have->rank == given->rank;
     for (int i = 0; same && i < have->rank; i++)

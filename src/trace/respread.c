@@ -45,6 +45,7 @@ static const fgi_op respread_op = {.name = "respread",
                                    .arity = 1,
                                    .role = FGI_MOVES,
                                    .infer = respread_infer,
+                                   .rows = fgi_rows_pointwise,
                                    .emit = respread_emit,
                                    .vjp = respread_vjp};
 

@@ -93,7 +93,8 @@ void fg_trace_reset(fg_trace *trace)
     trace->scope_overflow = 0;
     trace->place = NULL;
     trace->random_places = 0;
-    trace->has_mask = false;
+    trace->has_mask = trace->has_valid_count = false;
+    trace->has_rows = trace->has_marks = false;
 }
 
 fg_status fg_trace_error(const fg_trace *trace, fg_error *err)
@@ -122,6 +123,17 @@ uint32_t fgi_trace_next_place(fg_trace *trace) { return trace->random_places++; 
 
 void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
 {
+    if (trace->is_step && !fgi_is_poison(mask))
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "mask: the Trainer masks padding rows itself\n"
+                             "to leave out more, give weights to the loss and the metrics "
+                             "(fg_weighted_mean, fg_cross_entropy, fg_step_log_weighted)");
+    else
+        fgi_trace_set_mask(trace, mask, NULL);
+}
+
+void fgi_trace_set_mask(fg_trace *trace, fg_tensor mask, const fg_tensor *count)
+{
     const fg_type *type = fg_tensor_type(mask);
     if (fgi_is_poison(mask))
         return;
@@ -132,9 +144,39 @@ void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
                              fg_type_format(type, text, sizeof text));
         return;
     }
+    if (trace->has_rows) {
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "mask: a batch axis was marked already\n"
+                             "set the mask before the first operation on the batch");
+        return;
+    }
     trace->mask = mask;
     trace->has_mask = true;
+    trace->has_valid_count = count != NULL;
+    if (count != NULL)
+        trace->valid_count = *count;
 }
+
+int64_t fgi_trace_batch(const fg_trace *trace)
+{
+    return trace->has_mask ? fg_tensor_type(trace->mask)->dim[0] : 0;
+}
+
+bool fgi_trace_valid_count(const fg_trace *trace, fg_tensor *out)
+{
+    if (trace->has_valid_count)
+        *out = trace->valid_count;
+    return trace->has_valid_count;
+}
+
+void fgi_trace_note_mark(fg_trace *trace) { trace->has_rows = trace->has_marks = true; }
+
+bool fgi_trace_assumes_rows(const fg_trace *trace)
+{
+    return trace->has_mask && !trace->has_marks && !trace->is_step;
+}
+
+bool fgi_trace_is_derivative(const fg_trace *trace) { return trace->place != NULL; }
 
 bool fg_trace_mask(const fg_trace *trace, fg_tensor *out)
 {

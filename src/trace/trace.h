@@ -64,10 +64,13 @@ struct fg_trace {
     fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
     uint32_t random_places;
     const struct fgi_precision *precision; /* NULL: 32-true */
-    fg_tensor mask;
+    fg_tensor mask;                        /* f32[B] */
+    fg_tensor valid_count;                 /* f32[]: its rows that count */
     fgi_split result_split; /* of every output; the Trainer's predictions keep the batch's */
-    bool has_mask, is_training;
-    bool is_step; /* belongs to a Trainer's step: fg_run is refused */
+    bool has_mask, has_valid_count, is_training;
+    bool has_rows;  /* a batch axis was marked: the mask can't change any more */
+    bool has_marks; /* by the user: nothing is assumed of values without rows */
+    bool is_step;   /* belongs to a Trainer's step: fg_run is refused */
 };
 
 /* The calling thread's last fg_here; `trace` is what it writes now. */
@@ -76,11 +79,8 @@ void fgi_place(const fg_trace *trace, const char **out_file, int *out_line);
 void fgi_place_trace(uint64_t base);
 uint64_t fgi_place_base(void);
 
-/* Tensors and nodes (handle.c). The node of a tensor that is no longer alive is the poison node of
- * the trace that the thread is writing, which then has an error. */
-fgi_node *fgi_node_of(fg_tensor tensor);
-fg_tensor fgi_tensor_of(const fgi_node *node);
-/* What is wrong with a tensor that belongs to no trace, NULL otherwise. */
+/* Tensors and nodes (handle.c). What is wrong with a tensor that belongs to no trace, NULL
+ * otherwise. */
 const char *fgi_tensor_dead(fg_tensor tensor);
 /* A place in the table of traces, or FG_EUNSUPPORTED; reset: tensors so far are no longer alive. */
 fg_status fgi_handles_open(fg_trace *trace, fg_error *err);

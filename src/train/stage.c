@@ -7,10 +7,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include <fulgurite/ops.h>
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "op/op.h"
 #include "train/device_memory.h"
 #include "train/trainer.h"
 
@@ -26,6 +26,7 @@ struct fg_batch {
     fg_dataset *dataset;
     int field_count;
     fg_tensor field[FG_MAX_FIELDS];
+    fg_tensor count; /* f32[]: its valid rows */
 };
 
 const fgi_split fgi_batch_split = {{FGI_SPLIT_DATA}};
@@ -73,6 +74,8 @@ fg_tensor fg_batch_get(const fg_batch *batch, const char *name)
                           names);
 }
 
+fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
+
 fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
 
 /* In ASCII, whatever the locale: names go into files. */
@@ -93,14 +96,16 @@ static bool is_metric_name(const char *name)
 /* (sum, count) of a logged value. */
 static fg_tensor pair_of(const fg_step *step, fg_tensor value)
 {
-    fg_tensor mask, sum = fg_cast(value, FG_F32);
-    if (fg_tensor_type(value)->rank == 0)
-        sum = fg_mul(sum, step->count);
-    else if (fg_trace_mask(step->trace, &mask))
-        sum = fg_sum(fg_mul(sum, mask), 0, NULL);
-    else
+    const int rank = fg_tensor_type(value)->rank;
+    fg_tensor sum = fg_cast(value, FG_F32), count = step->count;
+    if (rank == 0) {
+        sum = fg_mul(sum, count);
+    } else {
+        static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+        count = fgi_count_valid(sum, rank, every_axis, FG_F32);
         sum = fg_sum(sum, 0, NULL);
-    const fg_tensor parts[] = {fg_reshape(sum, FG_DIMS(1)), fg_reshape(step->count, FG_DIMS(1))};
+    }
+    const fg_tensor parts[] = {fg_reshape(sum, FG_DIMS(1)), fg_reshape(count, FG_DIMS(1))};
     return fg_concat(parts, 2, 0);
 }
 
@@ -118,10 +123,11 @@ void fg_step_log(fg_step *step, const char *name, fg_tensor value)
     else if (stage->metric_count == FG_MAX_METRICS)
         (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
                              FG_MAX_METRICS);
-    else if (type->rank > 1 || (type->rank == 1 && type->dim[0] != stage->batch_size))
+    else if (type->rank > 0 && type->dim[0] % stage->batch_size != 0)
         (void)fgi_trace_fail(step->trace, FG_ESHAPE,
-                             "log '%s': is %s; a scalar or one number a sample is wanted", name,
-                             fg_type_format(type, text, sizeof text));
+                             "log '%s': is %s, but must be a scalar or [B, ...] with B = %lld",
+                             name, fg_type_format(type, text, sizeof text),
+                             (long long)stage->batch_size);
     if (fg_trace_error(step->trace, NULL) != FG_OK)
         return;
     for (size_t i = 0; i < stage->metric_count; i++)
@@ -136,7 +142,7 @@ void fg_step_log(fg_step *step, const char *name, fg_tensor value)
 
 /* ---- tracing --------------------------------------------------------------------------------- */
 
-/* The mask of a stage whose last batch is not full, and the number of samples that count. */
+/* The mask of a stage whose last batch is not full, and the number of valid rows. */
 static void set_mask(fg_step *step)
 {
     const int64_t rows = step->stage->batch_size;
@@ -145,8 +151,24 @@ static void set_mask(fg_step *step)
         return;
     const fg_tensor valid = fg_scalar_value(step->trace, &step->stage->valid);
     const fg_tensor row = fg_iota(step->trace, FG_S32, 0, FG_DIMS(rows));
-    fg_trace_set_mask(step->trace, fg_cast(fg_lt(row, valid), FG_F32));
     step->count = fg_cast(valid, FG_F32);
+    fgi_trace_set_mask(step->trace, fg_cast(fg_lt(row, valid), FG_F32), &step->count);
+}
+
+/* Floating data are f64 where everything is. Narrower ones stay as they are: what needs them
+ * narrow casts them, and targets keep their digits. */
+static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
+{
+    const bool is_float = fg_dtype_is_float(fg_tensor_type(field)->dtype);
+    return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
+}
+
+/* A field of the batch, whose first dimension is the batch axis. */
+static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
+{
+    const fg_tensor given =
+        fgi_trace_feed_split(stage->trace, i, &stage->field_type[i], &fgi_batch_split);
+    return fg_batch_axis(in_precision(trainer->precision, given), 0);
 }
 
 static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
@@ -234,15 +256,15 @@ static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_er
     if (type->rank < 1 || type->dim[0] != stage->batch_size)
         return fgi_fail(err, FG_ESHAPE, "the predict step returned %s; one row a sample is wanted",
                         fg_type_format(type, text, sizeof text));
+    for (int i = 0; i < type->rank && fgi_node_of(value)->rows != NULL; i++)
+        if (fgi_node_of(value)->rows->step[i] != (i == 0 ? 1 : 0))
+            return fgi_fail(err, FG_EINVAL,
+                            "the predict step returned %s, whose dimension %d is a batch axis%s: "
+                            "it must be [B, ...] with one row a sample, and nothing else may run "
+                            "over the samples of the batch",
+                            fg_type_format(type, text, sizeof text), i,
+                            i == 0 ? " merged with another one" : " too");
     return FG_OK;
-}
-
-/* Floating data are f64 where everything is. Narrower ones stay as they are: what needs them
- * narrow casts them, and targets keep their digits. */
-static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
-{
-    const bool is_float = fg_dtype_is_float(fg_tensor_type(field)->dtype);
-    return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
 }
 
 static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
@@ -259,11 +281,10 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     if (stage->kind == FGI_PREDICT)
         trace->result_split = fgi_batch_split;
-    for (int i = 0; i < stage->field_count; i++)
-        batch.field[i] =
-            in_precision(trainer->precision,
-                         fgi_trace_feed_split(trace, i, &stage->field_type[i], &fgi_batch_split));
     set_mask(&step);
+    batch.count = step.count;
+    for (int i = 0; i < stage->field_count; i++)
+        batch.field[i] = field_of(trainer, stage, i);
     const fg_tensor result = trace_step(trainer, &step, &batch);
     FGI_TRY(fg_trace_error(trace, err));
     FGI_TRY(check_prediction(stage, result, err));
@@ -365,7 +386,7 @@ static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t 
                        .batch_size = batch_size,
                        .field_count = fg_dataset_field_count(dataset)};
     const int64_t count = fg_dataset_count(dataset);
-    stage.has_tail = !stage.drop_last && (count < 0 || count % batch_size != 0);
+    stage.has_tail = !stage.drop_last && batch_size > 1 && (count < 0 || count % batch_size != 0);
     for (int i = 0; i < stage.field_count; i++) {
         const fg_type *sample = &fg_dataset_field(dataset, i)->type;
         fg_type *type = &stage.field_type[i];

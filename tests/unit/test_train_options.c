@@ -368,8 +368,8 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
     case 5: fg_step_log(st, "", loss); break;
     case 6: fg_step_log(st, "n\xe9", loss); break;
     case 7: fg_step_log(st, "a_name_that_is_longer_than_any_name_of_a_metric_may_be", loss); break;
-    case 8: fg_step_log(st, "x", x); break;
-    case 9: fg_step_log(st, "x", fg_reshape(x, FG_DIMS(24))); break;
+    case 8: fg_step_log(st, "x", fg_transpose(x)); break;
+    case 9: fg_step_log(st, "x", fg_sum(x, 1, (const int[]){0})); break;
     case 10:
         fg_step_log(st, "twice", loss);
         fg_step_log(st, "twice", loss);
@@ -412,8 +412,8 @@ static void bad_steps_are_told(void **state)
         {FG_EINVAL, "log '': a name has 1 to 47"},
         {FG_EINVAL, "log 'n\xe9': a name has 1 to 47"},
         {FG_EINVAL, "log 'a_name_that_is_longer_than_any_name_of_a_metric_may_be': a name has"},
-        {FG_ESHAPE, "log 'x': is f32[4,6]; a scalar or one number a sample is wanted"},
-        {FG_ESHAPE, "log 'x': is f32[24]; a scalar or one number a sample is wanted"},
+        {FG_ESHAPE, "log 'x': is f32[6,4], but must be a scalar or [B, ...] with B = 4"},
+        {FG_ESHAPE, "log 'x': is f32[6], but must be a scalar or [B, ...] with B = 4"},
         {FG_EINVAL, "log 'twice': logged twice in one step"},
         {FG_EINVAL, "log 'm16': a step logs at most 16 names"},
         {FG_EINVAL, "log 'loss': a step logs at most 16 names"},

@@ -1,0 +1,291 @@
+/* test_train_padding.c - the Trainer's numbers on batches with padding rows are those of the same
+ * data without padding, for losses and metrics that users write themselves, on one device and on
+ * several. On virtual devices of the CPU.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "toy.h"
+
+/* Devices, and a batch that they divide and that 6 samples do not fill. */
+static const struct {
+    const char *devices;
+    int64_t batch;
+} padded[] = {{"1", 4}, {"1", 8}, {"2", 4}, {"3", 9}, {"8", 8}};
+enum { PADDED = sizeof padded / sizeof padded[0] };
+
+static fg_trainer *trainer_on(const char *devices, int64_t epochs)
+{
+    fg_error err = {0};
+    fg_trainer *trainer;
+    const fg_trainer_options options = {.accelerator = "cpu",
+                                        .devices = devices,
+                                        .cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .log_every = 1,
+                                        .max_epochs = epochs};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    return trainer;
+}
+
+/* ---- the mean of 1 to 6 ---------------------------------------------------------------------- */
+
+static fg_dataset *numbers(int64_t count)
+{
+    static float x[16];
+    fg_error err = {0};
+    fg_dataset *data;
+    const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = count, .fields = &field, .field_count = 1};
+    for (int i = 0; i < 16; i++)
+        x[i] = (float)(i + 1);
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &data, &err));
+    return data;
+}
+
+static void build_nothing(void *self, fg_module *root) { (void)self, (void)root; }
+
+/* Means and maxima of x, the number of samples, values for each, and a mean of log x. */
+static fg_tensor measure(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self;
+    const fg_tensor x = fg_batch_at(batch, 0), count = fg_batch_count(batch);
+    fg_step_log(step, "square", fg_mean(fg_square(x), 0, NULL));
+    fg_step_log(step, "each", fg_scale(x, 2));
+    fg_step_log(step, "by_hand", fg_div(fg_sum(x, 0, NULL), count));
+    fg_step_log(step, "pairs",
+                fg_broadcast(fg_reshape(x, FG_DIMS(-1, 1)), FG_DIMS(fg_tensor_dim(x, 0), 2)));
+    fg_step_log(step, "integers", fg_cast(x, FG_S32));
+    fg_step_log(step, "top", fg_reduce_max(x, 0, NULL));
+    return fg_mean(x, 0, NULL);
+}
+
+static void means_count_samples(void **state)
+{
+    (void)state;
+    const fg_task_ops ops = {.build = build_nothing, .val_step = measure};
+    const fg_task task = {.name = "numbers", .ops = &ops};
+    for (int i = 0; i < PADDED; i++) {
+        fg_error err = {0};
+        fg_dataset *data = numbers(6);
+        fg_trainer *trainer = trainer_on(padded[i].devices, 1);
+        const fg_fit_data fit = {.val = data, .global_batch_size = padded[i].batch};
+        fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
+        fgt_close("loss", toy_metric(trainer, "val_loss"), 3.5, 1e-6, 0);
+        fgt_close("square", toy_metric(trainer, "val_square"), 91.0 / 6, 1e-5, 0);
+        fgt_close("each", toy_metric(trainer, "val_each"), 7, 1e-6, 0);
+        fgt_close("by_hand", toy_metric(trainer, "val_by_hand"), 3.5, 1e-6, 0);
+        fgt_close("pairs", toy_metric(trainer, "val_pairs"), 3.5, 1e-6, 0);
+        fgt_close("integers", toy_metric(trainer, "val_integers"), 3.5, 1e-6, 0);
+        /* the mean over samples of their batch's maximum */
+        const double top = padded[i].batch == 4 ? (4 * 4 + 2 * 6) / 6.0 : 6;
+        fgt_close("top", toy_metric(trainer, "val_top"), top, 1e-6, 0);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data);
+    }
+}
+
+/* ---- gradients of losses that mix the samples of a batch ------------------------------------- */
+
+enum { SAMPLES = 10, FEATURES = 3, STEPS = 5 };
+
+/* All samples in one batch, with places left over. */
+static const struct {
+    const char *devices;
+    int64_t batch;
+} roomy[] = {{"1", 11}, {"1", 16}, {"2", 12}, {"3", 12}, {"8", 16}};
+enum { ROOMY = sizeof roomy / sizeof roomy[0] };
+
+typedef struct probe {
+    fg_variable *w;
+    fg_batch_norm *norm;
+} probe;
+
+static void build_probe(void *self, fg_module *root)
+{
+    probe *p = self;
+    const fg_type type = {FG_F32, 2, {FEATURES, FEATURES}};
+    const fg_variable_options options = {.init = {FG_INIT_UNIFORM, 0.5}, .seed = 3};
+    p->w = fg_module_variable(root, "w", &type, &options);
+    p->norm = fg_batch_norm_create(root, "norm", &(fg_batch_norm_options){.channels = FEATURES});
+}
+
+/* Batch statistics, maxima, a contrastive loss between the samples, their covariance. The logarithm
+ * of a row of zeros would be infinite. */
+static fg_tensor mixing_loss(void *self, fg_step *step, const fg_batch *batch)
+{
+    const probe *p = self;
+    const int first[] = {0};
+    const fg_tensor x = fg_batch_at(batch, 0), w = fg_variable_value(fg_step_trace(step), p->w);
+    const fg_tensor y = fg_tanh(fg_matmul(x, w)), z = fg_batch_norm_apply(p->norm, y);
+    const fg_tensor near = fg_matmul(z, fg_transpose(y));
+    const fg_tensor own = fg_iota(fg_step_trace(step), FG_S32, 0, FG_DIMS(fg_tensor_dim(x, 0)));
+    const fg_tensor centred = fg_sub(y, fg_mean(y, 1, first));
+    const fg_tensor count = fg_batch_count(batch);
+    const fg_tensor covariance = fg_div(fg_matmul(fg_transpose(centred), centred), count);
+    fg_tensor loss = fg_cross_entropy(near, own, NULL);
+    loss = fg_add(loss, fg_scale(fg_sum(fg_square(covariance), 0, NULL), 0.3));
+    loss = fg_add(loss, fg_scale(fg_sum(fg_reduce_max(y, 1, first), 0, NULL), 0.2));
+    loss = fg_add(loss, fg_mean(fg_softmax(fg_transpose(y)), 0, NULL));
+    const fg_tensor size = fg_sum(fg_square(fg_mul(x, fg_sum(w, 1, first))), 1, (const int[]){1});
+    return fg_add(loss, fg_scale(fg_mean(fg_log(size), 0, NULL), 0.1));
+}
+
+static fg_optimizer *sgd(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_sgd_create(root, &(fg_sgd_options){.lr = 0.2, .momentum = 0.5});
+}
+
+static fg_dataset *points(void)
+{
+    static float x[SAMPLES * FEATURES];
+    fg_error err = {0};
+    fg_dataset *data;
+    const fg_field field = {"x", {FG_F32, 1, {FEATURES}}};
+    const fg_dataset_spec spec = {.count = SAMPLES, .fields = &field, .field_count = 1};
+    for (int i = 0; i < SAMPLES * FEATURES; i++)
+        x[i] = (float)sin(2.3 * i + 1);
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_BORROW, &data, &err));
+    return data;
+}
+
+typedef struct outcome {
+    double loss;
+    float w[FEATURES * FEATURES], mean[FEATURES], var[FEATURES];
+} outcome;
+
+static void train(const char *devices, int64_t batch, outcome *out)
+{
+    fg_error err = {0};
+    probe p;
+    const fg_task_ops ops = {.build = build_probe, .train_step = mixing_loss, .optimizer = sgd};
+    const fg_task task = {.name = "probe", .self = &p, .ops = &ops};
+    fg_dataset *data = points();
+    fg_trainer *trainer = trainer_on(devices, STEPS);
+    fgt_ok(fg_trainer_fit(
+        trainer, &task,
+        &(fg_fit_data){.train = data, .global_batch_size = batch, .no_shuffle = true}, &err));
+    const fg_module *root = fg_trainer_module(trainer);
+    out->loss = toy_metric(trainer, "train_loss");
+    fgt_ok(fg_variable_read(fg_module_find(root, "w"), out->w, sizeof out->w, &err));
+    fgt_ok(fg_variable_read(fg_module_find(root, "norm.running_mean"), out->mean, sizeof out->mean,
+                            &err));
+    fgt_ok(fg_variable_read(fg_module_find(root, "norm.running_var"), out->var, sizeof out->var,
+                            &err));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+static void gradients_count_samples(void **state)
+{
+    (void)state;
+    outcome whole, some;
+    train("1", SAMPLES, &whole);
+    for (int i = 0; i < ROOMY; i++) {
+        train(roomy[i].devices, roomy[i].batch, &some);
+        fgt_close("loss", some.loss, whole.loss, 0, 1e-5);
+        for (int k = 0; k < FEATURES * FEATURES; k++)
+            fgt_close("w", (double)some.w[k], (double)whole.w[k], 1e-5, 1e-5);
+        for (int k = 0; k < FEATURES; k++) {
+            fgt_close("mean", (double)some.mean[k], (double)whole.mean[k], 1e-6, 1e-5);
+            fgt_close("var", (double)some.var[k], (double)whole.var[k], 1e-6, 1e-5);
+        }
+    }
+}
+
+/* ---- what can't be exact --------------------------------------------------------------------- */
+
+static fg_tensor halves(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    const fg_tensor x = fg_batch_at(batch, 0);
+    return fg_mean(fg_slice(x, (const int64_t[]){0}, (const int64_t[]){2}, NULL), 0, NULL);
+}
+
+static fg_tensor distances(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    const fg_tensor x = fg_reshape(fg_batch_at(batch, 0), FG_DIMS(-1, 1));
+    return fg_matmul(x, fg_transpose(x));
+}
+
+static fg_status ignore_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                             fg_error *err)
+{
+    (void)self, (void)type, (void)data, (void)first, (void)err;
+    return FG_OK;
+}
+
+/* Only where there can be padding. */
+static void mixing_is_refused_for_tails_alone(void **state)
+{
+    (void)state;
+    const fg_task_ops ops = {.build = build_nothing, .val_step = halves, .predict_step = distances};
+    const fg_task task = {.name = "numbers", .ops = &ops};
+    fg_error err = {0};
+    fg_dataset *tail = numbers(6), *whole = numbers(8), *one = numbers(3);
+    fg_trainer *trainer = trainer_on("1", 1);
+    const fg_fit_data with = {.val = tail, .batch_size = 4};
+    const fg_fit_data without = {.val = whole, .batch_size = 4};
+    const fg_fit_data single = {.val = one, .batch_size = 1};
+    assert_int_equal(fg_trainer_validate(trainer, &task, &with, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "slice(f32[4]): axis 0 is the batch axis"));
+    assert_non_null(strstr(err.file, "test_train_padding.c"));
+    fgt_ok(fg_trainer_validate(trainer, &task, &without, &err));
+    fgt_close("loss", toy_metric(trainer, "val_loss"), (1.5 + 5.5) / 2, 1e-6, 0);
+    assert_int_equal(fg_trainer_predict(trainer, &task, &with, ignore_rows, NULL, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "dimension 1 is a batch axis too"));
+    fgt_ok(fg_trainer_predict(trainer, &task, &without, ignore_rows, NULL, &err));
+    fgt_ok(fg_trainer_predict(trainer, &task, &single, ignore_rows, NULL, &err));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(tail);
+    fg_dataset_destroy(whole);
+    fg_dataset_destroy(one);
+}
+
+static fg_tensor own_mask(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self;
+    fg_trace *trace = fg_step_trace(step);
+    const fg_tensor x = fg_batch_at(batch, 0);
+    fg_trace_set_mask(trace, fg_ones(trace, FG_F32, FG_DIMS(fg_tensor_dim(x, 0))));
+    return fg_mean(x, 0, NULL);
+}
+
+static void the_trainers_mask_stays(void **state)
+{
+    (void)state;
+    const fg_task_ops ops = {.build = build_nothing, .val_step = own_mask};
+    const fg_task task = {.name = "numbers", .ops = &ops};
+    fg_error err = {0};
+    fg_dataset *data = numbers(6);
+    fg_trainer *trainer = trainer_on("1", 1);
+    const fg_fit_data fit = {.val = data, .batch_size = 4};
+    assert_int_equal(fg_trainer_validate(trainer, &task, &fit, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "the Trainer masks padding rows itself"));
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(means_count_samples),
+    cmocka_unit_test(gradients_count_samples),
+    cmocka_unit_test(mixing_is_refused_for_tails_alone),
+    cmocka_unit_test(the_trainers_mask_stays),
+};
+
+static int no_leak(void **state)
+{
+    (void)state;
+    return fgi_alloc_live() == 0 ? 0 : 1;
+}
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, NULL, no_leak) == 0 ? 0 : 1;
+}
