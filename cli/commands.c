@@ -8,9 +8,9 @@
 #include <strings.h>
 
 const cli_command *const cli_commands[] = {
-    &cli_setup,   &cli_doctor,     &cli_devices, &cli_fit,  &cli_validate,   &cli_test,
-    &cli_predict, &cli_batch_find, &cli_plan,    &cli_show, &cli_completion, &cli_help,
-    NULL,
+    &cli_setup, &cli_doctor,  &cli_devices,    &cli_init, &cli_fit,  &cli_validate,
+    &cli_test,  &cli_predict, &cli_batch_find, &cli_plan, &cli_show, &cli_completion,
+    &cli_help,  NULL,
 };
 
 static const struct {

@@ -9,6 +9,7 @@
 extern const cli_command cli_setup;      /* cmd_setup.c */
 extern const cli_command cli_doctor;     /* cmd_doctor.c */
 extern const cli_command cli_devices;    /* cmd_devices.c */
+extern const cli_command cli_init;       /* cmd_init.c */
 extern const cli_command cli_fit;        /* cmd_fit.c */
 extern const cli_command cli_validate;   /* cmd_validate.c */
 extern const cli_command cli_test;       /* cmd_test.c */

@@ -1,0 +1,184 @@
+/* test_init.c - fulgurite init: what it finds out about files of every format, and that the
+ * configuration which it writes trains as it is. Wants the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include <fulgurite/data.h>
+
+static void lacks(const char *whole, const char *text)
+{
+    if (strstr(whole, text) != NULL)
+        fail_msg("'%s' is in:\n%s", text, whole);
+}
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    fgt_write(fgt_path(folder, name), text, strlen(text));
+}
+
+/* The configuration in `file` trains. */
+static void trains(const char *folder, const char *file)
+{
+    char arguments[256];
+    (void)snprintf(arguments, sizeof(arguments), "fit %s --fast-dev-run --draw=never", file);
+    contains(program_gives(0, folder, arguments)->err, "fast dev run: no error");
+}
+
+static void a_csv_with_a_header(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    char rows[4096] = "id,area,kind,price\n";
+    for (int i = 0; i < 60; i++) {
+        const size_t used = strlen(rows);
+        (void)snprintf(rows + used, sizeof(rows) - used, "%d,%d,%s,%.1f\n", i, 20 + i * 7 % 31,
+                       i % 3 == 0 ? "\"loft, small\"" : "flat", 40 + i * 1.7);
+    }
+    write_text(folder, "homes.csv", rows);
+    const outcome *o = program_gives(0, folder, "init homes.csv");
+    contains(o->err, "wrote homes.yaml: ");
+    contains(o->err, "\n  fulgurite fit homes.yaml\n");
+    assert_string_equal(o->out, "");
+    o = program_gives(0, folder, "init homes.csv --out=-");
+    contains(o->out, "\ntask: regression\n");
+    contains(o->out, "# sure: its values are numbers, 60 different ones\n");
+    contains(o->out, "# homes.csv: 60 rows, 4 columns\n");
+    contains(o->out, "  delimiter: \",\"                      # sure: 4 columns in each row\n");
+    contains(o->out, "  no_header: false                    # sure: names above numbers\n");
+    contains(o->out,
+             "  target: \"price\"                     # a guess, check it: the last column\n");
+    contains(o->out, "  ignore: [\"id\"] # a guess");
+    contains(o->out, "  val_fraction: 0.2");
+    lacks(o->out, "missing:");
+    trains(folder, "homes.yaml");
+    o = program_gives(0, folder, "init homes.csv --target=kind --out=kind.yaml");
+    o = program_gives(0, folder, "init homes.csv --target=kind -o -");
+    contains(o->out, "\ntask: classification\n");
+    contains(o->out, "target: \"kind\"                      # sure: given by --target\n");
+    trains(folder, "kind.yaml");
+    contains(program_gives(1, folder, "init homes.csv --target=rooms -o -")->err,
+             "fulgurite init: --target: 'homes.csv' has no column 'rooms'\n");
+}
+
+static void existing_files_stay(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_text(folder, "a.csv", "x,y\n1,2\n3,4.5\n");
+    write_text(folder, "a.yaml", "task: mine\n");
+    contains(program_gives(1, folder, "init a.csv")->err,
+             "fulgurite init: 'a.yaml' exists already: use --out=FILE for another name, or "
+             "--force\n");
+    char kept[64] = "";
+    FILE *file = fopen(fgt_path(folder, "a.yaml"), "rb");
+    assert_non_null(file);
+    (void)fread(kept, 1, sizeof(kept) - 1, file);
+    (void)fclose(file);
+    assert_string_equal(kept, "task: mine\n");
+    (void)program_gives(0, folder, "init a.csv --force");
+    (void)program_gives(0, folder, "fit a.yaml --print-config=plain");
+}
+
+/* Other delimiters, no header, missing cells, a target by name, images in rows. */
+static void other_tables(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    char rows[16384] = "";
+    for (int i = 0; i < 40; i++) {
+        const size_t used = strlen(rows);
+        (void)snprintf(rows + used, sizeof(rows) - used, "%d,5;%s;%s\n", i % 7,
+                       i == 3  ? ""
+                       : i % 2 ? "1.5"
+                               : "2.25",
+                       i % 2 ? "no" : "yes");
+    }
+    write_text(folder, "semicolons.csv", rows);
+    const outcome *o = program_gives(0, folder, "init semicolons.csv -o -");
+    contains(o->out, "\ntask: classification\n");
+    contains(o->out, "  delimiter: \";\"                      # a guess, check it: 3 columns");
+    contains(o->out,
+             "  missing: mean                       # 1 empty cell, first in column number 1");
+    write_text(folder, "tabs.tsv", "class\tx\tname\na\t1\tp\nb\t2\tq\na\t3\tr\nb\t4\ts\n");
+    o = program_gives(0, folder, "init tabs.tsv -o -");
+    contains(o->out, "  delimiter: \"\\t\" ");
+    contains(o->out, "  target: \"class\"                     # sure: by its name\n");
+    contains(o->out, "\ntask: classification\n");
+    rows[0] = '\0';
+    for (int i = 0; i < 60; i++)
+        for (int p = 0; p < 65; p++) {
+            const size_t used = strlen(rows);
+            (void)snprintf(rows + used, sizeof(rows) - used, "%d%s", p == 64 ? i % 3 : (i * p) % 17,
+                           p == 64 ? "\r\n" : ",");
+        }
+    write_text(folder, "images.csv", rows);
+    o = program_gives(0, folder, "init images.csv -o -");
+    contains(o->out, "  no_header: true                     # sure: the first row has numbers\n");
+    contains(o->out, "  target: \"64\" ");
+    contains(o->out, "  image: [8, 8, 1] ");
+    contains(o->out, "  scale: 0.0625 ");
+    contains(o->out, "  name: lenet\n");
+    (void)program_gives(0, folder, "init images.csv");
+    trains(folder, "images.yaml");
+}
+
+static void folders_of_other_formats(void **state)
+{
+    static const float x[12][2] = {{1, 2}, {3, 4}}, y[12] = {0.5F};
+    const char *folder = fgt_temp_folder();
+    fg_error err = {0};
+    const fg_type x_type = {.dtype = FG_F32, .rank = 2, .dim = {12, 2}};
+    const fg_type y_type = {.dtype = FG_F32, .rank = 1, .dim = {12}};
+    fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &x_type, x, &err));
+    fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &y_type, y, &err));
+    const outcome *o = program_gives(0, folder, "init x.npy -o -");
+    contains(o->out, "# sure: a target is f32[]\ntask: regression\n");
+    contains(o->out, "  x: \"x.npy\"\n  y: \"y.npy\"\n");
+    (void)program_gives(0, folder, "init .");
+    trains(folder, "run.yaml");
+    o = program_gives(0, folder, "init y.npy -o -");
+    contains(o->out, "  x: \"x.npy\"\n  y: \"y.npy\"\n");
+    const char *mnist = fgt_temp_folder();
+    write_text(mnist, "train-images-idx3-ubyte", "");
+    o = program_gives(0, mnist, "init ./ -o -");
+    contains(o->out, "  format: idx\n  path: \"./\"\n");
+    const char *cifar = fgt_temp_folder();
+    write_text(cifar, "data_batch_1.bin", "");
+    contains(program_gives(0, cifar, "init . -o -")->out, "  format: cifar10\n");
+    const char *tables = fgt_temp_folder();
+    write_text(tables, "train.csv", "a,b\n1,2\n2,3\n");
+    write_text(tables, "val.csv", "a,b\n1,2\n");
+    write_text(tables, "test.csv", "a,b\n1,2\n");
+    o = program_gives(0, tables, "init . -o -");
+    contains(o->out, "  path: \"./train.csv\"\n");
+    contains(o->out, "  val: \"./val.csv\"\n  test: \"./test.csv\"\n");
+    lacks(o->out, "val_fraction");
+}
+
+static void what_is_no_data(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    contains(program_gives(1, folder, "init nowhere.csv")->err,
+             "fulgurite init: cannot open 'nowhere.csv': No such file or directory\n");
+    contains(program_gives(1, folder, "init .")->err,
+             "fulgurite init: '.' has no data that are recognised: expected one .csv file");
+    write_text(folder, "empty.csv", "");
+    contains(program_gives(1, folder, "init empty.csv")->err, "'empty.csv' is empty");
+    write_text(folder, "prose.txt", "one\ntwo words\nthree of them\n");
+    contains(program_gives(1, folder, "init prose.txt")->err,
+             "'prose.txt' does not look like a CSV file");
+    fgt_write(fgt_path(folder, "zeros.csv"), "a,b\0c\n", 6);
+    contains(program_gives(1, folder, "init zeros.csv")->err, "'zeros.csv' is not text");
+    fgt_write(fgt_path(folder, "x.npy"), "", 0);
+    contains(program_gives(1, folder, "init x.npy")->err, "found no second .npy file");
+    (void)program_gives(2, folder, "init");
+    assert_int_not_equal(access(fgt_path(folder, "empty.yaml"), F_OK), 0); /* nothing is left */
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_csv_with_a_header), cmocka_unit_test(existing_files_stay),
+    cmocka_unit_test(other_tables),        cmocka_unit_test(folders_of_other_formats),
+    cmocka_unit_test(what_is_no_data),
+};
+FGT_MAIN(tests)
