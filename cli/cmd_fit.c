@@ -12,6 +12,11 @@ static const cli_option options[] = {
                  "print the merged configuration and end"),
     CLI_FLAG(0, "fast-dev-run", &settings.fast_dev_run,
              "run one training and one validation batch to find mistakes; save nothing"),
+    CLI_OPTIONAL(
+        'r', "resume", &settings.resume, "last|best|auto|PATH",
+        "continue an earlier run (default: from its last checkpoint; auto: if there is one)"),
+    CLI_FLAG(0, "overwrite", &settings.overwrite,
+             "delete the checkpoints of an earlier run in the same folder"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
              "how to report progress (auto: a bar on a terminal, else plain lines)"),
@@ -29,10 +34,13 @@ const cli_command cli_fit = {
         "CONFIG is a YAML file; each of its keys can also be given as --section.key=value, which "
         "wins.\n"
         "The run's folder gets config.yaml (all of the configuration), metrics.csv,\n"
-        "metrics.jsonl and checkpoints. The last metrics go to standard output.\n"
+        "metrics.jsonl and checkpoints. A new folder is made for each run unless trainer.run_dir\n"
+        "names one; the checkpoints of an earlier run there are only deleted with --overwrite. "
+        "The\n"
+        "last metrics go to standard output.\n"
         "\n"
-        "SIGINT and SIGTERM save the state and stop; --trainer.resume=last goes on at the very\n"
-        "next sample.",
+        "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a\n"
+        "second one ends the program at once. --resume goes on at the very next sample.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

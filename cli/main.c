@@ -1,14 +1,24 @@
 /* main.c - finds the command, reads its options, runs it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
-/* A run whose results could not be written has failed. */
+/* Whether nobody reads standard output any more, as in "fulgurite fit | head". */
+static bool is_unread(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
+}
+
+/* A run whose results could not be written has failed, unless their reader has left. */
 static int finish(int status)
 {
-    if (fflush(stdout) != 0 || ferror(stdout))
+    const bool has_failed = fflush(stdout) != 0 || ferror(stdout);
+    if (has_failed && !is_unread())
         return cli_complain(CLI_FAILED, NULL, "cannot write to standard output");
     return status;
 }

@@ -80,12 +80,15 @@ void config_rules_free(fg_split_rule *rules, size_t count);
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
 
 /* The folder for a new run of this configuration file (NULL: none), or of the newest one that is
- * there, NULL when there is none; the caller frees it. */
-char *run_dir_new(const config *c, const char *config_path);
+ * there, NULL when there is none; the caller frees it. A numbered folder of a new run is made here,
+ * which claims it: *out_is_claimed; NULL with an error when that fails. */
+char *run_dir_new(const config *c, const char *config_path, bool *out_is_claimed, fg_error *err);
 char *run_dir_existing(const config *c, const char *config_path);
-/* True when an earlier run has left its metrics there. */
+/* Removes a claimed folder again unless a run has begun in it. */
+void run_dir_give_back(const char *folder);
+/* True when there are checkpoints of an earlier run. */
 bool run_dir_is_used(const char *folder);
-/* Makes the folder and writes config.yaml into it. */
+/* Writes config.yaml into the folder. */
 bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 
 /* ---- a run (run_command.c)
@@ -101,6 +104,8 @@ typedef struct run_options {
     const char *draw;         /* "auto", "always", "never" */
     const char *out;          /* a file for predictions; NULL: standard output */
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
+    const char *resume; /* fit: "last", "best", "auto", a path, "" for last; NULL: see the key */
+    bool overwrite;     /* fit: delete the checkpoints of an earlier run in the folder */
     bool is_quiet;
     bool fast_dev_run;    /* fit: a batch of each, nothing is saved */
     const char *topology; /* plan: the machine */
@@ -120,6 +125,7 @@ typedef struct run {
     config *c;
     const char *config_path; /* NULL: none was given */
     char *folder;            /* NULL: none */
+    bool is_claimed;         /* it was made for this run */
     run_origin origin;       /* what is evaluated, gone on from, or started from */
     bool is_start;           /* of the three the last: model.weights */
     run_data data;

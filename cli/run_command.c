@@ -5,6 +5,7 @@
 #include "run.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,19 @@ static bool read_old_keys(run *r, fg_error *err)
     return true;
 }
 
+/* --resume stands for a key. */
+static bool read_resume(run *r, fg_error *err)
+{
+    char text[4096];
+    const char *which = r->options->resume;
+    if (which == NULL)
+        return true;
+    if (r->options->overwrite)
+        return cli_fail(err, "--resume and --overwrite: a run is either continued or deleted");
+    (void)snprintf(text, sizeof(text), "trainer.resume=%s", *which != '\0' ? which : "last");
+    return config_override(r->c, text, err);
+}
+
 static bool read_config(run *r, const cli_call *call, fg_error *err)
 {
     r->c = config_create();
@@ -42,6 +56,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
     for (int i = 0; i < call->override_count; i++)
         if (!config_override(r->c, call->overrides[i], err))
             return false;
+    if (!read_resume(r, err))
+        return false;
     if (config_is_given(r->c, "trainer.batch_size") &&
         !config_is_auto(r->c, "trainer.global_batch_size"))
         return cli_fail(err,
@@ -182,6 +198,7 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .monitor_max = is_max_best(r),
         .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
         .resume = resume,
+        .overwrite = r->options->overwrite,
         .handle_signals = is_fit,
         .progress = has_progress(r->options) ? stderr : NULL,
         .progress_style = has_progress(r->options) ? r->options->progress : NULL,
@@ -240,18 +257,6 @@ static fg_status check_limits(const run *r, fg_error *err)
     else
         return FG_OK;
     return FG_EINVAL;
-}
-
-/* The folder of a fit, once it is known that there are devices for it. */
-static fg_status begin_folder(const run *r, const char *resume, fg_error *err)
-{
-    if (resume == NULL && !r->options->is_quiet && run_dir_is_used(r->folder))
-        (void)fprintf(
-            stderr,
-            "%s holds an earlier run, which this one replaces (--trainer.resume=last would "
-            "go on with it)\n",
-            r->folder);
-    return run_dir_begin(r->c, r->folder, err) ? FG_OK : FG_EIO;
 }
 
 /* The client of a machine that is not there. */
@@ -316,8 +321,6 @@ static fg_status set_up(run *r, fg_error *err)
     config_rules_free(rules, options.split_rule_count);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);
-    if (status == FG_OK && r->options->kind == RUN_FIT && r->folder != NULL)
-        status = begin_folder(r, resume, err);
     return status == FG_OK ? run_record_add(r, err) : status;
 }
 
@@ -387,6 +390,17 @@ static void print_completion(const run *r)
                       : "trainer.max_epochs");
 }
 
+/* After a fit that has ended early and left a state. */
+static void tell_how_to_go_on(const run *r, fg_status status)
+{
+    if (r->options->kind != RUN_FIT || status == FG_OK || !r->has_result ||
+        r->result.checkpoint[0] == '\0' || r->folder == NULL)
+        return;
+    (void)fprintf(stderr, "to go on: the same command with --resume%s%s\n",
+                  config_is_auto(r->c, "trainer.run_dir") ? " --trainer.run_dir=" : "",
+                  config_is_auto(r->c, "trainer.run_dir") ? r->folder : "");
+}
+
 static int report(run *r, fg_status status, const fg_error *error)
 {
     fg_error err = {0};
@@ -410,6 +424,7 @@ static int report(run *r, fg_status status, const fg_error *error)
         run_plan_fail(r, error);
     else if (exit_status != CLI_DONE)
         (void)cli_complain(exit_status, r->options->command, "%s", error->message);
+    tell_how_to_go_on(r, status);
     if (!run_summary_write(r, status == FG_OK ? NULL : error, &err))
         exit_status = cli_complain(CLI_FAILED, r->options->command, "%s", err.message);
     return exit_status;
@@ -426,6 +441,8 @@ static void tear_down(run *r)
     free(r->attached_config);
     free(r->attached_data);
     config_destroy(r->c);
+    if (r->is_claimed)
+        run_dir_give_back(r->folder);
     free(r->folder);
     free(r);
 }
@@ -437,6 +454,8 @@ int run_command(const cli_call *call, const run_options *options)
     fg_status adopted = FG_OK;
     run *r = cli_alloc(1, sizeof(*r));
     r->options = options;
+    if (options->kind == RUN_FIT) /* a reader that is gone is no reason to lose a training */
+        (void)signal(SIGPIPE, SIG_IGN);
     if (!read_config(r, call, &err)) {
         status = cli_complain(CLI_USAGE, options->command, "%s", err.message);
     } else if ((adopted = run_adopt(r, call, &err)) != FG_OK) {

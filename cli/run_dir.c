@@ -56,13 +56,54 @@ static char *numbered(const char *stem, long number)
     return path;
 }
 
-char *run_dir_new(const config *c, const char *config_path)
+/* mkdir is the claim: of two processes that want the same number, one takes the next. */
+static char *claim(const char *stem, fg_error *err)
 {
-    if (!config_is_auto(c, "trainer.run_dir"))
+    if (mkdir("runs", 0777) != 0 && errno != EEXIST) {
+        (void)cli_fail_errno(err, "make the folder", "runs");
+        return NULL;
+    }
+    for (long number = newest(stem) + 1;; number++) {
+        char *path = numbered(stem, number);
+        if (mkdir(path, 0777) == 0)
+            return path;
+        const bool is_taken = errno == EEXIST;
+        if (!is_taken)
+            (void)cli_fail_errno(err, "make the folder", path);
+        free(path);
+        if (!is_taken)
+            return NULL;
+    }
+}
+
+char *run_dir_new(const config *c, const char *config_path, bool *out_is_claimed, fg_error *err)
+{
+    *out_is_claimed = config_is_auto(c, "trainer.run_dir");
+    if (!*out_is_claimed)
         return cli_strdup(config_text(c, "trainer.run_dir"));
-    char *stem = stem_of(config_path), *path = numbered(stem, newest(stem) + 1);
+    char *stem = stem_of(config_path), *path = claim(stem, err);
     free(stem);
     return path;
+}
+
+static char *inside(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = cli_alloc(size, 1);
+    (void)snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+void run_dir_give_back(const char *folder)
+{
+    char *begun = inside(folder, "config.yaml"), *lock = inside(folder, "lock");
+    if (access(begun, F_OK) != 0) {
+        (void)unlink(lock);
+        (void)rmdir(folder); /* which fails where there is anything else */
+        (void)rmdir("runs");
+    }
+    free(lock);
+    free(begun);
 }
 
 char *run_dir_existing(const config *c, const char *config_path)
@@ -74,25 +115,6 @@ char *run_dir_existing(const config *c, const char *config_path)
     char *path = number > 0 ? numbered(stem, number) : NULL;
     free(stem);
     return path;
-}
-
-static bool make_folders(const char *folder, fg_error *err)
-{
-    char *path = cli_strdup(folder);
-    bool is_good = true;
-    for (char *at = path + 1; is_good; at++) {
-        const char kept = *at;
-        if (kept != '/' && kept != '\0')
-            continue;
-        *at = '\0';
-        if (mkdir(path, 0777) != 0 && errno != EEXIST)
-            is_good = cli_fail_errno(err, "make the folder", path);
-        *at = kept;
-        if (kept == '\0')
-            break;
-    }
-    free(path);
-    return is_good;
 }
 
 static bool write_config(const config *c, const char *path, fg_error *err)
@@ -111,9 +133,7 @@ static bool write_config(const config *c, const char *path, fg_error *err)
 
 bool run_dir_is_used(const char *folder)
 {
-    const size_t size = strlen(folder) + 32;
-    char *path = cli_alloc(size, 1);
-    (void)snprintf(path, size, "%s/metrics.jsonl", folder);
+    char *path = inside(folder, "checkpoints/last");
     const bool is_used = access(path, F_OK) == 0;
     free(path);
     return is_used;
@@ -121,10 +141,8 @@ bool run_dir_is_used(const char *folder)
 
 bool run_dir_begin(const config *c, const char *folder, fg_error *err)
 {
-    const size_t size = strlen(folder) + 32;
-    char *path = cli_alloc(size, 1);
-    (void)snprintf(path, size, "%s/config.yaml", folder);
-    const bool is_good = make_folders(folder, err) && write_config(c, path, err);
+    char *path = inside(folder, "config.yaml");
+    const bool is_good = write_config(c, path, err);
     free(path);
     return is_good;
 }

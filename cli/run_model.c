@@ -139,6 +139,19 @@ static fg_status find_evaluated(run *r, const char **out_resume, fg_error *err)
     return FG_OK;
 }
 
+/* The checkpoints of an earlier run are only deleted on request. The Trainer looks too, once it has
+ * the folder for itself. */
+static bool may_be_used(const run *r, fg_error *err)
+{
+    if (r->options->overwrite || !run_dir_is_used(r->folder))
+        return true;
+    return cli_fail(err,
+                    "'%s' holds the checkpoints of an earlier run\n"
+                    "--resume goes on with it, --overwrite deletes it, --trainer.run_dir=FOLDER "
+                    "trains elsewhere",
+                    r->folder);
+}
+
 static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
 {
     const char *which = given(r->c, "trainer.resume");
@@ -147,8 +160,12 @@ static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
         return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
     r->folder = which != NULL ? run_dir_existing(r->c, r->config_path) : NULL;
     if (r->folder == NULL)
-        r->folder = run_dir_new(r->c, r->config_path);
+        r->folder = run_dir_new(r->c, r->config_path, &r->is_claimed, err);
+    if (r->folder == NULL)
+        return FG_EIO;
     *out_resume = which;
+    if (which == NULL && !may_be_used(r, err))
+        return FG_EINVAL;
     if (which == NULL)
         return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
     const bool is_auto = strcmp(which, "auto") == 0;

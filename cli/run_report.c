@@ -29,6 +29,16 @@ static void add_point(run_curve *curve, int64_t step, const fg_progress *at, con
     }
 }
 
+/* Nothing of an earlier run is changed before this. */
+static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
+{
+    const run_record *r = self;
+    (void)at;
+    if (r->owner->folder == NULL)
+        return FG_OK;
+    return run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : FG_EIO;
+}
+
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     run_record *r = self;
@@ -65,8 +75,11 @@ static void destroy(void *self)
 
 fg_status run_record_add(run *r, fg_error *err)
 {
-    static const fg_callback_ops ops = {
-        .log = on_log, .val_end = on_val_end, .epoch_end = on_epoch_end, .destroy = destroy};
+    static const fg_callback_ops ops = {.fit_start = on_fit_start,
+                                        .log = on_log,
+                                        .val_end = on_val_end,
+                                        .epoch_end = on_epoch_end,
+                                        .destroy = destroy};
     run_record *record = cli_alloc(1, sizeof(*record));
     record->owner = r;
     const fg_status status = fg_trainer_add_callback(r->trainer, &ops, record, err);

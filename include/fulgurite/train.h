@@ -89,9 +89,9 @@ typedef struct fg_progress {
 } fg_progress;
 
 /* Called on the thread that called fit, in this order (docs/hooks.md has it in full); any may be
- * NULL. A status other than FG_OK ends the run: FG_ESTOPPED soon, after the state is saved and
- * without being an error, any other at once, as the run's error, for which err->message may be
- * filled in. They may not start their own Trainer again.
+ * NULL. A status other than FG_OK ends the run soon, after the state is saved: FG_ESTOPPED without
+ * being an error, any other as the run's error, for which err->message may be filled in; from
+ * fit_start it ends the fit at once. They may not start their own Trainer again.
  *
  *   fit_start
  *     epoch_start
@@ -179,7 +179,8 @@ typedef struct fg_trainer_options {
     const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
                                                                                        [constant] */
     uint64_t seed;               /* of weights, order and dropout                             [0] */
-    const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files      */
+    const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files. One
+                                    fit at a time writes there                                    */
     int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
     int64_t save_every_steps;    /* also within an epoch                                     [no] */
     int keep_checkpoints;        /* newest that stay, beside last and best; -1: all           [1] */
@@ -190,7 +191,10 @@ typedef struct fg_trainer_options {
     const char *weights; /* .safetensors or checkpoint with starting weights       [NULL] */
     const char *resume;  /* "last", "best", a path: go on from there; "auto": from last
                             where there is one                                     [NULL] */
-    bool handle_signals; /* SIGINT and SIGTERM save and stop                      [false] */
+    bool handle_signals; /* while a fit runs, the first SIGINT, SIGTERM or SIGHUP saves and stops,
+                            and says so on `progress`; a second one does what it did before. A
+                            SIGPIPE that would end the process is ignored. Afterwards the process's
+                            own handlers are back. false: no handler is touched    [false] */
     FILE *progress;      /* where to report progress to people; NULL: nowhere      [NULL] */
     double watchdog_s;   /* seconds without an answer after which a run is said to stand still, by
                             a warning and by hang; compilation has a warning of its own, after 300
@@ -228,6 +232,10 @@ typedef struct fg_trainer_options {
     /* One training and one validation batch, no files: does everything work? Replaces the limits,
      * run_dir and sanity_val_steps                                                   [false] */
     bool fast_dev_run;
+
+    /* A fit whose run_dir holds the checkpoints of an earlier run, which it does not resume, is
+     * refused. true: it deletes these checkpoints before its first step              [false] */
+    bool overwrite;
 
     /* A checkpoint is copied to the host between two steps and written by a thread while training
      * goes on; `saved` is called when it is on the disk. true: training waits for that [false] */
@@ -274,7 +282,11 @@ typedef struct fg_fit_data {
  * of a source end with it; where it does not tell its length, a schedule needs max_steps or
  * limit_train_batches.
  * FG_ESTOPPED when a signal or a callback ended it; the state is then saved (with a run_dir) and
- * the result is whole. Errors: those of client, data, compiler and device. */
+ * the result is whole. Mistakes in validation are looked for before the first step; after it an
+ * error leaves the state saved where that is possible, and says where. run_dir is locked against
+ * other fits; FG_EINVAL when one of another process has it, or when it holds the checkpoints of an
+ * earlier run that is neither resumed nor to be overwritten. Errors: those of client, data,
+ * compiler and device. */
 FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
                                             const fg_fit_data *data, fg_error *err);
 

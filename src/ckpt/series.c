@@ -368,3 +368,17 @@ done:
     fgi_free(last);
     return status;
 }
+
+fg_status fgi_ckpt_clear(const char *folder, fg_error *err)
+{
+    listing list = {0};
+    fg_status status = list_checkpoints(folder, &list, err);
+    if (status == FG_OK) { /* first, so that they name nothing that is gone */
+        discard_file(folder, "last");
+        discard_file(folder, "best");
+    }
+    for (size_t i = 0; i < list.count && status == FG_OK; i++)
+        status = remove_checkpoint(folder, list.entries[i].name, err);
+    fgi_free(list.entries);
+    return status;
+}

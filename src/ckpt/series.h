@@ -25,6 +25,9 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
  * `best` name. Folders that are no checkpoints are left alone. */
 fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err);
 
+/* Removes all checkpoints of the folder, and `last` and `best`. */
+fg_status fgi_ckpt_clear(const char *folder, fg_error *err);
+
 /* Removes what saves of dead processes, and of this one, left behind in `folder`
  * (fgi_temporary_is_abandoned). */
 fg_status fgi_ckpt_sweep(const char *folder, fg_error *err);

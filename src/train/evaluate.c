@@ -16,8 +16,10 @@ enum { WINDOW_BATCHES = 64 };
 static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows,
                              fg_progress *at, bool *out_more, fg_error *err)
 {
-    const fg_host_batch *batch = NULL;
-    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    const fg_host_batch *batch = stage->first;
+    stage->first = NULL;
+    if (batch == NULL)
+        FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
     *out_more = batch != NULL;
     if (batch == NULL)
         return FG_OK;
@@ -39,7 +41,8 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(stage, limit);
-    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    if (stage->first == NULL)
+        FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_wants_stop(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
@@ -50,6 +53,15 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     trainer->evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, 0, err);
+}
+
+fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
+{
+    fgi_stage *stage = &trainer->stage[kind];
+    if (stage->first != NULL)
+        return FG_OK;
+    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    return fgi_feed_next(trainer, stage, &stage->first, err);
 }
 
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,

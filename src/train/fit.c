@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "train/device_memory.h"
@@ -217,8 +216,13 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     fgi_windows *windows = &trainer->train_windows;
     bool is_done = false;
     fgi_accumulator_begin(stage->accumulator);
+    trainer->step_start.position = trainer->position;
+    trainer->step_start.batches = trainer->epoch_batches;
+    trainer->step_start.has_read_epoch = trainer->has_read_epoch;
+    trainer->is_in_step = true;
     while (!is_done)
         FGI_TRY(train_batch(trainer, &is_done, err));
+    trainer->is_in_step = false;
     if (is_due(trainer->options.log_every, trainer->step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
@@ -320,7 +324,6 @@ static fg_status open_run(fg_trainer *trainer, fg_error *err)
     if (trainer->options.run_dir == NULL || trainer->logger != NULL)
         return FG_OK;
     fgi_logger *logger = NULL;
-    FGI_TRY(fgi_folder_make(trainer->options.run_dir, err));
     const int process = fg_client_get_info(trainer->client)->process_index;
     FGI_TRY(fgi_logger_create(trainer->options.run_dir, process, trainer->step,
                               trainer->restored.log_lines, &logger, err));
@@ -328,6 +331,11 @@ static fg_status open_run(fg_trainer *trainer, fg_error *err)
         return FG_OK;
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
     trainer->logger = logger;
+    /* to the front: what another callback fails at is in the log already */
+    const fgi_callback last = trainer->callbacks[trainer->callback_count - 1];
+    memmove(trainer->callbacks + 1, trainer->callbacks,
+            (trainer->callback_count - 1) * sizeof *trainer->callbacks);
+    trainer->callbacks[0] = last;
     return FG_OK;
 }
 
@@ -351,6 +359,8 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
+    if (trainer->failure.status != FG_OK && trainer->step == 0)
+        return FG_OK; /* nothing is lost by leaving the folder as it was */
     return fgi_saver_finish(trainer, is_best, err);
 }
 
@@ -370,23 +380,54 @@ static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
     return !has_more(trainer) && !owes && !trainer->restored.is_open;
 }
 
-/* Everything up to the first step. A run that was complete compiles nothing. */
-static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
-                           fg_error *err)
+/* Whether a validation may come before the fit ends. */
+static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    const fg_trainer_options *o = &trainer->options;
+    if (data->val == NULL || trainer->task.ops->val_step == NULL)
+        return false;
+    return o->val_every_steps > 0 || o->max_steps > 0 || o->max_epochs <= 0 ||
+           o->val_every_epochs <= o->max_epochs;
+}
+
+/* Compiles the validation and reads its first batch, so that a mistake in it costs no training. */
+static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+{
+    if (!will_validate(trainer, data))
+        return FG_OK;
+    FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
+    return fgi_evaluate_ahead(trainer, FGI_VAL, err);
+}
+
+/* Where training begins: the folder is taken, what it is to go on from is restored. */
+static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                            fg_error *err)
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
+    FGI_TRY(fgi_run_claim(trainer, err));
     FGI_TRY(fgi_plan_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
-    FGI_TRY(fgi_plan_settle(trainer, err));
+    FGI_TRY(fgi_run_check(trainer, err));
+    return fgi_plan_settle(trainer, err);
+}
+
+/* Everything up to the first step: what can be wrong is found here, before anything in the folder
+ * is changed. A run that was complete compiles nothing. */
+static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
+                           fg_error *err)
+{
+    FGI_TRY(find_start(trainer, task, data, err));
     if (trainer->step > 0) /* the learning rate of the last step is told until the next one */
         fg_optimizer_begin_step(trainer->optimizer, trainer->step - 1);
-    FGI_TRY(open_run(trainer, err));
     trainer->result.nothing_to_do = is_complete(trainer, data);
     if (!trainer->result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
+        FGI_TRY(try_validation(trainer, data, err));
         FGI_TRY(continue_window(trainer, err));
     }
+    FGI_TRY(fgi_run_clear(trainer, err));
+    FGI_TRY(open_run(trainer, err));
     const fg_progress at = fgi_progress_at(trainer);
     trainer->has_started = true;
     trainer->window_start_ns = fgi_now_ns();
@@ -405,42 +446,64 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
     return end_run(trainer, data, err);
 }
 
-/* Adds to an error of a step that took the weights with it what that means. */
-static void tell_loss(fg_trainer *trainer, fg_error *err)
+/* Whether a step that failed took the weights with it; notes which. */
+static bool has_lost_weights(fg_trainer *trainer)
 {
-    const char *path = trainer->result.checkpoint;
     for (size_t i = 0; trainer->root != NULL && i < fg_module_variable_count(trainer->root); i++)
         if (trainer->lost_step == 0 &&
             fgi_variable_is_lost(fg_module_variable_at(trainer->root, i)))
             trainer->lost_step = trainer->step + 1;
     if (trainer->lost_step == 0 && fgi_accumulator_is_lost(trainer->stage[FGI_TRAIN].accumulator))
         trainer->lost_step = trainer->step + 1;
-    if (trainer->lost_step == 0)
-        return;
-    (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s", err->message,
-                   path[0] != '\0' ? "the last saved are in " : "none were saved", path);
+    return trainer->lost_step != 0;
+}
+
+/* An error ends the fit: what can be saved is saved, and the error says where. */
+static void end_failed(fg_trainer *trainer, fg_error *err)
+{
+    const char *path = trainer->result.checkpoint;
+    const bool is_lost = has_lost_weights(trainer);
+    if (!is_lost)
+        fgi_saver_rescue(trainer, err);
+    fgi_saver_abandon(trainer);
+    fgi_windows_abandon(&trainer->train_windows);
+    if (is_lost)
+        (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
+                       err->message, path[0] != '\0' ? "the last saved are in " : "none were saved",
+                       path);
+}
+
+/* A stop, in order: what it was, and where its state is. */
+static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
+{
+    const fg_error *failure = &trainer->failure;
+    const char *path = trainer->result.checkpoint;
+    const char *saved = path[0] != '\0' ? "; saved in " : "";
+    if (failure->status == FG_OK)
+        return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s", (long long)trainer->step,
+                        saved, path);
+    if (path[0] == '\0')
+        return fgi_fail(err, failure->status, "%s", failure->message);
+    return fgi_fail(err, failure->status, "%s\nstopped at step %lld%s%s", failure->message,
+                    (long long)trainer->step, saved, path);
 }
 
 /* Ends what run began, whatever became of it. */
 static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
+    const fg_error *failure = &trainer->failure;
     const fg_status drained = fgi_feed_drain(trainer, &later);
-    fgi_saver_abandon(trainer);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;
     }
-    if (status != FG_OK) {
-        fgi_windows_abandon(&trainer->train_windows);
-        tell_loss(trainer, err);
+    if (status == FG_OK)
+        return trainer->is_stopping ? end_stopped(trainer, err) : FG_OK;
+    end_failed(trainer, err);
+    if (failure->status == FG_OK)
         return status;
-    }
-    if (!trainer->is_stopping)
-        return FG_OK;
-    const char *path = trainer->result.checkpoint;
-    return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s", (long long)trainer->step,
-                    path[0] != '\0' ? "; saved in " : "", path);
+    return fgi_fail(err, failure->status, "%s\n%s", failure->message, err->message);
 }
 
 fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -452,9 +515,10 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     own.no_shuffle |= trainer->options.overfit_batches > 0 || trainer->options.overfit_share > 0;
     data = &own;
     trainer->is_running = true;
-    trainer->has_started = false;
+    trainer->has_started = trainer->is_in_step = false;
+    fgi_forget_failures(trainer);
     if (trainer->options.handle_signals)
-        fgi_signals_catch();
+        fgi_signals_catch(trainer);
     fg_status status = run(trainer, task, data, &first);
     status = clean_up(trainer, status, &first);
     if (status == FG_EDEVMEM)
@@ -470,5 +534,6 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
         status = told;
         first = later;
     }
+    fgi_run_release(trainer);
     return fgi_trainer_leave(trainer, status, &first, err);
 }

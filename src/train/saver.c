@@ -70,9 +70,11 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
         trainer->best = saver->best;
     }
     saver->failures++;
-    if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending)
+    if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending) {
+        saver->has_given_up = true;
         return fgi_fail(err, why->status, "%d checkpoints in a row could not be written: %s\n%s",
                         saver->failures, why->message, kept);
+    }
     fgi_log(FG_LOG_WARNING, "the checkpoint of step %lld could not be written: %s; %s",
             (long long)info->at.step, why->message, kept);
     return FG_OK;
@@ -167,6 +169,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
     if (trainer->options.run_dir == NULL)
         return FG_OK;
     saver->is_ending = true;
+    saver->has_given_up = false;
     fg_status status = fgi_saver_collect(trainer, true, err);
     for (int i = 0; i < 2 && status == FG_OK && !trainer->is_saved; i++)
         status = try_to_save(trainer, is_best, err);
@@ -174,6 +177,33 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
     if (status != FG_OK || trainer->is_saved)
         return status;
     put_kept(trainer, kept, sizeof kept);
+    saver->has_given_up = true;
     return fgi_fail(err, saver->error.status, "the state at step %lld could not be saved: %s\n%s",
                     (long long)trainer->step, saver->error.message, kept);
+}
+
+/* Whether there is a state that is worth saving and can be. A NaN in a gradient is no such end:
+ * the checkpoint before it is worth more. */
+static bool can_be_saved(const fg_trainer *trainer, fg_status status)
+{
+    return trainer->has_started && trainer->options.run_dir != NULL && trainer->step > 0 &&
+           !trainer->is_saved && !trainer->saver.has_given_up && status != FG_ENUMERIC;
+}
+
+void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
+{
+    fg_error why = {0};
+    if (!can_be_saved(trainer, err->status))
+        return;
+    if (trainer->is_in_step) { /* of whose batches none has changed a parameter */
+        trainer->position = trainer->step_start.position;
+        trainer->epoch_batches = trainer->step_start.batches;
+        trainer->has_read_epoch = trainer->step_start.has_read_epoch;
+        trainer->is_in_step = false;
+    }
+    if (fgi_saver_finish(trainer, false, &why) == FG_OK)
+        (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
+                       (long long)trainer->step, trainer->result.checkpoint);
+    else
+        (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
 }

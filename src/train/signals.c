@@ -1,61 +1,113 @@
-/* signals.c - SIGINT and SIGTERM while fits run: the first asks for a save and a stop, a second one
- * of its kind does what it did before the fit.
+/* signals.c - SIGINT, SIGTERM and SIGHUP while fits run: the first asks for a save and a stop and
+ * says so, a second one of its kind does what it did before the fit. A closed pipe, which SIGPIPE
+ * would tell of by ending the process, ends no fit: progress is then no longer written.
  *
  * Handlers belong to the process, so they are installed by the first fit that wants them and taken
  * away by the last; a signal stops all of these fits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "train/trainer.h"
 
-enum { SIGNALS = 2 };
+enum { SIGNALS = 3 };
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "likewise");
 
-static const int numbers[SIGNALS] = {SIGINT, SIGTERM};
+static const struct {
+    int number;
+    const char *name; /* as people know it */
+} signals[SIGNALS] = {{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
 static atomic_bool caught;               /* set by a handler on any thread, read by all fits */
 static struct sigaction before[SIGNALS]; /* written before a handler is installed */
+static struct sigaction before_pipe;
+static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
+/* What the first signal says, made before a handler is installed, and where; -1: nowhere. */
+static char notes[SIGNALS][512];
+static atomic_int note_fd = -1;
+
 static void on_signal(int number)
 {
-    atomic_store(&caught, true);
+    const int kept = errno, fd = atomic_load(&note_fd);
+    const bool is_first = !atomic_exchange(&caught, true);
     for (int i = 0; i < SIGNALS; i++)
-        if (numbers[i] == number)
+        if (signals[i].number == number) {
             (void)sigaction(number, &before[i], NULL);
+            if (is_first && fd >= 0 && write(fd, notes[i], strlen(notes[i])) < 0)
+                errno = kept; /* nobody is listening */
+        }
+    errno = kept;
 }
 
-void fgi_signals_catch(void)
+static void prepare_notes(const fg_trainer *trainer)
+{
+    const fg_trainer_options *o = &trainer->options;
+    for (int i = 0; i < SIGNALS; i++) {
+        const char *name = signals[i].name;
+        if (o->run_dir != NULL)
+            (void)snprintf(notes[i], sizeof notes[i],
+                           "\n%s: finishing the current step, then saving to %.256s/checkpoints "
+                           "(%s again: quit at once)\n",
+                           name, o->run_dir, name);
+        else
+            (void)snprintf(notes[i], sizeof notes[i],
+                           "\n%s: stopping after the current step; without a run_dir nothing is "
+                           "saved (%s again: quit at once)\n",
+                           name, name);
+    }
+    atomic_store(&note_fd, o->progress != NULL ? fileno(o->progress) : -1);
+}
+
+static void install(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    const struct sigaction ignore = {.sa_handler = SIG_IGN};
     (void)sigemptyset(&action.sa_mask);
+    atomic_store(&caught, false);
+    for (int i = 0; i < SIGNALS; i++)
+        if (sigaction(signals[i].number, NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
+            (void)sigaction(signals[i].number, &action, NULL);
+    ignores_pipe = sigaction(SIGPIPE, NULL, &before_pipe) == 0 &&
+                   before_pipe.sa_handler == SIG_DFL && sigaction(SIGPIPE, &ignore, NULL) == 0;
+}
+
+void fgi_signals_catch(const fg_trainer *trainer)
+{
     (void)pthread_mutex_lock(&lock);
     if (users++ == 0) {
-        atomic_store(&caught, false);
-        for (int i = 0; i < SIGNALS; i++)
-            if (sigaction(numbers[i], NULL, &before[i]) == 0 && before[i].sa_handler != SIG_IGN)
-                (void)sigaction(numbers[i], &action, NULL);
+        prepare_notes(trainer);
+        install();
     }
     (void)pthread_mutex_unlock(&lock);
 }
 
 /* Puts back what was there, unless somebody has put a handler of theirs in the place of ours. */
-static void restore(int i)
+static void restore(int number, void (*ours)(int), const struct sigaction *old)
 {
     struct sigaction now;
-    if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler == on_signal)
-        (void)sigaction(numbers[i], &before[i], NULL);
+    if (sigaction(number, NULL, &now) == 0 && now.sa_handler == ours)
+        (void)sigaction(number, old, NULL);
 }
 
 void fgi_signals_release(void)
 {
     (void)pthread_mutex_lock(&lock);
-    if (--users == 0)
+    if (--users == 0) {
         for (int i = 0; i < SIGNALS; i++)
-            restore(i);
+            restore(signals[i].number, on_signal, &before[i]);
+        if (ignores_pipe)
+            restore(SIGPIPE, SIG_IGN, &before_pipe);
+        ignores_pipe = false;
+        atomic_store(&note_fd, -1);
+    }
     (void)pthread_mutex_unlock(&lock);
 }
 

@@ -37,8 +37,16 @@ const char *fgi_stage_prefix(fgi_stage_kind kind)
     return prefix[kind];
 }
 
+void fgi_stage_drop_first(fgi_stage *stage)
+{
+    if (stage->first != NULL)
+        fg_loader_release(stage->loader, stage->first);
+    stage->first = NULL;
+}
+
 void fgi_stage_fini(fgi_stage *stage)
 {
+    fgi_stage_drop_first(stage);
     fg_loader_destroy(stage->loader);
     fg_array_release(stage->sums);
     fgi_step_program_destroy(stage->program);
@@ -470,6 +478,7 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
             return status;
         }
     }
+    fgi_stage_drop_first(stage);
     fg_loader_destroy(stage->loader);
     stage->loader = fresh.loader;
     stage->dataset = wanted->dataset;

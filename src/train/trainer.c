@@ -138,6 +138,7 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     for (int i = 0; i < 4; i++)
         trainer->stage[i].kind = (fgi_stage_kind)i;
     trainer->validated_step = -1;
+    trainer->run_lock = -1;
     trainer->restored.log_lines = -1;
     trainer->lr_factor = 1;
     trainer->precision = fgi_precision_find(o.precision, NULL); /* checked above */
@@ -191,7 +192,7 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
         }
         trainer->callbacks = grown;
     }
-    trainer->callbacks[trainer->callback_count++] = (fgi_callback){ops, take_self};
+    trainer->callbacks[trainer->callback_count++] = (fgi_callback){.ops = ops, .self = take_self};
     return FG_OK;
 }
 

@@ -38,6 +38,7 @@ typedef struct fgi_stage {
     fg_loader *loader;
     fg_dataset *dataset;        /* that the loader reads, which holds it */
     bool no_shuffle, drop_last; /* as the loader was made with */
+    const fg_host_batch *first; /* of the coming pass, read ahead; NULL: not yet */
     int64_t shuffle_buffer;     /* likewise; 0: not a source, or not shuffled */
     int workers;
     bool has_tail; /* the program masks the last batch */
@@ -164,6 +165,7 @@ typedef struct fgi_saver {
     atomic_bool is_written; /* set by the thread as its last act */
     fg_error error;         /* the thread's until then */
     int failures;           /* in a row */
+    bool has_given_up;      /* its error has ended the fit */
     bool is_ending;         /* the fit is at its end, which counts failures itself */
     bool failed_best;       /* the last failure was that of a best state ... */
     int64_t failed_step;    /* ... of this step, ... */
@@ -177,6 +179,7 @@ typedef struct fgi_saver {
 typedef struct fgi_callback {
     const fg_callback_ops *ops;
     void *self;
+    bool has_failed; /* in this fit: it is told of nothing but the end */
 } fgi_callback;
 
 typedef struct fgi_logger fgi_logger;
@@ -200,6 +203,7 @@ struct fg_trainer {
     fgi_callback *callbacks;
     size_t callback_count, callback_capacity;
     fgi_logger *logger;
+    int run_lock;           /* descriptor of the run's lock, -1: not held */
     fgi_progress *progress; /* one of the callbacks; NULL: none */
     /* where training stands: what a checkpoint holds */
     int64_t step, epoch, position;    /* position: samples done of this epoch */
@@ -234,6 +238,12 @@ struct fg_trainer {
     /* this call */
     bool is_busy, is_running; /* inside a public call; inside fit */
     bool is_stopping;         /* a callback or a signal asked for the end */
+    fg_error failure;         /* of a callback that did so by an error */
+    bool is_in_step;          /* of several batches; it began at: */
+    struct {
+        int64_t position, batches;
+        bool has_read_epoch;
+    } step_start;
     fg_client_stats stats_before;
     fg_result result;
 };
@@ -291,6 +301,8 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err);
 void fgi_stage_fini(fgi_stage *stage);
+/* Gives back a batch that was read ahead. */
+void fgi_stage_drop_first(fgi_stage *stage);
 /* The next step begins new sums; there are some to begin from. */
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
 bool fgi_same_type(const fg_type *a, const fg_type *b);
@@ -390,7 +402,9 @@ void fgi_windows_abandon(fgi_windows *windows);
 fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
                            float *out_sums, fg_error *err);
 
-/* evaluate.c: a pass over the data of a stage that is prepared; the means go to out_metrics, which
+/* evaluate.c: reads the first batch of the coming pass. */
+fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err);
+/* A pass over the data of a stage that is prepared; the means go to out_metrics, which
  * has room for FG_MAX_METRICS, and to the result. A stop cuts it short: then is_stopping is set,
  * and they count for nothing. */
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
@@ -410,6 +424,16 @@ void fgi_snapshot_destroy(fgi_snapshot *snapshot); /* NULL is allowed */
 /* Takes one and writes it at once. */
 fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
 
+/* run_folder.c: makes the run's folder and takes its lock, for the time of a fit. Errors:
+ * FG_EINVAL, which names the holder, when another process has it. */
+fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err);
+void fgi_run_release(fg_trainer *trainer); /* also when it is not held */
+/* Refuses a folder with the checkpoints of a run that is neither resumed nor to be overwritten; the
+ * state has been restored. */
+fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err);
+/* Deletes these checkpoints, where options.overwrite says so. */
+fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err);
+
 /* saver.c: begins to save the present state, after the save before it has ended. */
 fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
 /* Takes note of a save that has ended: `saved` is called, or a warning is given. An error when
@@ -418,6 +442,9 @@ fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err);
 /* At the end of a fit: saves the state unless that has been done, and waits. What cannot be written
  * is tried once more before it is an error. */
 fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err);
+/* After a failure that has left the weights whole: saves them where that makes sense, and adds to
+ * the error where they are. */
+void fgi_saver_rescue(fg_trainer *trainer, fg_error *err);
 /* After a failure: waits for the save under way, and forgets what became of it but for its path. */
 void fgi_saver_abandon(fg_trainer *trainer);
 /* state_load.c: loads options.weights and .resume, once. */
@@ -437,9 +464,12 @@ typedef enum fgi_event_kind {
     FGI_ON_EVAL_START,
     FGI_ON_EVAL_END
 } fgi_event_kind;
-/* Calls all callbacks; FG_ESTOPPED from one sets is_stopping and is no failure. */
+/* Calls all callbacks; FG_ESTOPPED from one sets is_stopping and is no failure. Within a fit, from
+ * its first epoch on, another status sets is_stopping too, and is kept in trainer->failure. */
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);
+/* A fit begins. */
+void fgi_forget_failures(fg_trainer *trainer);
 /* Where training stands, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
@@ -455,9 +485,9 @@ int64_t fgi_logger_lines(const fgi_logger *logger);
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
 
-/* signals.c: SIGINT and SIGTERM while fits run that want them. One that the program ignores stays
- * ignored. Every catch wants one release. */
-void fgi_signals_catch(void);
+/* signals.c: SIGINT, SIGTERM and SIGHUP while fits run that want them, and SIGPIPE ignored. One
+ * that the program ignores stays ignored. Every catch wants one release. */
+void fgi_signals_catch(const fg_trainer *trainer);
 void fgi_signals_release(void);
 /* Whether a callback, or a signal while a fit handles them, asked for the end. */
 bool fgi_wants_stop(fg_trainer *trainer);

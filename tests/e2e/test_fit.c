@@ -359,11 +359,22 @@ static void folders_of_runs_are_numbered(void **state)
                  ->err,
              "the run's folder: runs/digits-2\n");
     assert_true(is_there(folder, "runs/digits-2/checkpoints/step-000000003"));
-    contains(program_gives(0, folder,
-                           "fit digits.yaml --trainer.run_dir=runs/digits-1 "
-                           "--trainer.max_steps=1")
-                 ->err,
-             "runs/digits-1 holds an earlier run, which this one replaces");
+    const outcome *o = program_gives(2, folder,
+                                     "fit digits.yaml --trainer.run_dir=runs/digits-1 "
+                                     "--trainer.max_steps=1");
+    contains(o->err, "'runs/digits-1' holds the checkpoints of an earlier run\n"
+                     "--resume goes on with it, --overwrite deletes it");
+    assert_true(is_there(folder, "runs/digits-1/checkpoints/step-000000002"));
+    (void)program_gives(2, folder, "fit digits.yaml --resume --overwrite");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --trainer.run_dir=runs/digits-1 --resume "
+                        "--trainer.max_steps=3");
+    assert_true(is_there(folder, "runs/digits-1/checkpoints/step-000000003"));
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --trainer.run_dir=runs/digits-1 "
+                        "--trainer.max_steps=1 --overwrite");
+    assert_true(is_there(folder, "runs/digits-1/checkpoints/step-000000001"));
+    assert_false(is_there(folder, "runs/digits-1/checkpoints/step-000000003"));
 }
 
 /* ---- after fit ------------------------------------------------------------------------------- */

@@ -487,6 +487,7 @@ static fg_status save_once(void *self, fg_error *err)
         const fg_trainer_options options = {.client = f->client,
                                             .run_dir = f->record.text,
                                             .max_steps = steps,
+                                            .overwrite = steps == 1,
                                             .resume = steps == 1 ? NULL : "auto"};
         const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
         fg_trainer *trainer = NULL;

@@ -167,9 +167,14 @@ static void a_stop_and_a_resume_are_as_docs_say(void **state)
 
 /* ---- statuses -------------------------------------------------------------------------------- */
 
-static const char *const all_events[] = {"fit_start", "epoch_start", "batch_end",
-                                         "log",       "val_start",   "val_end",
-                                         "saved",     "epoch_end",   "fit_end"};
+/* Each event's first time, and the step of the checkpoint that an error there leaves; 0: none, for
+ * nothing has been trained, or -1: the fit is over and has its own. */
+static const struct {
+    const char *name;
+    int step;
+} all_events[] = {{"fit_start", 0}, {"epoch_start", 0}, {"batch_end", 1},
+                  {"log", 2},       {"val_start", 2},   {"val_end", 2},
+                  {"saved", 3},     {"epoch_end", 3},   {"fit_end", -1}};
 enum { ALL_EVENTS = sizeof all_events / sizeof all_events[0] };
 
 static void any_hook_may_end_the_run_with_an_error(void **state)
@@ -178,7 +183,7 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
     for (int i = 0; i < ALL_EVENTS; i++) {
         fg_error err = {0};
         static recorder r, other;
-        r = (recorder){.at_event = all_events[i],
+        r = (recorder){.at_event = all_events[i].name,
                        .at_count = 1,
                        .status = FG_EIO,
                        .message = "the dog ate it"};
@@ -190,14 +195,27 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
         const fg_fit_data data = the_data();
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
         assert_int_equal(err.status, FG_EIO);
-        assert_string_equal(err.message, "the dog ate it");
+        char text[sizeof err.message];
+        const char *path = fg_trainer_result(trainer)->checkpoint;
+        if (all_events[i].step > 0)
+            (void)snprintf(text, sizeof text,
+                           "the dog ate it\nstopped at step %d; saved in %s/checkpoints/step-%09d",
+                           all_events[i].step, options.run_dir, all_events[i].step);
+        else
+            (void)snprintf(text, sizeof text, "the dog ate it");
+        assert_string_equal(err.message, text);
+        if (all_events[i].step > 0)
+            assert_true(fgi_file_exists(path));
+        else
+            assert_int_equal(path[0] != '\0', all_events[i].step < 0);
         assert_int_equal(fg_trainer_result(trainer)->status, FG_EIO);
-        assert_int_equal(recorder_count(&r, all_events[i]), 1);
+        /* it is told of no more but the end */
+        assert_int_equal(recorder_count(&r, all_events[i].name), 1);
         assert_int_equal(recorder_count(&r, "fit_end"), 1);
         /* those that come later are not told of the event that failed, but of the end */
-        if (strcmp(all_events[i], "fit_end") != 0)
-            assert_int_equal(recorder_count(&other, all_events[i]), 0);
-        assert_int_equal(recorder_count(&other, "fit_end"), i == ALL_EVENTS - 1 ? 0 : 1);
+        if (all_events[i].step >= 0)
+            assert_int_equal(recorder_count(&other, all_events[i].name), 0);
+        assert_int_equal(recorder_count(&other, "fit_end"), all_events[i].step < 0 ? 0 : 1);
         fg_trainer_destroy(trainer);
         assert_true(r.is_destroyed && other.is_destroyed);
     }
@@ -375,6 +393,105 @@ static void an_ignored_signal_stays_ignored(void **state)
     fg_trainer_destroy(trainer);
 }
 
+static fg_status install_mine(void *self, const fg_progress *at, fg_error *err)
+{
+    const struct sigaction mine = {.sa_handler = count_interrupt};
+    (void)self, (void)at, (void)err;
+    assert_int_equal(sigaction(SIGHUP, &mine, NULL), 0);
+    return FG_OK;
+}
+
+/* A handler that somebody else installs while the fit runs is not taken away at its end. */
+static void a_handler_of_somebody_else_stays(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops ops = {.batch_end = install_mine};
+    fg_trainer_options options = two_epochs;
+    struct sigaction now;
+    options.handle_signals = true;
+    r = (recorder){0};
+    fg_trainer *trainer = create(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(sigaction(SIGHUP, &(struct sigaction){.sa_handler = SIG_DFL}, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+/* SIGPIPE, which a closed pipe raises, ends no fit, and is afterwards what it was. */
+static void a_closed_pipe_ends_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    struct sigaction now;
+    options.handle_signals = true;
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = SIGPIPE};
+    fg_trainer *trainer = create(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+    assert_int_equal(sigaction(SIGPIPE, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL);
+    fg_trainer_destroy(trainer);
+    /* a handler of the program's own gets it */
+    assert_int_equal(sigaction(SIGPIPE, &(struct sigaction){.sa_handler = count_interrupt}, NULL),
+                     0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = SIGPIPE};
+    trainer = create(&options, &r);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_DFL}, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+/* The first signal says what happens now, once; without a folder it says that nothing is saved. */
+static void a_signal_says_what_it_does(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const char *const names[] = {"Ctrl-C", "SIGTERM", "SIGHUP"};
+    for (int i = 0; i < 6; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char expected[512], text[8192] = "";
+        const char *folder = i % 2 == 0 ? fgt_temp_folder() : NULL, *name = names[i / 2];
+        FILE *progress = tmpfile();
+        assert_non_null(progress);
+        fg_trainer_options options = two_epochs;
+        options.handle_signals = true;
+        options.run_dir = folder;
+        options.progress = progress;
+        r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = numbers[i / 2]};
+        fg_trainer *trainer = create(&options, &r);
+        const fg_fit_data data = the_data();
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+        fg_trainer_destroy(trainer);
+        rewind(progress);
+        text[fread(text, 1, sizeof text - 1, progress)] = '\0';
+        (void)fclose(progress);
+        if (folder != NULL)
+            (void)snprintf(expected, sizeof expected,
+                           "\n%s: finishing the current step, then saving to %s/checkpoints (%s "
+                           "again: quit at once)\n",
+                           name, folder, name);
+        else
+            (void)snprintf(expected, sizeof expected,
+                           "\n%s: stopping after the current step; without a run_dir nothing is "
+                           "saved (%s again: quit at once)\n",
+                           name, name);
+        const char *said = strstr(text, expected);
+        if (said == NULL || strstr(said + 1, expected) != NULL)
+            fail_msg("'%s' is not there once:\n%s", expected, text);
+    }
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* One of two Trainers, each in a thread of its own, on one client and the same data. */
@@ -442,6 +559,18 @@ static void two_trainers_at_once(void **state)
     assert_true(now.sa_handler == SIG_DFL);
 }
 
+static fg_status find_defaults(void *self, const fg_progress *at, fg_error *err)
+{
+    static const int numbers[] = {SIGINT, SIGHUP, SIGPIPE};
+    struct sigaction now;
+    (void)self, (void)at, (void)err;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sigaction(numbers[i], NULL, &now), 0);
+        assert_true(now.sa_handler == SIG_DFL);
+    }
+    return FG_OK;
+}
+
 /* Without the option the Trainer leaves signals alone. */
 static void signals_are_left_alone_by_default(void **state)
 {
@@ -452,7 +581,9 @@ static void signals_are_left_alone_by_default(void **state)
     assert_int_equal(sigaction(SIGTERM, &mine, &old), 0);
     interrupts = 0;
     r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGTERM};
+    static const fg_callback_ops ops = {.batch_end = find_defaults};
     fg_trainer *trainer = create(&two_epochs, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(interrupts, 1);
@@ -474,6 +605,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_second_signal_is_the_program_s),
     cmocka_unit_test(an_ignored_signal_stays_ignored),
     cmocka_unit_test(signals_are_left_alone_by_default),
+    cmocka_unit_test(a_handler_of_somebody_else_stays),
+    cmocka_unit_test(a_closed_pipe_ends_nothing),
+    cmocka_unit_test(a_signal_says_what_it_does),
     cmocka_unit_test(two_trainers_at_once),
 };
 

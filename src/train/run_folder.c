@@ -1,0 +1,208 @@
+/* run_folder.c - a run's folder belongs to one fit at a time, and an earlier run in it is not
+ * deleted unasked.
+ *
+ * RUN/lock is held with flock while a fit lasts, so a process that is killed holds it no longer.
+ * The file says who holds it, for messages; it stays when the fit has ended, empty. File systems
+ * that cannot lock are warned of; on those whose locks do not reach other hosts (NFS mounted with
+ * nolock, some FUSE file systems), only processes of one host are kept apart.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/print.h"
+#include "base/temporary.h"
+#include "base/text.h"
+#include "ckpt/series.h"
+#include "train/trainer.h"
+
+/* ---- the lock -------------------------------------------------------------------------------- */
+
+/* Who holds a lock, as its file says: "PID MACHINE HOST\n". */
+typedef struct holder {
+    int64_t pid; /* 0: it does not say */
+    char machine[FGI_MACHINE_SIZE], host[256];
+} holder;
+
+static holder read_holder(int fd)
+{
+    char text[512];
+    holder who = {0};
+    const ssize_t got = pread(fd, text, sizeof text - 1, 0);
+    text[got > 0 ? got : 0] = '\0';
+    char *machine = strchr(text, ' ');
+    char *host = machine != NULL ? strchr(machine + 1, ' ') : NULL;
+    if (host == NULL)
+        return who;
+    *machine++ = *host++ = '\0';
+    host[strcspn(host, "\n")] = '\0';
+    if (!fgi_parse_i64(fgi_str_of(text), &who.pid) || who.pid <= 0 || who.pid > INT_MAX)
+        who.pid = 0;
+    (void)snprintf(who.machine, sizeof who.machine, "%s", machine);
+    (void)snprintf(who.host, sizeof who.host, "%.255s", host);
+    return who;
+}
+
+static fg_status write_holder(int fd, const char *path, fg_error *err)
+{
+    char text[512], machine[FGI_MACHINE_SIZE], host[256] = "";
+    if (gethostname(host, sizeof host - 1) != 0 || host[0] == '\0')
+        (void)snprintf(host, sizeof host, "unknown");
+    fgi_machine_name(machine);
+    const int size = snprintf(text, sizeof text, "%ld %s %s\n", (long)getpid(), machine, host);
+    if (ftruncate(fd, 0) != 0)
+        return fgi_fail_errno(err, "write", path);
+    return fgi_write_all(fd, path, text, (size_t)size, err);
+}
+
+static fg_status in_use(const char *run_dir, const holder *who, fg_error *err)
+{
+    char by[320] = "another process";
+    if (who->pid > 0)
+        (void)snprintf(by, sizeof by, "process %lld on host '%s'", (long long)who->pid, who->host);
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' is in use: %s trains there\n"
+                    "wait until it has ended, or choose another folder",
+                    run_dir, by);
+}
+
+/* Where there are no locks, a process of this machine can still be asked for. */
+static fg_status do_without(int fd, const char *run_dir, int why, fg_error *err)
+{
+    char machine[FGI_MACHINE_SIZE];
+    const holder who = read_holder(fd);
+    fgi_machine_name(machine);
+    if (who.pid > 0 && who.pid != getpid() && strcmp(who.machine, machine) == 0 &&
+        (kill((pid_t)who.pid, 0) == 0 || errno != ESRCH))
+        return in_use(run_dir, &who, err);
+    fgi_log(FG_LOG_WARNING,
+            "'%s' cannot be locked (%s): make sure that no other process trains there", run_dir,
+            fgi_errno_text(why));
+    return FG_OK;
+}
+
+static fg_status lock(int fd, const char *run_dir, const char *path, fg_error *err)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        const int why = errno;
+        if (why == EWOULDBLOCK) {
+            const holder who = read_holder(fd);
+            return in_use(run_dir, &who, err);
+        }
+        if (why != EOPNOTSUPP && why != ENOSYS && why != ENOLCK && why != EINVAL)
+            return fgi_fail_errno(err, "lock", path);
+        FGI_TRY(do_without(fd, run_dir, why, err));
+    }
+    return write_holder(fd, path, err);
+}
+
+fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
+{
+    const char *run_dir = trainer->options.run_dir;
+    if (run_dir == NULL || trainer->run_lock >= 0 ||
+        fg_client_get_info(trainer->client)->process_index != 0)
+        return FG_OK;
+    FGI_TRY(fgi_folder_make(run_dir, err));
+    char *path = fgi_path_join(run_dir, "lock");
+    if (path == NULL)
+        return fgi_no_memory(err);
+    fg_status status = FG_OK;
+    const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        status = fgi_fail_errno(err, "open", path);
+    else
+        status = lock(fd, run_dir, path, err);
+    if (status == FG_OK)
+        trainer->run_lock = fd;
+    else if (fd >= 0)
+        (void)close(fd);
+    fgi_free(path);
+    return status;
+}
+
+void fgi_run_release(fg_trainer *trainer)
+{
+    if (trainer->run_lock < 0)
+        return;
+    if (ftruncate(trainer->run_lock, 0) != 0)
+        fgi_log(FG_LOG_DEBUG, "'%s': the lock's file could not be emptied",
+                trainer->options.run_dir);
+    (void)close(trainer->run_lock);
+    trainer->run_lock = -1;
+}
+
+/* ---- an earlier run -------------------------------------------------------------------------- */
+
+/* Whether the checkpoint that was resumed from is one of this folder's. */
+static fg_status is_resumed(const fg_trainer *trainer, const char *folder, bool *out, fg_error *err)
+{
+    char there[PATH_MAX], here[PATH_MAX];
+    *out = false;
+    if (trainer->result.checkpoint[0] == '\0')
+        return FG_OK;
+    char *parent = fgi_path_parent(trainer->result.checkpoint);
+    if (parent == NULL)
+        return fgi_no_memory(err);
+    *out = realpath(parent, there) != NULL && realpath(folder, here) != NULL &&
+           strcmp(there, here) == 0;
+    fgi_free(parent);
+    return FG_OK;
+}
+
+/* The folder's checkpoints that are those of another run: *out_folder is a fresh string, NULL when
+ * there are none. */
+static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_error *err)
+{
+    int64_t newest = 0;
+    bool is_own = false;
+    fg_status status = FG_OK;
+    *out_folder = NULL;
+    if (trainer->options.run_dir == NULL || trainer->logger != NULL)
+        return FG_OK;
+    char *folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    if (folder == NULL)
+        return fgi_no_memory(err);
+    if (fgi_file_exists(folder))
+        status = fgi_ckpt_newest_sequence(folder, &newest, err);
+    if (status == FG_OK && newest > 0)
+        status = is_resumed(trainer, folder, &is_own, err);
+    if (status == FG_OK && newest > 0 && !is_own)
+        *out_folder = folder;
+    else
+        fgi_free(folder);
+    return status;
+}
+
+fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err)
+{
+    char *folder;
+    FGI_TRY(find_earlier(trainer, &folder, err));
+    const bool is_in_the_way = folder != NULL && !trainer->options.overwrite;
+    fgi_free(folder);
+    if (!is_in_the_way)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "'%s' holds the checkpoints of an earlier run, which are not deleted\n"
+                    "set resume to go on with it, overwrite to delete them, or choose another "
+                    "folder",
+                    trainer->options.run_dir);
+}
+
+fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err)
+{
+    char *folder;
+    FGI_TRY(find_earlier(trainer, &folder, err)); /* to be overwritten, since they were let pass */
+    const fg_status status = folder != NULL ? fgi_ckpt_clear(folder, err) : FG_OK;
+    fgi_free(folder);
+    return status;
+}

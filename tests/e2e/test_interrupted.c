@@ -1,0 +1,245 @@
+/* test_interrupted.c - runs that are interrupted by signals and by readers that leave, and runs
+ * that begin at the same time. Wants the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PATIENCE_MS = 60000 };
+
+static const char digits[] =
+    "model: {name: mlp, hidden: [16]}\n"
+    "data: {format: csv, path: " FGT_SOURCE_DIR
+    "/share/data/digits/digits.csv.gz, no_header: true,\n"
+    "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
+    "optimizer: {name: adam, lr: 0.01}\n"
+    "trainer: {batch_size: 64, max_epochs: 100000, seed: 7, log_every: 5, run_dir: run}\n";
+
+static const char *workplace(void)
+{
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    return folder;
+}
+
+static char *slurp(const char *folder, const char *name)
+{
+    static char text[4][1 << 16];
+    static int next;
+    char *out = text[next++ % 4];
+    FILE *file = fopen(fgt_path(folder, name), "rb");
+    if (file == NULL)
+        fail_msg("no file %s/%s", folder, name);
+    out[fread(out, 1, sizeof text[0] - 1, file)] = '\0';
+    (void)fclose(file);
+    return out;
+}
+
+static void sleep_ms(long ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Starts a fit with standard output and standard error at these descriptors. */
+static pid_t start(const char *folder, int out, int err, const char *const *more)
+{
+    const char *words[16] = {"fulgurite", "fit", "digits.yaml"};
+    int count = 3;
+    for (; *more != NULL; more++)
+        words[count++] = *more;
+    const pid_t child = fork();
+    if (child != 0)
+        return child;
+    if (chdir(folder) != 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+        _exit(99);
+    (void)execv(FGT_BINARY_DIR "/fulgurite", (char *const *)words);
+    _exit(98);
+}
+
+static const char *const nothing_more[] = {NULL};
+
+static pid_t start_with_files(const char *folder, const char *const *more)
+{
+    const int out = open(fgt_path(folder, "out"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const int err = open(fgt_path(folder, "err"), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(out >= 0 && err >= 0);
+    const pid_t child = start(folder, out, err, more);
+    (void)close(out);
+    (void)close(err);
+    return child;
+}
+
+/* Waits until a file of the run has some bytes; the child must not have ended. */
+static void await_file(const char *folder, const char *name, pid_t child)
+{
+    struct stat info;
+    for (int ms = 0; ms < PATIENCE_MS; ms += 5) {
+        if (stat(fgt_path(folder, name), &info) == 0 && info.st_size > 0)
+            return;
+        if (waitpid(child, NULL, WNOHANG) != 0)
+            fail_msg("the program has ended: %s", slurp(folder, "err"));
+        sleep_ms(5);
+    }
+    fail_msg("no %s came", name);
+}
+
+static int status_of(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) != child)
+        assert_int_equal(errno, EINTR);
+    return status;
+}
+
+static bool is_saved(const char *folder)
+{
+    return access(fgt_path(folder, "run/checkpoints/last"), F_OK) == 0;
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+static void the_first_signal_saves(void **state)
+{
+    static const struct {
+        int number;
+        const char *says;
+    } rows[] = {{SIGINT, "\nCtrl-C: finishing the current step, then saving to run/checkpoints "
+                         "(Ctrl-C again: quit at once)\n"},
+                {SIGTERM, "\nSIGTERM: finishing the current step, then saving to run/checkpoints "},
+                {SIGHUP, "\nSIGHUP: finishing the current step, then saving to run/checkpoints "}};
+    static const char *const rarely[] = {"--trainer.ckpt_every_epochs=0",
+                                         "--trainer.val_every_epochs=0", NULL};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *folder = workplace();
+        const pid_t child = start_with_files(folder, rarely);
+        await_file(folder, "run/metrics.jsonl", child);
+        assert_false(is_saved(folder));
+        assert_int_equal(kill(child, rows[i].number), 0);
+        const int status = status_of(child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 143);
+        assert_true(is_saved(folder));
+        const char *err = slurp(folder, "err");
+        contains(err, rows[i].says);
+        contains(err, "fulgurite fit: stopped at step ");
+        contains(err, "to go on: the same command with --resume\n");
+    }
+}
+
+/* The reader of both streams leaves; the run goes on until it is told to stop, and saves. */
+static void a_reader_may_leave(void **state)
+{
+    int ends[2];
+    char byte;
+    const char *folder = workplace();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    static const char *const often[] = {"--trainer.ckpt_every_epochs=1", "--progress=bar", NULL};
+    const pid_t child = start(folder, ends[1], ends[1], often);
+    (void)close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    (void)close(ends[0]);
+    fgt_write(fgt_path(folder, "err"), "", 0);
+    await_file(folder, "run/checkpoints/last", child); /* many lines after the reader has left */
+    sleep_ms(200);
+    assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
+    assert_int_equal(kill(child, SIGINT), 0);
+    const int status = status_of(child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 143);
+}
+
+/* `fit | head -0`: the result cannot be told, but the run has come to its end. */
+static void a_run_ends_well_without_a_reader(void **state)
+{
+    int ends[2];
+    const char *folder = workplace();
+    static const char *const few[] = {"--trainer.max_steps=3", "--draw=always", NULL};
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    (void)close(ends[0]);
+    const int status = status_of(start(folder, ends[1], ends[1], few));
+    (void)close(ends[1]);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_true(is_saved(folder));
+}
+
+/* ---- together -------------------------------------------------------------------------------- */
+
+static void fits_at_the_same_time_have_folders_of_their_own(void **state)
+{
+    enum { FITS = 3 };
+    pid_t child[FITS];
+    static const char *const few[] = {"--trainer.run_dir=auto", "--trainer.max_steps=3", "--quiet",
+                                      NULL};
+    const char *folder = workplace();
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int i = 0; i < FITS; i++)
+        child[i] = start(folder, null, null, few);
+    for (int i = 0; i < FITS; i++)
+        assert_int_equal(status_of(child[i]), 0);
+    (void)close(null);
+    for (int i = 1; i <= FITS; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof path, "runs/digits-%d/checkpoints/step-000000003", i);
+        assert_int_equal(access(fgt_path(folder, path), F_OK), 0);
+    }
+    assert_int_equal(access(fgt_path(folder, "runs/digits-4"), F_OK), -1);
+}
+
+static void a_folder_is_trained_in_once_at_a_time(void **state)
+{
+    char expected[64];
+    const char *folder = workplace();
+    const pid_t child = start_with_files(folder, nothing_more);
+    await_file(folder, "run/checkpoints/last", child);
+    const outcome *o = program_gives(1, folder, "fit digits.yaml -q --resume");
+    (void)snprintf(expected, sizeof expected, "fulgurite fit: 'run' is in use: process %ld on host",
+                   (long)child);
+    contains(o->err, expected);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    (void)status_of(child);
+    (void)program_gives(2, folder, "fit digits.yaml -q");
+    (void)program_gives(0, folder, /* what was killed holds nobody up */
+                        "fit digits.yaml -q --trainer.max_steps=1 --trainer.max_epochs=-1 "
+                        "--overwrite");
+}
+
+/* A fit that comes to nothing leaves no folder. */
+static void a_claimed_folder_is_given_back(void **state)
+{
+    const char *folder = workplace();
+    (void)program_gives(2, folder,
+                        "fit digits.yaml -q --trainer.run_dir=auto --trainer.strategy=single "
+                        "--trainer.devices=8");
+    assert_int_equal(access(fgt_path(folder, "runs"), F_OK), -1);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_first_signal_saves),
+    cmocka_unit_test(a_reader_may_leave),
+    cmocka_unit_test(a_run_ends_well_without_a_reader),
+    cmocka_unit_test(fits_at_the_same_time_have_folders_of_their_own),
+    cmocka_unit_test(a_folder_is_trained_in_once_at_a_time),
+    cmocka_unit_test(a_claimed_folder_is_given_back),
+};
+
+int main(void)
+{
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}

@@ -1,0 +1,349 @@
+/* test_train_safety.c - what protects a run: its folder belongs to one fit at a time and is not
+ * overwritten unasked; mistakes are found before the first step; what fails later leaves a state to
+ * go on from. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/temporary.h"
+#include "ckpt/series.h"
+#include "fakepjrt/fake_control.h"
+#include "toy.h"
+
+static fake_control fake;
+static fg_client *client;
+static fg_dataset *train_data, *val_data;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    if (!fake_open(&fake))
+        return 1;
+    train_data = toy_data(12, 1); /* 3 steps an epoch */
+    val_data = toy_data(5, 2);
+    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .plugin_path = FAKE_PATH,
+                                               .cache_dir = ""},
+                          &client, &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_dataset_destroy(train_data);
+    fg_dataset_destroy(val_data);
+    fg_client_close(client);
+    return fgi_alloc_live() != 0;
+}
+
+static fg_fit_data the_data(void)
+{
+    return (fg_fit_data){
+        .train = train_data, .val = val_data, .batch_size = 4, .no_shuffle = true, .workers = -1};
+}
+
+/* Fits in the folder and destroys the Trainer; what was recorded is in *r. */
+static fg_status fit(const fg_trainer_options *options, const fg_task *what,
+                     const fg_fit_data *data, const char *folder, recorder *r, fg_error *err)
+{
+    fg_trainer_options o = *options;
+    o.run_dir = folder;
+    *err = (fg_error){0};
+    fg_trainer *trainer = toy_trainer(client, &o);
+    assert_int_equal(fg_trainer_add_callback(trainer, &recorder_ops, r, err), FG_OK);
+    const fg_status status = fg_trainer_fit(trainer, what, data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+static fg_status fit_epochs(int64_t epochs, const char *folder, const char *resume, bool overwrite,
+                            fg_error *err)
+{
+    static recorder r;
+    const fg_fit_data data = the_data();
+    r = (recorder){0};
+    return fit(
+        &(fg_trainer_options){.max_epochs = epochs, .resume = resume, .overwrite = overwrite},
+        &task, &data, folder, &r, err);
+}
+
+static int last_step(const char *folder)
+{
+    fg_error err = {0};
+    char *path = NULL;
+    fgt_ok(fgi_ckpt_resolve(fgt_path(folder, "checkpoints"), "last", &path, &err));
+    const int step = (int)strtol(strrchr(path, '-') + 1, NULL, 10);
+    fgi_free(path);
+    return step;
+}
+
+static void contains(const char *whole, const char *part)
+{
+    if (strstr(whole, part) == NULL)
+        fail_msg("'%s' is not in:\n%s", part, whole);
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static void an_earlier_run_is_not_overwritten_unasked(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder(), *other = fgt_temp_folder();
+    char theirs[512], *text = NULL;
+    size_t size = 0;
+    fgt_ok(fit_epochs(4, folder, NULL, false, &err));
+    fgt_ok(fit_epochs(1, other, NULL, false, &err));
+    assert_int_equal(fit_epochs(1, folder, NULL, false, &err), FG_EINVAL);
+    contains(err.message, folder);
+    contains(err.message, "holds the checkpoints of an earlier run, which are not deleted\n"
+                          "set resume to go on with it, overwrite to delete them");
+    /* going on from elsewhere is no leave to delete what is here */
+    (void)snprintf(theirs, sizeof theirs, "%s/checkpoints/step-000000003", other);
+    assert_int_equal(fit_epochs(2, folder, theirs, false, &err), FG_EINVAL);
+    assert_int_equal(last_step(folder), 12);
+    fgt_ok(fgi_file_read(fgt_path(folder, "metrics.jsonl"), 1 << 20, &text, &size, &err));
+    contains(text, "{\"step\": 12, ");
+    fgi_free(text);
+    fgt_ok(fit_epochs(5, folder, "last", false, &err));
+    assert_int_equal(last_step(folder), 15);
+    fgt_ok(fit_epochs(6, folder, fgt_path(folder, "checkpoints/step-000000015"), false, &err));
+    assert_int_equal(last_step(folder), 18);
+    fgt_ok(fit_epochs(1, folder, NULL, true, &err));
+    assert_int_equal(last_step(folder), 3);
+    assert_false(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000018")));
+    fgt_ok(fit_epochs(2, folder, theirs, true, &err));
+    assert_int_equal(last_step(folder), 6);
+}
+
+/* A mistake that is found before the first step deletes nothing, overwrite or not. */
+static void a_fit_that_does_not_begin_deletes_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = the_data();
+    fgt_ok(fit_epochs(2, folder, NULL, false, &err));
+    fake.set("compile_error", 13);
+    r = (recorder){0};
+    assert_int_equal(fit(&(fg_trainer_options){.overwrite = true}, &task, &data, folder, &r, &err),
+                     FG_ECOMPILE);
+    fake.reset();
+    assert_int_equal(last_step(folder), 6);
+}
+
+typedef struct nested {
+    const char *folder;
+    fg_status status;
+    fg_error err;
+} nested;
+
+static fg_status fit_again(void *self, const fg_progress *at, fg_error *err)
+{
+    nested *n = self;
+    (void)at, (void)err;
+    n->status = fit_epochs(1, n->folder, "auto", false, &n->err);
+    return FG_OK;
+}
+
+/* Two fits in one folder: the second one is told who has it; afterwards it is free. */
+static void one_fit_at_a_time(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    nested inner = {0};
+    char expected[128];
+    static const fg_callback_ops ops = {.fit_start = fit_again};
+    const fg_fit_data data = the_data();
+    const char *folder = fgt_temp_folder();
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.run_dir = folder});
+    inner.folder = folder;
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, &inner, &err));
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(inner.status, FG_EINVAL);
+    (void)snprintf(expected, sizeof expected, "is in use: process %ld on host '", (long)getpid());
+    contains(inner.err.message, expected);
+    contains(inner.err.message, "wait until it has ended, or choose another folder");
+    fgt_ok(
+        fit_epochs(2, folder, "last", false, &err)); /* though the first Trainer is still there */
+    fg_trainer_destroy(trainer);
+    assert_int_equal(last_step(folder), 6);
+}
+
+/* What a killed process has written into the lock's file holds nobody up. */
+static void the_lock_of_a_dead_process_is_free(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char text[128], machine[FGI_MACHINE_SIZE], *after = NULL;
+    size_t size = 1;
+    const char *folder = fgt_temp_folder();
+    fgi_machine_name(machine);
+    const int n = snprintf(text, sizeof text, "%ld %s here\n", (long)getppid(), machine);
+    fgt_write(fgt_path(folder, "lock"), text, (size_t)n);
+    fgt_ok(fit_epochs(1, folder, NULL, false, &err));
+    fgt_ok(fgi_file_read(fgt_path(folder, "lock"), 1000, &after, &size, &err));
+    assert_int_equal(size, 0);
+    fgi_free(after);
+}
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static fg_tensor bad_val_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    return fg_batch_get(batch, "z");
+}
+
+static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_task_ops ops = toy_ops;
+    const fg_task bad = {.name = "bad", .self = &model, .ops = &ops};
+    const fg_fit_data data = the_data();
+    ops.val_step = bad_val_step;
+    for (int i = 0; i < 2; i++) {
+        r = (recorder){0};
+        const fg_trainer_options options = {.max_epochs = 100, .val_every_epochs = i == 0 ? 1 : 90};
+        assert_int_equal(fit(&options, &bad, &data, fgt_temp_folder(), &r, &err), FG_ENOTFOUND);
+        contains(err.message, "batch: no field 'z'; there are 'x', 'y'");
+        assert_string_equal(r.text, "");
+    }
+    /* one that never runs may be as it likes */
+    r = (recorder){0};
+    fgt_ok(fit(&(fg_trainer_options){.val_every_epochs = 2}, &bad, &data, NULL, &r, &err));
+}
+
+/* Data whose sample `bad` cannot be read. */
+static fg_status read_badly(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    const int bad = atomic_load((atomic_int *)self);
+    if (index == bad) {
+        (void)snprintf(err->message, sizeof err->message, "sample %d is torn", bad);
+        return FG_EFORMAT;
+    }
+    *(int32_t *)out_fields[1] = toy_sample(index, 1, out_fields[0]);
+    return FG_OK;
+}
+
+static fg_dataset *torn_data(int64_t count, atomic_int *bad)
+{
+    fg_error err = {0};
+    fg_dataset *data = NULL;
+    const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {TOY_FEATURES}}},
+                               {"y", {.dtype = FG_S32}}};
+    const fg_dataset_spec spec = {.count = count, .fields = fields, .field_count = 2};
+    static const fg_dataset_ops ops = {.read = read_badly};
+    fgt_ok(fg_dataset_create(&ops, bad, &spec, &data, &err));
+    return data;
+}
+
+static void bad_validation_data_are_found_before_the_first_step(void **state)
+{
+    (void)state;
+    for (int workers = -1; workers < 2; workers++) {
+        fg_error err = {0};
+        static recorder r;
+        atomic_int bad = 1;
+        fg_fit_data data = the_data();
+        data.val = torn_data(6, &bad);
+        data.workers = workers;
+        r = (recorder){0};
+        assert_int_equal(fit(&(fg_trainer_options){0}, &task, &data, fgt_temp_folder(), &r, &err),
+                         FG_EFORMAT);
+        contains(err.message, "sample 1 is torn");
+        assert_string_equal(r.text, "");
+        fg_dataset_destroy(data.val);
+    }
+}
+
+/* ---- failures later -------------------------------------------------------------------------- */
+
+/* In training, or in the validation: the steps so far are saved, and a run that resumes
+ * goes on from them. */
+static void what_fails_later_leaves_its_state(void **state)
+{
+    (void)state;
+    static const struct {
+        bool in_val;
+        int bad, accumulate, step; /* at which it ends; the last one fails within a step */
+    } rows[] = {{false, 5, 1, 1}, {true, 5, 1, 3}, {false, 9, 2, 1}, {false, 13, 2, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char saved[64];
+        atomic_int bad = rows[i].bad;
+        const char *folder = fgt_temp_folder();
+        fg_fit_data data = the_data();
+        fg_dataset *torn = torn_data(rows[i].in_val ? 6 : 20, &bad); /* 5 batches of training */
+        if (rows[i].in_val)
+            data.val = torn;
+        else
+            data.train = torn;
+        const fg_trainer_options options = {
+            .max_epochs = 2, .accumulate_grad_batches = rows[i].accumulate, .resume = "auto"};
+        r = (recorder){0};
+        const fg_status status = fit(&options, &task, &data, folder, &r, &err);
+        assert_int_equal(status, FG_EFORMAT);
+        contains(err.message, "is torn");
+        (void)snprintf(saved, sizeof saved, "\nstopped at step %d; saved in ", rows[i].step);
+        contains(err.message, saved);
+        assert_int_equal(last_step(folder), rows[i].step);
+        assert_int_equal(recorder_count(&r, "fit_end"), 1);
+        atomic_store(&bad, -1);
+        r = (recorder){0};
+        fgt_ok(fit(&options, &task, &data, folder, &r, &err));
+        const int batches = rows[i].in_val ? 3 : 5;
+        assert_int_equal(recorder_count(&r, "batch_end"),
+                         2 * batches - rows[i].step * rows[i].accumulate);
+        fg_dataset_destroy(torn);
+    }
+}
+
+static void weights_that_are_lost_are_not_saved(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = the_data();
+    fake.set("execute_late_error", 13);
+    fake.set("execute_late_skip", 7); /* 3 steps, 2 of validation, 2 steps */
+    r = (recorder){0};
+    assert_int_equal(fit(&(fg_trainer_options){.max_epochs = 4}, &task, &data, folder, &r, &err),
+                     FG_EDEVICE);
+    fake.reset();
+    contains(err.message, "\nthe weights on the device are lost; the last saved are in ");
+    assert_int_equal(last_step(folder), 3);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(an_earlier_run_is_not_overwritten_unasked),
+    cmocka_unit_test(a_fit_that_does_not_begin_deletes_nothing),
+    cmocka_unit_test(one_fit_at_a_time),
+    cmocka_unit_test(the_lock_of_a_dead_process_is_free),
+    cmocka_unit_test(a_mistake_in_val_step_is_found_before_the_first_step),
+    cmocka_unit_test(bad_validation_data_are_found_before_the_first_step),
+    cmocka_unit_test(what_fails_later_leaves_its_state),
+    cmocka_unit_test(weights_that_are_lost_are_not_saved),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
