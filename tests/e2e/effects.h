@@ -52,8 +52,8 @@ double effects_number(const json_t *summary, const char *path);
 #define EFFECTS_VAL   "--data.val_x=val_x.npy --data.val_y=val_y.npy "
 /* An epoch that changes nothing: losses are those of the first weights. */
 #define EFFECTS_STILL "--optimizer.lr=1e-30 --trainer.max_epochs=1 "
-/* A check: the losses of such an epoch over the samples' files, in batches of 5; of validation the
- * first e->count rows, all where it is 0. */
+/* A check: the losses of such an epoch over the samples' files, in batches of 5; of training the
+ * first e->value rows, of validation the first e->count, all where these are 0. */
 void effects_check_samples(const effect *e, const char *folder);
 /* Reads a tensor of the last checkpoint as doubles; fails the test where it has not `count`. */
 void effects_tensor(const char *folder, const char *name, int count, double *out);

@@ -48,9 +48,10 @@ void effects_check_samples(const effect *e, const char *folder)
     const reference_data *train = effects_samples(), *val = effects_val_samples();
     const json_t *summary = effects_fit(
         0, folder, EFFECTS_NPY EFFECTS_STILL EFFECTS_VAL "--trainer.batch_size=5 %s", e->arguments);
+    const int train_rows = e->value > 0 ? (int)e->value : train->rows;
     const int rows = e->count > 0 ? e->count : val->rows;
     fgt_close("train_loss", effects_number(summary, "metrics.train_loss"),
-              reference_loss(&model, train, 0, train->rows), 0, 2e-6);
+              reference_loss(&model, train, 0, train_rows), 0, 2e-6);
     fgt_close("val_loss", effects_number(summary, "metrics.val_loss"),
               reference_loss(&model, val, 0, rows), 0, 2e-6);
 }

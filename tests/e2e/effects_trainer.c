@@ -175,6 +175,39 @@ static void resume(const effect *e, const char *folder)
     assert_memory_equal(whole, parts, sizeof(whole));
 }
 
+/* The programs that the run needs: training, and validation before it where that is wanted. */
+static void programs(const effect *e, const char *folder)
+{
+    const json_t *summary =
+        effects_fit(0, folder, EPOCHS "--trainer.val_every_epochs=0 %s", e->arguments);
+    assert_int_equal(
+        (int)(effects_number(summary, "compiles") + effects_number(summary, "compile_cache_hits")),
+        e->count);
+}
+
+/* The same best as of a run in one go, though it is before the resume; and it is kept. With another
+ * metric to judge by, only what comes after counts. */
+static void best_after_resume(const effect *e, const char *folder)
+{
+    char expected[64];
+    static const char eight[] = EPOCHS "--optimizer.lr=6 --trainer.max_epochs=8 --trainer.seed=3 "
+                                       "--trainer.keep_checkpoints=1 ";
+    (void)effects_fit(0, folder, "%s", eight);
+    const int found = named(folder, "best");
+    assert_true(found > 0 && found <= 18);
+    (void)effects_fit(0, folder, "%s --trainer.max_epochs=6", eight);
+    assert_int_equal(named(folder, "best"), found);
+    (void)effects_fit(0, folder, "%s --trainer.resume=last %s", eight, e->arguments);
+    assert_int_equal(named(folder, "last"), 24);
+    if (e->best != NULL)
+        assert_true(named(folder, "best") > 18);
+    else
+        assert_int_equal(named(folder, "best"), found);
+    const int best = named(folder, "best");
+    (void)snprintf(expected, sizeof(expected), best < 24 ? "%d 24" : "24", best);
+    check_text("kept", kept(folder), expected);
+}
+
 /* The number format of the weights that are kept. */
 static void precision(const effect *e, const char *folder)
 {
@@ -277,6 +310,17 @@ const effect effects_trainer[] = {
     {"trainer.resume", "--trainer.resume=last", resume, .train = "3 6"},
     {"trainer.resume", "--trainer.resume=step-000000002", resume, .train = "3 6"},
     {"trainer.resume", "--trainer.resume=auto", resume, .train = "3 6"},
+    {"trainer.resume", "", best_after_resume},
+    {"trainer.resume", "--trainer.monitor=val_acc", best_after_resume, .best = "val_acc"},
+    {"trainer.sanity_val_steps", "--trainer.sanity_val_steps=0", programs, .count = 1},
+    {"trainer.sanity_val_steps", "--trainer.sanity_val_steps=1", programs, .count = 2},
+    {"trainer.sanity_val_steps", "--trainer.sanity_val_steps=-1", programs, .count = 2},
+    {"trainer.overfit_batches", "--trainer.overfit_batches=1", effects_check_samples, .value = 5,
+     .count = 5},
+    {"trainer.overfit_batches", "--trainer.overfit_batches=2", effects_check_samples, .value = 10},
+    {"trainer.overfit_batches", "--trainer.overfit_batches=0.4", effects_check_samples, .value = 5,
+     .count = 5},
+    {"trainer.overfit_batches", "--trainer.overfit_batches=0", effects_check_samples},
     {"trainer.watchdog_s", "", watchdog},
     {"trainer.ckpt_every_epochs", "--trainer.ckpt_every_epochs=1", steps, .kept = "3 6"},
     /* Validation is best after step 3, which is saved for that. */
