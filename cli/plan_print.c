@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "plan.h"
@@ -25,15 +26,16 @@ static const char *text(const json_t *o, const char *key)
 /* "28 us", "1.2 ms", "3.4 s", "2 h 5 min" */
 static const char *duration(double seconds, char out[32])
 {
-    if (seconds < 1e-3)
+    if (seconds < 1e-3) {
         (void)snprintf(out, 32, "%.3g us", seconds * 1e6);
-    else if (seconds < 1)
+    } else if (seconds < 1) {
         (void)snprintf(out, 32, "%.3g ms", seconds * 1e3);
-    else if (seconds < 600)
+    } else if (seconds < 600) {
         (void)snprintf(out, 32, "%.3g s", seconds);
-    else
-        (void)snprintf(out, 32, "%.0f h %.0f min", seconds / 3600 - 0.5,
-                       seconds / 60 - 60 * (double)(long)(seconds / 3600));
+    } else {
+        const long minutes = lround(seconds / 60);
+        (void)snprintf(out, 32, "%ld h %ld min", minutes / 60, minutes % 60);
+    }
     return out;
 }
 

@@ -2,6 +2,7 @@
  * programs run with a mended environment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "golden.h"
 #include "machine.h"
 #include "run_program.h"
 #include "server.h"
@@ -104,6 +105,31 @@ static void mistakes_are_usage(void **state)
     contains(program_gives(2, NULL, "doctor ls")->err, "a command goes with --fix");
 }
 
+/* What is said of each recorded machine, for people and for programs. */
+static void reports_are_as_they_were(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"bare_v6e",    "colab_v5e-1",  "gce_v4-32",
+                                        "gce_v5p-16",  "gce_v5p-8",    "kaggle_no_tpu",
+                                        "kaggle_v3-8", "kaggle_v5e-8", "laptop"};
+    char *all = NULL, arguments[1200];
+    size_t size;
+    FILE *out = open_memstream(&all, &size);
+    assert_non_null(out);
+    for (size_t i = 0; i < 2 * sizeof names / sizeof names[0]; i++) {
+        const char *more = i % 2 == 0 ? "" : "--json";
+        machine_load(&m, fgt_path(fgt_temp_folder(), names[i / 2]), names[i / 2]);
+        (void)snprintf(arguments, sizeof arguments, "doctor --root='%s' %s", m.root, more);
+        const outcome *o = program(NULL, arguments);
+        (void)fprintf(out, "$ fulgurite doctor --root=%s %s # status %d\n%s\n", names[i / 2], more,
+                      o->status, o->out);
+        machine_fini(&m);
+    }
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("hosts/doctor.out", all);
+    free(all);
+}
+
 /* On three devices: each has rows of its own to multiply, and the mean needs all. */
 static void devices_are_tested(void **state)
 {
@@ -195,6 +221,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(report_of_a_good_machine),
     cmocka_unit_test(exit_status_says_what_is_wrong),
     cmocka_unit_test(report_as_json),
+    cmocka_unit_test(reports_are_as_they_were),
     cmocka_unit_test(fix_runs_with_mended_variables),
     cmocka_unit_test(mistakes_are_usage),
     cmocka_unit_test(devices_are_tested),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "golden.h"
 #include "plan_page.h"
 
 static fg_error err;
@@ -169,6 +170,28 @@ static void the_figures_are_there(void **state)
     free(json);
 }
 
+/* Every character of a page without curves. */
+static void a_page_is_as_it_was(void **state)
+{
+    (void)state;
+    char *json = json_of(whole), *data;
+    size_t size;
+    json_t *root = json_loads(json, 0, NULL);
+    const char *usual = getenv("PATH"), *path = fgt_path(fgt_temp_folder(), "page.html");
+    char *old_path = strdup(usual != NULL ? usual : "");
+    assert_non_null(root);
+    assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
+    if (!plan_page_write(path, "run.yaml", root, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(setenv("PATH", old_path, 1), 0);
+    fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
+    fgt_golden("plan/page.html", data);
+    fgi_free(data);
+    free(old_path);
+    json_decref(root);
+    free(json);
+}
+
 /* Of several hosts, what one must feed is what the loader is measured against. */
 static void input_of_a_pod_is_shared_by_its_hosts(void **state)
 {
@@ -318,6 +341,7 @@ static void a_page_is_replaced_as_a_whole(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_figures_are_there),
+    cmocka_unit_test(a_page_is_as_it_was),
     cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),
     cmocka_unit_test(curves_are_drawn_by_gnuplot),
     cmocka_unit_test(a_recorded_plan_is_shown_in_full),
