@@ -64,26 +64,31 @@ void fgi_buf_putc(fgi_buf *buf, char c) { fgi_buf_add(buf, &c, 1); }
 
 void fgi_buf_printf(fgi_buf *buf, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
+    fgi_buf_vprintf(buf, format, args);
+    va_end(args);
+}
+
+void fgi_buf_vprintf(fgi_buf *buf, const char *format, va_list args)
+{
     if (!reserve(buf, 0))
         return;
     const size_t room = buf->capacity - buf->size;
-    va_list args;
-    va_start(args, format);
+    va_list again;
+    va_copy(again, args);
     const int length = fgi_vsnprintf(buf->data + buf->size, room, format, args);
-    va_end(args);
-    if (length >= 0 && (size_t)length < room) {
-        buf->size += (size_t)length;
-        return;
-    }
-    buf->data[buf->size] = '\0'; /* whatever becomes of the second try */
+    if (length < 0 || (size_t)length >= room)
+        buf->data[buf->size] = '\0'; /* whatever becomes of the second try */
     if (length < 0) {
         buf->failed = true;
+    } else if ((size_t)length < room) {
+        buf->size += (size_t)length;
     } else if (reserve(buf, (size_t)length)) {
-        va_start(args, format);
-        (void)fgi_vsnprintf(buf->data + buf->size, (size_t)length + 1, format, args);
-        va_end(args);
+        (void)fgi_vsnprintf(buf->data + buf->size, (size_t)length + 1, format, again);
         buf->size += (size_t)length;
     }
+    va_end(again);
 }
 
 void fgi_buf_put_int(fgi_buf *buf, int64_t value)

@@ -5,6 +5,8 @@
 #ifndef FGI_BASE_BUF_H
 #define FGI_BASE_BUF_H
 
+#include <stdarg.h>
+
 #include <fulgurite/base.h>
 
 /* Zero-initialise. `data` is NUL-terminated whenever it is not NULL; the NUL is not counted. One
@@ -22,6 +24,7 @@ void fgi_buf_add(fgi_buf *buf, const void *bytes, size_t size);
 void fgi_buf_puts(fgi_buf *buf, const char *text);
 void fgi_buf_putc(fgi_buf *buf, char c);
 void fgi_buf_printf(fgi_buf *buf, const char *format, ...) FG_PRINTF(2, 3);
+void fgi_buf_vprintf(fgi_buf *buf, const char *format, va_list args) FG_PRINTF(2, 0);
 /* A signed decimal number: the emitter's hot path, faster than printf. */
 void fgi_buf_put_int(fgi_buf *buf, int64_t value);
 /* FG_OK or FG_ENOMEM. */

@@ -95,7 +95,7 @@ void fgi_mlir_splat(fgi_buf *buf, const fg_type *type, double value)
     else if (type->dtype == FG_BOOL)
         fgi_buf_puts(buf, value != 0 ? "true" : "false");
     else
-        fgi_buf_printf(buf, "%.0f", value);
+        fgi_buf_printf(buf, "%.0f", value == 0 ? 0 : value); /* not "-0" */
     fgi_buf_puts(buf, "> : ");
     fgi_mlir_type(buf, type);
 }

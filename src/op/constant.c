@@ -35,7 +35,7 @@ bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, c
         }
     fg_type type = {0};
     set_type(&type, dtype, rank, dim);
-    if (fg_type_bytes(&type) <= (size_t)INT64_MAX)
+    if (fgi_type_is_countable(&type))
         return true;
     (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: larger than can be counted", op);
     return false;
@@ -69,7 +69,7 @@ fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank, const
         return fgi_poison(trace);
     memset(&attr, 0, sizeof attr);
     set_type(&attr.type, dtype, rank, dim);
-    attr.value = value;
+    attr.value = value == 0 && !fg_dtype_is_float(dtype) ? 0 : value; /* integers have one zero */
     if (!fgi_number_fits(dtype, value))
         return fgi_trace_fail(trace, FG_EINVAL, "full: %s does not hold %g", fg_dtype_name(dtype),
                               value);

@@ -27,13 +27,21 @@ static int64_t out_size(const fgi_conv_attr *attr, int i)
     return room < 0 ? -1 : room / attr->stride[i] + 1;
 }
 
+/* Input channels of a kernel in so many groups; -1: more than can be counted. */
+static int64_t channels_of(const fg_type *k, int64_t groups)
+{
+    int64_t channels;
+    return __builtin_mul_overflow(k->dim[2], groups, &channels) ? -1 : channels;
+}
+
 static bool y_infer(fgi_infer *c)
 {
     const fgi_conv_attr *attr = c->attr;
     const fg_type *x = c->in[0], *k = c->in[1];
     if (!is_pair(c, "x [N,H,W,C] and a kernel [kh,kw,C/groups,Co]"))
         return false;
-    if (attr->groups < 1 || x->dim[3] != k->dim[2] * attr->groups || k->dim[3] % attr->groups != 0)
+    if (attr->groups < 1 || x->dim[3] != channels_of(k, attr->groups) ||
+        k->dim[3] % attr->groups != 0)
         return fgi_infer_fail(c, FG_ESHAPE,
                               "%" PRId64 " input channels in %" PRId64
                               " groups do not fit a kernel for %" PRId64 " to %" PRId64,
@@ -55,7 +63,7 @@ static bool dx_infer(fgi_infer *c)
     const fg_type *dy = c->in[0], *k = c->in[1];
     if (!is_pair(c, "dy [N,H',W',Co] and a kernel [kh,kw,C/groups,Co]"))
         return false;
-    const int64_t channels = k->dim[2] * attr->groups;
+    const int64_t channels = channels_of(k, attr->groups);
     return fgi_infer_ok(c, dy->dtype, 4,
                         (int64_t[]){dy->dim[0], attr->x_size[0], attr->x_size[1], channels});
 }

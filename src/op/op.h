@@ -65,10 +65,16 @@ void fgi_widen_both(fg_tensor *a, fg_tensor *b);
  * to nearest (rounding.c). Draws from the trace's randomness. */
 fg_tensor fgi_round_by_chance(fg_tensor a);
 
-/* Places that n elements take up which stand `dilation` apart. */
+/* Places that n elements take up which stand `dilation` apart; half of INT64_MAX where that is
+ * less, which is larger than any image. */
 static inline int64_t fgi_extent(int64_t n, int64_t dilation)
 {
-    return n > 0 ? (n - 1) * dilation + 1 : 0;
+    int64_t places;
+    if (n <= 0)
+        return 0;
+    if (__builtin_mul_overflow(n - 1, dilation, &places) || places >= INT64_MAX / 2)
+        return INT64_MAX / 2;
+    return places + 1;
 }
 
 #endif

@@ -19,9 +19,11 @@ typedef struct bits_attr {
 static bool bits_infer(fgi_infer *c)
 {
     const bits_attr *attr = c->attr;
-    c->out = attr->half;
-    c->out.dim[c->out.rank - 1] *= 2;
-    return true;
+    int64_t dim[FG_MAX_RANK];
+    memcpy(dim, attr->half.dim, sizeof dim);
+    if (__builtin_mul_overflow(dim[attr->half.rank - 1], 2, &dim[attr->half.rank - 1]))
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
+    return fgi_infer_ok(c, attr->half.dtype, attr->half.rank, dim);
 }
 
 /* Writes lines on values of one type. */

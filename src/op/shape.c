@@ -339,7 +339,7 @@ static bool slice_infer(fgi_infer *c)
                                   "dimension %d: %" PRId64 " to %" PRId64 " by %" PRId64
                                   " is outside 0 to %" PRId64,
                                   i, start, limit, stride, a->dim[i]);
-        dim[i] = (limit - start + stride - 1) / stride;
+        dim[i] = limit > start ? (limit - start - 1) / stride + 1 : 0;
     }
     return fgi_infer_ok(c, a->dtype, a->rank, dim);
 }
@@ -377,6 +377,14 @@ static const fgi_op slice = {.name = "slice",
                              .emit = slice_emit,
                              .vjp = slice_vjp};
 
+/* A stride that is not longer than the part, which has the same elements under both. */
+static int64_t short_stride(int64_t start, int64_t limit, int64_t stride)
+{
+    if (start < 0 || limit <= start || stride <= limit - start)
+        return stride;
+    return limit - start;
+}
+
 fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, const int64_t *stride)
 {
     if (fgi_is_poison(a))
@@ -385,14 +393,24 @@ fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, cons
     for (int i = 0; i < fg_tensor_type(a)->rank; i++) {
         attr.start[i] = start[i];
         attr.limit[i] = limit[i];
-        attr.stride[i] = stride != NULL ? stride[i] : 1;
+        attr.stride[i] = stride != NULL ? short_stride(start[i], limit[i], stride[i]) : 1;
     }
     return fgi_apply(&slice, &a, 1, &attr, sizeof attr);
 }
 
 /* ---- pad ------------------------------------------------------------------------------------- */
 
-/* Takes the value as a second operand of rank 0. */
+/* size + (size - 1) interior + low + high; false when a sum or product runs over. */
+static bool padded_size(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t *out)
+{
+    int64_t gaps = 0, inner = 0, edges = 0;
+    return !__builtin_mul_overflow(size > 0 ? size - 1 : 0, interior, &gaps) &&
+           !__builtin_add_overflow(size, gaps, &inner) &&
+           !__builtin_add_overflow(low, high, &edges) && !__builtin_add_overflow(inner, edges, out);
+}
+
+/* Takes the value as a second operand of rank 0. Edges of more than half an int64_t, which its
+ * gradient takes back, are refused: no result could hold what is between them. */
 static bool pad_infer(fgi_infer *c)
 {
     const fgi_pad_attr *attr = c->attr;
@@ -401,8 +419,12 @@ static bool pad_infer(fgi_infer *c)
     for (int i = 0; i < a->rank; i++) {
         if (attr->interior[i] < 0)
             return fgi_infer_fail(c, FG_EINVAL, "interior of dimension %d is negative", i);
-        const int64_t gaps = a->dim[i] > 0 ? a->dim[i] - 1 : 0;
-        dim[i] = a->dim[i] + gaps * attr->interior[i] + attr->low[i] + attr->high[i];
+        if (attr->low[i] < -INT64_MAX / 2 || attr->high[i] < -INT64_MAX / 2 ||
+            attr->interior[i] > INT64_MAX / 2)
+            return fgi_infer_fail(c, FG_ESHAPE, "the padding of dimension %d is too large", i);
+        if (!padded_size(a->dim[i], attr->low[i], attr->high[i], attr->interior[i], &dim[i]))
+            return fgi_infer_fail(
+                c, FG_ESHAPE, "dimension %d of the result would be larger than can be counted", i);
     }
     return fgi_infer_ok(c, a->dtype, a->rank, dim);
 }
@@ -477,7 +499,8 @@ static bool concat_infer(fgi_infer *c)
             fits = i == axis || a->dim[i] == sum.dim[i];
         if (!fits)
             return fgi_infer_fail(c, FG_ESHAPE, "shapes differ outside axis %d", axis);
-        sum.dim[axis] += a->dim[axis];
+        if (__builtin_add_overflow(sum.dim[axis], a->dim[axis], &sum.dim[axis]))
+            return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
     }
     return fgi_infer_ok(c, sum.dtype, sum.rank, sum.dim);
 }

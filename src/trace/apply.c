@@ -14,6 +14,15 @@
 
 enum { MAX_INPUTS = 64, HASH_WORDS = 2 * MAX_INPUTS + 2 };
 
+bool fgi_type_is_countable(const fg_type *type)
+{
+    int64_t bytes = (int64_t)fg_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++)
+        if (type->dim[i] > 1 && __builtin_mul_overflow(bytes, type->dim[i], &bytes))
+            return false;
+    return true;
+}
+
 bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
 {
     if (rank < 0 || rank > FG_MAX_RANK)
@@ -26,7 +35,7 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
             return fgi_infer_fail(c, FG_ESHAPE, "dimension %d of the result would be negative", i);
         c->out.dim[i] = dim[i];
     }
-    if (fg_type_bytes(&c->out) > (size_t)INT64_MAX)
+    if (!fgi_type_is_countable(&c->out))
         return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
     return true;
 }

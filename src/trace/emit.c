@@ -14,8 +14,6 @@
 #include "ir/mlir.h"
 #include "trace/program.h"
 
-enum { ATTRIBUTE_LIMIT = 1024 };
-
 bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule) { return (e->rules >> rule & 1) != 0; }
 
 uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->first->id]; }
@@ -86,15 +84,16 @@ void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attrib
 
 void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *format, ...)
 {
-    char text[ATTRIBUTE_LIMIT];
+    fgi_buf text = {0};
     va_list args;
     va_start(args, format);
-    const int n = fgi_vsnprintf(text, sizeof text, format, args);
+    fgi_buf_vprintf(&text, format, args);
     va_end(args);
-    if (n < 0 || n >= ATTRIBUTE_LIMIT)
+    if (text.failed)
         e->out->failed = true;
     else
-        fgi_emit_simple(e, stablehlo_name, text);
+        fgi_emit_simple(e, stablehlo_name, text.data);
+    fgi_buf_fini(&text);
 }
 
 void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value)

@@ -64,6 +64,10 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim);
 /* Keeps "op(f32[3,4], ...): text" as the trace's first error and returns false. */
 bool fgi_infer_fail(fgi_infer *c, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
 
+/* Whether the product of any of the dimensions that are not 0, times the size of an element, is an
+ * int64_t: so nothing that is computed from them runs over, also where one of them is 0. */
+bool fgi_type_is_countable(const fg_type *type);
+
 /* ---- row rules (rows.c) -----------------------------------------------------------------------
  */
 

@@ -42,7 +42,7 @@ static fg_status check_type(const char *name, const fg_type *type, fg_error *err
     bool is_type = fg_dtype_size(type->dtype) > 0 && type->rank >= 0 && type->rank <= FG_MAX_RANK;
     for (int i = 0; is_type && i < type->rank; i++)
         is_type = type->dim[i] >= 0;
-    if (name == NULL || name[0] == '\0' || !is_type || fg_type_bytes(type) > (size_t)INT64_MAX)
+    if (name == NULL || name[0] == '\0' || !is_type || !fgi_type_is_countable(type))
         return fgi_fail(err, FG_EINVAL, "a variable needs a name, a number format and a shape");
     return FG_OK;
 }

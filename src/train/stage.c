@@ -117,7 +117,10 @@ static fg_tensor pair_of(const fg_step *step, fg_tensor value)
     return fg_concat(parts, 2, 0);
 }
 
-void fg_step_log(fg_step *step, const char *name, fg_tensor value)
+/* What a step returns is logged under this name. */
+static const char loss_name[] = "loss";
+
+static void log_value(fg_step *step, const char *name, fg_tensor value)
 {
     fgi_stage *stage = step->stage;
     const fg_type *type = fg_tensor_type(value);
@@ -146,6 +149,16 @@ void fg_step_log(fg_step *step, const char *name, fg_tensor value)
         }
     step->pair[stage->metric_count] = pair_of(step, value);
     (void)snprintf(stage->metric[stage->metric_count++], sizeof stage->metric[0], "%s", name);
+}
+
+void fg_step_log(fg_step *step, const char *name, fg_tensor value)
+{
+    if (strcmp(name, loss_name) == 0 && step->stage->kind != FGI_PREDICT)
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log 'loss': this is the name of the value that the step returns, "
+                             "which is logged by itself\nlog other values under other names");
+    else
+        log_value(step, name, value);
 }
 
 /* ---- tracing --------------------------------------------------------------------------------- */
@@ -222,19 +235,16 @@ static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
     return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
 }
 
-static bool logs(const fgi_stage *stage, const char *name)
-{
-    for (size_t i = 0; i < stage->metric_count; i++)
-        if (strcmp(stage->metric[i], name) == 0)
-            return true;
-    return false;
-}
-
 /* Writes the whole step into the trace and returns what its program gives back. */
 static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
 {
     fgi_stage *stage = step->stage;
+    static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
     const fg_tensor value = call_step(trainer, step, batch);
+    const char *dead = fgi_tensor_dead(value);
+    if (dead != NULL)
+        return fgi_trace_fail(step->trace, FG_EINVAL, "what %s returned: %s", function[stage->kind],
+                              dead);
     if (stage->kind == FGI_PREDICT || fgi_is_poison(value))
         return value;
     const fg_type *type = fg_tensor_type(value);
@@ -244,8 +254,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               "the %sstep returned %s; its loss, a floating scalar, is wanted",
                               fgi_stage_prefix(stage->kind),
                               fg_type_format(type, text, sizeof text));
-    if (!logs(stage, "loss"))
-        fg_step_log(step, "loss", value);
+    log_value(step, loss_name, value);
     if (stage->accumulator != NULL)
         fgi_accumulate(stage->accumulator, value, step->count);
     else if (stage->kind == FGI_TRAIN)

@@ -144,6 +144,16 @@ static void shapes_that_do_not_exist(void **state)
     FAILS(fg_slice(o.v, (const int64_t[]){0}, (const int64_t[]){4}, (const int64_t[]){0}), FG_ESHAPE, "slice(f32[4]): dimension 0: 0 to 4 by 0 is outside 0 to 4")
     FAILS(fg_pad(o.v, 0, (const int64_t[]){-3}, (const int64_t[]){-2}, NULL), FG_ESHAPE, "pad(f32[4], f32[]): dimension 0 of the result would be negative")
     FAILS(fg_pad(o.v, 0, (const int64_t[]){0}, (const int64_t[]){0}, (const int64_t[]){-1}), FG_EINVAL, "pad(f32[4], f32[]): interior of dimension 0 is negative")
+    FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MAX}, (const int64_t[]){0}, NULL), FG_ESHAPE, "pad(f32[4], f32[]): dimension 0 of the result would be larger than can be counted")
+    FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MAX}, (const int64_t[]){INT64_MAX}, NULL), FG_ESHAPE, "pad(f32[4], f32[]): dimension 0 of the result would be larger than can be counted")
+    FAILS(fg_pad(o.v, 0, (const int64_t[]){0}, (const int64_t[]){0}, (const int64_t[]){INT64_MAX / 2}), FG_ESHAPE, "pad(f32[4], f32[]): dimension 0 of the result would be larger than can be counted")
+    FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MAX}, (const int64_t[]){INT64_MIN}, NULL), FG_ESHAPE, "pad(f32[4], f32[]): the padding of dimension 0 is too large")
+    FAILS(fg_pad(o.v, 0, (const int64_t[]){INT64_MAX / 8}, (const int64_t[]){INT64_MAX / 4}, NULL), FG_ESHAPE, "pad(f32[4], f32[]): the result would be larger than can be counted")
+    FAILS(fg_conv2d(o.x, o.k, &(fg_conv2d_options){.groups = INT64_MAX / 2}), FG_ESHAPE, "conv2d(f32[2,8,6,3], f32[3,3,3,4]): 3 input channels in 4611686018427387903 groups do not fit a kernel for 3 to 4")
+    FAILS(fg_zeros(o.t, FG_F32, FG_DIMS(0, INT64_MAX, INT64_MAX)), FG_ESHAPE, "full: larger than can be counted")
+    FAILS(fg_broadcast(o.s, FG_DIMS(INT64_MAX, 0, 4)), FG_ESHAPE, "broadcast(f32[]): the result would be larger than can be counted")
+    FAILS(fg_iota(o.t, FG_S32, 0, FG_DIMS(INT64_MAX)), FG_ESHAPE, "iota: larger than can be counted")
+    FAILS(fg_random_bits(o.t, FG_DIMS(INT64_MAX)), FG_ESHAPE, "random_bits: larger than can be counted")
     FAILS(fg_concat((const fg_tensor[]){o.m, o.n}, 2, 0), FG_ESHAPE, "concat(f32[3,4], f32[5,6]): shapes differ outside axis 0")
     FAILS(fg_concat((const fg_tensor[]){o.m, o.d}, 2, 0), FG_EDTYPE, "concat(f32[3,4], f64[3,4]): number formats differ")
     FAILS(fg_concat((const fg_tensor[]){o.m, o.m}, 2, 2), FG_EINVAL, "concat: axis 2 of rank 2 is outside or named twice")
@@ -165,6 +175,24 @@ static void shapes_that_do_not_exist(void **state)
     FAILS(fg_iota(o.t, FG_BOOL, 0, FG_DIMS(3)), FG_EINVAL, "iota: axis 0 of a shape of rank 1, dtype bool")
     FAILS(fg_constant(o.t, &bool_34, "abcdefghijkl"), FG_EDTYPE, "constant: bool tables are not taken: give u8 and cast it")
     FAILS(fg_constant(o.t, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {20000}}, NULL), FG_EINVAL, "constant: 80000 bytes would be written into the program; at most 65536 go: make it an input or a variable")
+}
+
+/* Steps that are larger than what they step over. */
+static void large_strides_take_the_first(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    const int64_t start = 1, limit = 4, stride = INT64_MAX;
+    const fg_tensor one = fg_slice(o.v, &start, &limit, &stride);
+    assert_int_equal(fg_tensor_dim(one, 0), 1);
+    fg_tensor d;
+    fg_grad(fg_sum(one, 0, NULL), &o.v, 1, &d);
+    assert_int_equal(fg_tensor_dim(fg_slice(o.v, &start, &start, &stride), 0), 0);
+    fgt_ok(fg_trace_error(trace, &err));
+    assert_int_equal(fg_tensor_dim(d, 0), 4);
+    fg_trace_destroy(trace);
 }
 
 static void layers_that_do_not_fit(void **state)
@@ -522,6 +550,7 @@ static void gradients_of_what_is_not_reached_are_zeros(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(operands_that_do_not_agree),
     cmocka_unit_test(shapes_that_do_not_exist),
+    cmocka_unit_test(large_strides_take_the_first),
     cmocka_unit_test(layers_that_do_not_fit),
     cmocka_unit_test(many_operands_do_not_run_over),
     cmocka_unit_test(gradient_of_what_has_none),

@@ -282,7 +282,51 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(write_down, NULL);
 }
 
+/* ---- long attributes --------------------------------------------------------------------------
+ */
+
+static char long_name[5000];
+
+static bool long_infer(fgi_infer *c) { return fgi_infer_ok(c, FG_F32, 0, NULL); }
+
+static void long_emit(fgi_emit *e) { fgi_emit_attributes(e, "thing", "name = \"%s\"", long_name); }
+
+static const fgi_op long_op = {.name = "long", .infer = long_infer, .emit = long_emit};
+
+static void attributes_may_be_long(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    char *text;
+    memset(long_name, 'n', sizeof long_name - 1);
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor t = fgi_apply_source(trace, &long_op, NULL, 0);
+    fgt_ok(fg_trace_text(trace, &t, 1, &text, &err));
+    assert_non_null(strstr(text, long_name));
+    fg_text_free(text);
+    fg_trace_destroy(trace);
+}
+
+static void integers_have_one_zero(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    char *text;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor zero = fg_full(trace, FG_S32, -0.0, FG_SCALAR);
+    const fg_tensor both[] = {zero, fg_full(trace, FG_F32, -0.0, FG_SCALAR)};
+    fgt_ok(fg_trace_text(trace, both, 2, &text, &err));
+    assert_non_null(strstr(text, "dense<0> : tensor<i32>"));
+    assert_non_null(strstr(text, "dense<-0.0")); /* floats have two */
+    fg_text_free(text);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(attributes_may_be_long),
+    cmocka_unit_test(integers_have_one_zero),
     cmocka_unit_test(text_of_a_step),
     cmocka_unit_test(text_of_windows),
     cmocka_unit_test(text_of_moves_and_numbers),

@@ -354,6 +354,7 @@ static fg_optimizer *bad_optimizer(void *self, fg_module *root)
 
 /* A step that does one thing wrong, by number. */
 static int fault;
+static fg_tensor kept; /* by an earlier step, which it outlives */
 static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
 {
     const fg_tensor x = fg_batch_at(batch, 0);
@@ -392,8 +393,13 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
         assert_int_equal(fg_run_f32(fg_step_trace(st), loss, &value, &err), FG_EINVAL);
         return fg_matmul(x, x); /* the step's own error is the first one */
     }
+    case 14: fg_step_log(st, "loss", x); break;
+    case 15: return (fg_tensor){0};
+    case 16: return kept;
+    case 17: return fg_add(loss, kept);
     default: break;
     }
+    kept = loss;
     return loss;
 }
 
@@ -418,6 +424,10 @@ static void bad_steps_are_told(void **state)
         {FG_EINVAL, "log 'm16': a step logs at most 16 names"},
         {FG_EINVAL, "log 'loss': a step logs at most 16 names"},
         {FG_ESHAPE, "matmul(f32[4,6], f32[4,6]): inner sizes differ: 6, 4"},
+        {FG_EINVAL, "log 'loss': this is the name of the value that the step returns"},
+        {FG_EINVAL, "what train_step returned: an empty tensor was used: it has no value"},
+        {FG_EINVAL, "what train_step returned: a tensor was used after its trace was run, reset"},
+        {FG_EINVAL, "a tensor was used after its trace was run, reset or destroyed"},
     };
     fg_task_ops ops = toy_ops;
     ops.train_step = bad_step;
