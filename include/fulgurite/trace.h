@@ -203,7 +203,11 @@ FG_API fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar);
 /* ---- running --------------------------------------------------------------------------------- */
 
 /* Compiles what the outputs and assignments need, unless a program of the same structure is there
- * already, and launches it. out_arrays receives `count` arrays, one reference each, computed in the
+ * already, and launches it. The 64 programs used last are kept. Numbers that the host writes into a
+ * graph (fg_scale, fg_full, the bounds of fg_slice) are part of its structure: one that changes in
+ * each iteration compiles each time, about which a warning names the line, once a trace. Give such
+ * a number as an fg_scalar.
+ * out_arrays receives `count` arrays, one reference each, computed in the
  * background: only reading them waits. Assigned variables have their new values from now on. The
  * trace is empty afterwards, also on failure.
  * outputs may be NULL when count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE,

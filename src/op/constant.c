@@ -60,7 +60,10 @@ static void full_emit(fgi_emit *e)
     fgi_emit_splat(e, fgi_emit_result(e), &attr->type, attr->value);
 }
 
-static const fgi_op full = {.name = "full", .infer = full_infer, .emit = full_emit};
+static double full_number(const void *attr) { return ((const full_attr *)attr)->value; }
+
+static const fgi_op full = {
+    .name = "full", .infer = full_infer, .emit = full_emit, .number = full_number};
 
 fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank, const int64_t *dim)
 {

@@ -173,6 +173,7 @@ static bool settle(fgi_node *node, fgi_node *const *in, const void *attr, size_t
     if (attr_size == 0)
         return true;
     node->attr = fgi_arena_copy(&trace->arena, attr, attr_size);
+    node->attr_size = (uint32_t)attr_size;
     if (node->attr == NULL)
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     return node->attr != NULL;
@@ -190,6 +191,7 @@ static fg_tensor apply(fg_trace *trace, const fgi_op *op, fgi_node *const *in, i
     if (node->first != NULL) {
         node->type = node->first->type;
         node->attr = node->first->attr;
+        node->attr_size = node->first->attr_size;
         node->rows = node->first->rows;
     } else if (!settle(node, in, attr, attr_size)) {
         return fgi_poison(trace);

@@ -38,6 +38,7 @@ struct fg_node {
     int line;
     uint32_t id; /* ascending in creation order: inputs have smaller ids */
     int arity;
+    uint32_t attr_size;
     fgi_hash hash; /* of the structure below and including this node */
     fg_type type;
     const fgi_rows *rows;  /* NULL: none */
@@ -194,6 +195,8 @@ struct fgi_op {
     /* Products and convolutions: multiplications and additions that count, those with padding and
      * with the gaps of dilation left out. NULL: none worth counting */
     double (*flops)(const fgi_node *node);
+    /* Constants of one number: which. NULL: not one. */
+    double (*number)(const void *attr);
 };
 
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be

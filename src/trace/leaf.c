@@ -81,6 +81,7 @@ static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, co
     if (node == NULL)
         return fgi_poison(trace);
     node->attr = fgi_arena_copy(&trace->arena, &attr, sizeof attr);
+    node->attr_size = sizeof attr;
     node->type = attr.type;
     node->hash = fgi_hash_bytes(&attr, sizeof attr);
     if (node->attr == NULL || (key != NULL && !fgi_map_put(&trace->leaf_by_key, key_of(key), node)))

@@ -223,17 +223,15 @@ fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t coun
         return fgi_fail(err, FG_EINVAL, "the trace was created without a client: it cannot run");
     FGI_TRY(fgi_outputs_check(trace, outputs, count, err));
     const fgi_hash hash = whole_structure(trace, outputs, count);
-    *out = fgi_map_get(&trace->programs, hash);
+    *out = fgi_programs_find(&trace->programs, hash);
     if (*out != NULL)
         return FG_OK;
     fgi_layout layout;
     fgi_program *program = NULL;
     FGI_TRY(fgi_layout_make(trace, outputs, count, &layout, err));
+    fgi_programs_compare(trace, &layout);
     FGI_TRY(create(trace, &layout, outputs, &program, err));
-    if (!fgi_map_put(&trace->programs, hash, program)) {
-        fgi_program_release(program);
-        return fgi_no_memory(err);
-    }
+    fgi_programs_add(&trace->programs, hash, program);
     *out = program;
     return FG_OK;
 }

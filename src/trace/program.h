@@ -10,11 +10,18 @@
 /* A compiled program and how its arguments and results map to leaves. Reference counted; belongs
  * to the thread of its trace. Which arrays and variables take part is not in it. */
 typedef struct fgi_program fgi_program;
+typedef struct fgi_layout fgi_layout;
 
 /* The program for these outputs and the trace's assignments: found in the trace's table by
  * structure, or emitted and compiled. Borrowed from the trace. */
 fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_program **out, fg_error *err);
+/* The programs of a trace (programs.c): found and moved to the front; added, for which the one used
+ * longest ago goes; before another is compiled, compared with those compiled last. */
+fgi_program *fgi_programs_find(fgi_programs *programs, fgi_hash hash);
+void fgi_programs_add(fgi_programs *programs, fgi_hash hash, fgi_program *take_program);
+void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout);
+void fgi_programs_fini(fgi_programs *programs);
 fgi_program *fgi_program_retain(fgi_program *program);
 void fgi_program_release(fgi_program *program); /* NULL is allowed */
 
@@ -49,7 +56,7 @@ fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *
 const fgi_product_flops *fgi_step_program_flops(const fgi_step_program *step);
 
 /* How a program is laid out over its arguments and results: made before emission. */
-typedef struct fgi_layout {
+struct fgi_layout {
     size_t *argument_leaf; /* leaf of each array argument, in order */
     size_t argument_count;
     size_t *scalar_leaf; /* leaf of each word of the packed scalars, which is the last argument */
@@ -58,7 +65,7 @@ typedef struct fgi_layout {
     size_t assigned_count;
     size_t output_count;
     bool *is_live; /* of each node id */
-} fgi_layout;
+};
 
 /* FG_OK when all outputs are values of this trace and it has no error; else that error. */
 fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, size_t count,

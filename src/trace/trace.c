@@ -56,20 +56,13 @@ fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
     return FG_OK;
 }
 
-static void release_programs(fg_trace *trace)
-{
-    for (size_t i = 0; i < trace->programs.capacity; i++)
-        fgi_program_release(trace->programs.slots[i].value);
-    fgi_map_fini(&trace->programs);
-}
-
 void fg_trace_destroy(fg_trace *trace)
 {
     if (trace == NULL)
         return;
     fgi_handles_close(trace);
     fgi_leaves_release(trace->leaves, trace->leaf_count);
-    release_programs(trace);
+    fgi_programs_fini(&trace->programs);
     fgi_map_fini(&trace->by_hash);
     fgi_map_fini(&trace->leaf_by_key);
     fgi_free(trace->nodes);

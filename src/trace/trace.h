@@ -45,6 +45,35 @@ typedef struct fgi_leaf {
     } of;
 } fgi_leaf;
 
+/* Programs that a trace keeps (programs.c): so many, the most recently used first. */
+enum { FGI_PROGRAMS_KEPT = 64, FGI_OUTLINES = 4 };
+
+typedef struct fgi_program_entry {
+    fgi_hash hash; /* of the structure of the whole */
+    struct fgi_program *program;
+} fgi_program_entry;
+
+/* A live node of a program, its attributes apart from what it is and takes. */
+typedef struct fgi_outline_node {
+    const fgi_op *op;
+    uint64_t wiring, attr;
+    double number; /* of a constant */
+} fgi_outline_node;
+
+typedef struct fgi_outline {
+    fgi_outline_node *nodes;
+    size_t count;
+    int variants; /* programs compiled that differ from it in attributes alone */
+} fgi_outline;
+
+typedef struct fgi_programs {
+    fgi_program_entry entry[FGI_PROGRAMS_KEPT];
+    size_t count;
+    fgi_outline outline[FGI_OUTLINES]; /* of those compiled last */
+    unsigned next_outline;
+    bool has_told; /* that a number changes */
+} fgi_programs;
+
 struct fg_trace {
     fg_client *client;
     uint64_t base; /* what the handles of its tensors begin with (handle.c) */
@@ -55,7 +84,7 @@ struct fg_trace {
     fgi_leaf *leaves;
     size_t leaf_count, leaf_capacity;
     fgi_map leaf_by_key; /* address of variable, array, scalar -> node of the leaf */
-    fgi_map programs;    /* structure of the whole -> fgi_program */
+    fgi_programs programs;
     fgi_node poison;
     fg_error error;
     const char *scope[FGI_SCOPE_DEPTH];

@@ -162,6 +162,80 @@ static void late_failures_come_out_when_read(void **state)
         FG_EDEVICE);
 }
 
+/* ---- programs that are kept ------------------------------------------------------------------ */
+
+static char warning[1024];
+static int warning_count;
+
+static void keep_warning(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level != FG_LOG_WARNING)
+        return;
+    warning_count++;
+    (void)snprintf(warning, sizeof warning, "%s", line);
+}
+
+/* A number of the host's in each iteration: a program each, of which few are kept. */
+static void changing_numbers_compile_and_are_told_once(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    int line = 0;
+    char want[256];
+    warning_count = 0;
+    fg_log_set(keep_warning, NULL);
+    for (int i = 0; i < 200; i++) {
+        const fg_tensor v = fg_variable_value(f->trace, f->v);
+        line = __LINE__ + 1;
+        fg_assign(f->v, fg_scale(v, 0.5 + i));
+        fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
+        assert_true(fake.get("programs") <= 64);
+        assert_int_equal(warning_count, i >= 2);
+    }
+    fg_log_set(NULL, NULL);
+    assert_int_equal(fake.get("programs"), 64);
+    (void)snprintf(want, sizeof want,
+                   "test_trace_fake.c:%d: a constant changed from 1.5 to 2.5: 3 programs were "
+                   "compiled that differ in nothing else",
+                   line);
+    assert_non_null(strstr(warning, want));
+    assert_non_null(strstr(warning, "fg_scalar"));
+}
+
+/* The one used longest ago goes, not the one made first. */
+static void programs_in_use_are_kept(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    fg_array *out;
+    for (int i = 0; i < 100; i++) {
+        const int64_t before = fg_client_get_stats(f->client).compiles;
+        fgt_ok(update(f, &out, &err));
+        fg_array_release(out);
+        assert_int_equal(fg_client_get_stats(f->client).compiles, before + (i == 0));
+        fg_assign(f->v, fg_shift(fg_variable_value(f->trace, f->v), i + 0.5));
+        fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
+    }
+}
+
+/* Other shapes, other graphs, and two values: nothing is amiss. */
+static void other_programs_are_not_told(void **state)
+{
+    fixture *f = *state;
+    fg_error err = {0};
+    warning_count = 0;
+    fg_log_set(keep_warning, NULL);
+    for (int i = 1; i < 6; i++) {
+        const fg_tensor some = fg_full(f->trace, FG_F32, 0.5, FG_DIMS(i));
+        fg_array *out;
+        fgt_ok(fg_run(f->trace, &some, 1, &out, &err));
+        fg_array_release(out);
+    }
+    fg_log_set(NULL, NULL);
+    assert_int_equal(warning_count, 0);
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static fg_status iterate(void *self, fg_error *err)
@@ -239,6 +313,10 @@ static const struct CMUnitTest tests[] = {
                                     after_each),
     cmocka_unit_test_setup_teardown(run_without_updates_loses_nothing, before_each, after_each),
     cmocka_unit_test_setup_teardown(late_failures_come_out_when_read, before_each, after_each),
+    cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_told_once, before_each,
+                                    after_each),
+    cmocka_unit_test_setup_teardown(programs_in_use_are_kept, before_each, after_each),
+    cmocka_unit_test_setup_teardown(other_programs_are_not_told, before_each, after_each),
     cmocka_unit_test(every_allocation_may_fail),
 };
 
