@@ -450,12 +450,12 @@ static void weights_start_a_run(void **state)
     fg_ckpt_close(given);
     fg_ckpt_close(after);
     contains(program_gives(1, folder,
-                           "fit digits.yaml -q --model.hidden=[16] "
+                           "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/last")
                  ->err,
              "fulgurite fit: ");
     contains(program_gives(1, folder,
-                           "fit digits.yaml -q --model.hidden=[16] "
+                           "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/step-000000003")
                  ->err,
              "'fc1.weight' is f32[32,64], but f32[16,64] in the model");
@@ -487,7 +487,9 @@ static void frozen_parameters_keep_their_weights(void **state)
     assert_false(fg_ckpt_find(last, FG_CKPT_STATE, "optimizer.exp_avg.fc1.weight", &(size_t){0}));
     fg_ckpt_close(first);
     fg_ckpt_close(last);
-    contains(program_gives(1, folder, "fit digits.yaml -q --model.freeze=[fc9.*]")->err,
+    contains(program_gives(1, folder,
+                           "fit digits.yaml -q --trainer.run_dir=other --model.freeze=[fc9.*]")
+                 ->err,
              "--model.freeze: model.freeze: freeze 'fc9.*': matches no parameter or buffer of the "
              "module; the nearest names are 'fc1.weight'");
 }
