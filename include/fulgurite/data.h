@@ -245,12 +245,20 @@ typedef struct fg_csv_options {
     const char *const *categorical; /* numeric columns to be taken as categories           [NULL] */
     size_t categorical_count;
     const char *const
+        *numeric; /* columns that must be numbers: any other value is an error [NULL] */
+    size_t numeric_count;
+    const char *const
+        *na_values; /* texts that count as missing, besides those below        [NULL] */
+    size_t na_value_count;
+    const char *const
         *ignore; /* columns to leave out                                      [NULL] */
     size_t ignore_count;
 
-    bool no_normalize;   /* numeric columns stay as they are                              [false] */
-    const char *missing; /* "error", or "mean": the training mean, all zeros for a category
-                                                                                       ["error"] */
+    bool no_normalize; /* numeric columns stay as they are                              [false] */
+    bool standardize_target; /* a regression's y is (value - mean) / deviation over the training
+                                rows; fg_csv_schema_target_scale leads back               [false] */
+    const char *missing;     /* "error", or "mean": the training mean, all zeros for a category
+                                                                                           ["error"] */
     const char *unknown; /* a category not seen in training: "error" or "zero"         ["error"] */
     int64_t max_categories; /* a column with more is refused                              [1000] */
 
@@ -280,12 +288,14 @@ typedef struct fg_csv_parts {
  *                number for each of its values, in bytewise order: 1 for the row's value, else 0.
  *   y  s32[]     the class, for classification: classes are the target's values, taken from every
  *                row of the file, numbers in numeric order, else text in bytewise order
- *   y  f32[]     the number as it is, for regression
+ *   y  f32[]     the number as it is, or standardised, for regression
  * With options->image set instead:
  *   image  u8[H,W,C] or f32[H,W,C]   the columns in row-major order, channels last
  *   label  s32[] or f32[]            as y
  *
- * A column is numeric when every value in the training rows is a decimal number, else categorical.
+ * A column is numeric when every value in the training rows is a decimal number, else categorical;
+ * a warning names the first text of a column that is mostly numbers. "inf" and "infinity" are
+ * numbers but not finite: an error in a numeric column, a value like others in a categorical one.
  * task "auto" is a classification when the target is not numeric, or when its values are integers,
  * at most 20 different ones, each on average in two rows or more; a regression otherwise.
  * Cells that are empty or NA, N/A, NaN, nan, NAN, -nan, null, NULL, None or ? are missing; a
@@ -325,6 +335,36 @@ FG_API const char *fg_csv_schema_json(const fg_csv_schema *schema);
 /* The schema back from its JSON text. Errors: FG_EFORMAT, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_csv_schema_parse(const char *json, size_t size, fg_csv_schema **out,
                                                  fg_error *err);
+
+/* What a column was taken for, and what its cells hold: in training rows, and the target's in all.
+ */
+typedef struct fg_csv_column {
+    const char *name;
+    const char *kind;                /* "numeric", "categorical", "target" or "ignored" */
+    int64_t numbers, texts, missing; /* cells that are a number, something else, nothing */
+    double min, max;                 /* of the numbers; NaN where there are none */
+    double mean, deviation;          /* of a numeric column, or of a regression's target */
+    int64_t category_count;          /* categories, or classes of the target */
+    const char *const *categories;   /* in the order of their numbers */
+    int64_t text_row;                /* row of the first text, from 1; 0 where there is none */
+    const char *text;                /* that text, at most 64 bytes; NULL */
+} fg_csv_column;
+
+/* The columns of the training file, in its order. Strings are borrowed for the schema's life. Of a
+ * schema that was read from JSON only name, kind, mean, deviation and categories are known. Errors:
+ * FG_EINVAL (no such index). */
+FG_API size_t fg_csv_schema_column_count(const fg_csv_schema *schema);
+FG_API FG_MUST_USE fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index,
+                                                  fg_csv_column *out, fg_error *err);
+
+/* The columns as a table for people, one a line: name, type, missing values, range or categories.
+ * Borrowed; "" for a schema that was read from JSON. */
+FG_API const char *fg_csv_schema_report(const fg_csv_schema *schema);
+
+/* A standardised target y is the number y * deviation + mean. Gives 0 and 1, and returns false,
+ * where the target is not standardised. */
+FG_API bool fg_csv_schema_target_scale(const fg_csv_schema *schema, double *out_mean,
+                                       double *out_deviation);
 
 /* Numbers in the input field: F, or H*W*C for images. */
 FG_API int64_t fg_csv_schema_feature_count(const fg_csv_schema *schema);

@@ -22,9 +22,11 @@ void fg_csv_schema_destroy(fg_csv_schema *schema)
     for (size_t i = 0; i < schema->column_count; i++)
         fgi_values_fini(&schema->columns[i].values);
     fgi_values_fini(&schema->classes);
+    fgi_values_fini(&schema->na);
     fgi_arena_fini(&schema->arena);
     fgi_free(schema->columns);
     fgi_free(schema->json);
+    fgi_free(schema->report);
     fgi_free(schema);
 }
 
@@ -93,17 +95,21 @@ static fg_status store(const converter *c, size_t column, double value, float *o
 static fg_status convert_number(const converter *c, size_t column, fgi_str cell, double *out)
 {
     const fgi_csv_column *rule = &c->schema->columns[column];
-    switch (fgi_cell_number(cell, out)) {
+    switch (fgi_schema_cell(c->schema, cell, out)) {
     case FGI_CELL_NUMBER: return FG_OK;
     case FGI_CELL_MISSING:
         if (!c->missing_is_mean || rule->kind != FGI_CSV_NUMERIC)
-            return CONVERT_FAIL(c, column, "the value is missing");
+            return CONVERT_FAIL(c, column, FGI_VALUE_MISSING);
         *out = rule->mean;
         return FG_OK;
     default: break;
     }
-    return CONVERT_FAIL(c, column, "'%.*s' is not a finite number",
-                        cell.size > 64 ? 64 : (int)cell.size, cell.data);
+    return CONVERT_FAIL(c, column, "'%.*s' is not a finite number, and the column is numeric\n%s",
+                        cell.size > 64 ? 64 : (int)cell.size, cell.data,
+                        rule->kind == FGI_CSV_TARGET
+                            ? "correct it, or remove the row"
+                            : "correct it, or count it as missing with data.na_values and "
+                              "data.missing: mean");
 }
 
 static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, int64_t index)
@@ -120,30 +126,52 @@ static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, 
     return FG_OK;
 }
 
+/* Where the column is a category only for a text among numbers, that text is to blame. */
+static fg_status unknown_category(const converter *c, size_t column, fgi_str cell)
+{
+    const fgi_csv_seen *seen = &c->schema->columns[column].seen;
+    const int size = cell.size > 64 ? 64 : (int)cell.size;
+    if (seen->texts > 0 && seen->numbers > seen->texts)
+        return CONVERT_FAIL(c, column,
+                            "'%.*s' was not seen in training; the column is a category only "
+                            "because of '%s' in row %zu of the training file\ncorrect that value, "
+                            "or count it as missing with data.na_values and data.missing: mean",
+                            size, cell.data, seen->text, seen->text_row + 1);
+    return CONVERT_FAIL(c, column,
+                        "'%.*s' was not seen in training\nset data.unknown: zero to encode "
+                        "unknown categories as zeros",
+                        size, cell.data);
+}
+
 static fg_status convert_category(const converter *c, size_t column, fgi_str cell, float *out)
 {
     const fgi_csv_column *rule = &c->schema->columns[column];
-    const bool is_missing = fgi_cell_is_missing(cell);
+    double number;
+    const bool is_missing = fgi_schema_cell(c->schema, cell, &number) == FGI_CELL_MISSING;
     memset(out, 0, rule->values.count * sizeof(*out));
     if (is_missing && !c->missing_is_mean)
-        return CONVERT_FAIL(c, column, "the value is missing");
+        return CONVERT_FAIL(c, column, FGI_VALUE_MISSING);
     const int64_t at = is_missing ? -1 : fgi_values_find(&rule->values, cell);
     if (at >= 0)
         out[at] = 1;
     else if (!is_missing && !c->unknown_is_zero)
-        return CONVERT_FAIL(c, column, "'%.*s' was not seen in training",
-                            cell.size > 64 ? 64 : (int)cell.size, cell.data);
+        return unknown_category(c, column, cell);
     return FG_OK;
 }
 
 static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
 {
-    if (fgi_cell_is_missing(cell))
-        return CONVERT_FAIL(c, column, "the target is missing");
+    double value;
+    if (fgi_schema_cell(c->schema, cell, &value) == FGI_CELL_MISSING)
+        return CONVERT_FAIL(c, column, FGI_TARGET_MISSING);
     if (!c->schema->is_classification) {
-        double value;
+        const fgi_csv_column *rule = &c->schema->columns[column];
+        float *y = (float *)c->blocks[1].owned + c->at;
         FGI_TRY(convert_number(c, column, cell, &value));
-        return store(c, column, value, (float *)c->blocks[1].owned + c->at);
+        FGI_TRY(store(c, column, value, y)); /* predictions are f32 in the target's unit */
+        if (c->schema->target_is_standardized)
+            *y = (float)((value - rule->mean) / rule->deviation);
+        return FG_OK;
     }
     char scratch[32];
     const int64_t class =

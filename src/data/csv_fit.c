@@ -4,6 +4,7 @@
  * Source: Welford 1962, "Note on a method for calculating corrected sums of squares and products".
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include "base/alloc.h"
@@ -12,21 +13,12 @@
 
 enum { MOST_AUTO_CLASSES = 20, AUTO_ROWS_A_CLASS = 2 };
 
-/* What the first pass learns of a column. */
-typedef struct column_stat {
-    bool is_forced;   /* a category by the user's word */
-    bool is_text;     /* has a value that is no number, first in text_row */
-    bool is_fraction; /* has a number that is no integer */
-    size_t text_row;
-    int64_t numbers;
-    double mean, squares;
-} column_stat;
-
 typedef struct fitter {
     const fgi_csv *csv;
     const fg_csv_options *options;
     fg_csv_schema *schema;
-    column_stat *stats;  /* [column_count] */
+    double *squares;     /* [column_count]: sums of squared deviations */
+    int64_t *counts;     /* [column_count]: numbers in training rows */
     const int64_t *rows; /* training rows, ascending; NULL: all */
     size_t row_count;
     fgi_csv_row row;
@@ -60,8 +52,21 @@ static fg_status name_kinds(fitter *f)
     }
     for (size_t i = 0; i < o->categorical_count; i++) {
         FGI_TRY(find_column(f, o->categorical[i], "categorical", &at));
-        f->stats[at].is_forced = true;
+        schema->columns[at].is_category = true;
     }
+    for (size_t i = 0; i < o->numeric_count; i++) {
+        FGI_TRY(find_column(f, o->numeric[i], "numeric", &at));
+        schema->columns[at].is_number = true;
+        if (schema->columns[at].is_category)
+            return fgi_fail(f->err, FG_EINVAL, "column '%s' is listed as numeric and categorical",
+                            schema->columns[at].name);
+    }
+    for (size_t i = 0; i < o->na_value_count; i++)
+        if (fgi_values_add(&schema->na, &schema->arena, fgi_str_of(o->na_values[i]), SIZE_MAX) ==
+            FGI_NO_MEMORY)
+            return fgi_no_memory(f->err);
+    if (!fgi_values_seal(&schema->na, FGI_AS_ADDED))
+        return fgi_no_memory(f->err);
     for (size_t i = 0; i < o->ignore_count; i++) {
         FGI_TRY(find_column(f, o->ignore[i], "ignore", &at));
         schema->columns[at].kind = FGI_CSV_IGNORED;
@@ -102,28 +107,64 @@ static bool is_seen(const fitter *f, size_t column, bool is_train)
     return kind == FGI_CSV_TARGET || (kind != FGI_CSV_IGNORED && is_train);
 }
 
-static fg_status measure_cell(fitter *f, size_t row, size_t column)
+/* Welford's sums; the target's are over the training rows too, its other figures over all. */
+static void add_number(fitter *f, size_t column, double value, bool is_train)
 {
-    column_stat *stat = &f->stats[column];
+    fgi_csv_column *c = &f->schema->columns[column];
+    fgi_csv_seen *seen = &c->seen;
+    seen->is_fraction = seen->is_fraction || value != trunc(value);
+    seen->least = seen->numbers == 0 ? value : fmin(seen->least, value);
+    seen->greatest = seen->numbers == 0 ? value : fmax(seen->greatest, value);
+    seen->numbers++;
+    if (!is_train)
+        return;
+    const double step = value - c->mean;
+    c->mean += step / (double)++f->counts[column];
+    f->squares[column] += step * (value - c->mean);
+}
+
+static bool has_decimal_comma(fgi_str cell)
+{
+    char copy[32];
     double value;
-    switch (fgi_cell_number(f->row.cells[column], &value)) {
-    case FGI_CELL_NUMBER: {
-        const double step = value - stat->mean;
-        stat->is_fraction = stat->is_fraction || value != trunc(value);
-        stat->numbers++;
-        stat->mean += step / (double)stat->numbers;
-        stat->squares += step * (value - stat->mean);
+    const char *comma = memchr(cell.data, ',', cell.size);
+    if (comma == NULL || cell.size >= sizeof(copy))
+        return false;
+    memcpy(copy, cell.data, cell.size);
+    copy[comma - cell.data] = '.';
+    return fgi_parse_f64((fgi_str){copy, cell.size}, &value);
+}
+
+static fg_status add_text(fitter *f, size_t row, size_t column)
+{
+    fgi_csv_seen *seen = &f->schema->columns[column].seen;
+    const fgi_str cell = f->row.cells[column];
+    seen->commas += has_decimal_comma(cell);
+    if (seen->texts++ > 0)
+        return FG_OK;
+    seen->text_row = row;
+    seen->text = fgi_arena_printf(&f->schema->arena, "%.*s", cell.size > 64 ? 64 : (int)cell.size,
+                                  cell.data);
+    return seen->text == NULL ? fgi_no_memory(f->err) : FG_OK;
+}
+
+static fg_status measure_cell(fitter *f, size_t row, size_t column, bool is_train)
+{
+    fgi_csv_seen *seen = &f->schema->columns[column].seen;
+    double value;
+    switch (fgi_schema_cell(f->schema, f->row.cells[column], &value)) {
+    case FGI_CELL_NUMBER: add_number(f, column, value, is_train); break;
+    case FGI_CELL_INFINITE:
+        seen->infinite_row = seen->infinite > 0 ? seen->infinite_row : row;
+        seen->infinite++;
         break;
-    }
-    case FGI_CELL_TEXT:
-        stat->text_row = stat->is_text ? stat->text_row : row;
-        stat->is_text = true;
-        break;
+    case FGI_CELL_TEXT: return add_text(f, row, column);
     case FGI_CELL_MISSING:
+        seen->missing++;
         if ((int64_t)column == f->schema->target)
-            return fgi_csv_fail(f->csv, row, column, f->err, "the target is missing");
+            return fgi_csv_fail(f->csv, row, column, f->err, FGI_TARGET_MISSING);
         if (!f->schema->missing_is_mean)
-            return fgi_csv_fail(f->csv, row, column, f->err, "the value is missing");
+            return fgi_csv_fail(f->csv, row, column, f->err, FGI_VALUE_MISSING);
         break;
     }
     return FG_OK;
@@ -133,7 +174,7 @@ static fg_status measure_row(fitter *f, size_t row, bool is_train)
 {
     for (size_t i = 0; i < f->schema->column_count; i++)
         if (is_seen(f, i, is_train))
-            FGI_TRY(measure_cell(f, row, i));
+            FGI_TRY(measure_cell(f, row, i, is_train));
     return FG_OK;
 }
 
@@ -141,18 +182,26 @@ static fg_status collect_category(fitter *f, size_t row, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
     const size_t limit = (size_t)f->options->max_categories;
-    if (fgi_cell_is_missing(f->row.cells[column]))
+    double value;
+    if (fgi_schema_cell(f->schema, f->row.cells[column], &value) == FGI_CELL_MISSING)
         return FG_OK;
-    const column_stat *stat = &f->stats[column];
+    const fgi_csv_seen *seen = &c->seen;
     switch (fgi_values_add(&c->values, &f->schema->arena, f->row.cells[column], limit)) {
     case FGI_ADDED: return FG_OK;
     case FGI_NO_MEMORY: return fgi_no_memory(f->err);
     default: break;
     }
-    return fgi_csv_fail(f->csv, stat->is_text ? stat->text_row : row, column, f->err,
-                        "more than %zu different values; the first that is no number is "
-                        "here\nignore the column, or raise max_categories",
-                        limit);
+    if (seen->texts == 0 || c->is_category)
+        return fgi_csv_fail(f->csv, row, column, f->err,
+                            "more than %zu different categories\nignore the column, or raise "
+                            "max_categories",
+                            limit);
+    return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
+                        "'%s' is not a number, so the column is a category, but it has more than "
+                        "%zu different values; %" PRId64 " of %" PRId64 " are numbers\n"
+                        "correct the value, count it as missing (data.na_values), ignore the "
+                        "column (data.ignore), or raise max_categories",
+                        seen->text, limit, seen->numbers, seen->numbers + seen->texts);
 }
 
 static fg_status collect_class(fitter *f, size_t row)
@@ -188,40 +237,76 @@ static fg_status collect_row(fitter *f, size_t row, bool is_train)
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
+/* The first cell that keeps a column from being numeric. */
+static fg_status not_a_number(const fitter *f, size_t column)
+{
+    const fgi_csv_seen *seen = &f->schema->columns[column].seen;
+    const bool is_infinite =
+        seen->texts == 0 || (seen->infinite > 0 && seen->infinite_row < seen->text_row);
+    const char *hint = (int64_t)column == f->schema->target
+                           ? "correct it, or remove the row"
+                           : "correct it, or count it as missing with data.na_values and "
+                             "data.missing: mean";
+    if (is_infinite)
+        return fgi_csv_fail(f->csv, seen->infinite_row, column, f->err,
+                            "the value is infinite: expected a finite number\n%s", hint);
+    return fgi_csv_fail(f->csv, seen->text_row, column, f->err, "'%s' is not a number\n%s",
+                        seen->text, hint);
+}
+
+/* Population mean and deviation; no deviation is taken as 1. */
+static fg_status finish_moments(fitter *f, size_t column)
+{
+    fgi_csv_column *c = &f->schema->columns[column];
+    const double count = (double)f->counts[column];
+    c->deviation = count > 0 ? sqrt(f->squares[column] / count) : 1;
+    if (!isfinite(c->mean) || !isfinite(c->deviation))
+        return fgi_fail(f->err, FG_EFORMAT,
+                        "%s: column '%s': the numbers are too large for a mean and a deviation",
+                        f->csv->name, c->name);
+    if (!(c->deviation > 0))
+        c->deviation = 1;
+    return FG_OK;
+}
+
+/* A column of features: numbers or categories. */
+static fg_status decide_kind(fitter *f, size_t column)
+{
+    fgi_csv_column *c = &f->schema->columns[column];
+    const bool has_text = c->seen.texts > 0;
+    if (c->kind != FGI_CSV_NUMERIC)
+        return FG_OK;
+    if (has_text && fgi_csv_is_image(f->schema))
+        return fgi_csv_fail(f->csv, c->seen.text_row, column, f->err,
+                            "'%s' is not a number: every column of an image is a pixel",
+                            c->seen.text);
+    if (c->is_category || (has_text && !c->is_number)) {
+        c->kind = FGI_CSV_CATEGORICAL;
+        return FG_OK;
+    }
+    if (has_text || c->seen.infinite > 0)
+        return not_a_number(f, column);
+    return finish_moments(f, column);
+}
+
 /* After the first pass: numbers or categories, and what the target may be. */
 static fg_status decide_kinds(fitter *f)
 {
     fg_csv_schema *schema = f->schema;
-    for (size_t i = 0; i < schema->column_count; i++) {
-        fgi_csv_column *c = &schema->columns[i];
-        const column_stat *stat = &f->stats[i];
-        if (c->kind == FGI_CSV_NUMERIC && fgi_csv_is_image(schema) && stat->is_text)
-            return fgi_csv_fail(f->csv, stat->text_row, i, f->err, "a pixel that is no number");
-        if (c->kind == FGI_CSV_NUMERIC && (stat->is_text || stat->is_forced))
-            c->kind = FGI_CSV_CATEGORICAL;
-        if (c->kind != FGI_CSV_NUMERIC)
-            continue;
-        c->mean = stat->mean;
-        c->deviation = stat->numbers > 0 ? sqrt(stat->squares / (double)stat->numbers) : 1;
-        if (!isfinite(c->mean) || !isfinite(c->deviation))
-            return fgi_fail(f->err, FG_EFORMAT,
-                            "%s: column '%s': the numbers are too large for a "
-                            "mean and a deviation",
-                            f->csv->name, c->name);
-        if (!(c->deviation > 0))
-            c->deviation = 1;
-    }
+    for (size_t i = 0; i < schema->column_count; i++)
+        FGI_TRY(decide_kind(f, i));
     if (schema->target < 0)
         return FG_OK;
-    const column_stat *target = &f->stats[schema->target];
+    const size_t column = (size_t)schema->target;
+    const fgi_csv_column *target = &schema->columns[column];
     const char *task = f->options->task;
-    schema->has_numeric_classes = !target->is_text;
-    if (strcmp(task, "regression") == 0 && target->is_text)
-        return fgi_csv_fail(f->csv, target->text_row, (size_t)schema->target, f->err,
-                            "a regression's target that is no number");
+    const bool is_text = target->seen.texts > 0 || target->seen.infinite > 0;
+    schema->has_numeric_classes = !is_text;
+    if (is_text && (strcmp(task, "regression") == 0 || target->is_number))
+        return not_a_number(f, column);
     schema->is_classification =
         strcmp(task, "classification") == 0 ||
-        (strcmp(task, "auto") == 0 && (target->is_text || !target->is_fraction));
+        (strcmp(task, "auto") == 0 && (is_text || !target->seen.is_fraction));
     return FG_OK;
 }
 
@@ -235,6 +320,9 @@ static fg_status decide_task(fitter *f)
     if (!schema->is_classification) {
         fgi_values_fini(&schema->classes);
         schema->has_numeric_classes = false;
+        if (schema->target >= 0)
+            FGI_TRY(finish_moments(f, (size_t)schema->target));
+        schema->target_is_standardized = schema->target >= 0 && f->options->standardize_target;
     }
     const fgi_order order = schema->has_numeric_classes ? FGI_NUMERIC : FGI_BYTEWISE;
     if (!fgi_values_seal(&schema->classes, order))
@@ -252,7 +340,9 @@ static fg_status fit(fitter *f)
     FGI_TRY(decide_kinds(f));
     FGI_TRY(for_rows(f, collect_row));
     FGI_TRY(decide_task(f));
-    return fgi_csv_schema_finish(f->schema, f->err);
+    FGI_TRY(fgi_csv_schema_finish(f->schema, f->err));
+    return fgi_csv_report(f->schema, f->csv, f->rows == NULL ? f->csv->row_count : f->row_count,
+                          f->err);
 }
 
 static fg_csv_schema *make_schema(const fgi_csv *csv, const fg_csv_options *o)
@@ -283,10 +373,13 @@ fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, const i
     fitter f = {.csv = csv, .options = options, .rows = rows, .row_count = row_count, .err = err};
     FGI_TRY(fgi_csv_row_init(csv, &f.row, err));
     f.schema = make_schema(csv, options);
-    f.stats = fgi_calloc(csv->column_count, sizeof(*f.stats));
-    const fg_status status = f.schema == NULL || f.stats == NULL ? fgi_no_memory(err) : fit(&f);
+    f.squares = fgi_calloc(csv->column_count, sizeof(*f.squares));
+    f.counts = fgi_calloc(csv->column_count, sizeof(*f.counts));
+    const bool is_made = f.schema != NULL && f.squares != NULL && f.counts != NULL;
+    const fg_status status = is_made ? fit(&f) : fgi_no_memory(err);
     fgi_csv_row_fini(&f.row);
-    fgi_free(f.stats);
+    fgi_free(f.squares);
+    fgi_free(f.counts);
     if (status != FG_OK) {
         fg_csv_schema_destroy(f.schema);
         return status;

@@ -36,12 +36,12 @@ static json_t *texts_to_json(const fgi_values *values)
     return list;
 }
 
-static json_t *column_to_json(const fgi_csv_column *c)
+static json_t *column_to_json(const fgi_csv_column *c, bool is_standardized)
 {
     json_t *object = json_object();
     bool ok = object != NULL && set(object, "name", json_string(c->name)) &&
               set(object, "kind", json_string(kind_names[c->kind]));
-    if (ok && c->kind == FGI_CSV_NUMERIC)
+    if (ok && (c->kind == FGI_CSV_NUMERIC || is_standardized))
         ok = set(object, "mean", json_real(c->mean)) &&
              set(object, "deviation", json_real(c->deviation));
     if (ok && c->kind == FGI_CSV_CATEGORICAL)
@@ -58,7 +58,9 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
     if (!set(root, "columns", columns))
         return false;
     for (size_t i = 0; i < s->column_count; i++)
-        if (json_array_append_new(columns, column_to_json(&s->columns[i])) != 0)
+        if (json_array_append_new(
+                columns, column_to_json(&s->columns[i],
+                                        (int64_t)i == s->target && s->target_is_standardized)) != 0)
             return false;
     const char delimiter[2] = {s->delimiter, '\0'};
     bool ok = set(root, "format", json_string(FORMAT_NAME)) &&
@@ -68,6 +70,8 @@ static bool fill_root(json_t *root, const fg_csv_schema *s)
               set(root, "normalize", json_boolean(s->normalize)) &&
               set(root, "missing", json_string(s->missing_is_mean ? "mean" : "error")) &&
               set(root, "unknown", json_string(s->unknown_is_zero ? "zero" : "error"));
+    if (ok && s->na.count > 0)
+        ok = set(root, "na_values", texts_to_json(&s->na));
     if (ok && fgi_csv_is_image(s))
         ok = set(root, "image",
                  json_pack("[I, I, I]", (json_int_t)s->image[0], (json_int_t)s->image[1],
@@ -154,14 +158,15 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
         if (s->target >= 0)
             return fail(err, "two targets");
         s->target = (int64_t)index;
+        s->target_is_standardized = json_object_get(object, "mean") != NULL;
     }
-    if (c->kind == FGI_CSV_NUMERIC) {
+    if (c->kind == FGI_CSV_NUMERIC || (c->kind == FGI_CSV_TARGET && s->target_is_standardized)) {
         const json_t *mean = json_object_get(object, "mean");
         const json_t *deviation = json_object_get(object, "deviation");
         c->mean = json_number_value(mean);
         c->deviation = json_number_value(deviation);
         if (!json_is_number(mean) || !json_is_number(deviation) || !(c->deviation > 0))
-            return fail(err, "a numeric column without a mean and a deviation over 0");
+            return fail(err, "a column of numbers without a mean and a deviation over 0");
     }
     return FG_OK;
 }
@@ -224,7 +229,12 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
         return fail(err, "header, normalize, missing or unknown is not there or wrong");
     FGI_TRY(read_columns(root, s, err));
     FGI_TRY(read_image(root, s, err));
+    const json_t *na = json_object_get(root, "na_values");
+    if (na != NULL)
+        FGI_TRY(get_texts(na, s, &s->na, err));
     const json_t *classes = json_object_get(root, "classes");
+    if (classes != NULL && s->target_is_standardized)
+        return fail(err, "classes, and a target of numbers");
     if (classes != NULL) {
         s->is_classification = true;
         FGI_TRY(get_texts(classes, s, &s->classes, err));

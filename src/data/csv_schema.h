@@ -34,11 +34,24 @@ typedef enum fgi_csv_kind {
     FGI_CSV_TARGET
 } fgi_csv_kind;
 
+/* What the training rows hold of a column; the target's is of all rows. All 0 in a schema that was
+ * read from JSON. */
+typedef struct fgi_csv_seen {
+    int64_t numbers, texts, infinite, missing; /* cells */
+    int64_t commas;                            /* texts that are numbers with a decimal comma */
+    double least, greatest;                    /* of the numbers */
+    bool is_fraction;                          /* has a number that is no integer */
+    size_t text_row, infinite_row;             /* the first of each */
+    const char *text;                          /* of text_row, in the schema's arena */
+} fgi_csv_seen;
+
 typedef struct fgi_csv_column {
     const char *name;
     fgi_csv_kind kind;
-    double mean, deviation; /* of a numeric column */
-    fgi_values values;      /* of a categorical one */
+    double mean, deviation;      /* of a numeric column and of a standardised target */
+    fgi_values values;           /* of a categorical one */
+    bool is_category, is_number; /* pinned by the options */
+    fgi_csv_seen seen;
 } fgi_csv_column;
 
 struct fg_csv_schema {
@@ -48,16 +61,22 @@ struct fg_csv_schema {
     bool has_header;
     char delimiter;
     bool normalize, missing_is_mean, unknown_is_zero;
-    int64_t target; /* column, -1: none */
+    int64_t target;              /* column, -1: none */
+    bool target_is_standardized; /* y is (value - mean) / deviation of the target's column */
+    fgi_values na;               /* further texts that count as missing */
     bool is_classification, has_numeric_classes;
     fgi_values classes;
     int64_t image[3]; /* image[0] is 0 where the features are no image */
     double image_scale;
     int64_t feature_count;
     char *json;
+    char *report; /* NULL in a schema that was read from JSON */
 };
 
 static inline bool fgi_csv_is_image(const fg_csv_schema *schema) { return schema->image[0] != 0; }
+
+/* What a cell holds by the schema's rules. */
+fgi_cell fgi_schema_cell(const fg_csv_schema *schema, fgi_str cell, double *out);
 
 /* The name that a class goes by: integers among numeric classes are written in one way only. The
  * text may be in `scratch`. */
@@ -67,6 +86,11 @@ fgi_str fgi_class_text(const fg_csv_schema *schema, fgi_str cell, char scratch[3
  * and completed by fgi_csv_options_complete. */
 fg_status fgi_csv_fit(const fgi_csv *csv, const fg_csv_options *options, const int64_t *rows,
                       size_t row_count, fg_csv_schema **out, fg_error *err);
+
+/* The report of a schema just fitted on row_count rows, and warnings about columns that are nearly
+ * numeric, through the log. */
+fg_status fgi_csv_report(fg_csv_schema *schema, const fgi_csv *csv, size_t row_count,
+                         fg_error *err);
 
 /* Sets feature_count and json; checks that image and features go together. The last step of making
  * a schema. */

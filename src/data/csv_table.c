@@ -38,7 +38,7 @@ static fg_status fail_at(const fgi_csv *csv, size_t offset, fg_error *err, const
 fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *err,
                        const char *format, ...)
 {
-    char text[256];
+    char text[400];
     va_list arguments;
     va_start(arguments, format);
     (void)fgi_vsnprintf(text, sizeof(text), format, arguments);
@@ -47,9 +47,11 @@ fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *
                     line_of(csv, csv->rows[row]), row + 1, csv->columns[column], text);
 }
 
+size_t fgi_csv_line(const fgi_csv *csv, size_t row) { return line_of(csv, csv->rows[row]); }
+
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-bool fgi_cell_is_missing(fgi_str cell)
+static bool is_missing(fgi_str cell)
 {
     static const char *const texts[] = {"NA",   "N/A",  "NaN",  "nan",  "NAN",
                                         "-nan", "null", "NULL", "None", "?"};
@@ -65,9 +67,9 @@ bool fgi_cell_is_missing(fgi_str cell)
 
 fgi_cell fgi_cell_number(fgi_str cell, double *out)
 {
-    if (fgi_parse_f64(cell, out) && isfinite(*out))
-        return FGI_CELL_NUMBER;
-    return fgi_cell_is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
+    if (fgi_parse_f64(cell, out) && !isnan(*out))
+        return isinf(*out) ? FGI_CELL_INFINITE : FGI_CELL_NUMBER;
+    return is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
 }
 
 /* A walk through the text. `row` receives cells, or is NULL when they are only counted. */
@@ -249,6 +251,51 @@ static fg_status name_columns(fgi_csv *csv, const fgi_csv_row *header, fg_error 
     return status;
 }
 
+static size_t count_in(const char *text, size_t size, char c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size && text[i] != '\n'; i++)
+        count += text[i] == c;
+    return count;
+}
+
+/* Another delimiter that the first two rows have equally often, or '\0'. */
+static char likely_delimiter(const fgi_csv *csv, size_t begin)
+{
+    static const char candidates[] = ";\t|,";
+    const char *first = csv->text + begin;
+    const char *end = memchr(first, '\n', csv->size - begin);
+    const char *second = end != NULL ? end + 1 : first;
+    for (const char *c = candidates; *c != '\0'; c++) {
+        const size_t count = count_in(first, csv->size - begin, *c);
+        if (*c != csv->delimiter && count > 0 &&
+            count == count_in(second, csv->size - (size_t)(second - csv->text), *c))
+            return *c;
+    }
+    return '\0';
+}
+
+/* As it is written in a configuration. */
+static const char *delimiter_text(char delimiter, char text[2])
+{
+    text[0] = delimiter;
+    text[1] = '\0';
+    return delimiter == '\t' ? "\\t" : text;
+}
+
+/* A file that is cut into columns by the wrong character. */
+static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, fg_error *err)
+{
+    char have[2], want[2];
+    const size_t count = count_in(csv->text + begin, csv->size - begin, likely);
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s:%zu: the delimiter '%s' gives one column, but '%s' occurs %zu time%s in "
+                    "each of the first rows\nset data.delimiter: \"%s\"",
+                    csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, have),
+                    delimiter_text(likely, want), count, count == 1 ? "" : "s",
+                    delimiter_text(likely, want));
+}
+
 /* The first row says how many columns there are, and with a header what they are called. */
 static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
 {
@@ -258,6 +305,9 @@ static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
     scan_row(s);
     if (s->fault != NULL)
         return fail_at(csv, s->fault_at, err, s->fault);
+    const char likely = s->cells == 1 ? likely_delimiter(csv, begin) : '\0';
+    if (likely != '\0')
+        return wrong_delimiter(csv, begin, likely, err);
     csv->column_count = s->cells;
     csv->longest_row = s->at - begin;
     if (csv->longest_row > INT32_MAX)

@@ -45,9 +45,23 @@ void fgi_csv_read(const fgi_csv *csv, size_t row, fgi_csv_row *out);
 fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *err,
                        const char *format, ...) FG_PRINTF(5, 6);
 
-/* What a cell holds. A number is finite; text that is none, or infinite, is FGI_CELL_TEXT. */
-typedef enum fgi_cell { FGI_CELL_NUMBER, FGI_CELL_TEXT, FGI_CELL_MISSING } fgi_cell;
+#define FGI_VALUE_MISSING                                                                          \
+    "the value is missing\nset data.missing: mean to use the column's mean over the training "     \
+    "rows, "                                                                                       \
+    "or remove the row"
+#define FGI_TARGET_MISSING                                                                         \
+    "the target is missing\nremove the row: a missing target is always an error"
+
+/* The line of the file in which a row begins, from 1. */
+size_t fgi_csv_line(const fgi_csv *csv, size_t row);
+
+/* What a cell holds. A number is finite; infinite is "inf" or "infinity" with or without a sign. */
+typedef enum fgi_cell {
+    FGI_CELL_NUMBER,
+    FGI_CELL_INFINITE,
+    FGI_CELL_TEXT,
+    FGI_CELL_MISSING
+} fgi_cell;
 fgi_cell fgi_cell_number(fgi_str cell, double *out);
-bool fgi_cell_is_missing(fgi_str cell);
 
 #endif

@@ -70,13 +70,20 @@ void fgi_values_fini(fgi_values *values)
     *values = (fgi_values){0};
 }
 
+fgi_cell fgi_schema_cell(const fg_csv_schema *schema, fgi_str cell, double *out)
+{
+    if (schema->na.count > 0 && fgi_values_find(&schema->na, cell) >= 0)
+        return FGI_CELL_MISSING;
+    return fgi_cell_number(cell, out);
+}
+
 /* 2^53: every integer up to it is an f64. */
 static const double largest_exact = 9007199254740992.0;
 
 fgi_str fgi_class_text(const fg_csv_schema *schema, fgi_str cell, char scratch[32])
 {
     double value;
-    if (!schema->has_numeric_classes || fgi_cell_number(cell, &value) != FGI_CELL_NUMBER ||
+    if (!schema->has_numeric_classes || fgi_schema_cell(schema, cell, &value) != FGI_CELL_NUMBER ||
         value != trunc(value) || fabs(value) > largest_exact)
         return cell;
     const int size = snprintf(scratch, 32, "%" PRId64, (int64_t)value);

@@ -1,0 +1,198 @@
+/* csv_report.c - what a schema was fitted to, for people: a table of the columns, warnings about
+ * columns that are nearly numeric, and the public look at both.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "data/csv_schema.h"
+
+/* Beyond MOST_LINES only how many there are of each kind is said. */
+enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_BYTES = 24 };
+
+static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
+
+/* ---- warnings -------------------------------------------------------------------------------- */
+
+/* Mostly numbers, and a category all the same. */
+static bool is_nearly_numeric(const fg_csv_schema *s, const fgi_csv_column *c)
+{
+    const bool is_category =
+        c->kind == FGI_CSV_CATEGORICAL || (c->kind == FGI_CSV_TARGET && s->is_classification);
+    return is_category && !c->is_category && c->seen.texts > 0 && c->seen.numbers > c->seen.texts;
+}
+
+static void warn_of_text(const fgi_csv *csv, const fgi_csv_column *c)
+{
+    const bool is_target = c->kind == FGI_CSV_TARGET;
+    fgi_log(FG_LOG_WARNING,
+            "%s:%zu: row %zu, column '%.64s': '%s' is not a number, so the column is %s; %" PRId64
+            " of its %" PRId64 " values are numbers. If the text means a missing value, add it to "
+            "data.na_values; to require numbers, add the column to data.numeric%s",
+            csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name,
+            c->seen.text, is_target ? "a class" : "a category", c->seen.numbers,
+            c->seen.numbers + c->seen.texts + c->seen.infinite,
+            is_target ? "" : "; to keep the categories, to data.categorical");
+}
+
+static void warn_of_commas(const fgi_csv *csv, const fgi_csv_column *c)
+{
+    fgi_log(FG_LOG_WARNING,
+            "%s:%zu: row %zu, column '%.64s': '%s' looks like a number with a decimal comma, which "
+            "is not read as a number, so the column is a category. Write a decimal point",
+            csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name,
+            c->seen.text);
+}
+
+static void warn(const fg_csv_schema *s, const fgi_csv *csv)
+{
+    for (size_t i = 0; i < s->column_count; i++) {
+        const fgi_csv_column *c = &s->columns[i];
+        const bool is_kept = c->kind == FGI_CSV_IGNORED || c->is_category;
+        if (!is_kept && c->seen.texts > 0 && 2 * c->seen.commas > c->seen.texts)
+            warn_of_commas(csv, c);
+        else if (is_nearly_numeric(s, c))
+            warn_of_text(csv, c);
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+/* "4: flat, house, loft, ...". */
+static void put_names(fgi_buf *out, const fgi_values *values)
+{
+    fgi_buf_printf(out, "%zu: ", values->count);
+    for (size_t i = 0; i < values->count && i < MOST_NAMES; i++)
+        fgi_buf_printf(out, "%s%.*s", i == 0 ? "" : ", ", MOST_NAME_BYTES, values->texts[i]);
+    if (values->count > MOST_NAMES)
+        fgi_buf_puts(out, ", ...");
+}
+
+static void put_range(fgi_buf *out, const fgi_csv_column *c)
+{
+    if (c->seen.numbers == 0)
+        fgi_buf_puts(out, "no numbers");
+    else
+        fgi_buf_printf(out, "%.6g to %.6g, mean %.6g, deviation %.6g", c->seen.least,
+                       c->seen.greatest, c->mean, c->deviation);
+}
+
+static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_column *c, int width)
+{
+    const bool is_target = c->kind == FGI_CSV_TARGET;
+    const char *type = is_target ? (s->is_classification ? "target, classes" : "target, number")
+                                 : kind_names[c->kind];
+    fgi_buf_printf(out, "%-*.*s  ", width, width, c->name);
+    if (c->kind == FGI_CSV_IGNORED) {
+        fgi_buf_puts(out, "ignored\n");
+        return;
+    }
+    fgi_buf_printf(out, "%-15s  %7" PRId64 "  ", type, c->seen.missing);
+    if (c->kind == FGI_CSV_CATEGORICAL)
+        put_names(out, &c->values);
+    else if (is_target && s->is_classification)
+        put_names(out, &s->classes);
+    else
+        put_range(out, c);
+    fgi_buf_puts(out,
+                 is_target && s->target_is_standardized ? " (standardised for training)\n" : "\n");
+}
+
+/* "... and 745 more columns: 740 numeric, 5 categorical, 0 ignored". */
+static void put_rest(fgi_buf *out, const fg_csv_schema *s, size_t first)
+{
+    size_t count[4] = {0};
+    int64_t missing = 0;
+    for (size_t i = first; i < s->column_count; i++) {
+        count[s->columns[i].kind]++;
+        missing += s->columns[i].seen.missing;
+    }
+    fgi_buf_printf(out,
+                   "... and %zu more: %zu numeric, %zu categorical, %zu ignored; %" PRId64
+                   " values are missing\n",
+                   s->column_count - first, count[FGI_CSV_NUMERIC], count[FGI_CSV_CATEGORICAL],
+                   count[FGI_CSV_IGNORED], missing);
+}
+
+static int name_width(const fg_csv_schema *s)
+{
+    size_t width = strlen("column");
+    for (size_t i = 0; i < s->column_count; i++) {
+        const size_t size = strlen(s->columns[i].name);
+        width = size > width ? size : width;
+    }
+    return width > MOST_NAME_BYTES ? MOST_NAME_BYTES : (int)width;
+}
+
+fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count, fg_error *err)
+{
+    fgi_buf out = {0};
+    const int width = name_width(s);
+    const bool is_long = s->column_count > MOST_LINES + 1;
+    const size_t lines = is_long ? MOST_LINES : s->column_count;
+    fgi_buf_printf(&out, "%s: %zu rows, %zu of them for training, %" PRId64 " features\n",
+                   csv->name, csv->row_count, row_count, s->feature_count);
+    fgi_buf_printf(&out, "%-*s  %-15s  missing  range or categories\n", width, "column", "type");
+    for (size_t i = 0; i < lines; i++)
+        put_column(&out, s, &s->columns[i], width);
+    if (is_long) {
+        put_rest(&out, s, lines);
+        if (s->target >= (int64_t)lines)
+            put_column(&out, s, &s->columns[s->target], width);
+    }
+    s->report = fgi_buf_take(&out);
+    fgi_buf_fini(&out);
+    if (s->report == NULL)
+        return fgi_no_memory(err);
+    warn(s, csv);
+    return FG_OK;
+}
+
+/* ---- public ---------------------------------------------------------------------------------- */
+
+const char *fg_csv_schema_report(const fg_csv_schema *schema)
+{
+    return schema->report != NULL ? schema->report : "";
+}
+
+size_t fg_csv_schema_column_count(const fg_csv_schema *schema) { return schema->column_count; }
+
+fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv_column *out,
+                               fg_error *err)
+{
+    *out = (fg_csv_column){0};
+    if (index >= schema->column_count)
+        return fgi_fail(err, FG_EINVAL, "csv schema: there is no column %zu: it has %zu", index,
+                        schema->column_count);
+    const fgi_csv_column *c = &schema->columns[index];
+    const bool is_classes = c->kind == FGI_CSV_TARGET && schema->is_classification;
+    const fgi_values *values = is_classes ? &schema->classes : &c->values;
+    const bool has_numbers = c->seen.numbers > 0;
+    *out = (fg_csv_column){.name = c->name,
+                           .kind = kind_names[c->kind],
+                           .numbers = c->seen.numbers,
+                           .texts = c->seen.texts + c->seen.infinite,
+                           .missing = c->seen.missing,
+                           .min = has_numbers ? c->seen.least : (double)NAN,
+                           .max = has_numbers ? c->seen.greatest : (double)NAN,
+                           .mean = c->mean,
+                           .deviation = c->deviation,
+                           .category_count = (int64_t)values->count,
+                           .categories = values->texts,
+                           .text_row = c->seen.texts > 0 ? (int64_t)c->seen.text_row + 1 : 0,
+                           .text = c->seen.text};
+    return FG_OK;
+}
+
+bool fg_csv_schema_target_scale(const fg_csv_schema *schema, double *out_mean,
+                                double *out_deviation)
+{
+    const bool is = schema->target >= 0 && schema->target_is_standardized;
+    *out_mean = is ? schema->columns[schema->target].mean : 0;
+    *out_deviation = is ? schema->columns[schema->target].deviation : 1;
+    return is;
+}
