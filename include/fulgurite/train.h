@@ -42,6 +42,27 @@ FG_API int fg_batch_field_count(const fg_batch *batch);
  * names. */
 #define FG_MAX_METRICS 16
 FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
+/* For fg_step_log_regression. */
+typedef struct fg_regression_options {
+    double
+        unit; /* mae and rmse are multiplied by this: the deviation of a standardised target [1] */
+    double center; /* a number near the targets, so that r2 is not a difference of large sums [0] */
+    uint64_t reserved[2];
+} fg_regression_options;
+
+/* Logs how far predictions are from their targets, both floating T[B] or T[B, K]:
+ *
+ *   mae    mean of |p - y|
+ *   rmse   square root of the mean of (p - y)^2
+ *   r2     1 - sum of (p - y)^2 / sum of (y - mean of y)^2, the coefficient of determination; NaN
+ *          where all targets are equal; not for T[B, K]
+ *
+ * over all samples that count of an epoch, or of the steps of a log line: they follow from sums, so
+ * neither batches nor devices nor padding rows change them. Takes the names above and "r2_squares",
+ * which is not shown. opt may be NULL. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL.
+ */
+FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
+                                   const fg_regression_options *opt);
 /* The trace that the step is written into. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 

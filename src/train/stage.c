@@ -86,6 +86,8 @@ fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
 
 fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
 
+fgi_stage *fgi_step_stage(const fg_step *step) { return step->stage; }
+
 /* In ASCII, whatever the locale: names go into files. */
 static bool is_name_char(char c)
 {
@@ -294,6 +296,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     stage->valid.dtype = FG_S32;
     stage->fresh.dtype = FG_U32;
     stage->metric_count = 0;
+    memset(stage->rule, 0, sizeof stage->rule);
     FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     if (stage->kind == FGI_PREDICT)

@@ -30,6 +30,18 @@ typedef enum fgi_stage_kind { FGI_TRAIN, FGI_VAL, FGI_TEST, FGI_PREDICT } fgi_st
 
 typedef struct fgi_accumulator fgi_accumulator;
 
+/* How a metric follows from the means of what was logged (regression.c). */
+typedef struct fgi_metric_rule {
+    enum {
+        FGI_MEAN,          /* the mean itself */
+        FGI_SCALED,        /* times factor */
+        FGI_ROOT,          /* its square root, times factor */
+        FGI_DETERMINATION, /* R^2, from the means before, here and behind */
+        FGI_HIDDEN         /* only for the one before */
+    } kind;
+    double factor;
+} fgi_metric_rule;
+
 typedef struct fgi_stage {
     fgi_stage_kind kind;
     fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
@@ -50,9 +62,15 @@ typedef struct fgi_stage {
     fg_scalar fresh;    /* u32: 1 when the sums begin anew at this step */
     size_t metric_count;
     char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
-    fg_array *sums;                  /* f32[fgi_stage_sums]: sum, count of each metric; in training
-                                        followed by the update's health */
+    fgi_metric_rule rule[FG_MAX_METRICS];
+    fg_array *sums; /* f32[fgi_stage_sums]: sum, count of each metric; in training
+                       followed by the update's health */
 } fgi_stage;
+
+/* The value of metric i of a stage from (sum, weight) of each; false where it is not shown. */
+bool fgi_metric_value(const fgi_stage *stage, size_t i, const double *sum, const double *weight,
+                      double *out);
+fgi_stage *fgi_step_stage(const fg_step *step);
 
 /* A batch's first dimension is dealt along the mesh's data axis. */
 extern const fgi_split fgi_batch_split;

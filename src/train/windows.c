@@ -21,12 +21,15 @@ void fgi_windows_clear(fgi_windows *windows)
 static size_t put_means(const fgi_stage *stage, const double *sum, const double *weight,
                         fg_metric *out)
 {
+    size_t shown = 0;
     for (size_t i = 0; i < stage->metric_count; i++) {
-        (void)snprintf(out[i].name, sizeof out[i].name, "%s%s", fgi_stage_prefix(stage->kind),
-                       stage->metric[i]);
-        out[i].value = weight[i] > 0 ? sum[i] / weight[i] : (double)NAN;
+        if (!fgi_metric_value(stage, i, sum, weight, &out[shown].value))
+            continue;
+        (void)snprintf(out[shown].name, sizeof out[shown].name, "%s%s",
+                       fgi_stage_prefix(stage->kind), stage->metric[i]);
+        shown++;
     }
-    return stage->metric_count;
+    return shown;
 }
 
 size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
