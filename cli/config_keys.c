@@ -24,7 +24,8 @@ static const struct {
 static const config_key keys[] = {
     {"task", CONFIG_CHOICE, "classification", .choices = "classification|regression",
      .example = "regression",
-     .help = "What to predict: a class (cross-entropy loss, accuracy) or numbers (mean squared error)."},
+     .help = "What to predict: a class (cross-entropy loss, accuracy) or numbers (loss: mean squared "
+             "error; metrics: MAE, RMSE and R^2)."},
 
     {"model.name", CONFIG_CHOICE, "mlp",
      .choices = "mlp|linear|lenet|resnet18|resnet34|resnet50", .example = "resnet18",
@@ -93,21 +94,29 @@ static const config_key keys[] = {
     {"data.no_header", CONFIG_BOOL, "false", .only = "data.format=csv", .example = "true",
      .help = "The first row is a sample, not column names; columns are then named 0, 1, 2 ..."},
     {"data.delimiter", CONFIG_TEXT, "\",\"", .only = "data.format=csv", .example = "\";\"",
-     .help = "The character between two cells."},
+     .help = "The character between two cells; \\t or tab for a tab."},
     {"data.ignore", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[id, name]",
      .help = "Columns to leave out."},
     {"data.categorical", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[zip_code]",
-     .help = "Numeric columns whose values are categories."},
+     .help = "Columns of numbers whose values are categories."},
+    {"data.numeric", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[age]",
+     .help = "Columns that must be numbers: any other value is an error that names the cell. By "
+             "default a column is numeric when all its training values are numbers."},
+    {"data.na_values", CONFIG_TEXTS, "[]", .only = "data.format=csv", .example = "[n.a., -]",
+     .help = "Values that count as missing, besides an empty cell, NA, N/A, NaN, nan, null, NULL, "
+             "None and ?."},
     {"data.missing", CONFIG_CHOICE, "error", .choices = "error|mean", .only = "data.format=csv",
      .example = "mean",
-     .help = "What to do with an empty cell: fail, or use the column's mean over the training rows."},
+     .help = "What to do with a missing value: fail, or use the column's mean over the training rows. "
+             "Empty cells and those of data.na_values are missing."},
     {"data.unknown", CONFIG_CHOICE, "error", .choices = "error|zero", .only = "data.format=csv",
      .example = "zero",
      .help = "What to do with a category that does not occur in the training data: fail, or encode it "
              "as all zeros."},
     {"data.normalize", CONFIG_BOOL, "true", .only = "data.format=csv", .example = "false",
-     .help = "Subtract each numeric column's mean and divide by its standard deviation, both over the "
-             "training rows. Images are not normalised."},
+     .help = "Subtract the mean and divide by the standard deviation, both over the training rows: of "
+             "each numeric column, and of a regression's target, whose metrics and predictions are "
+             "in its own unit all the same. Images are not normalised."},
     {"data.image", CONFIG_INTS, "[]", .min = 1, .max = 65536, .only = "data.format=csv|npy",
      .example = "[28, 28, 1]",
      .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an image: "

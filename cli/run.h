@@ -34,6 +34,8 @@ typedef struct run_data {
 /* Opens what the configuration names. Errors of the configuration name the key's place. */
 fg_status run_data_open(const config *c, run_data *out, fg_error *err);
 void run_data_close(run_data *data);
+/* data.delimiter as one byte: "\\t" and "tab" are the tab. '\0' where it is more than one. */
+char run_data_delimiter(const config *c);
 /* Whether the configuration names anything to evaluate; before anything is opened. */
 fg_status run_data_check_eval(const config *c, run_kind kind, fg_error *err);
 /* Opens the samples on which a checkpoint is evaluated, as out->val, by the checkpoint's rules and
@@ -50,7 +52,9 @@ typedef struct run_task {
     fg_type input;            /* of one sample, as the dataset has it */
     fg_type target;           /* likewise */
     int64_t outputs;
-    double scale; /* of the inputs, on the device */
+    double scale;                         /* of the inputs, on the device */
+    double target_mean, target_deviation; /* of a standardised target, else 0 and 1 */
+    double target_center;                 /* a number near the targets as the dataset has them */
     bool is_classification;
     fg_model *model;
     char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */
@@ -63,6 +67,9 @@ typedef struct run_task {
 /* Fills *out, which must stay where it is while the Trainer uses out->task; the schema is borrowed.
  */
 fg_status run_task_init(const config *c, const run_schema *schema, run_task *out, fg_error *err);
+/* Looks at some targets of a regression, so that their variance is not a difference of large
+ * sums. */
+fg_status run_task_find_center(run_task *task, const fg_dataset *dataset, fg_error *err);
 /* The task's data.json, a new reference. */
 json_t *run_task_describe(const run_task *task);
 /* Only after the Trainer: its programs know the model's place. */

@@ -280,9 +280,18 @@ static fg_status open_data(run *r, fg_error *err)
                    : status;
     }
     const fg_status status = run_data_open(r->c, &r->data, err);
+    if (status == FG_OK && r->data.schema != NULL && r->options->kind == RUN_FIT &&
+        !r->options->is_quiet)
+        (void)fputs(fg_csv_schema_report(r->data.schema), stderr);
     return status == FG_OK ? run_schema_of_data(config_text(r->c, "data.format"), r->data.train,
                                                 r->data.val, r->data.schema, &r->schema, err)
                            : status;
+}
+
+static fg_status look_at_targets(run *r, fg_error *err)
+{
+    const fg_dataset *dataset = r->fit_data.train != NULL ? r->fit_data.train : r->fit_data.val;
+    return dataset != NULL ? run_task_find_center(&r->task, dataset, err) : FG_OK;
 }
 
 static fg_status set_up(run *r, fg_error *err)
@@ -300,6 +309,8 @@ static fg_status set_up(run *r, fg_error *err)
         status = run_task_init(r->c, &r->schema, &r->task, err);
     if (status == FG_OK)
         status = choose_data(r, err);
+    if (status == FG_OK)
+        status = look_at_targets(r, err);
     if (status == FG_OK && r->options->kind == RUN_FIT)
         status = check_limits(r, err);
     const fg_schedule schedule = run_task_schedule(r->c);

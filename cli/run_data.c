@@ -50,12 +50,20 @@ static const char **texts_of(const config *c, const char *key)
     return texts;
 }
 
+char run_data_delimiter(const config *c)
+{
+    const char *text = config_text(c, "data.delimiter");
+    if (strcmp(text, "\\t") == 0 || strcmp(text, "tab") == 0)
+        return '\t';
+    return strlen(text) == 1 ? text[0] : '\0';
+}
+
 static fg_status check_csv(const config *c, fg_error *err)
 {
     if (need(c, "data.path", err) != FG_OK)
         return FG_EINVAL;
-    if (strlen(config_text(c, "data.delimiter")) != 1)
-        return wrong(c, "data.delimiter", err, "expected one character");
+    if (run_data_delimiter(c) == '\0')
+        return wrong(c, "data.delimiter", err, "expected one character, or \\t or tab for a tab");
     const size_t sides = config_count(c, "data.image");
     if (sides != 0 && sides != 3)
         return wrong(c, "data.image", err, "expected [height, width, channels]");
@@ -70,16 +78,22 @@ static fg_status open_csv(const config *c, run_data *data, fg_error *err)
     if (check_csv(c, err) != FG_OK)
         return FG_EINVAL;
     const char **ignore = texts_of(c, "data.ignore"), **names = texts_of(c, "data.categorical");
+    const char **numeric = texts_of(c, "data.numeric"), **na = texts_of(c, "data.na_values");
     fg_csv_options options = {
         .no_header = config_bool(c, "data.no_header"),
-        .delimiter = config_text(c, "data.delimiter")[0],
+        .delimiter = run_data_delimiter(c),
         .target = config_text(c, "data.target"),
         .task = config_text(c, "task"),
         .categorical = names,
         .categorical_count = config_count(c, "data.categorical"),
+        .numeric = numeric,
+        .numeric_count = config_count(c, "data.numeric"),
+        .na_values = na,
+        .na_value_count = config_count(c, "data.na_values"),
         .ignore = ignore,
         .ignore_count = config_count(c, "data.ignore"),
         .no_normalize = !config_bool(c, "data.normalize"),
+        .standardize_target = config_bool(c, "data.normalize"),
         .missing = config_text(c, "data.missing"),
         .unknown = config_text(c, "data.unknown"),
         .val_path = config_text(c, "data.val"),
@@ -91,6 +105,8 @@ static fg_status open_csv(const config *c, run_data *data, fg_error *err)
     fg_status status = fg_csv_open(config_text(c, "data.path"), &options, &parts, err);
     free(ignore);
     free(names);
+    free(numeric);
+    free(na);
     *data = (run_data){.train = parts.train, .val = parts.val, .schema = parts.schema};
     if (status == FG_OK && config_text(c, "data.test") != NULL)
         status = fg_csv_apply(parts.schema, config_text(c, "data.test"), &data->test, err);

@@ -108,7 +108,7 @@ static fg_status part_is_gone(const request *q, fg_status status)
 static fg_status apply(const request *q, const char *path, fg_dataset **out)
 {
     const fg_csv_apply_options options = {.no_target = q->kind == RUN_PREDICT,
-                                          .delimiter = config_text(q->c, "data.delimiter")[0],
+                                          .delimiter = run_data_delimiter(q->c),
                                           .missing = config_text(q->c, "data.missing"),
                                           .unknown = config_text(q->c, "data.unknown")};
     return fg_csv_apply_with(q->rules, path, &options, out, q->err);

@@ -200,16 +200,29 @@ fg_status run_schema_of_json(const char *path, const json_t *root, run_schema *o
     return FG_OK;
 }
 
-const char *run_schema_target(const run_schema *schema)
+static const json_t *target_column(const run_schema *schema)
 {
     size_t i;
     const json_t *column;
     json_array_foreach(json_object_get(schema->csv, "columns"), i, column)
     {
         const char *kind = json_string_value(json_object_get(column, "kind"));
-        const char *name = json_string_value(json_object_get(column, "name"));
-        if (kind != NULL && name != NULL && strcmp(kind, "target") == 0)
-            return name;
+        if (kind != NULL && strcmp(kind, "target") == 0)
+            return column;
     }
-    return "";
+    return NULL;
+}
+
+const char *run_schema_target(const run_schema *schema)
+{
+    const char *name = json_string_value(json_object_get(target_column(schema), "name"));
+    return name != NULL ? name : "";
+}
+
+void run_schema_target_scale(const run_schema *schema, double *out_mean, double *out_deviation)
+{
+    const json_t *mean = json_object_get(target_column(schema), "mean");
+    const json_t *deviation = json_object_get(target_column(schema), "deviation");
+    *out_mean = json_number_value(mean);
+    *out_deviation = json_is_number(deviation) ? json_number_value(deviation) : 1;
 }

@@ -29,6 +29,9 @@ void run_schema_fini(run_schema *schema);
 /* Name of the target's column in a CSV, else "". */
 const char *run_schema_target(const run_schema *schema);
 
+/* Of a CSV's standardised target: a number is y * deviation + mean. Else 0 and 1. */
+void run_schema_target_scale(const run_schema *schema, double *out_mean, double *out_deviation);
+
 /* What a task makes of a schema: outputs, and how inputs are prepared on the device. */
 typedef struct run_preparation {
     const char *task;

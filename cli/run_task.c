@@ -1,11 +1,13 @@
 /* run_task.c - the task of a configuration: a ready model, its loss and its optimizer.
  *
  * Inputs come as the files have them and become f32 on the device, scaled and normalised there. A
- * classification has cross-entropy and accuracy, a regression mean squared and mean absolute error.
+ * classification has cross-entropy and accuracy; a regression has the mean squared error of the
+ * target as the dataset has it, standardised for a CSV, and MAE, RMSE and R^2 in the target's unit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,14 +93,12 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
         fg_step_log(step, "acc", fg_accuracy(y, target));
         return fg_cross_entropy(y, target, NULL);
     }
-    target = fg_cast(target, fg_trace_float(fg_step_trace(step)));
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
-    fg_tensor far = fg_abs(fg_sub(y, target));
-    if (t->target.rank > 0)
-        far = fg_mean(far, 1, (const int[]){1});
-    fg_step_log(step, "mae", far);
-    return fg_mse(y, target);
+    fg_step_log_regression(
+        step, y, fg_cast(target, FG_F32),
+        &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
+    return fg_mse(y, fg_cast(target, fg_trace_float(fg_step_trace(step))));
 }
 
 static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
@@ -106,7 +106,9 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     const run_task *t = self;
     (void)step;
     const fg_tensor y = forward(t, batch);
-    return fg_cast(t->is_classification ? fg_softmax(y) : y, FG_F32);
+    if (t->is_classification)
+        return fg_cast(fg_softmax(y), FG_F32);
+    return fg_shift(fg_scale(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
 }
 
 /* ---- the optimizer --------------------------------------------------------------------------- */
@@ -259,6 +261,7 @@ fg_status run_task_init(const config *c, const run_schema *schema, run_task *out
     out->input = schema->input;
     out->target = schema->target;
     out->scale = scale_of(c, &out->input);
+    run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
     out->is_classification = strcmp(config_text(c, "task"), "classification") == 0;
     out->outputs = fg_type_count(&out->target);
     out->task = (fg_task){.name = config_text(c, "model.name"), .self = out, .ops = &ops};
@@ -267,6 +270,28 @@ fg_status run_task_init(const config *c, const run_schema *schema, run_task *out
     if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
         return FG_EINVAL;
     return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
+}
+
+fg_status run_task_find_center(run_task *task, const fg_dataset *dataset, fg_error *err)
+{
+    enum { SAMPLES = 64 };
+    void *rows[FG_MAX_FIELDS] = {NULL};
+    const int64_t count = fg_dataset_count(dataset);
+    fg_status status = FG_OK;
+    if (task->is_classification || task->target.rank != 0 || task->target.dtype != FG_F32 ||
+        fg_dataset_field_count(dataset) < 2)
+        return FG_OK;
+    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
+        rows[i] = cli_alloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
+    for (int64_t i = 0; i < SAMPLES && i < count && status == FG_OK; i++) {
+        status = fg_dataset_read(dataset, i, rows, err);
+        const double value = status == FG_OK ? (double)*(const float *)rows[1] : 0;
+        task->target_center +=
+            isfinite(value) ? value / (double)(count < SAMPLES ? count : SAMPLES) : 0;
+    }
+    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
+        free(rows[i]);
+    return status;
 }
 
 json_t *run_task_describe(const run_task *task)

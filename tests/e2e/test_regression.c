@@ -1,0 +1,244 @@
+/* test_regression.c - a regression on a CSV file with the program: the report before training, what
+ * is said of cells and columns that are not as they should be, targets of any scale, metrics and
+ * predictions in the target's unit, and a linear model beside least squares in closed form. Wants
+ * the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 150, VAL_ROWS = 61 };
+
+/* Row i of a file, a function of i: two features, a kind, and what follows from them. */
+typedef struct home {
+    double area, rooms, price;
+    int kind;
+} home;
+
+static const char *const kinds[] = {"flat", "house", "loft"};
+
+static home home_of(int i)
+{
+    home h = {.area = 20 + i * 37 % 180, .rooms = 1 + i * 11 % 6, .kind = i * 7 % 3};
+    h.price = 0.5 + 0.02 * h.area + 0.1 * h.rooms + 0.3 * h.kind + 0.1 * sin(i * 12.9898);
+    return h;
+}
+
+static void write_homes(const char *folder, const char *name, int first, int count, double scale)
+{
+    FILE *out = fopen(fgt_path(folder, name), "wb");
+    assert_non_null(out);
+    (void)fprintf(out, "area,rooms,kind,price\n");
+    for (int i = first; i < first + count; i++) {
+        const home h = home_of(i);
+        (void)fprintf(out, "%g,%g,%s,%.17g\n", h.area, h.rooms, kinds[h.kind], scale * h.price);
+    }
+    (void)fclose(out);
+}
+
+/* The metric of that name on standard output. */
+static double metric(const char *out, const char *name)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "%s\t", name);
+    const char *at = strstr(out, key);
+    if (at == NULL)
+        fail_msg("no metric %s in: %s", name, out);
+    return strtod(at + strlen(key), NULL);
+}
+
+/* The predictions of the program's answer, in order. */
+static int predictions(const char *out, double *values, int most)
+{
+    int count = 0;
+    const char *line = strchr(out, '\n');
+    assert_int_equal(strncmp(out, "index,prediction\n", 17), 0);
+    for (; line != NULL && line[1] != '\0'; line = strchr(line + 1, '\n')) {
+        assert_true(count < most);
+        assert_int_equal(strtol(line + 1, NULL, 10), count);
+        values[count++] = strtod(strchr(line, ',') + 1, NULL);
+    }
+    return count;
+}
+
+/* ---- metrics --------------------------------------------------------------------------------- */
+
+/* Against what the program predicts for the same rows. */
+static void check_metrics(const char *out, const double *p, double scale)
+{
+    double far = 0, squares = 0, mean = 0, total = 0;
+    for (int i = 0; i < VAL_ROWS; i++) {
+        const double y = scale * home_of(ROWS + i).price;
+        far += fabs(p[i] - y) / VAL_ROWS;
+        squares += (p[i] - y) * (p[i] - y);
+        mean += y / VAL_ROWS;
+    }
+    for (int i = 0; i < VAL_ROWS; i++)
+        total += pow(scale * home_of(ROWS + i).price - mean, 2);
+    fgt_close("val_mae", metric(out, "val_mae"), far, 0, 1e-4);
+    fgt_close("val_rmse", metric(out, "val_rmse"), sqrt(squares / VAL_ROWS), 0, 1e-4);
+    fgt_close("val_r2", metric(out, "val_r2"), 1 - squares / total, 1e-5, 0);
+    assert_true(metric(out, "val_r2") > 0.95);
+    assert_null(strstr(out, "r2_squares"));
+}
+
+/* Prices of 1e6, of 1e-9 and of 1: the default learning rate does for all. */
+static void targets_of_any_scale_train(void **state)
+{
+    static const double scales[] = {1e6, 1e-9, 1};
+    char command[512];
+    for (size_t k = 0; k < sizeof scales / sizeof scales[0]; k++) {
+        double p[VAL_ROWS];
+        const char *folder = fgt_temp_folder();
+        write_homes(folder, "train.csv", 0, ROWS, scales[k]);
+        write_homes(folder, "val.csv", ROWS, VAL_ROWS, scales[k]);
+        (void)snprintf(command, sizeof command,
+                       "fit -q --task=regression --data.format=csv --data.path=train.csv "
+                       "--data.val=val.csv --model.hidden=[32] --trainer.max_epochs=120 "
+                       "--trainer.run_dir=run");
+        const outcome *o = program_gives(0, folder, command);
+        char *fitted = strdup(o->out);
+        assert_int_equal(
+            predictions(program_gives(0, folder, "predict run val.csv -q")->out, p, VAL_ROWS),
+            VAL_ROWS);
+        check_metrics(fitted, p, scales[k]);
+        /* padding rows and devices change nothing */
+        check_metrics(program_gives(0, folder, "validate run -q --trainer.batch_size=7")->out, p,
+                      scales[k]);
+        check_metrics(program_gives(0, folder,
+                                    "validate run -q --trainer.devices=3 "
+                                    "--trainer.batch_size=6")
+                          ->out,
+                      p, scales[k]);
+        free(fitted);
+    }
+}
+
+/* ---- least squares --------------------------------------------------------------------------- */
+
+enum { TERMS = 5 }; /* area, rooms, two of the kinds, 1 */
+
+static void terms_of(const home *h, double x[TERMS])
+{
+    x[0] = h->area / 100;
+    x[1] = h->rooms;
+    x[2] = h->kind == 0;
+    x[3] = h->kind == 1;
+    x[4] = 1;
+}
+
+/* Weights w that solve A' A w = A' y, by Gauss's elimination with pivots. */
+static void least_squares(double w[TERMS])
+{
+    double a[TERMS][TERMS + 1] = {{0}};
+    for (int i = 0; i < ROWS; i++) {
+        const home h = home_of(i);
+        double x[TERMS];
+        terms_of(&h, x);
+        for (int r = 0; r < TERMS; r++) {
+            for (int c = 0; c < TERMS; c++)
+                a[r][c] += x[r] * x[c];
+            a[r][TERMS] += x[r] * h.price;
+        }
+    }
+    for (int k = 0; k < TERMS; k++) {
+        int best = k;
+        for (int r = k + 1; r < TERMS; r++)
+            best = fabs(a[r][k]) > fabs(a[best][k]) ? r : best;
+        for (int c = 0; c <= TERMS; c++) {
+            const double swap = a[k][c];
+            a[k][c] = a[best][c];
+            a[best][c] = swap;
+        }
+        for (int r = 0; r < TERMS; r++) {
+            const double factor = r == k ? 0 : a[r][k] / a[k][k];
+            for (int c = k; c <= TERMS; c++)
+                a[r][c] -= factor * a[k][c];
+        }
+    }
+    for (int k = 0; k < TERMS; k++)
+        w[k] = a[k][TERMS] / a[k][k];
+}
+
+/* A linear model, trained to the end by plain gradient descent over all rows, predicts what least
+ * squares does. */
+static void a_linear_model_is_least_squares(void **state)
+{
+    const double scale = 3e5;
+    double p[ROWS], w[TERMS];
+    const char *folder = fgt_temp_folder();
+    write_homes(folder, "train.csv", 0, ROWS, scale);
+    (void)program_gives(0, folder,
+                        "fit -q --task=regression --data.format=csv --data.path=train.csv "
+                        "--model.name=linear --optimizer.name=sgd --optimizer.lr=0.3 "
+                        "--trainer.batch_size=150 --trainer.max_epochs=600 "
+                        "--trainer.log_every=100 --trainer.run_dir=run");
+    assert_int_equal(
+        predictions(program_gives(0, folder, "predict run train.csv -q")->out, p, ROWS), ROWS);
+    least_squares(w);
+    for (int i = 0; i < ROWS; i++) {
+        const home h = home_of(i);
+        double x[TERMS], wanted = 0;
+        terms_of(&h, x);
+        for (int k = 0; k < TERMS; k++)
+            wanted += w[k] * x[k];
+        fgt_close("prediction", p[i], scale * wanted, 2e-4 * scale, 0);
+    }
+}
+
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+#define FIT "fit --task=regression --data.format=csv --data.path=t.csv --trainer.max_epochs=1 "
+
+static void put(const char *folder, const char *text)
+{
+    fgt_write(fgt_path(folder, "t.csv"), text, strlen(text));
+}
+
+static void the_columns_are_reported_before_training(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    put(folder, "age,kind,y\n30,a,1.5\nn.a.,b,2\n50,a,4\n20,b,3\n");
+    const outcome *o = program_gives(0, folder, FIT);
+    contains(o->err, "t.csv: 4 rows, 4 of them for training, 6 features\n"
+                     "column  type             missing  range or categories\n"
+                     "age     categorical            0  4: 20, 30, 50, n.a.\n"
+                     "kind    categorical            0  2: a, b\n"
+                     "y       target, number         0  1.5 to 4, ");
+    contains(o->err, "t.csv:3: row 2, column 'age': 'n.a.' is not a number, so the column is a "
+                     "category; 3 of its 4 values are numbers.");
+    assert_true(strstr(o->err, "target, number") < strstr(o->err, "lr 0."));
+    o = program_gives(0, folder, FIT "--data.na_values=[n.a.] --data.missing=mean");
+    contains(o->err, "age     numeric                1  20 to 50, ");
+    assert_null(strstr(o->err, "is not a number"));
+    assert_string_equal(program_gives(0, folder, FIT "-q --data.categorical=[age]")->err, "");
+    o = program_gives(1, folder, FIT "--data.numeric=[age]");
+    contains(o->err, "t.csv:3: row 2, column 'age': 'n.a.' is not a number\ncorrect it, or count "
+                     "it as missing with data.na_values and data.missing: mean");
+    put(folder, "age,y\n30,1.5\n,2\n");
+    contains(program_gives(1, folder, FIT)->err,
+             "t.csv:3: row 2, column 'age': the value is missing\nset data.missing: mean to use");
+}
+
+static void delimiters_are_suggested_and_tabs_have_names(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    put(folder, "a\ty\n1\t1.5\n2\t2.5\n");
+    contains(program_gives(1, folder, FIT)->err, "set data.delimiter: \"\\t\"");
+    (void)program_gives(0, folder, FIT "'--data.delimiter=\\t'");
+    (void)program_gives(0, folder, FIT "--data.delimiter=tab");
+    contains(program_gives(0, folder, "predict last t.csv -q")->out, "index,prediction\n0,");
+    contains(program_gives(2, folder, FIT "--data.delimiter=space")->err,
+             "data.delimiter: expected one character, or \\t or tab for a tab");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(targets_of_any_scale_train),
+    cmocka_unit_test(a_linear_model_is_least_squares),
+    cmocka_unit_test(the_columns_are_reported_before_training),
+    cmocka_unit_test(delimiters_are_suggested_and_tabs_have_names),
+};
+FGT_MAIN(tests)
