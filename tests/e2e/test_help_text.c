@@ -1,5 +1,6 @@
 /* test_help_text.c - what the program says of itself: help of every command, man pages, completion
- * scripts, the examples of every key; compared whole with tests/golden/cli.
+ * scripts, the examples of every key; and what it lists, tensors and devices. Compared whole with
+ * tests/golden/cli.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -62,7 +63,46 @@ static void defaults(void **state)
     compare("cli/print_config.txt", "fit --print-config=plain", NULL, 0);
 }
 
+/* Tensors of a file and what is said about it, as text, names and JSON. */
+static void tensors(void **state)
+{
+    (void)state;
+    static const char *const more[] = {"", "--names", "--json"};
+    char *text = NULL, arguments[128];
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(arguments, sizeof(arguments), "show every_dtype.safetensors %s", more[i]);
+        const outcome *o = program_gives(0, FGT_SOURCE_DIR "/tests/golden/ckpt", arguments);
+        (void)fprintf(out, "$ fulgurite %s\n%s%s\n", arguments, o->out, o->err);
+    }
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("cli/show.txt", text);
+    free(text);
+}
+
+/* Three devices of the fake plugin, which share a memory; the tree's path is left out. */
+static void devices(void **state)
+{
+    (void)state;
+    static char text[65536];
+    char *at;
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", "devices=3,memory_limit_bytes=6000000", 1), 0);
+    (void)snprintf(text, sizeof(text), "%s", program_gives(0, NULL, "devices")->out);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    while ((at = strstr(text, FGT_BINARY_DIR "/")) != NULL)
+        memmove(at, at + strlen(FGT_BINARY_DIR "/"), strlen(at + strlen(FGT_BINARY_DIR "/")) + 1);
+    for (char *rest = text; (at = strstr(rest, "PJRT 0.")) != NULL;
+         rest = at + 1) /* the header's */
+        memset(at + strlen("PJRT 0."), 'x', strspn(at + strlen("PJRT 0."), "0123456789"));
+    fgt_golden("cli/devices.txt", text);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tensors),
+    cmocka_unit_test(devices),
     cmocka_unit_test(help),
     cmocka_unit_test(man_pages),
     cmocka_unit_test(completion_scripts),
