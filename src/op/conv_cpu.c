@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/conv.h"
 
-enum { MOST_TAPS = 64, MOST_GROUPS = 256, CHUNK = 16, CHUNK_LEAST_PIXELS = 64 };
+enum { MOST_TAPS = 64, CHUNK = 16, CHUNK_LEAST_PIXELS = 64, MOST_CHUNKS = 8 };
 
 /* ---- kernels that see one channel each ------------------------------------------------------- */
 
@@ -19,8 +19,7 @@ static bool is_depthwise(const fgi_emit *e)
     const int64_t channels = (is_dx ? y : a)->dim[3];
     const int64_t outputs = (is_dx ? a : y)->dim[3];
     return fgi_emit_has(e, FGI_LOWER_DEPTHWISE) && attr->groups > 1 && channels == attr->groups &&
-           attr->k_size[0] * attr->k_size[1] <= MOST_TAPS &&
-           (is_dk || !is_dx || outputs == channels);
+           attr->k_size[1] <= MOST_TAPS && (is_dk || !is_dx || outputs == channels);
 }
 
 /* x with its padding around and between its elements, and `wide` copies of each channel. */
@@ -59,40 +58,100 @@ static fgi_part tap(fgi_emit *e, fgi_part k, const fg_type *type, int64_t i, int
     return fgi_part_broadcast(e, row, type, (const int64_t[]){3});
 }
 
-/* A sum of shifted and scaled images: k is [kh,kw,1,Co]. */
-static void emit_shifted(fgi_emit *e, fgi_part x, fgi_part k, const fgi_window *w)
+/* sum (NULL: 0) and the products of all taps of k with what they see of the padded x. */
+static fgi_part add_taps(fgi_emit *e, const fgi_part *sum, fgi_part x, fgi_part k,
+                         const fgi_window *w)
 {
     const fg_type *y = &e->node->type;
     const int64_t *size = k.type.dim;
-    const fgi_part image = padded(e, x, w, y->dim[3] / x.type.dim[3]);
-    fgi_part sum = {0};
+    fgi_part r = sum != NULL ? *sum : (fgi_part){0};
     for (int64_t at = 0; at < size[0] * size[1]; at++) {
         const int64_t i = at / size[1], j = at % size[1];
         const fgi_part term =
-            fgi_part_pair(e, "multiply", seen(e, image, w, &y->dim[1], i, j), tap(e, k, y, i, j));
-        sum = at == 0 ? term : fgi_part_pair(e, "add", sum, term);
+            fgi_part_pair(e, "multiply", seen(e, x, w, &y->dim[1], i, j), tap(e, k, y, i, j));
+        r = at == 0 && sum == NULL ? term : fgi_part_pair(e, "add", r, term);
     }
-    fgi_part_become(e, sum);
+    return r;
 }
 
-/* The kernel's derivative, tap by tap: sums of products of images. */
+enum { SUM, IMAGE, KERNEL, ROW_STATE };
+
+/* Adds row i of the kernel. */
+static void row_turn(fgi_emit *e, const void *window, fgi_part i, fgi_part *state)
+{
+    const fgi_window *w = window;
+    const int64_t *x = state[IMAGE].type.dim, *k = state[KERNEL].type.dim;
+    const int64_t rows = fgi_extent(e->node->type.dim[1], w->stride[0]);
+    const fgi_part first = fgi_part_index(e, "multiply", i, w->rhs_dilation[0]);
+    const fgi_part band =
+        fgi_part_block(e, state[IMAGE], &(fgi_place){.count = 1, .axis = {1}, .at = {first}},
+                       (const int64_t[]){x[0], rows, x[2], x[3]});
+    const fgi_part row =
+        fgi_part_block(e, state[KERNEL], &(fgi_place){.count = 1, .axis = {0}, .at = {i}},
+                       (const int64_t[]){1, k[1], k[2], k[3]});
+    state[SUM] = add_taps(e, &state[SUM], band, row, w);
+}
+
+/* The sum of shifted images: all at once, which reads and writes each number once, or where that is
+ * too much code for one loop, a row of the kernel at a time. */
+static fgi_part shifted(fgi_emit *e, const void *window, const fgi_part *in)
+{
+    const fgi_window *w = window;
+    const fgi_part x = in[0], k = in[1];
+    const fgi_part image = padded(e, x, w, e->node->type.dim[3] / x.type.dim[3]);
+    if (k.type.dim[0] * k.type.dim[1] <= MOST_TAPS)
+        return add_taps(e, NULL, image, k, w);
+    fgi_part state[ROW_STATE] = {fgi_part_splat(e, &e->node->type, 0), image, k};
+    fgi_part_loop(e, k.type.dim[0], ROW_STATE, state, row_turn, w);
+    return state[SUM];
+}
+
+/* A sum of shifted and scaled images, by itself: k is [kh,kw,1,Co]. A loop that reads the result
+ * under each of its own taps would otherwise compute it again for each. */
+static void emit_shifted(fgi_emit *e, fgi_part x, fgi_part k, const fgi_window *w)
+{
+    const fgi_part in[] = {x, k};
+    const bool is_point = k.type.dim[0] * k.type.dim[1] == 1;
+    fgi_part_become(e, is_point ? shifted(e, w, in)
+                                : fgi_part_isolated(e, &e->node->type, 2, in, shifted, w));
+}
+
+enum { TAPS, DK_IMAGE, DK_DY, DK_STATE };
+
+/* Tap i of the kernel's derivative: the sum of the products of dy and what the tap sees. */
+static void tap_turn(fgi_emit *e, const void *window, fgi_part i, fgi_part *state)
+{
+    const fgi_conv_attr *attr = e->node->attr;
+    const fgi_window *w = window;
+    const int64_t *x = state[DK_IMAGE].type.dim, *y = state[DK_DY].type.dim;
+    const int64_t size[4] = {x[0], fgi_extent(y[1], w->stride[0]), fgi_extent(y[2], w->stride[1]),
+                             x[3]};
+    const fgi_part row = fgi_part_index(e, "divide", i, attr->k_size[1]);
+    const fgi_part column = fgi_part_index(e, "remainder", i, attr->k_size[1]);
+    const fgi_place place = {.count = 2,
+                             .axis = {1, 2},
+                             .at = {fgi_part_index(e, "multiply", row, w->rhs_dilation[0]),
+                                    fgi_part_index(e, "multiply", column, w->rhs_dilation[1])}};
+    const fgi_part block = fgi_part_block(e, state[DK_IMAGE], &place, size);
+    const fgi_part product =
+        fgi_part_pair(e, "multiply", seen(e, block, w, &y[1], 0, 0), state[DK_DY]);
+    const fgi_part sum = fgi_part_sum_leading(e, product, 3);
+    state[TAPS] =
+        fgi_part_put_block(e, state[TAPS], fgi_part_reshape(e, sum, 2, (int64_t[]){1, y[3]}),
+                           &(fgi_place){.count = 1, .axis = {0}, .at = {i}});
+}
+
+/* The kernel's derivative, tap by tap. */
 static void emit_shifted_dk(fgi_emit *e, fgi_part x, fgi_part dy)
 {
     const fgi_conv_attr *attr = e->node->attr;
     const fgi_window w = fgi_conv_window_y(attr);
-    const int64_t outputs = dy.type.dim[3];
-    const int taps = (int)(attr->k_size[0] * attr->k_size[1]);
-    const fgi_part image = padded(e, x, &w, outputs / x.type.dim[3]);
-    fgi_part row[MOST_TAPS];
-    for (int at = 0; at < taps; at++) {
-        const int64_t i = at / attr->k_size[1], j = at % attr->k_size[1];
-        const fgi_part product =
-            fgi_part_pair(e, "multiply", seen(e, image, &w, &dy.type.dim[1], i, j), dy);
-        row[at] =
-            fgi_part_reshape(e, fgi_part_sum_leading(e, product, 3), 2, (int64_t[]){1, outputs});
-    }
-    const fgi_part all = fgi_part_concatenate(e, taps, row, 0);
-    fgi_part_become(e, fgi_part_reshape(e, all, 4, e->node->type.dim));
+    const int64_t outputs = dy.type.dim[3], taps = attr->k_size[0] * attr->k_size[1];
+    const fg_type all = {dy.type.dtype, 2, {taps, outputs}};
+    fgi_part state[DK_STATE] = {fgi_part_splat(e, &all, 0),
+                                padded(e, x, &w, outputs / x.type.dim[3]), dy};
+    fgi_part_loop(e, taps, DK_STATE, state, tap_turn, &w);
+    fgi_part_become(e, fgi_part_reshape(e, state[TAPS], 4, e->node->type.dim));
 }
 
 /* ---- y and dx -------------------------------------------------------------------------------- */
@@ -131,74 +190,119 @@ bool fgi_conv_cpu_dx(fgi_emit *e)
 
 /* ---- dk -------------------------------------------------------------------------------------- */
 
-/* Samples first ... first + count - 1 of each device's share of the batch. */
-static fgi_part samples(fgi_emit *e, fgi_part a, int64_t devices, int64_t first, int64_t count)
-{
-    const int64_t *d = a.type.dim, each = d[0] / devices;
-    const int64_t split[5] = {devices, each, d[1], d[2], d[3]};
-    const int64_t start[5] = {0, first}, limit[5] = {devices, first + count, d[1], d[2], d[3]};
-    const int64_t joined[4] = {devices * count, d[1], d[2], d[3]};
-    const fgi_part cut = fgi_part_slice(e, fgi_part_reshape(e, a, 5, split), start, limit, NULL);
-    return fgi_part_reshape(e, cut, 4, joined);
-}
-
 /* How many samples of each device to take at a time; 0: all. The backend packs a matrix with a row
  * for each pixel of each sample, and is quickest when that stays in the caches. */
 static int64_t chunk_of(const fgi_emit *e, const fg_type *dy, int64_t devices)
 {
     const int64_t each = dy->dim[0] / devices, pixels = dy->dim[1] * dy->dim[2];
     const bool goes = fgi_emit_has(e, FGI_LOWER_CHUNKS) && dy->dim[0] % devices == 0 &&
-                      each > CHUNK && each % CHUNK == 0 && each / CHUNK <= MOST_GROUPS &&
-                      pixels >= CHUNK_LEAST_PIXELS;
+                      each > CHUNK && each % CHUNK == 0 && pixels >= CHUNK_LEAST_PIXELS;
     return goes ? CHUNK : 0;
 }
 
-/* One group's derivative. */
+/* a [N, ...] with each device's share of the batch by itself: [devices, N/devices, ...]. */
+static fgi_part shares(fgi_emit *e, fgi_part a, int64_t devices)
+{
+    const int64_t *d = a.type.dim;
+    return fgi_part_reshape(e, a, 5, (int64_t[]){devices, d[0] / devices, d[1], d[2], d[3]});
+}
+
+/* CHUNK samples of each share, beginning at `first`. */
+static fgi_part samples(fgi_emit *e, fgi_part a, fgi_part first)
+{
+    const int64_t *d = a.type.dim;
+    const fgi_part cut = fgi_part_block(e, a, &(fgi_place){.count = 1, .axis = {1}, .at = {first}},
+                                        (const int64_t[]){d[0], CHUNK, d[2], d[3], d[4]});
+    return fgi_part_reshape(e, cut, 4, (int64_t[]){d[0] * CHUNK, d[2], d[3], d[4]});
+}
+
+/* The convolution of dk with its dimensions in the backend's own order. It puts those of others in
+ * order itself, but not within loops, where they would be run as scalar code. */
+static fgi_part dk_line(fgi_emit *e, const fg_type *type, fgi_part x, fgi_part dy,
+                        const fgi_window *window)
+{
+    fgi_window w = *window;
+    fg_type turned = *type;
+    w.dims = FGI_CONV_Y;
+    turned.dim[0] = type->dim[2];
+    turned.dim[1] = type->dim[0];
+    turned.dim[2] = type->dim[1];
+    x = fgi_part_transpose(e, x, (const int64_t[]){3, 1, 2, 0});
+    dy = fgi_part_transpose(e, dy, (const int64_t[]){1, 2, 0, 3});
+    return fgi_part_transpose(e, fgi_conv_line(e, &turned, x, dy, &w),
+                              (const int64_t[]){1, 2, 0, 3});
+}
+
+enum { DK, X, DY, TURN_STATE };
+
+static void chunk_turn(fgi_emit *e, const void *window, fgi_part i, fgi_part *state)
+{
+    const fgi_part first = fgi_part_index(e, "multiply", i, CHUNK);
+    const fgi_part term = dk_line(e, &state[DK].type, samples(e, state[X], first),
+                                  samples(e, state[DY], first), window);
+    state[DK] = fgi_part_pair(e, "add", state[DK], term);
+}
+
+/* One group's derivative. A few chunks are written one by one: the backend then runs several at a
+ * time. */
 static fgi_part dense_dk(fgi_emit *e, const fg_type *type, fgi_part x, fgi_part dy)
 {
     const fgi_window w = fgi_conv_window_dk(e->node->attr, &dy.type.dim[1]);
     const int64_t devices = e->data_devices, chunk = chunk_of(e, &dy.type, devices);
-    fgi_part sum = {0};
     if (chunk == 0)
-        return fgi_conv_line(e, type, x, dy, &w);
-    for (int64_t first = 0; first < x.type.dim[0] / devices; first += chunk) {
-        const fgi_part term = fgi_conv_line(e, type, samples(e, x, devices, first, chunk),
-                                            samples(e, dy, devices, first, chunk), &w);
-        sum = first == 0 ? term : fgi_part_pair(e, "add", sum, term);
-    }
-    return sum;
+        return dk_line(e, type, x, dy, &w);
+    fgi_part state[TURN_STATE] = {fgi_part_splat(e, type, 0), shares(e, x, devices),
+                                  shares(e, dy, devices)};
+    const int64_t chunks = dy.type.dim[0] / devices / chunk;
+    if (chunks > MOST_CHUNKS)
+        fgi_part_loop(e, chunks, TURN_STATE, state, chunk_turn, &w);
+    for (int64_t i = 0; i < chunks && chunks <= MOST_CHUNKS; i++)
+        chunk_turn(e, &w, fgi_part_splat(e, &(fg_type){.dtype = FG_S32}, (double)i), state);
+    return state[DK];
 }
 
-/* The group's channels, which come one group after another. */
-static fgi_part channels(fgi_emit *e, fgi_part a, int64_t group, int64_t groups)
+/* The channels of group i, which come one group after another, and where they are. */
+static fgi_place place_of_group(fgi_emit *e, const fgi_part *a, fgi_part i, int64_t groups)
 {
-    const int64_t *d = a.type.dim, each = d[3] / groups;
-    const int64_t start[4] = {0, 0, 0, group * each};
-    const int64_t limit[4] = {d[0], d[1], d[2], (group + 1) * each};
-    return fgi_part_slice(e, a, start, limit, NULL);
+    const fgi_part first = fgi_part_index(e, "multiply", i, a->type.dim[3] / groups);
+    return (fgi_place){.count = 1, .axis = {3}, .at = {first}};
+}
+
+static fgi_part channels(fgi_emit *e, fgi_part a, fgi_part i, int64_t groups)
+{
+    const int64_t *d = a.type.dim;
+    const fgi_place place = place_of_group(e, &a, i, groups);
+    return fgi_part_block(e, a, &place, (const int64_t[]){d[0], d[1], d[2], d[3] / groups});
+}
+
+static void group_turn(fgi_emit *e, const void *context, fgi_part i, fgi_part *state)
+{
+    const int64_t groups = *(const int64_t *)context;
+    fg_type type = state[DK].type;
+    type.dim[3] /= groups;
+    const fgi_part term =
+        dense_dk(e, &type, channels(e, state[X], i, groups), channels(e, state[DY], i, groups));
+    const fgi_place place = place_of_group(e, &state[DK], i, groups);
+    state[DK] = fgi_part_put_block(e, state[DK], term, &place);
 }
 
 /* Groups are taken one by one: as one operation they are a scalar loop. */
 bool fgi_conv_cpu_dk(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    const int64_t groups = attr->groups;
     const fgi_part x = fgi_part_in(e, 0), dy = fgi_part_in(e, 1);
-    fg_type type = e->node->type;
-    fgi_part part[MOST_GROUPS];
     if (is_depthwise(e)) {
         emit_shifted_dk(e, x, dy);
         return true;
     }
-    if (groups > MOST_GROUPS || (groups > 1 && !fgi_emit_has(e, FGI_LOWER_GROUPS)))
+    if (attr->groups > 1 && !fgi_emit_has(e, FGI_LOWER_GROUPS))
         return false;
-    if (groups == 1) {
-        fgi_part_become(e, dense_dk(e, &type, x, dy));
+    if (attr->groups == 1) {
+        fgi_part_become(e, dense_dk(e, &e->node->type, x, dy));
         return true;
     }
-    type.dim[3] /= groups;
-    for (int64_t i = 0; i < groups; i++)
-        part[i] = dense_dk(e, &type, channels(e, x, i, groups), channels(e, dy, i, groups));
-    fgi_part_become(e, fgi_part_concatenate(e, (int)groups, part, 3));
+    fgi_part state[TURN_STATE] = {fgi_part_splat(e, &e->node->type, 0), x, dy};
+    fgi_part_loop(e, attr->groups, TURN_STATE, state, group_turn, &attr->groups);
+    fgi_part_become(e, state[DK]);
     return true;
 }

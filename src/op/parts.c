@@ -96,11 +96,16 @@ fgi_part fgi_part_slice(fgi_emit *e, fgi_part a, const int64_t *start, const int
     return finish(e, &type, "slice", &text, 1, &a);
 }
 
+fgi_part fgi_part_splat(fgi_emit *e, const fg_type *type, double value)
+{
+    const fgi_part r = {fgi_emit_temp(e), *type};
+    fgi_emit_splat(e, r.id, type, value);
+    return r;
+}
+
 static fgi_part number(fgi_emit *e, fg_dtype dtype, double value)
 {
-    const fgi_part r = {fgi_emit_temp(e), {.dtype = dtype}};
-    fgi_emit_splat(e, r.id, &r.type, value);
-    return r;
+    return fgi_part_splat(e, &(fg_type){.dtype = dtype}, value);
 }
 
 fgi_part fgi_part_pad(fgi_emit *e, fgi_part a, double value, const int64_t *low,

@@ -35,10 +35,33 @@ fgi_part fgi_part_concatenate(fgi_emit *e, int count, const fgi_part *in, int ax
 /* a repeated to `type`: its dimension i is axis[i] there. */
 fgi_part fgi_part_broadcast(fgi_emit *e, fgi_part a, const fg_type *type, const int64_t *axis);
 fgi_part fgi_part_convert(fgi_emit *e, fgi_part a, fg_dtype dtype);
+/* `value` everywhere. */
+fgi_part fgi_part_splat(fgi_emit *e, const fg_type *type, double value);
 /* Sums over axes, in ascending order. */
 fgi_part fgi_part_sum(fgi_emit *e, fgi_part a, int count, const int64_t *axis);
 /* Sums of blocks that lie side by side: size[i], which divides dimension i, in each. */
 fgi_part fgi_part_sum_windows(fgi_emit *e, fgi_part a, const int64_t *size);
+/* name(a, value), of s32 without dimensions. */
+fgi_part fgi_part_index(fgi_emit *e, const char *name, fgi_part a, int64_t value);
+/* The block of a, size[i] long in dimension i, that begins at `at` in dimension `axis` and at 0 in
+ * all others; and a with the block in its place. More than one axis: at[i] is along axis[i]. */
+typedef struct fgi_place {
+    int count, axis[2];
+    fgi_part at[2]; /* s32 without dimensions */
+} fgi_place;
+fgi_part fgi_part_block(fgi_emit *e, fgi_part a, const fgi_place *place, const int64_t *size);
+fgi_part fgi_part_put_block(fgi_emit *e, fgi_part a, fgi_part block, const fgi_place *place);
+/* A loop of `count` turns (parts_loop.c). Turn i (s32 without dimensions) gets the values of
+ * `state` and leaves the next ones there, of the same types; nothing else may be used in it but
+ * what it writes itself. Afterwards `state` has the last ones. */
+enum { FGI_MOST_STATE = 8 };
+typedef void (*fgi_part_turn)(fgi_emit *e, const void *context, fgi_part i, fgi_part *state);
+void fgi_part_loop(fgi_emit *e, int64_t count, int state_count, fgi_part *state, fgi_part_turn turn,
+                   const void *context);
+/* body(in...), of `type`, as a function of its own (fgi_emit_function_begin). */
+typedef fgi_part (*fgi_part_body)(fgi_emit *e, const void *context, const fgi_part *in);
+fgi_part fgi_part_isolated(fgi_emit *e, const fg_type *type, int in_count, const fgi_part *in,
+                           fgi_part_body body, const void *context);
 /* Whether the sum over the first `count` axes is better made in stages (reduce_cpu.c). */
 bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count);
 /* Sums over the first `count` axes; in stages where these are better. */

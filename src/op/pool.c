@@ -7,17 +7,11 @@
 #include "ir/mlir.h"
 #include "op/op.h"
 #include "op/parts.h"
-
-/* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x stand
- * x_dilation apart. */
-typedef struct window_attr {
-    int64_t size, stride, x_dilation;
-    int64_t low[2], high[2];
-} window_attr;
+#include "op/pool.h"
 
 static bool window_infer(fgi_infer *c)
 {
-    const window_attr *attr = c->attr;
+    const fgi_pool_attr *attr = c->attr;
     const fg_type *x = c->in[0];
     if (x->rank != 4)
         return fgi_infer_fail(c, FG_ESHAPE, "wants [N,H,W,C]");
@@ -49,7 +43,7 @@ static bool window_rows(fgi_infer *c)
 
 static void window_emit(fgi_emit *e, const char *body, double init)
 {
-    const window_attr *attr = e->node->attr;
+    const fgi_pool_attr *attr = e->node->attr;
     const int64_t size[4] = {1, attr->size, attr->size, 1};
     const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
     const int64_t dilation[4] = {1, attr->x_dilation, attr->x_dilation, 1};
@@ -73,14 +67,15 @@ static void window_emit(fgi_emit *e, const char *body, double init)
 
 static void window_sum_emit(fgi_emit *e) { window_emit(e, "add", 0); }
 
-static fg_tensor window_sum(fg_tensor x, const window_attr *attr);
+static fg_tensor window_sum(fg_tensor x, const fgi_pool_attr *attr);
 
 /* Each element is in the windows that cover it: again a sum over windows, of spread-out dy. */
 static void window_sum_vjp(fgi_vjp *v)
 {
-    const window_attr *attr = v->attr;
+    const fgi_pool_attr *attr = v->attr;
     const int64_t *x = fg_tensor_type(v->in[0])->dim, *y = fg_tensor_type(v->out)->dim;
-    window_attr back = {.size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
+    fgi_pool_attr back = {
+        .size = attr->size, .stride = attr->x_dilation, .x_dilation = attr->stride};
     for (int i = 0; i < 2; i++) {
         back.low[i] = attr->size - 1 - attr->low[i];
         back.high[i] = fgi_extent(x[i + 1], attr->x_dilation) + attr->size - 1 -
@@ -96,7 +91,7 @@ static const fgi_op window_sum_op = {.name = "avg_pool",
                                      .emit = window_sum_emit,
                                      .vjp = window_sum_vjp};
 
-static fg_tensor window_sum(fg_tensor x, const window_attr *attr)
+static fg_tensor window_sum(fg_tensor x, const fgi_pool_attr *attr)
 {
     return fgi_apply(&window_sum_op, &x, 1, attr, sizeof *attr);
 }
@@ -131,50 +126,10 @@ static const fgi_op max_pool = {.name = "max_pool",
  * (x, y, dy) -> dx: in each window the first element, in row-major order, that equals y takes dy.
  */
 
-enum { DX_X, DX_Y, DX_DY };
-
 static bool dx_infer(fgi_infer *c)
 {
-    const fg_type *x = c->in[DX_X];
+    const fg_type *x = c->in[FGI_POOL_X];
     return fgi_infer_ok(c, x->dtype, x->rank, x->dim);
-}
-
-/* For XLA's CPU backend, which runs select_and_scatter ten times slower: tap by tap. */
-static void emit_by_taps(fgi_emit *e)
-{
-    const window_attr *attr = e->node->attr;
-    const fgi_part x = fgi_part_in(e, DX_X), y = fgi_part_in(e, DX_Y), dy = fgi_part_in(e, DX_DY);
-    const int64_t *size = y.type.dim, step[4] = {1, attr->stride, attr->stride, 1};
-    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
-    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const int64_t gap[4] = {0, attr->stride - 1, attr->stride - 1, 0};
-    const int64_t reach[2] = {fgi_extent(size[1], attr->stride), fgi_extent(size[2], attr->stride)};
-    const fgi_part padded = fgi_part_pad(e, x, (double)-INFINITY, low, high, NULL);
-    const fgi_part zero = {fgi_emit_temp(e), y.type};
-    fg_type choice = y.type;
-    fgi_part open = {0}, sum = {0}; /* open: windows whose maximum was not met yet */
-    choice.dtype = FG_BOOL;
-    fgi_emit_splat(e, zero.id, &zero.type, 0);
-    for (int64_t at = 0; at < attr->size * attr->size; at++) {
-        const int64_t i = at / attr->size, j = at % attr->size;
-        const int64_t start[4] = {0, i, j, 0};
-        const int64_t limit[4] = {x.type.dim[0], i + reach[0], j + reach[1], x.type.dim[3]};
-        const int64_t before[4] = {0, i - attr->low[0], j - attr->low[1], 0};
-        const int64_t after[4] = {0, x.type.dim[1] - before[1] - reach[0],
-                                  x.type.dim[2] - before[2] - reach[1], 0};
-        const fgi_part pair[] = {fgi_part_slice(e, padded, start, limit, step), y};
-        const fgi_part hit =
-            fgi_part_line(e, &choice, "compare",
-                          "comparison_direction = #stablehlo<comparison_direction EQ>", 2, pair);
-        const fgi_part takes = at == 0 ? hit : fgi_part_pair(e, "and", hit, open);
-        const fgi_part miss = fgi_part_line(e, &choice, "not", NULL, 1, &hit);
-        const fgi_part share =
-            fgi_part_line(e, &y.type, "select", NULL, 3, (const fgi_part[]){takes, dy, zero});
-        const fgi_part back = fgi_part_pad(e, share, 0, before, after, gap);
-        open = at == 0 ? miss : fgi_part_pair(e, "and", open, miss);
-        sum = at == 0 ? back : fgi_part_pair(e, "add", sum, back);
-    }
-    fgi_part_become(e, sum);
 }
 
 /* A region of one operation of two numbers. */
@@ -193,7 +148,7 @@ static void put_choice(fgi_emit *e, const char *body, const char *attributes, co
 
 static void emit_scatter(fgi_emit *e)
 {
-    const window_attr *attr = e->node->attr;
+    const fgi_pool_attr *attr = e->node->attr;
     const fg_type scalar = {.dtype = e->node->type.dtype}, *x = &e->node->type;
     const int64_t size[4] = {1, attr->size, attr->size, 1};
     const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
@@ -204,7 +159,8 @@ static void emit_scatter(fgi_emit *e)
     fgi_buf_printf(e->out,
                    "    %%%" PRIu32 " = \"stablehlo.select_and_scatter\"(%%%" PRIu32 ", %%%" PRIu32
                    ", %%%" PRIu32 ") ({\n",
-                   fgi_emit_result(e), fgi_emit_in(e, DX_X), fgi_emit_in(e, DX_DY), zero);
+                   fgi_emit_result(e), fgi_emit_in(e, FGI_POOL_X), fgi_emit_in(e, FGI_POOL_DY),
+                   zero);
     put_choice(e, "compare", " {comparison_direction = #stablehlo<comparison_direction GE>}", "i1");
     fgi_buf_puts(e->out, "    }, {\n");
     put_choice(e, "add", "", fgi_mlir_element(scalar.dtype));
@@ -217,7 +173,7 @@ static void emit_scatter(fgi_emit *e)
     fgi_buf_puts(e->out, "} : (");
     fgi_mlir_type(e->out, x);
     fgi_buf_puts(e->out, ", ");
-    fgi_mlir_type(e->out, &e->node->in[DX_DY]->type);
+    fgi_mlir_type(e->out, &e->node->in[FGI_POOL_DY]->type);
     fgi_buf_puts(e->out, ", ");
     fgi_mlir_type(e->out, &scalar);
     fgi_buf_puts(e->out, ") -> ");
@@ -227,24 +183,22 @@ static void emit_scatter(fgi_emit *e)
 
 static void dx_emit(fgi_emit *e)
 {
-    if (fgi_emit_has(e, FGI_LOWER_POOL))
-        emit_by_taps(e);
-    else
+    if (!fgi_pool_cpu_dx(e))
         emit_scatter(e);
 }
 
 /* Linear in dy: each window takes back what stands where its dy went. */
 static void dx_vjp(fgi_vjp *v)
 {
-    const window_attr *attr = v->attr;
-    const fg_tensor y = v->in[DX_Y], zero = fgi_full_like(y, 0);
+    const fgi_pool_attr *attr = v->attr;
+    const fg_tensor y = v->in[FGI_POOL_Y], zero = fgi_full_like(y, 0);
     const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
     const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const fg_tensor x = fg_pad(v->in[DX_X], (double)-INFINITY, low, high, NULL);
+    const fg_tensor x = fg_pad(v->in[FGI_POOL_X], (double)-INFINITY, low, high, NULL);
     const fg_tensor back = fg_pad(v->dout, 0, low, high, NULL);
     const int64_t *size = fg_tensor_type(y)->dim;
     fg_tensor open = {0}; /* windows whose maximum was not met yet */
-    if (!v->need[DX_DY])
+    if (!v->need[FGI_POOL_DY])
         return;
     for (int64_t i = 0; i < attr->size; i++)
         for (int64_t j = 0; j < attr->size; j++) {
@@ -253,7 +207,7 @@ static void dx_vjp(fgi_vjp *v)
             const fg_tensor takes = is_first ? hit : fg_and(hit, open);
             const fg_tensor share = fg_where(takes, tap_of(back, size, attr->stride, i, j), zero);
             open = is_first ? fg_not(hit) : fg_and(open, fg_not(hit));
-            v->din[DX_DY] = is_first ? share : fg_add(v->din[DX_DY], share);
+            v->din[FGI_POOL_DY] = is_first ? share : fg_add(v->din[FGI_POOL_DY], share);
         }
 }
 
@@ -267,21 +221,21 @@ static const fgi_op max_pool_dx_op = {.name = "max_pool_dx",
 static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tensor dy)
 {
     return fgi_apply(&max_pool_dx_op, (const fg_tensor[]){x, y, dy}, 3, v->attr,
-                     sizeof(window_attr));
+                     sizeof(fgi_pool_attr));
 }
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
 /* False after keeping an error. */
-static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options, window_attr *out)
+static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options, fgi_pool_attr *out)
 {
     const fg_pool_options o = options != NULL ? *options : (fg_pool_options){0};
     const int64_t size = o.size != 0 ? o.size : 2, most = FGI_LARGEST_WINDOW;
-    *out = (window_attr){.size = size,
-                         .stride = o.stride != 0 ? o.stride : size,
-                         .x_dilation = 1,
-                         .low = {o.pad, o.pad},
-                         .high = {o.pad, o.pad}};
+    *out = (fgi_pool_attr){.size = size,
+                           .stride = o.stride != 0 ? o.stride : size,
+                           .x_dilation = 1,
+                           .low = {o.pad, o.pad},
+                           .high = {o.pad, o.pad}};
     if (o.size >= 0 && o.size <= most && o.stride >= 0 && o.stride <= most && o.pad >= 0 &&
         o.pad < size)
         return true;
@@ -294,7 +248,7 @@ static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options,
 
 fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options)
 {
-    window_attr attr;
+    fgi_pool_attr attr;
     if (!attr_of(x, "max_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
     return fgi_apply(&max_pool, &x, 1, &attr, sizeof attr);
@@ -302,7 +256,7 @@ fg_tensor fg_max_pool(fg_tensor x, const fg_pool_options *options)
 
 fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
 {
-    window_attr attr;
+    fgi_pool_attr attr;
     if (!attr_of(x, "avg_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
     const fg_tensor sum = window_sum(fgi_wide(x), &attr);

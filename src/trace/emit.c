@@ -172,6 +172,7 @@ typedef struct module {
     uint32_t *value;       /* SSA number by node id */
     uint32_t *scalar_word; /* word by leaf index */
     bool *is_apart;        /* by node id: nothing may be fused across its result */
+    fgi_functions functions;
     uint32_t next;
 } module;
 
@@ -180,6 +181,7 @@ static void module_fini(module *m)
     fgi_free(m->value);
     fgi_free(m->scalar_word);
     fgi_free(m->is_apart);
+    fgi_functions_fini(&m->functions);
 }
 
 static const fgi_node *result_node(const module *m, size_t i)
@@ -316,6 +318,7 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
                       m->trace->client != NULL ? fgi_client_mesh_data(m->trace->client) : 1,
                   .value = m->value,
                   .next_value = &m->next,
+                  .functions = &m->functions,
                   .scalars = m->next - 1,
                   .scalar_word = m->scalar_word,
                   .scalar_count = m->layout->scalar_count};
@@ -376,7 +379,9 @@ fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const
     fgi_buf_puts(out, ") {\n");
     put_body(&m, with_locations, out);
     put_return(&m, out);
-    fgi_buf_puts(out, "  }\n}\n");
+    fgi_buf_puts(out, "  }\n");
+    fgi_functions_put(&m.functions, out);
+    fgi_buf_puts(out, "}\n");
     module_fini(&m);
     return fgi_buf_status(out, err);
 }

@@ -86,6 +86,12 @@ bool fgi_rows_mixed(fgi_infer *c, int axis, const char *instead);
 
 /* ---- emission -------------------------------------------------------------------------------- */
 
+/* The texts of a program's functions beside @main: types and body, without the name. */
+typedef struct fgi_functions {
+    fgi_buf *body;
+    size_t count;
+} fgi_functions;
+
 typedef struct fgi_emit {
     fgi_buf *out;
     const fgi_node *node;
@@ -94,6 +100,7 @@ typedef struct fgi_emit {
     int data_devices;            /* a batch is split over so many */
     uint32_t *value;             /* SSA number of each node id */
     uint32_t *next_value;        /* for temporaries */
+    fgi_functions *functions;    /* written so far */
     uint32_t scalars;            /* SSA number of the packed scalars */
     const uint32_t *scalar_word; /* of each leaf: its word there */
     size_t scalar_count;
@@ -148,6 +155,18 @@ void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, const char *body,
 void fgi_emit_region_end(fgi_emit *e, const fgi_region *region);
 /* The node's own, of its input 0, which begins with `init`. */
 fgi_region fgi_emit_region_of_node(fgi_emit *e, double init);
+/* A function that the compiler compiles by itself: it fuses nothing across the call. What is
+ * written between begin and end is its body, in which argument i has SSA number i and nothing from
+ * outside may be used. It has no side effects, so functions with equal bodies are written once.
+ * end: the body's result is `value`; calls the function and returns the call's SSA number. */
+typedef struct fgi_function {
+    fgi_buf *out, text;
+    uint32_t *next_value, next;
+} fgi_function;
+void fgi_emit_function_begin(fgi_emit *e, fgi_function *f, int in_count,
+                             const fg_type *const *in_type, const fg_type *type);
+uint32_t fgi_emit_function_end(fgi_emit *e, fgi_function *f, uint32_t value, const fg_type *type,
+                               int in_count, const uint32_t *in, const fg_type *const *in_type);
 /* #sdy.sharding<@mesh, [{"data"}, {}]>: how a value of that rank is split over the mesh. */
 void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank);
 /* " loc(...)\n", or the newline alone: ends a line written by hand. */

@@ -5,6 +5,7 @@
 #define FGI_TRACE_PROGRAM_H
 
 #include "pjrt/pjrt.h"
+#include "trace/graph.h"
 #include "trace/trace.h"
 
 /* A compiled program and how its arguments and results map to leaves. Reference counted; belongs
@@ -85,6 +86,9 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
 
 /* How result i (outputs, then assigned variables) is split over the devices. */
 const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i);
+/* Writes the functions beside @main; frees their texts (emit_function.c). */
+void fgi_functions_put(const fgi_functions *functions, fgi_buf *out);
+void fgi_functions_fini(fgi_functions *functions);
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);

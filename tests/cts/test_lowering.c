@@ -41,6 +41,7 @@ typedef struct problem {
     int axes;
     bool is_same; /* the rule leaves this one alone */
     bool thirds;  /* of whole numbers: sums in another order round otherwise */
+    int layers;   /* for what is written several times over */
 } problem;
 
 /* Whole numbers from -2 to 2, or their thirds. */
@@ -59,7 +60,10 @@ static fg_array *numbers(const problem *p, fg_client *of, int which)
     }
     fg_type f32 = *type;
     f32.dtype = FG_F32;
-    fgt_ok(fg_array_create(of, &f32, values, &array, &err));
+    if (which == 0 && fg_client_get_info(of)->device_count > 1)
+        fgt_ok(fg_array_create_split(of, &f32, "data", values, &array, &err));
+    else
+        fgt_ok(fg_array_create(of, &f32, values, &array, &err));
     free(values);
     return array;
 }
@@ -203,6 +207,16 @@ static void depthwise_kernels(void **state)
              .conv = {.pad = 2, .dilation = 2, .groups = 3}),
         CONV("depthwise, two outputs", FGI_LOWER_DEPTHWISE, X(2, 5, 5, 4), X(3, 3, 1, 8),
              .conv = {.stride = 2, .groups = 4}),
+        CONV("depthwise, one tap", FGI_LOWER_DEPTHWISE, X(2, 6, 5, 4), X(1, 1, 1, 4),
+             .conv = {.groups = 4}),
+        CONV("depthwise, a row of taps", FGI_LOWER_DEPTHWISE, X(2, 6, 9, 4), X(1, 5, 1, 4),
+             .conv = {.groups = 4}),
+        CONV("depthwise, more taps than one loop has", FGI_LOWER_DEPTHWISE, X(2, 13, 15, 3),
+             X(9, 8, 1, 3), .conv = {.pad = 3, .stride = 2, .groups = 3}),
+        CONV("depthwise, more taps, dilation", FGI_LOWER_DEPTHWISE, X(1, 20, 21, 2), X(9, 9, 1, 2),
+             .conv = {.pad = 2, .dilation = 2, .groups = 2}),
+        CONV("depthwise, sums in stages", FGI_LOWER_DEPTHWISE, X(8, 16, 16, 32), X(7, 7, 1, 32),
+             .conv = {.pad = 3, .groups = 32}),
         CONV("no depthwise", FGI_LOWER_DEPTHWISE, X(1, 5, 5, 4), X(3, 3, 2, 4),
              .conv = {.groups = 2}, .is_same = true),
     };
@@ -220,6 +234,8 @@ static void grouped_kernels(void **state)
              .conv = {.stride = 2, .pad = 1, .groups = 4}),
         CONV("groups, dilation", FGI_LOWER_GROUPS, X(2, 9, 8, 6), X(2, 3, 2, 3),
              .conv = {.pad = 1, .dilation = 2, .groups = 3}),
+        CONV("many groups", FGI_LOWER_GROUPS, X(1, 5, 4, 600), X(3, 3, 2, 600),
+             .conv = {.pad = 1, .groups = 300}),
         CONV("one group", FGI_LOWER_GROUPS, X(2, 5, 5, 4), X(3, 3, 4, 4), .conv = {.pad = 1},
              .is_same = true),
     };
@@ -236,6 +252,9 @@ static void chunks_of_the_batch(void **state)
              .conv = {.stride = 2, .pad = 1}),
         CONV("chunks in groups", FGI_LOWER_CHUNKS, X(32, 9, 8, 4), X(2, 2, 2, 6),
              .conv = {.pad = 1, .dilation = 1, .groups = 2}),
+        CONV("ten chunks", FGI_LOWER_CHUNKS, X(160, 8, 9, 3), X(3, 2, 3, 4), .conv = {.pad = 1}),
+        CONV("nine chunks in groups", FGI_LOWER_CHUNKS, X(144, 8, 8, 4), X(3, 3, 2, 6),
+             .conv = {.stride = 1, .pad = 1, .groups = 2}),
         CONV("no even chunks", FGI_LOWER_CHUNKS, X(24, 8, 8, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
              .is_same = true),
         CONV("few pixels", FGI_LOWER_CHUNKS, X(32, 4, 4, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
@@ -262,6 +281,12 @@ static void gradients_of_max_pooling(void **state)
         POOL("overlapping, padded", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
         POOL("gaps", X(1, 10, 9, 2), .size = 2, .stride = 3),
         POOL("all places", X(2, 5, 6, 2), .size = 3, .stride = 1, .pad = 1),
+        POOL("in stages", X(2, 12, 13, 3), .size = 5, .stride = 1, .pad = 2),
+        POOL("in stages, side by side", X(2, 13, 15, 3), .size = 6),
+        POOL("in stages, stride", X(1, 17, 14, 2), .size = 7, .stride = 3, .pad = 3),
+        POOL("in stages, gaps", X(2, 23, 19, 2), .size = 5, .stride = 7, .pad = 1),
+        POOL("in stages, one window", X(2, 24, 24, 2), .size = 24),
+        POOL("in stages, large", X(1, 40, 37, 2), .size = 24, .stride = 5, .pad = 11),
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -298,16 +323,24 @@ static void sums_in_stages(void **state)
     check(&few);
 }
 
-/* The most sums in one loop of what the backend has made of the program. */
-static int most_sums(const fgi_executable *executable)
+/* What the backend has made of the program (fgi_hlo_free). */
+static fgi_hlo *optimized(const fgi_executable *executable)
 {
     fg_error err = {0};
     char *data = NULL;
     size_t size = 0;
     fgi_hlo *hlo = NULL;
-    int most = 0;
     fgt_ok(fgi_executable_optimized(executable, &data, &size, &err));
     fgt_ok(fgi_hlo_read(data, size, &hlo, &err));
+    fgi_free(data);
+    return hlo;
+}
+
+/* The most sums in one loop of it. */
+static int most_sums(const fgi_executable *executable)
+{
+    fgi_hlo *hlo = optimized(executable);
+    int most = 0;
     for (size_t i = 0; i < hlo->module->n_computation; i++) {
         const fgi_hlo_computation *in = hlo->module->computation[i];
         int sums = 0;
@@ -316,7 +349,6 @@ static int most_sums(const fgi_executable *executable)
         most = sums > most ? sums : most;
     }
     fgi_hlo_free(hlo);
-    fgi_free(data);
     return most;
 }
 
@@ -345,6 +377,134 @@ static void stages_stay_apart(void **state)
         fg_trace_destroy(trace);
         fg_array_release(array);
     }
+}
+
+/* ---- programs that stay short ---------------------------------------------------------------- */
+
+/* `layers` layers with the first input's shape, and the gradients of all. */
+static size_t layers(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    fg_tensor x = in[0];
+    for (int i = 0; i < p->layers; i++) {
+        if (p->in_count == 2)
+            x = fg_conv2d(x, fg_scale(in[1], i + 1), &p->conv);
+        else
+            x = fg_max_pool(x, &p->pool);
+        x = fg_relu(x);
+    }
+    fg_grad(fg_sum(fg_square(x), 0, NULL), in, (size_t)p->in_count, out);
+    return (size_t)p->in_count;
+}
+
+/* Instructions of the optimized program, those within its loops and functions included. */
+static size_t instructions(const problem *p)
+{
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_tensor in[MOST_INPUTS], out[MOST_OUTPUTS];
+    fgi_program *program = NULL;
+    size_t count = 0;
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    for (int i = 0; i < p->in_count; i++) {
+        fg_array *array = numbers(p, client, i);
+        in[i] = fg_input(trace, array);
+        fg_array_release(array);
+    }
+    const size_t outputs = p->write(p, in, out);
+    fgt_ok(fgi_program_get(trace, out, outputs, &program, &err));
+    fgi_hlo *hlo = optimized(fgi_program_executable(program));
+    for (size_t i = 0; i < hlo->module->n_computation; i++)
+        count += hlo->module->computation[i]->n_instruction;
+    fgi_hlo_free(hlo);
+    fg_trace_destroy(trace);
+    return count;
+}
+
+/* The time to compile follows the length of what is compiled, which a compiler that fuses layers
+ * with each other makes longer than what it was given: each layer adds as much as another. */
+static void depth_adds_evenly(void **state)
+{
+    const problem rows[] = {
+        {.name = "depthwise",
+         .in = {X(4, 12, 12, 16), X(3, 3, 1, 16)},
+         .in_count = 2,
+         .conv = {.pad = 1, .groups = 16}},
+        {.name = "depthwise, many taps",
+         .in = {X(2, 12, 12, 16), X(9, 9, 1, 16)},
+         .in_count = 2,
+         .conv = {.pad = 4, .groups = 16}},
+        {.name = "groups",
+         .in = {X(2, 8, 8, 8), X(3, 3, 2, 8)},
+         .in_count = 2,
+         .conv = {.pad = 1, .groups = 4}},
+        {.name = "pooling", .in = {X(2, 12, 12, 4)}, .in_count = 1, .pool = {3, 1, 1}},
+        {.name = "pooling in stages", .in = {X(2, 12, 12, 4)}, .in_count = 1, .pool = {9, 1, 4}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t count[3];
+        for (int k = 0; k < 3; k++) {
+            problem p = rows[i];
+            p.write = layers;
+            p.layers = 2 << k;
+            count[k] = instructions(&p);
+        }
+        const size_t two = count[1] - count[0], four = count[2] - count[1];
+        if (four > 2 * two + two / 4)
+            fail_msg("%s: %zu instructions for 2 layers, %zu for 4, %zu for 8", rows[i].name,
+                     count[0], count[1], count[2]);
+    }
+}
+
+/* Larger windows, more groups and larger batches change the turns of a loop, not its length. */
+static void size_adds_nothing(void **state)
+{
+    const struct {
+        problem of[2];
+    } rows[] = {
+        {{CONV("taps", 0, X(2, 16, 16, 16), X(9, 9, 1, 16), .conv = {.pad = 4, .groups = 16}),
+          CONV("taps", 0, X(2, 16, 16, 16), X(13, 9, 1, 16), .conv = {.pad = 4, .groups = 16})}},
+        {{CONV("groups", 0, X(2, 8, 8, 16), X(3, 3, 4, 16), .conv = {.groups = 4}),
+          CONV("groups", 0, X(2, 8, 8, 256), X(3, 3, 4, 256), .conv = {.groups = 64})}},
+        {{CONV("chunks", 0, X(160, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1}),
+          CONV("chunks", 0, X(640, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1})}},
+        {{POOL("windows", X(2, 30, 30, 2), .size = 6),
+          POOL("windows", X(2, 30, 30, 2), .size = 24)}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const size_t few = instructions(&rows[i].of[0]), many = instructions(&rows[i].of[1]);
+        if (many > few + few / 4)
+            fail_msg("%s: %zu instructions, %zu of the larger one", rows[i].of[0].name, few, many);
+    }
+}
+
+/* ---- several devices ------------------------------------------------------------------------- */
+
+/* Loops and functions over a batch that is split are the same as over a whole one. */
+static void forms_on_two_devices(void **state)
+{
+    const problem rows[] = {
+        CONV("depthwise", 0, X(4, 8, 9, 4), X(3, 3, 1, 4), .conv = {.pad = 1, .groups = 4}),
+        CONV("depthwise, many taps", 0, X(2, 12, 13, 4), X(9, 8, 1, 4),
+             .conv = {.pad = 4, .groups = 4}),
+        CONV("depthwise, sums in stages", 0, X(8, 16, 16, 32), X(3, 3, 1, 32),
+             .conv = {.pad = 1, .groups = 32}),
+        CONV("groups", 0, X(4, 6, 5, 4), X(3, 3, 2, 6), .conv = {.pad = 1, .groups = 2}),
+        CONV("chunks", 0, X(64, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("many chunks in groups", 0, X(320, 8, 8, 4), X(2, 2, 2, 4), .conv = {.groups = 2}),
+        POOL("pooling", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
+        POOL("pooling in stages", X(4, 17, 14, 2), .size = 7, .stride = 3, .pad = 3),
+    };
+    fg_error err = {0};
+    fg_client *two = NULL;
+    (void)state;
+    fgt_ok(fg_client_open(
+        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("two")},
+        &two, &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        compare(&rows[i], &(form){two, 0}, &(form){client, 0});
+    fg_client_close(two);
 }
 
 static void products_of_halves(void **state)
@@ -456,7 +616,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
     cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(stages_stay_apart),        cmocka_unit_test(products_of_halves),
-    cmocka_unit_test(products_through_onednn),
+    cmocka_unit_test(products_through_onednn),  cmocka_unit_test(depth_adds_evenly),
+    cmocka_unit_test(size_adds_nothing),        cmocka_unit_test(forms_on_two_devices),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

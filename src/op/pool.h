@@ -1,0 +1,23 @@
+/* pool.h - pooling: what pool.c asks of the file that writes its gradient for XLA's CPU backend.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_OP_POOL_H
+#define FGI_OP_POOL_H
+
+#include "op/op.h"
+
+/* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x stand
+ * x_dilation apart. */
+typedef struct fgi_pool_attr {
+    int64_t size, stride, x_dilation;
+    int64_t low[2], high[2];
+} fgi_pool_attr;
+
+/* The gradient of maxima, (x, y, dy) -> dx: in each window the first element, in row-major order,
+ * that equals y takes dy. */
+enum { FGI_POOL_X, FGI_POOL_Y, FGI_POOL_DY };
+
+/* That gradient's form for XLA's CPU backend; false where the plain one is as good (pool_cpu.c). */
+bool fgi_pool_cpu_dx(fgi_emit *e);
+
+#endif
