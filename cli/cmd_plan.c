@@ -94,41 +94,30 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
     return found;
 }
 
-/* Cuts "a,b" apart in place; returns how many, 0 when there is an empty one. */
-static size_t split_names(char *text, const char *out[TOPOLOGIES_MAX])
-{
-    size_t count = 0;
-    for (char *at = text; at != NULL;) {
-        char *comma = strchr(at, ',');
-        if (comma != NULL)
-            *comma = '\0';
-        if (*at == '\0' || count == TOPOLOGIES_MAX)
-            return 0;
-        out[count++] = at;
-        at = comma != NULL ? comma + 1 : NULL;
-    }
-    return count;
-}
-
 static bool write_summary(const json_t *root, fg_error *err)
 {
     return settings.summary == NULL ||
            out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
 }
 
-static int print_all(json_t *found, const char *config_path)
+/* Prints what was found of a machine, unless all is printed as JSON in the end. */
+static void print_one(const json_t *one)
+{
+    if (as_json)
+        return;
+    plan_print(stdout, one);
+    (void)fflush(stdout);
+}
+
+/* The summary, the page and JSON of all; returns the exit status. */
+static int finish(json_t *found, const char *config_path)
 {
     fg_error err = {0};
     int status = CLI_DONE;
     size_t i;
     json_t *one, *root = json_pack("{s:s, s:O}", "status", "done", "topologies", found);
-    json_array_foreach(found, i, one)
-    {
-        if (json_object_get(one, "error") != NULL)
-            status = CLI_FAILED;
-        if (!as_json)
-            plan_print(stdout, one);
-    }
+    json_array_foreach(found, i, one) if (json_object_get(one, "error") != NULL) status =
+        CLI_FAILED;
     if (status != CLI_DONE)
         (void)json_object_set_new(root, "status", json_string("failed"));
     if (as_json) {
@@ -142,11 +131,42 @@ static int print_all(json_t *found, const char *config_path)
     return status;
 }
 
+/* What was found of the same machine under its first name, under this one. */
+static json_t *same_again(const plan_machine *m, const plan_machine *machines, const json_t *found)
+{
+    json_t *one = json_deep_copy(json_array_get(found, (size_t)(m->same_as - machines)));
+    (void)json_object_set_new(one, "name", json_string(m->name));
+    (void)json_object_set_new(one, "same_as", json_string(m->same_as->name));
+    return one;
+}
+
+/* Compiles for one machine after another, each printed as soon as it is known. */
+static int plan_all(const cli_call *call, const plan_limits *limits, const plan_machine *machines,
+                    size_t count)
+{
+    int status = CLI_USAGE;
+    size_t done = 0;
+    json_t *found = json_array();
+    for (; done < count; done++) {
+        const plan_machine *m = &machines[done];
+        json_t *one =
+            m->same_as != NULL ? same_again(m, machines, found) : plan_one(call, m->name, limits);
+        if (one == NULL)
+            break;
+        print_one(one);
+        (void)json_array_append_new(found, one);
+    }
+    if (done == count)
+        status = finish(found, call->count > 0 ? call->args[0] : NULL);
+    json_decref(found);
+    return status;
+}
+
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
     plan_limits limits;
-    const char *names[TOPOLOGIES_MAX];
+    plan_machine machines[TOPOLOGIES_MAX];
     if (topologies == NULL)
         return cli_complain(CLI_USAGE, "plan", "--topology=NAME[,NAME] is missing");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
@@ -160,23 +180,15 @@ static int run_plans(const cli_call *call)
         return cli_complain(CLI_USAGE, "plan", "--html=%s: not with --in-process", page);
     if (is_in_process)
         return run_command(call, &settings);
-    int status = CLI_USAGE;
     char *text = cli_strdup(topologies);
-    json_t *found = json_array();
-    const size_t count = split_names(text, names);
+    const size_t count = plan_machines_read(text, machines, TOPOLOGIES_MAX, &err);
+    int status = CLI_USAGE;
     if (count == 0)
-        (void)cli_complain(CLI_USAGE, "plan", "--topology=%s: expected names between commas",
-                           topologies);
-    size_t done = 0;
-    for (; done < count; done++) {
-        json_t *one = plan_one(call, names[done], &limits);
-        if (one == NULL)
-            break;
-        (void)json_array_append_new(found, one);
+        (void)cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
+    else {
+        plan_offer_compilers(machines, count);
+        status = plan_all(call, &limits, machines, count);
     }
-    if (count > 0 && done == count)
-        status = print_all(found, call->count > 0 ? call->args[0] : NULL);
-    json_decref(found);
     free(text);
     return status;
 }

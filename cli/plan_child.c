@@ -2,7 +2,8 @@
  * some keep it busy for ever or take all memory.
  *
  * The process is this program begun again: nothing of what a plugin does at its loading has
- * happened in it. It does not outlive the one that waits for it.
+ * happened in it. It does not outlive the one that waits for it, and only that one stops it: other
+ * requests to stop are blocked, since compilers answer them with a stack trace on the terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -26,11 +27,23 @@ typedef struct child {
     size_t size;
 } child;
 
+/* Blocks what asks a process to stop, also in what exec makes of this one and in its threads. */
+static void block_requests(void)
+{
+    static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    sigset_t set;
+    (void)sigemptyset(&set);
+    for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
+        (void)sigaddset(&set, requests[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* In the new process: becomes the program, which the kernel ends with `parent`, by whatever that is
  * ended; the ask comes too late when it is gone already. Tells errno where it cannot. */
 static _Noreturn void become(const char *self, char *const *argv, pid_t parent, int out,
                              int trouble)
 {
+    block_requests();
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && dup2(out, STDOUT_FILENO) >= 0) {
         if (getppid() != parent)
             _exit(CLI_FAILED);

@@ -145,9 +145,19 @@ static void print_report(FILE *out, const json_t *o)
     }
 }
 
-void plan_print(FILE *out, const json_t *o)
+static const char *verdict(const json_t *o)
 {
     const json_t *fits = json_object_get(o, "fits");
+    return json_is_true(fits) ? "fits" : json_is_false(fits) ? "does not fit" : "not known";
+}
+
+void plan_print(FILE *out, const json_t *o)
+{
+    if (text(o, "same_as")[0] != '\0') {
+        (void)fprintf(out, "%s: the same machine as %s: %s\n", text(o, "name"), text(o, "same_as"),
+                      verdict(o));
+        return;
+    }
     (void)fprintf(out, "%s", text(o, "name"));
     if (has(o, "devices")) {
         (void)fprintf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
@@ -155,11 +165,8 @@ void plan_print(FILE *out, const json_t *o)
             (void)fprintf(out, " on %.0f hosts", number(o, "hosts"));
         (void)fprintf(out, "), batch %.0f a device", number(o, "batch_size"));
     }
-    (void)fprintf(out, ": %s\n",
-                  json_is_true(fits)    ? "fits"
-                  : json_is_false(fits) ? "does not fit"
-                                        : "not known");
-    if (json_is_boolean(fits))
+    (void)fprintf(out, ": %s\n", verdict(o));
+    if (json_is_boolean(json_object_get(o, "fits")))
         print_memory(out, o);
     print_batch(out, o);
     print_work(out, o);

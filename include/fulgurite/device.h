@@ -107,6 +107,17 @@ typedef struct fg_device_info {
 FG_API FG_MUST_USE fg_status fg_device_get_info(const fg_client *client, int index,
                                                 fg_device_info *out, fg_error *err);
 
+/* What the name of a machine to compile for means (fg_client_options.topology). */
+typedef struct fg_topology_info {
+    char accelerator[8]; /* "tpu", "cuda": whose plugin compiles for it */
+    char machine[120];   /* equal for two names of the same machine: "v5e-8" and "kaggle" */
+} fg_topology_info;
+
+/* Reads such a name; no plugin is needed. Thread-safe. Errors: FG_EINVAL, with the names that there
+ * are. */
+FG_API FG_MUST_USE fg_status fg_topology_describe(const char *name, fg_topology_info *out,
+                                                  fg_error *err);
+
 /* Where a plugin may be and whether it is there: what `fulgurite devices` prints. */
 typedef struct fg_plugin_candidate {
     char accelerator[8]; /* "cpu", "cuda", "tpu" */

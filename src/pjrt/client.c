@@ -404,7 +404,7 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     const char *kept = fgi_arena_strdup(&c->arena, path);
     FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
     status = fgi_plugin_load(kept, &use, &c->plugin, err);
-    if (status != FG_OK && c->plugin.has_refused)
+    if (status != FG_OK && c->plugin.has_refused && opt->topology == NULL)
         status = fgi_explain_refusal(NULL, accelerator, status, err);
     FGI_DONE(status);
     FGI_DONE(opt->topology ? open_topology(c, opt, err) : open_devices(c, accelerator, opt, err));
@@ -438,8 +438,12 @@ static fg_status open_accelerator(const char *accelerator, const fg_client_optio
         /* What was asked for by its path is taken as it is, also when it does not exist. */
         while (i < count && !places[i].exists && strcmp(places[i].source, "FULGURITE_PLUGIN") != 0)
             i++;
-        status = i < count ? open_path(places[i].path, accelerator, opt, out, err)
-                           : fgi_explain_missing(NULL, accelerator, places, count, err);
+        if (i < count)
+            status = open_path(places[i].path, accelerator, opt, out, err);
+        else
+            status = opt->topology != NULL
+                         ? fgi_explain_no_compiler(accelerator, places, count, err)
+                         : fgi_explain_missing(NULL, accelerator, places, count, err);
     }
     fgi_free(places);
     return status;

@@ -78,6 +78,18 @@ fg_status fgi_explain_missing(const fgi_host *host, const char *accelerator,
                     is_there ? what_to_type(accelerator) : "", is_there ? "" : elsewhere, where);
 }
 
+fg_status fgi_explain_no_compiler(const char *accelerator, const fg_plugin_candidate *places,
+                                  size_t count, fg_error *err)
+{
+    char where[240];
+    list_places(places, count, where, sizeof where);
+    return fgi_fail(
+        err, FG_ENOTFOUND, "the compiler for %s is not installed; `%s` downloads it\nlooked in%s",
+        is_tpu(accelerator) ? "TPUs (libtpu)" : "NVIDIA GPUs (XLA's CUDA plugin)",
+        is_tpu(accelerator) ? "fulgurite setup tpu" : "fulgurite setup --compile-only cuda13",
+        where);
+}
+
 /* A GPU can be shared: that somebody has it need not be the reason. */
 static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *err)
 {

@@ -96,6 +96,9 @@ struct fgi_host;
 /* None of the places has a plugin: FG_ENOTFOUND. */
 fg_status fgi_explain_missing(const struct fgi_host *host, const char *accelerator,
                               const fg_plugin_candidate *places, size_t count, fg_error *err);
+/* The same for a client that only compiles, which says nothing of this machine. */
+fg_status fgi_explain_no_compiler(const char *accelerator, const fg_plugin_candidate *places,
+                                  size_t count, fg_error *err);
 /* The plugin did not initialise or gave no client, with the words in err: adds to these. Returns
  * `status`. accelerator may be NULL. */
 fg_status fgi_explain_refusal(const struct fgi_host *host, const char *accelerator,

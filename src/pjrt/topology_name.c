@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <fulgurite/device.h>
+
 #include "base/text.h"
 #include "pjrt/topology.h"
 
@@ -223,4 +225,17 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
         if (fgi_str_equal(first, gpus[i].name) && (mark == '\0' || rest.size > 0) && mark != '-')
             return parse_gpu(text, &gpus[i], rest, out, err);
     return unknown(text, "is not known", err);
+}
+
+fg_status fg_topology_describe(const char *name, fg_topology_info *out, fg_error *err)
+{
+    fgi_topology_name parsed;
+    *out = (fg_topology_info){{0}, {0}};
+    FGI_TRY(fgi_topology_parse(name, &parsed, err));
+    (void)snprintf(out->accelerator, sizeof out->accelerator, "%s", parsed.accelerator);
+    (void)snprintf(out->machine, sizeof out->machine, "%s %s %s %" PRId64 "x%" PRId64 "x%" PRId64,
+                   parsed.generation, parsed.plugin_name,
+                   parsed.chip_config != NULL ? parsed.chip_config : "-", parsed.host_bounds[0],
+                   parsed.host_bounds[1], parsed.host_bounds[2]);
+    return FG_OK;
 }

@@ -9,6 +9,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -33,30 +34,13 @@ static void mistakes_are_told(void **state)
 {
     (void)state;
     contains(program_gives(2, NULL, PLAN)->err, "--topology=NAME[,NAME] is missing");
-    contains(program_gives(2, NULL, PLAN "--topology=v5e-8,")->err,
-             "expected names between commas");
+    contains(program_gives(2, NULL, PLAN "--topology=v5e-8,")->err, "names separated by commas");
     contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err, "topology 'v9-8': is not known");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
              "--time-limit=soon: expected a positive number");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
              "--sweep=8,x: expected batches between commas");
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
-}
-
-static void missing_compiler_says_what_to_type(void **state)
-{
-    (void)state;
-    json_t *root;
-    char home[600];
-    (void)snprintf(home, sizeof home, "%s", fgt_temp_folder());
-    setenv("FULGURITE_HOME", home, 1);
-    setenv("PATH", "/nowhere", 1);
-    const outcome *o = program_gives(1, NULL, PLAN "--topology=v5e-8 --json");
-    json_t *one = only(o, &root);
-    assert_string_equal(json_string_value(json_object_get(one, "name")), "v5e-8");
-    assert_true(json_is_null(json_object_get(one, "fits")));
-    contains(json_string_value(json_object_get(one, "error")), "no PJRT plugin for 'tpu'");
-    json_decref(root);
 }
 
 /* One that ends its process, one that does not end, one that takes too much: each is told, and the
@@ -118,36 +102,137 @@ static bool has_compiling_child(pid_t parent)
     return found;
 }
 
-/* The program is killed while its compiler is busy: that ends, too, long before it is ready. Both
- * hold the writing end of a pipe, whose end is therefore theirs. */
-static void the_compiler_does_not_outlive_the_program(void **state)
+/* A run of the program for two machines with a compiler that is busy for long, in a process group
+ * of its own, as a shell starts it. */
+typedef struct running {
+    pid_t pid;
+    int out, err; /* what it and its compilers write */
+} running;
+
+static running start(const char *fake, const char *limit)
 {
-    (void)state;
-    int alive[2], status, waited_ms = 0;
+    int out[2], err[2];
     setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
-    setenv("FAKEPJRT", "platform=2,compile_wait_ms=300000", 1);
-    assert_int_equal(pipe(alive), 0);
+    setenv("FAKEPJRT", fake, 1);
+    assert_int_equal(pipe(out), 0);
+    assert_int_equal(pipe(err), 0);
     const pid_t pid = fork();
     if (pid == 0) {
-        (void)close(alive[0]);
+        (void)setpgid(0, 0);
+        (void)dup2(out[1], STDOUT_FILENO);
+        (void)dup2(err[1], STDERR_FILENO);
+        for (int i = 0; i < 2; i++)
+            if (close(out[i]) != 0 || close(err[i]) != 0)
+                _exit(127);
         (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "plan",
-                    FGT_SOURCE_DIR "/examples/digits_mlp.yaml", "--quiet", "--topology=v5e-8",
-                    NULL);
+                    FGT_SOURCE_DIR "/examples/digits_mlp.yaml", "--quiet", "--topology=v5e-8,v3-8",
+                    limit, NULL);
         _exit(127);
     }
     assert_true(pid > 0);
-    assert_int_equal(close(alive[1]), 0);
+    (void)setpgid(pid, pid);
+    assert_int_equal(close(out[1]), 0);
+    assert_int_equal(close(err[1]), 0);
+    unsetenv("FAKEPJRT");
+    unsetenv("FULGURITE_PLUGIN");
+    return (running){pid, out[0], err[0]};
+}
+
+static void wait_for_compiler(pid_t pid)
+{
+    int status, waited_ms = 0;
     while (!has_compiling_child(pid)) {
-        assert_true((waited_ms += 10) < 30000);
+        assert_true((waited_ms += 10) < 60000);
         assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
         (void)usleep(10000);
     }
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    struct pollfd end = {.fd = alive[0], .events = POLLIN};
-    assert_int_equal(poll(&end, 1, 30000), 1);
-    assert_true(end.revents & POLLHUP);
-    assert_int_equal(close(alive[0]), 0);
+}
+
+/* All that is written there until everybody who could has closed it, which must happen soon. */
+static void read_to_the_end(int from, char *out, size_t size)
+{
+    size_t used = 0;
+    for (;;) {
+        struct pollfd ready = {.fd = from, .events = POLLIN};
+        assert_int_equal(poll(&ready, 1, 60000), 1);
+        const ssize_t n = read(from, out + used, size - 1 - used);
+        assert_true(n >= 0);
+        if (n == 0)
+            break;
+        used += (size_t)n;
+    }
+    out[used] = '\0';
+    assert_int_equal(close(from), 0);
+}
+
+/* The program is stopped while its compiler is busy, by its terminal, by whoever runs it, or by
+ * force: the compiler ends, too, long before it is ready, and says nothing of it. Both hold the
+ * writing ends of the pipes, whose end is therefore theirs. */
+static void the_compiler_does_not_outlive_the_program(void **state)
+{
+    static const struct {
+        int signal;
+        bool is_to_all; /* as Ctrl-C is */
+    } rows[] = {
+        {SIGINT, true}, {SIGTERM, true}, {SIGTERM, false}, {SIGHUP, true}, {SIGKILL, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char out[4096], err[4096];
+        int status;
+        const running r = start("platform=2,compile_wait_ms=300000,stop_trace=1", NULL);
+        wait_for_compiler(r.pid);
+        (void)usleep(300000); /* so that the plugin is loaded, most likely */
+        assert_int_equal(kill(rows[i].is_to_all ? -r.pid : r.pid, rows[i].signal), 0);
+        assert_int_equal(waitpid(r.pid, &status, 0), r.pid);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == rows[i].signal);
+        read_to_the_end(r.out, out, sizeof out);
+        read_to_the_end(r.err, err, sizeof err);
+        assert_string_equal(out, "");
+        assert_string_equal(err, "");
+    }
+}
+
+/* The first machine's line is there while the second one's compiler works. */
+static void verdicts_come_one_by_one(void **state)
+{
+    (void)state;
+    char line[4096] = "";
+    int status;
+    const running r = start("platform=2,compile_wait_ms=300000", "--time-limit=3");
+    struct pollfd ready = {.fd = r.out, .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 60000), 1);
+    assert_true(read(r.out, line, sizeof line - 1) > 0);
+    contains(line, "v5e-8: not known\n");
+    assert_null(strstr(line, "v3-8"));
+    wait_for_compiler(r.pid);
+    assert_int_equal(kill(r.pid, SIGKILL), 0);
+    assert_int_equal(waitpid(r.pid, &status, 0), r.pid);
+    assert_int_equal(close(r.out), 0);
+    assert_int_equal(close(r.err), 0);
+}
+
+/* Names of one machine are compiled for once. */
+static void equal_machines_are_one(void **state)
+{
+    (void)state;
+    json_t *root;
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
+    const outcome *o =
+        program_gives(0, NULL, PLAN "--topology=kaggle,v3-8,v5e-8,v5litepod-8 --no-search");
+    contains(o->out, "kaggle (8 x fake device), batch 32 a device: does not fit\n");
+    contains(o->out, "v5e-8: the same machine as kaggle: does not fit\n"
+                     "v5litepod-8: the same machine as kaggle: does not fit\n");
+    o = program_gives(0, NULL, PLAN "--topology=kaggle,v5e-8 --no-search --json");
+    root = json_loads(o->out, 0, NULL);
+    json_t *list = json_object_get(root, "topologies"), *again = json_array_get(list, 1);
+    assert_int_equal(json_array_size(list), 2);
+    assert_string_equal(json_string_value(json_object_get(again, "name")), "v5e-8");
+    assert_string_equal(json_string_value(json_object_get(again, "same_as")), "kaggle");
+    assert_int_equal(json_object_del(again, "same_as"), 0);
+    (void)json_object_set_new(again, "name", json_string("kaggle"));
+    assert_true(json_equal(json_array_get(list, 0), again));
+    json_decref(root);
     unsetenv("FAKEPJRT");
     unsetenv("FULGURITE_PLUGIN");
 }
@@ -329,6 +414,82 @@ static void step_that_does_not_fit_is_an_answer(void **state)
     json_decref(root);
 }
 
+/* A home and a PATH in which nothing is installed; the last test in this process that needs any. */
+static void install_nothing(void)
+{
+    char home[600];
+    (void)snprintf(home, sizeof home, "%s", fgt_temp_folder());
+    setenv("FULGURITE_HOME", home, 1);
+    setenv("XDG_DATA_HOME", home, 1);
+    setenv("HOME", home, 1);
+    setenv("PATH", "/nowhere", 1);
+}
+
+/* Of the compiler that is missing, and nothing of this machine, which has no part in it. */
+static void missing_compiler_says_what_to_type(void **state)
+{
+    (void)state;
+    json_t *root;
+    install_nothing();
+    const outcome *o = program_gives(1, NULL, PLAN "--topology=v5e-8 --json");
+    json_t *one = only(o, &root);
+    const char *error = json_string_value(json_object_get(one, "error"));
+    assert_string_equal(json_string_value(json_object_get(one, "name")), "v5e-8");
+    assert_true(json_is_null(json_object_get(one, "fits")));
+    contains(error, "the compiler for TPUs (libtpu) is not installed; `fulgurite setup tpu`");
+    assert_null(strstr(error, "this machine"));
+    assert_null(strstr(error, "accelerator=cpu"));
+    json_decref(root);
+    o = program_gives(1, NULL, PLAN "--topology=h100");
+    contains(o->out, "h100: not known\n  the compiler for NVIDIA GPUs (XLA's CUDA plugin) is not "
+                     "installed; `fulgurite setup --compile-only cuda13` downloads it\n");
+    assert_null(strstr(o->err, "[y/N]")); /* nobody is there to answer */
+}
+
+/* What the program prints on a terminal on which somebody types `answer`. */
+static void on_terminal(const char *answer, const char *topology, char *out, size_t size)
+{
+    int terminal, status;
+    size_t used = 0;
+    ssize_t n;
+    char option[100];
+    (void)snprintf(option, sizeof option, "--topology=%s", topology);
+    const pid_t pid = forkpty(&terminal, NULL, NULL, NULL);
+    if (pid == 0) {
+        (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "plan",
+                    FGT_SOURCE_DIR "/examples/digits_mlp.yaml", option, "--quiet", NULL);
+        _exit(127);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(write(terminal, answer, strlen(answer)), strlen(answer));
+    while (used < size - 1 && (n = read(terminal, out + used, size - 1 - used)) > 0)
+        used += (size_t)n; /* a terminal whose program has ended gives EIO */
+    out[used] = '\0';
+    (void)close(terminal);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 1);
+}
+
+static void missing_compiler_is_offered_on_a_terminal(void **state)
+{
+    (void)state;
+    static char out[16384];
+    install_nothing();
+    on_terminal("n\n", "v5e-8,v3-8", out, sizeof out);
+    contains(out, "The compiler for TPUs (libtpu) is not installed; `fulgurite setup tpu` "
+                  "downloads it.\r\nDownload it now? [y/N] ");
+    assert_null(strstr(strstr(out, "[y/N]") + 1, "[y/N]")); /* asked once */
+    contains(out, "v5e-8: not known");
+    contains(out, "v3-8: not known");
+    on_terminal("\n", "h100", out, sizeof out);
+    contains(out, "`fulgurite setup --compile-only cuda13` downloads it");
+    /* there is no Python here, which the answer's work finds out */
+    on_terminal("y\n", "v5e-8", out, sizeof out);
+    contains(out, "fulgurite setup tpu: ");
+    contains(out, "python3");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_are_told),
     cmocka_unit_test(real_compiler_tells_a_step),
@@ -337,6 +498,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compilers_that_fail_are_contained),
     cmocka_unit_test(the_compiler_does_not_outlive_the_program),
     cmocka_unit_test(page_is_written),
+    cmocka_unit_test(verdicts_come_one_by_one),
+    cmocka_unit_test(equal_machines_are_one),
     cmocka_unit_test(missing_compiler_says_what_to_type),
+    cmocka_unit_test(missing_compiler_is_offered_on_a_terminal),
 };
 FGT_MAIN(tests)

@@ -4,11 +4,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* ---- settings ---------------------------------------------------------------------------------
  */
@@ -47,6 +49,7 @@ static struct setting {
     {"compile_skip", 0, 0},
     {"compile_signal", 0, 0},  /* compiling ends the process by this signal */
     {"compile_wait_ms", 0, 0}, /* compiling takes so long */
+    {"stop_trace", 0, 0},      /* 1: as libtpu, answers a request to stop with a stack trace */
     {"execute_error", 0, 0},
     {"execute_skip", 0, 0},
     {"execute_late_error", 0, 0},
@@ -120,6 +123,14 @@ int fake_fault(const char *name)
     return atomic_fetch_sub(&find(skip)->value, 1) > 0 ? 0 : code;
 }
 
+static void print_trace(int number)
+{
+    static const char words[] = "*** signal received; stack trace: ***\n";
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0)
+        _exit(2);
+    _exit(128 + number);
+}
+
 /* FAKEPJRT="name=value,name=value" */
 __attribute__((constructor)) static void read_environment(void)
 {
@@ -134,6 +145,9 @@ __attribute__((constructor)) static void read_environment(void)
         text += used;
         text += *text == ',';
     }
+    const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (int i = 0; fake_get("stop_trace") && i < 4; i++)
+        (void)signal(requests[i], print_trace);
 }
 
 /* ---- errors -----------------------------------------------------------------------------------

@@ -99,6 +99,37 @@ static void other_names_are_refused(void **state)
     }
 }
 
+/* Names of one machine are told from names of others, which may differ in a host's chips only. */
+static void names_of_the_same_machine(void **state)
+{
+    static const char *const same[][4] = {
+        {"kaggle", "v5e-8", "v5litepod-8", "v5e:2x4"},
+        {"v3-8", "v3:2x2", NULL},
+        {"tpu7x-8", "7x-8", NULL},
+        {"h100", "h100:1", NULL},
+        {"h100:8", NULL},
+        {"h200:8", NULL},
+        {"v5e-4", NULL},
+        {"v6e-8", NULL},
+    };
+    enum { COUNT = sizeof same / sizeof same[0] };
+    fg_topology_info info[COUNT], other;
+    fg_error err = {0};
+    (void)state;
+    for (int i = 0; i < COUNT; i++) {
+        fgt_ok(fg_topology_describe(same[i][0], &info[i], &err));
+        assert_string_equal(info[i].accelerator, same[i][0][0] == 'h' ? "cuda" : "tpu");
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(info[k].machine, info[i].machine);
+        for (int k = 1; k < 4 && same[i][k] != NULL; k++) {
+            fgt_ok(fg_topology_describe(same[i][k], &other, &err));
+            assert_string_equal(other.machine, info[i].machine);
+        }
+    }
+    assert_int_equal(fg_topology_describe("v9-8", &other, &err), FG_EINVAL);
+    assert_string_equal(other.machine, "");
+}
+
 /* ---- clients --------------------------------------------------------------------------------- */
 
 static fg_client *open_for(const char *topology, const char *accelerator)
@@ -284,6 +315,7 @@ static void every_allocation_may_fail(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, nothing_is_alive, nothing_is_alive)
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_of_the_same_machine),
     cmocka_unit_test(names_are_read_as_google_writes_them),
     cmocka_unit_test(other_names_are_refused),
     CASE(described_devices_are_the_clients),

@@ -1,0 +1,104 @@
+/* plan_machines.c - the machines that `fulgurite plan` is asked about, and the compilers that they
+ * need: on a terminal, one that is not installed is offered for download.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <fulgurite/setup.h>
+
+#include "plan.h"
+
+enum { PLACES_MAX = 64 };
+
+/* A plugin that compiles for machines that are not here. */
+static const struct compiler {
+    const char *accelerator, *what, *setup, *command;
+    bool compiler_only;
+} compilers[] = {
+    {"tpu", "The compiler for TPUs (libtpu)", "tpu", "fulgurite setup tpu", false},
+    {"cuda", "The compiler for NVIDIA GPUs (XLA's CUDA plugin)", "cuda13",
+     "fulgurite setup --compile-only cuda13", true},
+};
+
+size_t plan_machines_read(char *text, plan_machine *out, size_t capacity, fg_error *err)
+{
+    size_t count = 0;
+    for (char *at = text; at != NULL;) {
+        char *comma = strchr(at, ',');
+        if (comma != NULL)
+            *comma = '\0';
+        if (*at == '\0' || count == capacity) {
+            (void)cli_fail(err, "expected 1 to %zu names separated by commas", capacity);
+            return 0;
+        }
+        plan_machine *m = &out[count];
+        *m = (plan_machine){.name = at};
+        if (fg_topology_describe(at, &m->info, err) != FG_OK)
+            return 0;
+        for (size_t i = 0; i < count && m->same_as == NULL; i++)
+            if (strcmp(out[i].info.machine, m->info.machine) == 0)
+                m->same_as = &out[i];
+        count++;
+        at = comma != NULL ? comma + 1 : NULL;
+    }
+    return count;
+}
+
+/* Whether a plugin for the accelerator is installed; one that is named by its path is used even if
+ * it does not exist, which is an error of its own. */
+static bool is_installed(const char *accelerator)
+{
+    static fg_plugin_candidate places[PLACES_MAX];
+    fg_error err;
+    size_t count = 0;
+    if (fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &err) != FG_OK)
+        return true; /* opening it will say what is wrong */
+    for (size_t i = 0; i < count && i < PLACES_MAX; i++)
+        if (places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0)
+            return true;
+    return false;
+}
+
+/* Asks on the terminal; anything but y is no. */
+static bool is_wanted(const struct compiler *c)
+{
+    char answer[64] = "";
+    (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
+                  c->what, c->command);
+    (void)fflush(stderr);
+    return fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y');
+}
+
+static void print_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level > FG_LOG_DEBUG)
+        (void)fprintf(stderr, "%s\n", line);
+}
+
+static void offer(const struct compiler *c)
+{
+    fg_error err = {0};
+    if (!is_wanted(c))
+        return;
+    fg_log_set(print_line, NULL);
+    if (fg_setup_install(c->setup, &(fg_setup_options){.compiler_only = c->compiler_only}, NULL,
+                         &err) != FG_OK)
+        (void)fg_error_print(&err, c->command);
+    fg_log_set(NULL, NULL);
+}
+
+void plan_offer_compilers(const plan_machine *machines, size_t count)
+{
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1)
+        return;
+    for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
+        for (size_t k = 0; k < count; k++)
+            if (strcmp(machines[k].info.accelerator, compilers[i].accelerator) == 0) {
+                if (!is_installed(compilers[i].accelerator))
+                    offer(&compilers[i]);
+                break;
+            }
+}
