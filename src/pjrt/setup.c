@@ -43,7 +43,8 @@ typedef struct job {
 
 static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
 
-/* The folder of the program or shared library that holds this code. */
+/* The folder of the program or shared library that holds this code. A program that the shell found
+ * by PATH may be known by its bare name only. */
 static bool own_folder(char out[FGI_PATH_MAX])
 {
     Dl_info info;
@@ -51,7 +52,8 @@ static bool own_folder(char out[FGI_PATH_MAX])
     if (dladdr(&anchor, &info) == 0 || !info.dli_fname)
         return false;
     char real[PATH_MAX];
-    char *slash = realpath(info.dli_fname, real) ? strrchr(real, '/') : NULL;
+    const char *path = strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe";
+    char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
     const bool fits = slash && slash - real < FGI_PATH_MAX;
     if (fits)
         snprintf(out, FGI_PATH_MAX, "%.*s", (int)(slash - real), real);

@@ -270,7 +270,7 @@ static void page_is_written(void **state)
     assert_true(file_has(path, "<h2>v3-8: "));
     assert_true(file_has(path, "examples/digits_mlp.yaml"));
     assert_int_equal(remove(path), 0);
-    contains(page_gives(1, "--topology=v5e-8 --no-search", "/no/such")->err, "'/no/such'");
+    contains(page_gives(2, "--topology=v5e-8 --no-search", "/no/such")->err, "'/no/such'");
     contains(page_gives(2, "--topology=v5e-8 --in-process", path)->err, "not with --in-process");
     unsetenv("FAKEPJRT");
     unsetenv("FULGURITE_PLUGIN");
