@@ -223,7 +223,21 @@ static void chaining_hashes_seed_then_data(void **state)
     assert_true(fgi_checksum64(data, 8) != fgi_checksum64(data, 9));
 }
 
+/* Also where 'I' is not the capital of 'i': under_locale runs this in Turkish. */
+static void letters_are_those_of_ascii(void **state)
+{
+    static const char *const infinite[] = {"inf", "INF", "Infinity", "INFINITY"};
+    double value;
+    for (size_t i = 0; i < sizeof(infinite) / sizeof(infinite[0]); i++)
+        assert_true(fgi_parse_f64(fgi_str_of(infinite[i]), &value) && isinf(value));
+    assert_int_equal(fgi_lower('I'), 'i');
+    assert_int_equal(fgi_lower('\xc4'), '\xc4');
+    assert_true(fgi_begins_nocase("VISA L4", "visa") && !fgi_begins_nocase("vis", "visa"));
+    assert_true(fgi_is_alnum('I') && fgi_is_alnum('9') && !fgi_is_alnum('\xe4'));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(letters_are_those_of_ascii),
     cmocka_unit_test(integers_are_whole_or_refused),
     cmocka_unit_test(reals_are_whole_or_refused),
     cmocka_unit_test(reals_round_as_libc_does),

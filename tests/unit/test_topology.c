@@ -45,9 +45,10 @@ static void names_are_read_as_google_writes_them(void **state)
         {"v6e-1", "v6e:1x1", 1},        {"v6e-8", "v6e:2x4", 8},
         {"v6e-256", "v6e:16x16", 256},  {"tpu7x-8", "tpu7x:2x2x1", 4},
         {"7x:2x2x1", "tpu7x:2x2x1", 4}, {"V5E:2x4", "v5e:2x4", 8},
-        {"v5p:4x4x4", "v5p:4x4x4", 64}, {"kaggle", "v5e:2x4", 8},
-        {"colab", "v5e:1x1", 1},        {"h100", "1x1x1", 1},
-        {"h100:8", "1x1x8", 8},         {"b200:4", "1x1x4", 4},
+        {"V5LITEPOD-8", "v5e:2x4", 8},  {"v5p:4x4x4", "v5p:4x4x4", 64},
+        {"kaggle", "v5e:2x4", 8},       {"colab", "v5e:1x1", 1},
+        {"h100", "1x1x1", 1},           {"h100:8", "1x1x8", 8},
+        {"b200:4", "1x1x4", 4},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
