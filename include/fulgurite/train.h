@@ -38,8 +38,8 @@ FG_API int fg_batch_field_count(const fg_batch *batch);
 /* Logs a number of this step under "train_NAME", "val_NAME" or "test_NAME". value is a floating or
  * integer scalar, a mean over the batch, or T[B], one number a sample. The Trainer keeps (sum,
  * count) on the device, weighs by the samples that count, and reads every log_every steps without
- * waiting. The loss that a step returns is logged as "loss" by itself. At most FG_MAX_METRICS
- * names. */
+ * waiting. The loss that a step returns is logged as "loss" by itself: logging another value under
+ * that name is an error (FG_EINVAL, kept in the trace). At most FG_MAX_METRICS names. */
 #define FG_MAX_METRICS 16
 FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
 /* For fg_step_log_regression. */
