@@ -205,6 +205,13 @@ void run_plan_fail(const run *r, const fg_error *error);
  * run's folder, and ends the process with CLI_HUNG. */
 void run_hang(void *self, const fg_hang *hang);
 
+/* ---- notes (run_notes.c) --------------------------------------------------------------------- */
+
+/* Adds to an error about a missing file where its relative path starts. */
+void run_explain_paths(const run *r, fg_error *err);
+/* Calls note when a batch is larger than the training data. The Trainer is open. */
+void run_note_batch(const run *r, void (*note)(void *self, const char *line));
+
 /* Seconds since cli_start_s. */
 double run_seconds(void);
 

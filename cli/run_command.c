@@ -482,6 +482,10 @@ int run_command(const cli_call *call, const run_options *options)
         }
         fg_log_set(options->is_quiet ? NULL : log_line, NULL);
         fg_status outcome = set_up(r, &err);
+        if (outcome != FG_OK)
+            run_explain_paths(r, &err);
+        else if (options->kind == RUN_FIT && !options->is_quiet)
+            run_note_batch(r, note);
         if (outcome == FG_OK)
             outcome = go(r, &err);
         status = report(r, outcome, &err);

@@ -693,6 +693,28 @@ static void a_failure_has_a_summary_too(void **state)
     json_decref(s);
 }
 
+/* Relative paths start at the working directory; a mistake about that is explained. */
+static void where_relative_paths_start(void **state)
+{
+    const char *folder = workplace();
+    const char rows[] = "a,b,y\n1,2,0\n2,1,1\n3,4,0\n4,3,1\n5,6,0\n6,5,1\n";
+    assert_int_equal(mkdir(fgt_path(folder, "sub"), 0777), 0);
+    fgt_write(fgt_path(folder, "sub/rows.csv"), rows, strlen(rows));
+    const char config[] = "data: {format: csv, path: rows.csv}\ntrainer: {batch_size: 32}\n";
+    fgt_write(fgt_path(folder, "sub/run.yaml"), config, strlen(config));
+    const outcome *o = program_gives(1, folder, "fit sub/run.yaml --fast-dev-run");
+    contains(o->err, "\ndata.path is relative to the working directory, /");
+    contains(o->err, ", not to the configuration's folder: use --data.path=sub/rows.csv\n");
+    o = program_gives(0, folder, "fit sub/run.yaml --fast-dev-run --data.path=sub/rows.csv");
+    contains(o->err, "note: a batch has room for 32 samples, but there are only 6 for training: ");
+    o = program_gives(0, folder,
+                      "fit sub/run.yaml --fast-dev-run --data.path=sub/rows.csv "
+                      "--trainer.batch_size=6");
+    assert_null(strstr(o->err, "note:"));
+    o = program_gives(1, folder, "fit sub/run.yaml --data.path=sub/nowhere.csv");
+    assert_null(strstr(o->err, "configuration's folder"));
+}
+
 static void trying_a_run_out(void **state)
 {
     const char *folder = workplace();
@@ -761,6 +783,7 @@ static void a_run_that_stands_still_ends(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(mistakes_name_the_place),
     cmocka_unit_test(a_failure_has_a_summary_too),
+    cmocka_unit_test(where_relative_paths_start),
     cmocka_unit_test(trying_a_run_out),
     cmocka_unit_test(print_config_shows_all),
     cmocka_unit_test(fit_learns_digits),
