@@ -99,6 +99,8 @@
 #define fg_batch_at(...) (fg_here(__FILE__, __LINE__), fg_batch_at(__VA_ARGS__))
 #define fg_batch_count(...) (fg_here(__FILE__, __LINE__), fg_batch_count(__VA_ARGS__))
 #define fg_step_log(...) (fg_here(__FILE__, __LINE__), fg_step_log(__VA_ARGS__))
+#define fg_step_log_weighted(...) (fg_here(__FILE__, __LINE__), fg_step_log_weighted(__VA_ARGS__))
+#define fg_step_set_weight(...) (fg_here(__FILE__, __LINE__), fg_step_set_weight(__VA_ARGS__))
 #define fg_step_log_regression(...) (fg_here(__FILE__, __LINE__), fg_step_log_regression(__VA_ARGS__))
 
 #endif

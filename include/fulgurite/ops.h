@@ -246,13 +246,13 @@ FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
  *   logits   T[B, ..., C]      label   s32[B, ...]      returns f32[], f64[] for f64
  *
  * One position a sample, [B, C], or many, as [B, T, C] for tokens and [B, H, W, C] for pixels. A
- * label from 0 to C - 1 is a class; the label ignore_index is left out; any other label makes the
- * loss and its gradient NaN. Logits of -infinity exclude a class. Computed in f32 or f64.
+ * label from 0 to C - 1 is a class; the label ignore_index, if given, is left out; any other label
+ * makes the loss and its gradient NaN. Logits of -infinity exclude a class. Computed in f32 or f64.
  * Source: PyTorch, "CrossEntropyLoss", with reduction "mean". */
 typedef struct fg_cross_entropy_options {
     double label_smoothing; /* mixes the target with the uniform distribution: 0 to 1  [0] */
-    int64_t ignore_index;   /* label whose positions don't count                    [-100] */
-    bool has_ignore_index;  /* ignore_index is meant even where it is 0            [false] */
+    int64_t ignore_index;   /* label whose positions don't count, such as PyTorch's -100  [none] */
+    bool has_ignore_index;  /* ignore_index is meant even where it is 0                  [false] */
     fg_tensor class_weight; /* T[C], of each class                              [none: 1] */
     fg_tensor weight;       /* of each position: floating or bool, broadcasts to label's shape
                                                                                 [none: 1] */

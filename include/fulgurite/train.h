@@ -31,17 +31,37 @@ typedef struct fg_batch fg_batch;
 FG_API fg_tensor fg_batch_get(const fg_batch *batch, const char *name);
 /* The same by number: in every reader 0 is the input and 1 the target. */
 FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
-/* How many of its B rows are samples: f32[]. Fewer than B in the last batch of an epoch (below). */
+/* How many of its B rows are samples: f32[]. Fewer than B in the last batch of an epoch. Divide by
+ * this, never by B as a number of the host, which counts padding rows too. */
 FG_API fg_tensor fg_batch_count(const fg_batch *batch);
 FG_API int fg_batch_field_count(const fg_batch *batch);
 
-/* Logs a number of this step under "train_NAME", "val_NAME" or "test_NAME". value is a floating or
- * integer scalar, a mean over the batch, or T[B], one number a sample. The Trainer keeps (sum,
- * count) on the device, weighs by the samples that count, and reads every log_every steps without
- * waiting. The loss that a step returns is logged as "loss" by itself: logging another value under
- * that name is an error (FG_EINVAL, kept in the trace). At most FG_MAX_METRICS names. */
+/* Logs a metric of this step under "train_NAME", "val_NAME" or "test_NAME". value is floating or
+ * integer:
+ *
+ *   T[B, ...] or T[B * T]   numbers of samples or tokens, which are averaged
+ *   T[]                     a mean over the batch
+ *
+ * What is reported is the mean over all batches since the last line, or of the epoch or evaluation:
+ * the Trainer keeps (sum, sum of weights) on the device and reads it every log_every steps without
+ * waiting. Padding rows are left out. A scalar weighs by what it was divided by, if it comes from a
+ * loss of ops.h, fg_mean or fg_weighted_mean, also when it was scaled: the mean loss by token is
+ * exact, and so is the perplexity, exp of the reported loss. Otherwise it weighs by the samples of
+ * the batch. The loss that a step returns is logged as "loss" by itself: logging another value
+ * under that name is an error (FG_EINVAL, kept in the trace). At most FG_MAX_METRICS names. */
 #define FG_MAX_METRICS 16
 FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
+/* The same with weights: sum(weight * value) / sum(weight) over all batches. weight is numeric or
+ * bool and broadcasts to value's shape; where it is 0, value may be anything. For the accuracy of
+ * tokens some of which are ignored:
+ *     fg_step_log_weighted(step, "acc", fg_accuracy(logits, label), fg_ne(label, padding)); */
+FG_API void fg_step_log_weighted(fg_step *step, const char *name, fg_tensor value,
+                                 fg_tensor weight);
+/* What the returned loss was divided by: f32[] or an integer scalar. The losses of several batches
+ * are averaged, and gradients accumulated (accumulate_grad_batches), by this weight. Only needed
+ * where the graph doesn't say it: a loss that you divide by a sum of weights yourself, or one that
+ * combines means with different denominators. */
+FG_API void fg_step_set_weight(fg_step *step, fg_tensor weight);
 /* For fg_step_log_regression. */
 typedef struct fg_regression_options {
     double
@@ -66,6 +86,12 @@ FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tenso
 /* The trace that the step is written into. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 
+/* The last batch of an epoch is filled up with padding rows, unless drop_last is set or the batches
+ * come out even. What a step computes from its batch leaves them out by itself: fg_mean, fg_sum,
+ * fg_reduce_max, losses and batch norm count valid rows only, and an operation that would mix
+ * samples with padding rows is an error (ops.h, "batches with padding rows";
+ * docs/howto/padding.md).
+ */
 typedef struct fg_task_ops {
     /* Makes the layers, in root. Called once. Errors stay in the module. */
     void (*build)(void *self, fg_module *root);
@@ -194,9 +220,10 @@ typedef struct fg_trainer_options {
     int64_t val_every_epochs;    /*                                                           [1] */
     int64_t val_every_steps;     /* also within an epoch                                     [no] */
     int64_t log_every;           /* steps from one line of metrics to the next               [50] */
-    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient's mean
-                                        over all their samples; the last step of an epoch may have
-                                        fewer. Batch norm goes by each batch's own statistics [1] */
+    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient of the
+                                        mean loss over all their samples, or tokens: as of one large
+                                        batch; the last step of an epoch may have fewer. Batch norm
+                                        goes by each batch's own statistics [1] */
     const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
                                                                                        [constant] */
     uint64_t seed;               /* of weights, order and dropout                             [0] */

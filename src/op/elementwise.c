@@ -287,3 +287,13 @@ fg_tensor fg_scale(fg_tensor a, double factor)
 }
 
 fg_tensor fg_shift(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }
+
+fgi_linearity fgi_linearity_of(const fgi_op *op)
+{
+    if (op == &add_op || op == &sub_op || op == &neg_op || op == &cast || op->role == FGI_MOVES ||
+        op == &fgi_alias_op)
+        return FGI_LINEAR;
+    if (op == &mul_op)
+        return FGI_BILINEAR;
+    return op == &div_op ? FGI_LINEAR_IN_FIRST : FGI_NOT_LINEAR;
+}

@@ -11,8 +11,6 @@
 
 #include "op/op.h"
 
-enum { DEFAULT_IGNORE_INDEX = -100 };
-
 fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
 {
     fg_trace *trace = fg_tensor_trace(index);
@@ -98,7 +96,7 @@ typedef struct classes {
     fg_tensor x, label, hot;   /* T[..., C], s32[...], bool[..., C] */
     fg_tensor class_weight;    /* T[..., C], or empty: 1 */
     fg_tensor position_weight; /* T[...], or empty: 1 */
-    fg_tensor counts;          /* bool[...]: not ignored */
+    fg_tensor counts;          /* bool[...], or empty: all */
     double smoothing;
 } classes;
 
@@ -143,7 +141,9 @@ static fg_tensor label_check(const classes *c)
         axis[i] = i;
     const fg_tensor below = fg_lt(c->label, fgi_full_like(c->label, 0));
     const fg_tensor above = fg_gt(c->label, fgi_full_like(c->label, (double)(count - 1)));
-    fg_tensor bad = fg_and(fg_or(below, above), c->counts);
+    fg_tensor bad = fg_or(below, above);
+    if (c->counts.handle != 0)
+        bad = fg_and(bad, c->counts);
     bad = fgi_mask_rows(bad, fgi_row_axes(bad, type->rank, axis), 0);
     const fg_dtype dtype = fg_tensor_type(c->x)->dtype;
     return fg_where(bad, fg_full(trace, dtype, (double)NAN, FG_SCALAR),
@@ -160,16 +160,20 @@ static fg_tensor mean_entropy(const classes *c)
     }
     fg_tensor each = each_entropy(c, has_class_weight ? &label_weight : NULL);
     each = fg_mul(each, label_check(c));
+    if (!has_class_weight && c->counts.handle == 0)
+        return fg_mean(each, 0, NULL);
     if (!has_class_weight)
         return counted_mean(each, weight.handle != 0 ? &weight : NULL, c->counts);
     /* each has its label's weight already, which may be 0: it is not multiplied by it again */
     if (c->position_weight.handle != 0)
         each = fg_mul(each, c->position_weight);
-    const fg_tensor zero = fgi_full_like(each, 0);
-    const fg_tensor sum = fg_where(c->counts, each, zero);
-    const fg_tensor weights =
-        fgi_with_rows(fg_where(c->counts, weight, zero), fgi_node_of(sum)->rows);
-    return divided(fg_sum(sum, 0, NULL), fg_sum(weights, 0, NULL));
+    if (c->counts.handle != 0) {
+        const fg_tensor zero = fgi_full_like(each, 0);
+        each = fg_where(c->counts, each, zero);
+        weight = fg_where(c->counts, weight, zero);
+    }
+    weight = fgi_with_rows(weight, fgi_node_of(each)->rows);
+    return divided(fg_sum(each, 0, NULL), fg_sum(weight, 0, NULL));
 }
 
 /* One of the options' tensors, in the logits' format and shape; false after an error. */
@@ -218,12 +222,13 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
     if (!take_weight("class_weight", o.class_weight, c.x, &all, &c.class_weight) ||
         !take_weight("weight", o.weight, c.x, &positions, &c.position_weight))
         return fgi_poison(trace);
-    const bool is_given = o.has_ignore_index || o.ignore_index != 0;
-    const double ignored = is_given ? (double)o.ignore_index : DEFAULT_IGNORE_INDEX;
     c.hot = fg_one_hot(c.label, all.dim[all.rank - 1], FG_BOOL);
-    c.counts = fg_ne(c.label, fgi_full_like(c.label, ignored));
-    if (c.position_weight.handle != 0)
-        c.counts = fg_and(c.counts, fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0)));
+    if (o.has_ignore_index || o.ignore_index != 0)
+        c.counts = fg_ne(c.label, fgi_full_like(c.label, (double)o.ignore_index));
+    if (c.position_weight.handle != 0) {
+        const fg_tensor weighs = fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0));
+        c.counts = c.counts.handle != 0 ? fg_and(c.counts, weighs) : weighs;
+    }
     return mean_entropy(&c);
 }
 

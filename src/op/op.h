@@ -30,6 +30,15 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
 /* a, from which the axes were reduced, repeated along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
+/* How a result depends on its operands: what is known of a mean carries over to it or not. */
+typedef enum fgi_linearity {
+    FGI_NOT_LINEAR,
+    FGI_LINEAR,         /* in all operands together: sums, casts, moves */
+    FGI_BILINEAR,       /* in each operand: a product                   */
+    FGI_LINEAR_IN_FIRST /* a quotient                                   */
+} fgi_linearity;
+fgi_linearity fgi_linearity_of(const fgi_op *op);
+
 /* Padding rows (padding.c). a with these rows and no others; NULL: none. */
 fg_tensor fgi_with_rows(fg_tensor a, const fgi_rows *rows);
 /* a, its dimension 0 being the batch axis where a mask is set and nothing is known of a's rows: for
@@ -46,7 +55,11 @@ fg_tensor fgi_valid_elements(fg_tensor a, unsigned axes);
 bool fgi_masked_by(fg_tensor a, fg_tensor *out_valid);
 /* How many elements that are valid a has along these axes: dtype[]. */
 fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtype);
-/* Notes by which sum of weights a mean of rank 0 was divided; returns the mean. */
+/* The same but for a constant factor, and without one for what is no row: f32[]. Means over as many
+ * values of each sample have the same. axes is not 0. */
+fg_tensor fgi_row_denominator(fg_tensor a, unsigned axes);
+/* Notes by which sum of weights a mean of rank 0 was divided, up to a factor that no batch changes;
+ * returns the mean. */
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
 
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }

@@ -204,6 +204,15 @@ static fg_tensor valid_count(fg_trace *trace)
     return fg_sum(fg_cast(valid_rows(trace), FG_F32), 0, NULL);
 }
 
+fg_tensor fgi_row_denominator(fg_tensor a, unsigned axes)
+{
+    fg_trace *trace = fg_tensor_trace(a);
+    fg_tensor rows = valid_count(trace), total = rows;
+    for (axes &= axes - 1; axes != 0; axes &= axes - 1)
+        total = fg_mul(total, rows);
+    return total;
+}
+
 fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtype)
 {
     fg_trace *trace = fg_tensor_trace(a);

@@ -165,7 +165,8 @@ fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)
 static fg_tensor mean_of_valid(fg_tensor a, fg_tensor sum, int count, const int *axis)
 {
     const fg_tensor n = fgi_count_valid(a, count, axis, fg_tensor_type(sum)->dtype);
-    return fgi_set_denominator(fg_mul(sum, fg_div(fgi_full_like(n, 1), n)), n);
+    const fg_tensor rows = fgi_row_denominator(a, fgi_row_axes(a, count, axis));
+    return fgi_set_denominator(fg_mul(sum, fg_div(fgi_full_like(n, 1), n)), rows);
 }
 
 fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)

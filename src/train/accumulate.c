@@ -1,10 +1,11 @@
 /* accumulate.c - one step of the optimizer over several batches.
  *
  * The training program of such a stage does not update: it adds each parameter's gradient, times
- * the samples that count, to a sum on the device, which begins anew with the first batch of a step.
- * A second, small program divides the sums by the step's samples and updates. So the gradient is
- * the mean over all samples of the step, however many batches it has and however full they are, and
- * neither program is another one for the last step of an epoch.
+ * what its loss was divided by (samples, or the weights of tokens), to a sum on the device, which
+ * begins anew with the first batch of a step, and adds up those weights. A second, small program
+ * divides by their sum and updates. So the gradient is that of the mean over the whole step,
+ * however many batches it has and however full they are, and neither program is another one for
+ * the last step of an epoch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops.h>
@@ -22,9 +23,9 @@ struct fgi_accumulator {
      * gradient, which the update leaves alone. */
     fg_variable **sum;
     size_t count;
-    fg_scalar fresh;   /* u32: 1 when the sums begin anew with this batch */
-    fg_scalar samples; /* f32: of the step */
-    int64_t batches, samples_so_far;
+    fg_variable *weight; /* f32[]: the sum of the batches' weights */
+    fg_scalar fresh;     /* u32: 1 when the sums begin anew with this batch */
+    int64_t batches;
 };
 
 /* Sums lie on the devices as their parameters do. They are no part of a checkpoint: those are
@@ -54,12 +55,17 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
         return fgi_no_memory(err);
     a->optimizer = optimizer;
     a->fresh.dtype = FG_U32;
-    a->samples.dtype = FG_F32;
     a->count = fg_optimizer_parameter_count(optimizer);
     a->sum = fgi_calloc(a->count, sizeof(fg_variable *));
-    if (a->sum == NULL) {
+    const fg_type scalar = {.dtype = FG_F32};
+    const fg_status status =
+        a->sum == NULL
+            ? fgi_no_memory(err)
+            : fg_variable_create("trainer.weight", &scalar,
+                                 &(fg_variable_options){.kind = FG_STATE}, &a->weight, err);
+    if (status != FG_OK) {
         fgi_accumulator_destroy(a);
-        return fgi_no_memory(err);
+        return status;
     }
     *out = a;
     return FG_OK;
@@ -73,6 +79,7 @@ void fgi_accumulator_destroy(fgi_accumulator *a)
     fg_trace_destroy(a->trace);
     for (size_t i = 0; a->sum != NULL && i < a->count; i++)
         fg_variable_destroy(a->sum[i]);
+    fg_variable_destroy(a->weight);
     fgi_free(a->sum);
     fgi_free(a);
 }
@@ -82,13 +89,22 @@ bool fgi_accumulator_is_lost(const fgi_accumulator *a)
     for (size_t i = 0; a != NULL && i < a->count; i++)
         if (a->sum[i] != NULL && fgi_variable_is_lost(a->sum[i]))
             return true;
-    return false;
+    return a != NULL && fgi_variable_is_lost(a->weight);
 }
 
 /* ---- the two programs ------------------------------------------------------------------------ */
 
-/* sum = (fresh ? 0 : sum) + gradient * samples */
-static void add_gradient(fgi_accumulator *a, size_t i, fg_tensor gradient, fg_tensor samples,
+/* variable = (fresh ? 0 : variable) + value */
+static void add_to(fg_variable *variable, fg_tensor value, fg_tensor fresh)
+{
+    fg_trace *trace = fg_tensor_trace(value);
+    const fg_type *type = fg_variable_type(variable);
+    const fg_tensor before = fg_variable_value(trace, variable);
+    const fg_tensor zero = fg_zeros(trace, type->dtype, type->rank, type->dim);
+    fg_assign(variable, fg_add(fg_where(fresh, zero, before), value));
+}
+
+static void add_gradient(fgi_accumulator *a, size_t i, fg_tensor gradient, fg_tensor weight,
                          fg_tensor fresh)
 {
     fg_trace *trace = fg_tensor_trace(gradient);
@@ -98,14 +114,11 @@ static void add_gradient(fgi_accumulator *a, size_t i, fg_tensor gradient, fg_te
         (void)fgi_trace_fail(trace, err.status, "%s", err.message);
         return;
     }
-    const fg_type *type = fg_variable_type(a->sum[i]);
-    const fg_tensor before = fg_variable_value(trace, a->sum[i]);
-    const fg_tensor zero = fg_zeros(trace, type->dtype, type->rank, type->dim);
-    const fg_tensor weighed = fg_mul(fg_cast(gradient, type->dtype), fg_cast(samples, type->dtype));
-    fg_assign(a->sum[i], fg_add(fg_where(fresh, zero, before), weighed));
+    const fg_dtype dtype = fg_variable_type(a->sum[i])->dtype;
+    add_to(a->sum[i], fg_mul(fg_cast(gradient, dtype), fg_cast(weight, dtype)), fresh);
 }
 
-void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor samples)
+void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor weight)
 {
     fg_trace *trace = fg_tensor_trace(loss);
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
@@ -118,25 +131,29 @@ void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor samples)
             fg_ne(fg_scalar_value(trace, &a->fresh), fg_zeros(trace, FG_U32, FG_SCALAR));
         for (size_t i = 0; i < a->count; i++)
             if (gradients[i].handle != 0)
-                add_gradient(a, i, gradients[i], samples, fresh);
+                add_gradient(a, i, gradients[i], weight, fresh);
+        if (fg_trace_error(trace, NULL) == FG_OK)
+            add_to(a->weight, weight, fresh);
         fg_scope_pop(trace);
     }
     fgi_free(gradients);
 }
 
-/* Writes gradient = sum / samples, and the update. */
+/* Writes gradient = sum / weight, and the update. Where nothing weighs, the sums are 0. */
 static fg_status trace_update(fgi_accumulator *a, fg_error *err)
 {
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
     if (gradients == NULL)
         return fgi_no_memory(err);
-    const fg_tensor samples = fg_scalar_value(a->trace, &a->samples);
+    const fg_tensor total = fg_variable_value(a->trace, a->weight);
+    const fg_tensor zero = fg_zeros(a->trace, FG_F32, FG_SCALAR);
+    const fg_tensor weight =
+        fg_where(fg_eq(total, zero), fg_ones(a->trace, FG_F32, FG_SCALAR), total);
     for (size_t i = 0; i < a->count; i++) {
         if (a->sum[i] == NULL)
             continue;
         const fg_tensor sum = fg_variable_value(a->trace, a->sum[i]);
-        const fg_tensor count = fg_cast(samples, fg_tensor_type(sum)->dtype);
-        gradients[i] = fg_div(sum, count);
+        gradients[i] = fg_div(sum, fg_cast(weight, fg_tensor_type(sum)->dtype));
     }
     fg_optimizer_apply(a->optimizer, gradients, a->count);
     fgi_free(gradients);
@@ -159,21 +176,19 @@ fg_status fgi_accumulator_compile(fgi_accumulator *a, fg_client *client, fg_erro
 void fgi_accumulator_begin(fgi_accumulator *a)
 {
     if (a != NULL)
-        a->batches = a->samples_so_far = 0;
+        a->batches = 0;
 }
 
 int64_t fgi_accumulator_batches(const fgi_accumulator *a) { return a != NULL ? a->batches : 0; }
 
-void fgi_accumulator_add(fgi_accumulator *a, int64_t samples)
+void fgi_accumulator_add(fgi_accumulator *a)
 {
     a->fresh.value.u32 = a->batches == 0;
     a->batches++;
-    a->samples_so_far += samples;
 }
 
 fgi_step_program *fgi_accumulator_update(fgi_accumulator *a, uint64_t seed, int64_t step)
 {
     fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* other bits than those of the batches */
-    a->samples.value.f32 = (float)a->samples_so_far;
     return a->update;
 }

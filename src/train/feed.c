@@ -259,7 +259,7 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
     fg_optimizer_begin_step(trainer->optimizer, trainer->step);
     if (a != NULL)
-        fgi_accumulator_add(a, batch->valid);
+        fgi_accumulator_add(a);
 }
 
 /* The flight that the next launch will be; batch NULL: an update. */

@@ -12,22 +12,8 @@
 #include "base/thread.h"
 #include "op/op.h"
 #include "train/device_memory.h"
+#include "train/step.h"
 #include "train/trainer.h"
-
-struct fg_step {
-    fg_trace *trace;
-    fgi_stage *stage;
-    fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: sum and count */
-    fg_tensor count;                /* f32[]: samples of the batch that count */
-};
-
-struct fg_batch {
-    fg_trace *trace;
-    fg_dataset *dataset;
-    int field_count;
-    fg_tensor field[FG_MAX_FIELDS];
-    fg_tensor count; /* f32[]: its valid rows */
-};
 
 const fgi_split fgi_batch_split = {{FGI_SPLIT_DATA}};
 
@@ -52,115 +38,6 @@ void fgi_stage_fini(fgi_stage *stage)
     fgi_step_program_destroy(stage->program);
     fgi_accumulator_destroy(stage->accumulator);
     fg_trace_destroy(stage->trace);
-}
-
-/* ---- what step functions call ---------------------------------------------------------------- */
-
-int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
-
-fg_tensor fg_batch_at(const fg_batch *batch, int index)
-{
-    if (index >= 0 && index < batch->field_count)
-        return batch->field[index];
-    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field %d; there are %d", index,
-                          batch->field_count);
-}
-
-fg_tensor fg_batch_get(const fg_batch *batch, const char *name)
-{
-    char names[256] = "";
-    size_t used = 0;
-    for (int i = 0; i < batch->field_count; i++) {
-        const char *have = fg_dataset_field(batch->dataset, i)->name;
-        if (strcmp(have, name) == 0)
-            return batch->field[i];
-        const int n =
-            snprintf(names + used, sizeof names - used, "%s'%s'", i == 0 ? "" : ", ", have);
-        used = n > 0 && (size_t)n < sizeof names - used ? used + (size_t)n : sizeof names - 1;
-    }
-    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field '%s'; there are %s", name,
-                          names);
-}
-
-fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
-
-fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
-
-fgi_stage *fgi_step_stage(const fg_step *step) { return step->stage; }
-
-/* In ASCII, whatever the locale: names go into files. */
-static bool is_name_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           (c != '\0' && strchr("_./-", c) != NULL);
-}
-
-static bool is_metric_name(const char *name)
-{
-    size_t size = 0;
-    while (size < 48 && is_name_char(name[size]))
-        size++;
-    return size > 0 && size < 48 && name[size] == '\0';
-}
-
-/* (sum, count) of a logged value. */
-static fg_tensor pair_of(const fg_step *step, fg_tensor value)
-{
-    const int rank = fg_tensor_type(value)->rank;
-    fg_tensor sum = fg_cast(value, FG_F32), count = step->count;
-    if (rank == 0) {
-        sum = fg_mul(sum, count);
-    } else {
-        static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
-        count = fgi_count_valid(sum, rank, every_axis, FG_F32);
-        sum = fg_sum(sum, 0, NULL);
-    }
-    const fg_tensor parts[] = {fg_reshape(sum, FG_DIMS(1)), fg_reshape(count, FG_DIMS(1))};
-    return fg_concat(parts, 2, 0);
-}
-
-/* What a step returns is logged under this name. */
-static const char loss_name[] = "loss";
-
-static void log_value(fg_step *step, const char *name, fg_tensor value)
-{
-    fgi_stage *stage = step->stage;
-    const fg_type *type = fg_tensor_type(value);
-    char text[96];
-    if (fgi_is_poison(value) || stage->kind == FGI_PREDICT)
-        return;
-    if (!is_metric_name(name))
-        (void)fgi_trace_fail(step->trace, FG_EINVAL,
-                             "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
-                             name);
-    else if (stage->metric_count == FG_MAX_METRICS)
-        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
-                             FG_MAX_METRICS);
-    else if (type->rank > 0 && type->dim[0] % stage->batch_size != 0)
-        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
-                             "log '%s': is %s, but must be a scalar or [B, ...] with B = %lld",
-                             name, fg_type_format(type, text, sizeof text),
-                             (long long)stage->batch_size);
-    if (fg_trace_error(step->trace, NULL) != FG_OK)
-        return;
-    for (size_t i = 0; i < stage->metric_count; i++)
-        if (strcmp(stage->metric[i], name) == 0) {
-            (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step",
-                                 name);
-            return;
-        }
-    step->pair[stage->metric_count] = pair_of(step, value);
-    (void)snprintf(stage->metric[stage->metric_count++], sizeof stage->metric[0], "%s", name);
-}
-
-void fg_step_log(fg_step *step, const char *name, fg_tensor value)
-{
-    if (strcmp(name, loss_name) == 0 && step->stage->kind != FGI_PREDICT)
-        (void)fgi_trace_fail(step->trace, FG_EINVAL,
-                             "log 'loss': this is the name of the value that the step returns, "
-                             "which is logged by itself\nlog other values under other names");
-    else
-        log_value(step, name, value);
 }
 
 /* ---- tracing --------------------------------------------------------------------------------- */
@@ -256,9 +133,9 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
                               "the %sstep returned %s; its loss, a floating scalar, is wanted",
                               fgi_stage_prefix(stage->kind),
                               fg_type_format(type, text, sizeof text));
-    log_value(step, loss_name, value);
+    fgi_step_log_loss(step, value);
     if (stage->accumulator != NULL)
-        fgi_accumulate(stage->accumulator, value, step->count);
+        fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
     else if (stage->kind == FGI_TRAIN)
         fg_optimizer_minimize(trainer->optimizer, value);
     if (fg_trace_error(step->trace, NULL) != FG_OK)

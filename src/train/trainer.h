@@ -347,14 +347,14 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
 void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed */
 /* Whether a launch that failed has consumed sums. */
 bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
-/* Writes a batch's part into its program's trace: samples is f32[], how many count. */
-void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor samples);
+/* Writes a batch's part into its program's trace: weight is f32[], what the loss was divided by. */
+void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weight);
 /* Makes the program of the update. */
 fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client, fg_error *err);
 /* A step begins; NULL is allowed. */
 void fgi_accumulator_begin(fgi_accumulator *accumulator);
-/* Sets the scalars of the next batch, which has so many samples that count. */
-void fgi_accumulator_add(fgi_accumulator *accumulator, int64_t samples);
+/* Sets the scalars of the next batch. */
+void fgi_accumulator_add(fgi_accumulator *accumulator);
 /* Batches of the step so far; 0 for NULL. */
 int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
 /* The update's program, with its scalars set; what it draws is keyed by seed and step. */

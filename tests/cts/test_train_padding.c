@@ -197,6 +197,238 @@ static void gradients_count_samples(void **state)
     }
 }
 
+/* ---- losses of tokens ------------------------------------------------------------------------ */
+
+enum { SEQUENCES = 10, TOKENS = 3, INPUTS = 2, WORDS = 4, IGNORED = -100 };
+
+/* Sequence s has s % 4 tokens to learn; the last two, which are a batch of their own, have none. */
+static int32_t word(int s, int token)
+{
+    return token >= s % 4 || s >= SEQUENCES - 2 ? IGNORED : (s * 7 + token * 3) % WORDS;
+}
+
+static float input_of(int s, int token, int i)
+{
+    return (float)cos(1.3 * s + 0.7 * token + 2.1 * i);
+}
+
+static fg_dataset *sequences(int32_t first_word)
+{
+    static float x[SEQUENCES][TOKENS][INPUTS];
+    static int32_t y[SEQUENCES][TOKENS];
+    fg_error err = {0};
+    fg_dataset *data;
+    const fg_field fields[] = {{"x", {FG_F32, 2, {TOKENS, INPUTS}}}, {"y", {FG_S32, 1, {TOKENS}}}};
+    const fg_dataset_spec spec = {.count = SEQUENCES, .fields = fields, .field_count = 2};
+    for (int s = 0; s < SEQUENCES; s++)
+        for (int k = 0; k < TOKENS; k++) {
+            y[s][k] = word(s, k);
+            for (int i = 0; i < INPUTS; i++)
+                x[s][k][i] = input_of(s, k, i);
+        }
+    y[1][0] = first_word;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){x, y}, FG_COPY, &data, &err));
+    return data;
+}
+
+/* The mean over tokens of cross-entropy and of right answers, on the host. */
+static void expected(const float *w, double *out_loss, double *out_acc)
+{
+    double loss = 0, right = 0, tokens = 0;
+    for (int s = 0; s < SEQUENCES; s++)
+        for (int k = 0; k < TOKENS; k++) {
+            double logit[WORDS] = {0}, sum = 0;
+            int best = 0;
+            if (word(s, k) == IGNORED)
+                continue;
+            for (int c = 0; c < WORDS; c++) {
+                for (int i = 0; i < INPUTS; i++)
+                    logit[c] += (double)input_of(s, k, i) * (double)w[i * WORDS + c];
+                sum += exp(logit[c]);
+                best = logit[c] > logit[best] ? c : best;
+            }
+            loss += log(sum) - logit[word(s, k)];
+            right += best == word(s, k);
+            tokens++;
+        }
+    *out_loss = loss / tokens;
+    *out_acc = right / tokens;
+}
+
+/* What the loss is made of besides the cross-entropy of tokens. */
+typedef enum extra {
+    NOTHING,
+    SCALED,       /* half of it */
+    PENALTY,      /* of the weights: independent of the batch */
+    BY_HAND,      /* sum / sum, with its weight */
+    SAMPLES_TOO,  /* and a mean over samples */
+    SAMPLES_SAID, /* the same, with a weight */
+    ROWS_ALONE,   /* two means over samples, without tokens */
+    EXTRAS
+} extra;
+
+typedef struct language {
+    fg_variable *w;
+    extra extra;
+} language;
+
+static void build_language(void *self, fg_module *root)
+{
+    language *m = self;
+    const fg_type type = {FG_F32, 2, {INPUTS, WORDS}};
+    const fg_variable_options options = {.init = {FG_INIT_UNIFORM, 1}, .seed = 5};
+    m->w = fg_module_variable(root, "w", &type, &options);
+}
+
+static fg_tensor language_loss(void *self, fg_step *step, const fg_batch *batch)
+{
+    const language *m = self;
+    const fg_tensor x = fg_batch_at(batch, 0), y = fg_batch_at(batch, 1);
+    const fg_tensor w = fg_variable_value(fg_step_trace(step), m->w);
+    const fg_tensor flat = fg_matmul(fg_reshape(x, FG_DIMS(-1, INPUTS)), w);
+    const fg_tensor logits = fg_reshape(flat, FG_DIMS(-1, TOKENS, WORDS));
+    const fg_tensor is_word = fg_ne(y, fg_full(fg_step_trace(step), FG_S32, IGNORED, FG_SCALAR));
+    const fg_tensor ce =
+        fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.ignore_index = IGNORED});
+    const fg_tensor sample = fg_mean(fg_square(fg_tanh(logits)), 0, NULL);
+    fg_step_log_weighted(step, "acc", fg_accuracy(logits, y), is_word);
+    fg_step_log(step, "ce", fg_scale(ce, 2));
+    switch (m->extra) {
+    case SCALED: return fg_scale(fg_neg(ce), -0.5);
+    case PENALTY: return fg_add(fg_scale(fg_sum(fg_square(w), 0, NULL), 0.01), ce);
+    case BY_HAND: {
+        const fg_tensor words = fg_cast(is_word, FG_F32);
+        const fg_tensor count = fg_sum(words, 0, NULL);
+        const fg_tensor top = fg_reduce_max(logits, 1, (const int[]){2});
+        fg_step_set_weight(step, count);
+        return fg_div(fg_sum(fg_mul(fg_square(top), words), 0, NULL),
+                      fg_max(count, fg_full(fg_step_trace(step), FG_F32, 1, FG_SCALAR)));
+    }
+    case SAMPLES_TOO: return fg_add(ce, sample);
+    case SAMPLES_SAID:
+        fg_step_set_weight(step, fg_batch_count(batch));
+        return fg_add(sample, fg_scale(fg_weighted_mean(fg_mean(logits, 1, (const int[]){2}),
+                                                        fg_shift(fg_cast(is_word, FG_F32), 0.5)),
+                                       0));
+    case ROWS_ALONE:
+        return fg_add(sample, fg_mse(logits, fg_zeros(fg_step_trace(step), FG_F32, 3,
+                                                      fg_tensor_type(logits)->dim)));
+    default: return ce;
+    }
+}
+
+typedef struct lesson {
+    fg_status status;
+    double train_loss, val_loss, val_ce, val_acc;
+    float w[INPUTS * WORDS];
+    char message[512];
+} lesson;
+
+/* Five epochs of one step each. */
+static void learn(const char *devices, int64_t batch, int64_t accumulate, extra with, lesson *out)
+{
+    fg_error err = {0};
+    language m = {.extra = with};
+    const fg_task_ops ops = {.build = build_language,
+                             .train_step = language_loss,
+                             .val_step = language_loss,
+                             .optimizer = sgd};
+    const fg_task task = {.name = "language", .self = &m, .ops = &ops};
+    fg_dataset *data = sequences(word(1, 0));
+    fg_trainer *trainer;
+    const fg_trainer_options options = {.accelerator = "cpu",
+                                        .devices = devices,
+                                        .cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .max_epochs = 5,
+                                        .accumulate_grad_batches = accumulate};
+    const fg_fit_data fit = {
+        .train = data, .val = data, .global_batch_size = batch, .no_shuffle = true};
+    *out = (lesson){.status = FG_OK};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    out->status = fg_trainer_fit(trainer, &task, &fit, &err);
+    if (out->status == FG_OK) {
+        assert_int_equal(fg_trainer_result(trainer)->steps, 5);
+        out->train_loss = toy_metric(trainer, "train_loss");
+        out->val_loss = toy_metric(trainer, "val_loss");
+        out->val_ce = toy_metric(trainer, "val_ce");
+        out->val_acc = toy_metric(trainer, "val_acc");
+        fgt_ok(fg_variable_read(m.w, out->w, sizeof out->w, &err));
+    }
+    (void)snprintf(out->message, sizeof out->message, "%s", err.message);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+/* One batch of all sequences, and several that are put together: on each number of devices. */
+static void tokens_of_several_batches_are_as_of_one(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *devices;
+        int64_t batch, accumulate;
+    } parts[] = {{"1", 4, 3}, {"1", 1, 10}, {"2", 4, 3}, {"3", 3, 4}, {"8", 8, 2}};
+    for (extra with = NOTHING; with < EXTRAS; with++) {
+        lesson one, some;
+        if (with == SAMPLES_TOO)
+            continue;
+        learn("1", SEQUENCES, 1, with, &one);
+        assert_int_equal(one.status, FG_OK);
+        double loss, acc;
+        expected(one.w, &loss, &acc);
+        fgt_close("ce", one.val_ce, 2 * loss, 0, 1e-5);
+        fgt_close("acc", one.val_acc, acc, 1e-6, 0);
+        if (with == NOTHING)
+            fgt_close("perplexity", exp(one.val_loss), exp(loss), 0, 1e-5);
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            if (with != NOTHING && i > 0)
+                continue;
+            learn(parts[i].devices, parts[i].batch, parts[i].accumulate, with, &some);
+            if (some.status != FG_OK)
+                fail_msg("%d on %s: %s", (int)with, parts[i].devices, some.message);
+            fgt_close("train_loss", some.train_loss, one.train_loss, 1e-6, 1e-5);
+            fgt_close("val_loss", some.val_loss, one.val_loss, 1e-6, 1e-5);
+            fgt_close("val_ce", some.val_ce, one.val_ce, 0, 1e-5);
+            fgt_close("val_acc", some.val_acc, one.val_acc, 1e-6, 0);
+            for (int k = 0; k < INPUTS * WORDS; k++)
+                fgt_close("w", (double)some.w[k], (double)one.w[k], 1e-6, 1e-5);
+        }
+    }
+}
+
+/* A mean over tokens and one over samples have no common weight: not guessed. */
+static void means_of_different_things_want_a_weight(void **state)
+{
+    (void)state;
+    lesson got;
+    learn("1", 4, 3, SAMPLES_TOO, &got);
+    assert_int_equal(got.status, FG_EINVAL);
+    assert_non_null(strstr(got.message, "means with different denominators"));
+    assert_non_null(strstr(got.message, "fg_step_set_weight"));
+    learn("1", SEQUENCES, 1, SAMPLES_TOO, &got); /* a step of one batch needs none */
+    assert_int_equal(got.status, FG_OK);
+}
+
+/* A label that is no class makes the loss NaN; a validation says so. */
+static void labels_outside_the_classes_show(void **state)
+{
+    (void)state;
+    static const int32_t wrong[] = {WORDS, -1, 1000000, INT32_MIN};
+    const fg_task_ops ops = {.build = build_language, .val_step = language_loss};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        fg_error err = {0};
+        language m = {.extra = NOTHING};
+        const fg_task task = {.name = "language", .self = &m, .ops = &ops};
+        fg_dataset *data = sequences(wrong[i]);
+        fg_trainer *trainer = trainer_on("1", 1);
+        fgt_ok(fg_trainer_validate(trainer, &task, &(fg_fit_data){.val = data, .batch_size = 4},
+                                   &err));
+        assert_true(isnan(toy_metric(trainer, "val_loss")));
+        assert_false(isnan(toy_metric(trainer, "val_acc")));
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data);
+    }
+}
+
 /* ---- what can't be exact --------------------------------------------------------------------- */
 
 static fg_tensor halves(void *self, fg_step *step, const fg_batch *batch)
@@ -274,6 +506,9 @@ static void the_trainers_mask_stays(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(means_count_samples),
     cmocka_unit_test(gradients_count_samples),
+    cmocka_unit_test(tokens_of_several_batches_are_as_of_one),
+    cmocka_unit_test(means_of_different_things_want_a_weight),
+    cmocka_unit_test(labels_outside_the_classes_show),
     cmocka_unit_test(mixing_is_refused_for_tails_alone),
     cmocka_unit_test(the_trainers_mask_stays),
 };

@@ -1,0 +1,221 @@
+/* step.c - what step functions call: the fields of a batch, metrics, the weight of a loss.
+ *
+ * A logged value is a pair on the device, the weighted sum and the sum of weights, which the
+ * program adds to the pairs of the steps before (stage.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "op/op.h"
+
+int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
+
+fg_tensor fg_batch_at(const fg_batch *batch, int index)
+{
+    if (index >= 0 && index < batch->field_count)
+        return batch->field[index];
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field %d; there are %d", index,
+                          batch->field_count);
+}
+
+fg_tensor fg_batch_get(const fg_batch *batch, const char *name)
+{
+    char names[256] = "";
+    size_t used = 0;
+    for (int i = 0; i < batch->field_count; i++) {
+        const char *have = fg_dataset_field(batch->dataset, i)->name;
+        if (strcmp(have, name) == 0)
+            return batch->field[i];
+        const int n =
+            snprintf(names + used, sizeof names - used, "%s'%s'", i == 0 ? "" : ", ", have);
+        used = n > 0 && (size_t)n < sizeof names - used ? used + (size_t)n : sizeof names - 1;
+    }
+    return fgi_trace_fail(batch->trace, FG_ENOTFOUND, "batch: no field '%s'; there are %s", name,
+                          names);
+}
+
+fg_tensor fg_batch_count(const fg_batch *batch) { return batch->count; }
+
+fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
+
+fgi_stage *fgi_step_stage(const fg_step *step) { return step->stage; }
+
+/* In ASCII, whatever the locale: names go into files. */
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_./-", c) != NULL);
+}
+
+static bool is_metric_name(const char *name)
+{
+    size_t size = 0;
+    while (size < 48 && is_name_char(name[size]))
+        size++;
+    return size > 0 && size < 48 && name[size] == '\0';
+}
+
+/* ---- logging --------------------------------------------------------------------------------- */
+
+static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+static fg_tensor pair_of(fg_tensor sum, fg_tensor weight)
+{
+    const fg_tensor parts[] = {fg_reshape(fg_cast(sum, FG_F32), FG_DIMS(1)),
+                               fg_reshape(fg_cast(weight, FG_F32), FG_DIMS(1))};
+    return fg_concat(parts, 2, 0);
+}
+
+/* (weight * value, weight), and (0, 0) where nothing weighs: such a mean is NaN. */
+static fg_tensor weighted_pair(fg_tensor value, fg_tensor weight)
+{
+    const fg_tensor zero = fgi_full_like(value, 0);
+    return pair_of(fg_where(fg_ne(weight, zero), fg_mul(value, weight), zero), weight);
+}
+
+/* A value's sum, and how many numbers that is. A scalar is a mean, of which the graph may say over
+ * what; else it is one over the samples. */
+static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
+{
+    const int rank = fg_tensor_type(value)->rank;
+    const fg_tensor wide = fg_cast(value, FG_F32);
+    fg_tensor weight;
+    if (rank > 0)
+        return pair_of(fg_sum(wide, 0, NULL), fgi_count_valid(wide, rank, every_axis, FG_F32));
+    if (fgi_denominator_of(value, step->count, &weight) == FGI_BY_WEIGHTS)
+        return weighted_pair(wide, fg_cast(weight, FG_F32));
+    return pair_of(fg_mul(wide, step->count), step->count);
+}
+
+/* Whether the step may log a value under that name; else keeps an error. */
+static bool may_log(const fg_step *step, const char *name, fg_tensor value)
+{
+    const fgi_stage *stage = step->stage;
+    const fg_type *type = fg_tensor_type(value);
+    char text[96];
+    if (!is_metric_name(name))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
+                             name);
+    else if (stage->metric_count == FG_MAX_METRICS)
+        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
+                             FG_MAX_METRICS);
+    else if (type->rank > 0 && type->dim[0] % stage->batch_size != 0)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log '%s': is %s, but must be a scalar or [B, ...] with B = %lld",
+                             name, fg_type_format(type, text, sizeof text),
+                             (long long)stage->batch_size);
+    for (size_t i = 0; i < stage->metric_count; i++)
+        if (strcmp(stage->metric[i], name) == 0)
+            (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step",
+                                 name);
+    return fg_trace_error(step->trace, NULL) == FG_OK;
+}
+
+static void put(fg_step *step, const char *name, fg_tensor pair)
+{
+    fgi_stage *stage = step->stage;
+    step->pair[stage->metric_count] = pair;
+    (void)snprintf(stage->metric[stage->metric_count++], sizeof stage->metric[0], "%s", name);
+}
+
+/* What a step returns is logged under this name. */
+static const char loss_name[] = "loss";
+
+/* False after keeping an error. */
+static bool is_free(const fg_step *step, const char *name)
+{
+    const bool is_taken = strcmp(name, loss_name) == 0 && step->stage->kind != FGI_PREDICT;
+    if (is_taken)
+        (void)fgi_trace_fail(step->trace, FG_EINVAL,
+                             "log 'loss': this is the name of the value that the step returns, "
+                             "which is logged by itself\nlog other values under other names");
+    return !is_taken;
+}
+
+static void log_plain(fg_step *step, const char *name, fg_tensor value)
+{
+    if (fgi_is_poison(value) || step->stage->kind == FGI_PREDICT || !may_log(step, name, value))
+        return;
+    put(step, name, plain_pair(step, value));
+}
+
+static void log_weighted(fg_step *step, const char *name, fg_tensor value, fg_tensor weight)
+{
+    if (fgi_is_poison(value) || fgi_is_poison(weight) || step->stage->kind == FGI_PREDICT ||
+        !may_log(step, name, value))
+        return;
+    const fg_type *x = fg_tensor_type(value), *w = fg_tensor_type(weight);
+    fg_type both = {0};
+    if (!fgi_broadcast_shape(x, w, &both) || !fgi_same_shape(x, &both)) {
+        char a[96], b[96];
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "log '%s': the weight is %s, but must broadcast to the value, %s",
+                             name, fg_type_format(w, b, sizeof b), fg_type_format(x, a, sizeof a));
+        return;
+    }
+    const fg_tensor wide = fg_broadcast(fg_cast(weight, FG_F32), x->rank, x->dim);
+    const fg_tensor each = fg_mul(fg_cast(value, FG_F32), wide), zero = fgi_full_like(each, 0);
+    const fg_tensor counted = fg_where(fg_ne(wide, zero), each, zero);
+    const fg_tensor weights = fgi_with_rows(wide, fgi_node_of(counted)->rows);
+    put(step, name, pair_of(fg_sum(counted, 0, NULL), fg_sum(weights, 0, NULL)));
+}
+
+void fg_step_log(fg_step *step, const char *name, fg_tensor value)
+{
+    if (is_free(step, name))
+        log_plain(step, name, value);
+}
+
+void fg_step_log_weighted(fg_step *step, const char *name, fg_tensor value, fg_tensor weight)
+{
+    if (is_free(step, name))
+        log_weighted(step, name, value, weight);
+}
+
+/* ---- the loss -------------------------------------------------------------------------------- */
+
+void fg_step_set_weight(fg_step *step, fg_tensor weight)
+{
+    const fg_type *type = fg_tensor_type(weight);
+    char text[96];
+    if (fgi_is_poison(weight))
+        return;
+    if (type->rank != 0 || type->dtype == FG_BOOL)
+        (void)fgi_trace_fail(step->trace, FG_ESHAPE,
+                             "set_weight: is %s, but must be a number: what the loss was divided "
+                             "by",
+                             fg_type_format(type, text, sizeof text));
+    else
+        step->weight = fg_stop_gradient(fg_cast(weight, FG_F32));
+}
+
+void fgi_step_log_loss(fg_step *step, fg_tensor loss)
+{
+    if (step->weight.handle == 0)
+        log_plain(step, loss_name, loss);
+    else
+        log_weighted(step, loss_name, loss, step->weight);
+}
+
+fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss)
+{
+    fg_tensor weight;
+    if (step->weight.handle != 0)
+        return step->weight;
+    switch (fgi_denominator_of(loss, step->count, &weight)) {
+    case FGI_BY_ROWS: break;
+    case FGI_BY_WEIGHTS: return fg_stop_gradient(fg_cast(weight, FG_F32));
+    case FGI_BY_SEVERAL:
+        return fgi_trace_fail(step->trace, FG_EINVAL,
+                              "the loss combines means with different denominators, such as the "
+                              "tokens and the samples of a batch, or is no longer linear in one: "
+                              "the batches of a step (accumulate_grad_batches) can't be weighted\n"
+                              "return one mean, or call fg_step_set_weight with the number that "
+                              "the batch's loss is to be weighted by");
+    }
+    return step->count;
+}
