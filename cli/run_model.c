@@ -98,13 +98,17 @@ fg_status run_adopt(run *r, const cli_call *call, fg_error *err)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
+static bool is_path(const char *which)
+{
+    return which != NULL && strcmp(which, "last") != 0 && strcmp(which, "best") != 0 &&
+           access(which, F_OK) == 0;
+}
+
 /* `which` as the user wrote it: a word or a name of the run, or a path. */
 static fg_status open_which(run *r, const char *which, fg_error *err)
 {
-    const bool is_path = which != NULL && strcmp(which, "last") != 0 &&
-                         strcmp(which, "best") != 0 && access(which, F_OK) == 0;
-    return run_origin_open(is_path ? which : NULL, is_path ? NULL : which, r->folder, &r->origin,
-                           err);
+    return run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which, r->folder,
+                           &r->origin, err);
 }
 
 static fg_status open_weights(run *r, fg_error *err)
@@ -152,32 +156,64 @@ static bool may_be_used(const run *r, fg_error *err)
                     r->folder);
 }
 
+static fg_status find_new_folder(run *r, fg_error *err)
+{
+    free(r->folder);
+    r->folder = run_dir_new(r->c, r->config_path, &r->is_claimed, err);
+    if (r->folder == NULL)
+        return FG_EIO;
+    return may_be_used(r, err) ? FG_OK : FG_EINVAL;
+}
+
+/* A run that starts anew. */
+static fg_status find_beginning(run *r, const char **out_resume, fg_error *err)
+{
+    *out_resume = NULL;
+    if (r->folder == NULL || config_is_auto(r->c, "trainer.run_dir")) {
+        const fg_status status = find_new_folder(r, err);
+        if (status != FG_OK)
+            return status;
+    }
+    return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+}
+
+/* A checkpoint given by its path is continued in its own run, unless trainer.run_dir names one. */
+static fg_status find_run_of_path(run *r, fg_error *err)
+{
+    if (!config_is_auto(r->c, "trainer.run_dir"))
+        return FG_OK;
+    free(r->folder);
+    r->folder = r->origin.run_dir != NULL ? cli_strdup(r->origin.run_dir) : NULL;
+    return r->folder != NULL ? FG_OK : find_new_folder(r, err);
+}
+
 static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
 {
     const char *which = given(r->c, "trainer.resume");
     fg_error why = {0};
     if (r->options->fast_dev_run) /* leaves no trace */
         return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
-    r->folder = which != NULL ? run_dir_existing(r->c, r->config_path) : NULL;
-    if (r->folder == NULL)
-        r->folder = run_dir_new(r->c, r->config_path, &r->is_claimed, err);
-    if (r->folder == NULL)
-        return FG_EIO;
-    *out_resume = which;
-    if (which == NULL && !may_be_used(r, err))
-        return FG_EINVAL;
     if (which == NULL)
-        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+        return find_beginning(r, out_resume, err);
     const bool is_auto = strcmp(which, "auto") == 0;
+    r->folder = run_dir_existing(r->c, r->config_path);
+    if (r->folder == NULL && is_auto)
+        return find_beginning(r, out_resume, err);
+    if (r->folder == NULL && !is_path(which)) {
+        (void)cli_fail(err,
+                       "--trainer.resume=%s: there is no earlier run of this configuration in "
+                       "'runs' here (auto would start a new one)",
+                       which);
+        return FG_EINVAL;
+    }
     const fg_status status = open_which(r, is_auto ? "last" : which, &why);
     if (status == FG_OK) {
         *out_resume = fg_ckpt_path(r->origin.ckpt);
-        return FG_OK;
+        return is_path(which) ? find_run_of_path(r, err) : FG_OK;
     }
     if (is_auto && status == FG_ENOTFOUND) {
         run_origin_close(&r->origin);
-        *out_resume = NULL;
-        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+        return find_beginning(r, out_resume, err);
     }
     *err = why;
     return status;

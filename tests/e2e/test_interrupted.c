@@ -214,6 +214,32 @@ static void a_folder_is_trained_in_once_at_a_time(void **state)
                         "--overwrite");
 }
 
+/* A checkpoint given by its path is continued in its own run, not in the newest one; auto begins a
+ * new run where the newest has nothing to go on from. */
+static void resume_finds_the_run(void **state)
+{
+    const char *folder = workplace();
+    const char *fit = "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=2";
+    contains(
+        program_gives(2, folder,
+                      "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=2 --resume")
+            ->err,
+        "there is no earlier run of this configuration in 'runs' here");
+    assert_int_equal(access(fgt_path(folder, "runs"), F_OK), -1);
+    (void)program_gives(0, folder, fit);
+    (void)program_gives(0, folder, fit);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=4 "
+                        "--resume=runs/digits-1/checkpoints/step-000000002");
+    assert_int_equal(access(fgt_path(folder, "runs/digits-1/checkpoints/step-000000004"), F_OK), 0);
+    assert_int_equal(access(fgt_path(folder, "runs/digits-2/checkpoints/step-000000002"), F_OK), 0);
+    assert_int_equal(mkdir(fgt_path(folder, "runs/digits-3"), 0700), 0);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=2 "
+                        "--resume=auto");
+    assert_int_equal(access(fgt_path(folder, "runs/digits-4/checkpoints/step-000000002"), F_OK), 0);
+}
+
 /* A fit that comes to nothing leaves no folder. */
 static void a_claimed_folder_is_given_back(void **state)
 {
@@ -230,6 +256,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_ends_well_without_a_reader),
     cmocka_unit_test(fits_at_the_same_time_have_folders_of_their_own),
     cmocka_unit_test(a_folder_is_trained_in_once_at_a_time),
+    cmocka_unit_test(resume_finds_the_run),
     cmocka_unit_test(a_claimed_folder_is_given_back),
 };
 
