@@ -341,6 +341,10 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     for (size_t i = 0; i < fg_optimizer_variable_count(trainer->optimizer); i++)
         fgt_ok(fgi_variable_array(fg_optimizer_variable_at(trainer->optimizer, i), trainer->client,
                                   &array, &err));
+    /* a complete run compiles nothing by itself, and the metrics' names are the program's */
+    const fg_fit_data data = {
+        .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};
+    fgt_ok(fgi_stage_prepare(trainer, FGI_TRAIN, &data, &err));
     fgt_ok(fgi_state_save(trainer, false, &err));
     curve_end(trainer);
 }
