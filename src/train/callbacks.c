@@ -64,6 +64,8 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
 void fgi_forget_failures(fg_trainer *trainer)
 {
     trainer->failure = (fg_error){0};
+    trainer->saver.failures = 0;
+    trainer->saver.has_given_up = false;
     for (size_t i = 0; i < trainer->callback_count; i++)
         trainer->callbacks[i].has_failed = false;
 }

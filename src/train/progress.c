@@ -138,6 +138,12 @@ static void clear(fgi_progress *p)
     p->drawn_ns = INT64_MIN / 2; /* the next one may come at once */
 }
 
+void fgi_progress_clear(fgi_progress *p)
+{
+    if (p != NULL)
+        clear(p);
+}
+
 /* A line that stays. */
 static void keep_line(fgi_progress *p, const char *line)
 {

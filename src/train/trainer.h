@@ -486,7 +486,7 @@ typedef enum fgi_event_kind {
  * its first epoch on, another status sets is_stopping too, and is kept in trainer->failure. */
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);
-/* A fit begins. */
+/* A fit begins: those of callbacks and of saves count anew. */
 void fgi_forget_failures(fg_trainer *trainer);
 /* Where training stands, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);

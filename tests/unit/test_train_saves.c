@@ -148,10 +148,18 @@ static fg_dataset *train_data, *val_data;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 static char warnings[4096];
+static FILE *progress;       /* of the run, or NULL */
+static char before_line[64]; /* the end of what is in it when a warning comes */
 
 static void on_line(void *self, fg_log_level level, const char *line)
 {
     (void)self;
+    if (progress != NULL) {
+        const off_t size = lseek(fileno(progress), 0, SEEK_END);
+        const ssize_t got =
+            pread(fileno(progress), before_line, sizeof before_line - 1, size > 60 ? size - 60 : 0);
+        before_line[got > 0 ? got : 0] = '\0';
+    }
     if (level == FG_LOG_WARNING)
         (void)snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n",
                        line);
@@ -372,6 +380,48 @@ static void several_failures_in_a_row_are_the_end(void **state)
     assert_int_equal(last_step(folder), 60);
 }
 
+/* The Trainer still has the weights: a later fit goes on from them, and counts anew. */
+static void a_later_fit_goes_on(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data data = the_data();
+    r = (recorder){0};
+    fg_trainer *trainer =
+        create(&(fg_trainer_options){.max_epochs = 8, .wait_for_saves = true}, folder, &r);
+    atomic_store(&failing, 5);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 9);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* two more fail */
+    assert_int_equal(fg_trainer_result(trainer)->steps, 24);
+    assert_int_equal(recorder_count(&r, "batch_end"), 24);
+    fg_trainer_destroy(trainer);
+    assert_int_equal(last_step(folder), 24);
+}
+
+/* A warning stands in a line of its own, not behind what is drawn of the run. */
+static void a_warning_has_its_own_line(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = four_epochs;
+    r = (recorder){0};
+    progress = options.progress = tmpfile();
+    assert_non_null(progress);
+    options.progress_style = "bar";
+    atomic_store(&failing, 2); /* the second epoch's line is one that is redrawn */
+    (void)fit(&options, fgt_temp_folder(), &r, FG_OK, &err);
+    (void)fclose(progress);
+    progress = NULL;
+    assert_non_null(strstr(warnings, "could not be written"));
+    const size_t size = strlen(before_line);
+    if (size == 0 || (before_line[size - 1] != '\r' && before_line[size - 1] != '\n'))
+        fail_msg("a warning came behind '%s'", before_line);
+}
+
 /* The count begins again with each success. */
 static void failures_now_and_then_are_no_end(void **state)
 {
@@ -432,6 +482,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_run_may_wait_for_its_saves, reset),
     cmocka_unit_test_setup(a_save_that_fails_is_no_end, reset),
     cmocka_unit_test_setup(several_failures_in_a_row_are_the_end, reset),
+    cmocka_unit_test_setup(a_later_fit_goes_on, reset),
+    cmocka_unit_test_setup(a_warning_has_its_own_line, reset),
     cmocka_unit_test_setup(failures_now_and_then_are_no_end, reset),
     cmocka_unit_test_setup(a_failure_at_the_end_is_an_error, reset),
     cmocka_unit_test_setup(without_any_checkpoint_it_says_so, reset),
