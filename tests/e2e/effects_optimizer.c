@@ -50,6 +50,11 @@ static void weights(const effect *e, const char *folder)
 #define ALONE       .keeps_momentum = true, .is_on = true
 
 const effect effects_optimizer[] = {
+    {"model.freeze", "--model.freeze=[fc.bias] --optimizer.weight_decay=0.5", weights,
+     .optimizer = {.keeps_bias = true, .decay = 0.5}},
+    {"model.freeze", "'--model.freeze=[*.weight]' --optimizer.name=adam", weights,
+     .optimizer = {.rule = RULE_ADAM, .keeps_weight = true}},
+
     {"optimizer.name", "--optimizer.name=sgd", weights},
     {"optimizer.name", "--optimizer.name=adam", weights, .optimizer = {.rule = RULE_ADAM}},
     {"optimizer.name", "--optimizer.name=adamw", weights,

@@ -29,13 +29,20 @@ static void every_key_has_a_row(void **state)
             fail_msg("no row of effects_*.c shows what '%s' does", config_key_at(i)->path);
 }
 
-static const char *chosen; /* a key, all of whose rows alone are tried; NULL: all */
+static const char *chosen; /* "all", a section or a key, whose rows are tried; NULL: none */
+
+static bool is_chosen(const char *key)
+{
+    const size_t size = strlen(chosen);
+    return strcmp(chosen, "all") == 0 ||
+           (strncmp(key, chosen, size) == 0 && (key[size] == '\0' || key[size] == '.'));
+}
 
 static void all_rows(const effect *table)
 {
     const char *parent = fgt_temp_folder();
     for (const effect *e = table; e->key != NULL; e++) {
-        if (chosen != NULL && strcmp(e->key, chosen) != 0)
+        if (chosen == NULL || !is_chosen(e->key))
             continue;
         fg_error err = {0};
         char folder[256];
@@ -59,7 +66,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(optimizer_and_schedule), cmocka_unit_test(trainer),
 };
 
-/* usage: test_config_effects [KEY] */
+/* usage: test_config_effects [all|SECTION|KEY] */
 int main(int argc, char **argv)
 {
     chosen = argc > 1 ? argv[1] : NULL;

@@ -9,9 +9,9 @@
 #include "golden.h"
 #include "run_program.h"
 
-static const char *const commands[] = {"setup",    "doctor",     "devices", "init",       "fit",
-                                       "validate", "test",       "predict", "batch-find", "plan",
-                                       "show",     "completion", "help"};
+static const char *const commands[] = {"fit",  "show",       "setup", "doctor",  "devices",
+                                       "init", "validate",   "test",  "predict", "batch-find",
+                                       "plan", "completion", "help"};
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 /* Appends what `fulgurite ARGUMENTS` prints under a line that names it. */

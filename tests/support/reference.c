@@ -136,7 +136,9 @@ void reference_train(reference_model *model, const reference_data *data,
             momentum = cycled(c, most, least, most, step, steps);
         const parameters g = gradient(&all.model, data);
         for (int i = 0; i < COUNT; i++)
-            if (is_sgd)
+            if (i < CLASSES * FEATURES ? optimizer->keeps_weight : optimizer->keeps_bias)
+                continue;
+            else if (is_sgd)
                 sgd(optimizer, lr, momentum, step == 0, &all.at[i], g.at[i], moments[i]);
             else
                 adam(optimizer, lr, momentum, step, &all.at[i], g.at[i], moments[i]);

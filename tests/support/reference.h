@@ -24,6 +24,7 @@ typedef struct reference_optimizer {
     double momentum, beta2, eps; /* momentum: also Adam's beta1; Adam: 0 means 0.9, 0.999, 1e-8 */
     double decay;
     bool nesterov;
+    bool keeps_bias, keeps_weight; /* these are not trained */
     reference_cycle cycle;
 } reference_optimizer;
 
