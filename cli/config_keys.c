@@ -52,6 +52,14 @@ static const config_key keys[] = {
     {"model.weights", CONFIG_TEXT, NULL, .example = "pretrained.safetensors",
      .help = "Start from these weights: a .safetensors file or a checkpoint folder. `fulgurite show` "
              "lists the names of its tensors."},
+    {"model.weights_prefix", CONFIG_TEXT, NULL, .example = "backbone.",
+     .help = "Load only the tensors of model.weights whose names start with this, and remove it from "
+             "their names."},
+    {"model.weights_skip", CONFIG_TEXTS, "[]", .example = "[fc.*]",
+     .help = "Do not load these variables of the model, such as another head; * stands for any text."},
+    {"model.weights_partial", CONFIG_BOOL, "false", .example = "true",
+     .help = "Variables that model.weights does not have, or has in another shape, keep their random "
+             "initial values. What was loaded is printed."},
     {"model.freeze", CONFIG_TEXTS, "[]", .example = "[layer1.*, fc1.bias]",
      .help = "Do not train the parameters whose names match one of these patterns; * matches any text. "
              "A batch norm whose running_mean matches keeps its running statistics. `fulgurite show` "

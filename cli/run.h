@@ -163,6 +163,10 @@ fg_status run_find_origin(run *r, const char **out_resume, fg_error *err);
 fg_status run_check_origin(const run *r, fg_error *err);
 /* Fills the run's attachments, and the options' with them; `storage` has room for two. */
 void run_attach(run *r, fg_attachment *storage, fg_trainer_options *options);
+/* How model.weights are loaded; the list of patterns is to be freed once the Trainer is made. */
+const char **run_weights_options(const config *c, fg_load_options *out);
+/* Prints what was loaded of model.weights, unless that was nothing. */
+void run_print_weights(const run *r, FILE *out);
 /* Sets the key that the command's second argument is for. */
 bool run_set_data(const run *r, const char *path, fg_error *err);
 

@@ -327,9 +327,11 @@ static fg_status set_up(run *r, fg_error *err)
     fg_trainer_options options = trainer_options(r, resume, &schedule);
     fg_split_rule *rules = config_rules(r->c, "trainer.sharding", &options.split_rule_count);
     options.split_rules = rules;
+    const char **skip = run_weights_options(r->c, &options.weights_options);
     run_attach(r, attachments, &options);
     status = fg_trainer_create(&options, &r->trainer, err);
     config_rules_free(rules, options.split_rule_count);
+    free(skip);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);
     return status == FG_OK ? run_record_add(r, err) : status;

@@ -53,14 +53,10 @@ static bool is_one_of(const char *name, const char *const *names)
 
 void run_compare_model(const config *had, const config *have, run_differences *out)
 {
-    /* the first are no part of the model, the number of classes is compared as outputs */
-    static const char *const others[] = {"model.weights",
-                                         "model.weights_prefix",
-                                         "model.weights_skip",
-                                         "model.weights_partial",
-                                         "model.dropout",
-                                         "model.classes",
-                                         NULL};
+    /* no part of what the model computes; the number of classes is compared as outputs */
+    static const char *const others[] = {
+        "model.weights", "model.weights_prefix", "model.weights_skip", "model.weights_partial",
+        "model.dropout", "model.freeze",         "model.classes",      NULL};
     for (size_t i = 0; i < config_key_count(); i++) {
         const config_key *key = config_key_at(i);
         if (strncmp(key->path, "model.", 6) == 0 && !is_one_of(key->path, others) &&

@@ -13,7 +13,7 @@ typedef struct run_differences {
     size_t used, count; /* those that do not fit are counted only */
 } run_differences;
 
-/* Keys of the model, dropout aside; what has no effect is not compared. */
+/* Keys of the model, but for dropout and what is frozen; what has no effect is not compared. */
 void run_compare_model(const config *had, const config *have, run_differences *out);
 /* Keys of the data that a CSV's schema follows from, where they are given in `have`. `target` is
  * the name of the column that the checkpoint predicts. */

@@ -267,6 +267,30 @@ fg_status run_check_origin(const run *r, fg_error *err)
         err);
 }
 
+/* ---- starting weights ------------------------------------------------------------------------ */
+
+const char **run_weights_options(const config *c, fg_load_options *out)
+{
+    const size_t count = config_count(c, "model.weights_skip");
+    const char **skip = cli_alloc(count, sizeof(*skip));
+    for (size_t i = 0; i < count; i++)
+        skip[i] = config_text_at(c, "model.weights_skip", i);
+    const bool is_partial = config_bool(c, "model.weights_partial");
+    *out = (fg_load_options){.prefix = given(c, "model.weights_prefix"),
+                             .skip = skip,
+                             .skip_count = count,
+                             .allow_missing = is_partial,
+                             .allow_mismatch = is_partial};
+    return skip;
+}
+
+void run_print_weights(const run *r, FILE *out)
+{
+    const fg_load_report *report = fg_trainer_load_report(r->trainer);
+    if (report->entry_count > 0)
+        (void)fprintf(out, "%s\n", report->text);
+}
+
 /* ---- what the run's own checkpoints carry -----------------------------------------------------
  */
 

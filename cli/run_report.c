@@ -34,6 +34,8 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const run_record *r = self;
     (void)at;
+    if (!r->owner->options->is_quiet)
+        run_print_weights(r->owner, stderr);
     if (r->owner->folder == NULL)
         return FG_OK;
     return run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : FG_EIO;

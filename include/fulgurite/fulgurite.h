@@ -19,6 +19,7 @@
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>
+#include <fulgurite/weights.h>
 
 #include <fulgurite/here.h>
 

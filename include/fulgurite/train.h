@@ -15,6 +15,7 @@
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/trace.h>
+#include <fulgurite/weights.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -264,6 +265,10 @@ typedef struct fg_trainer_options {
     const fg_attachment *attachments;
     size_t attachment_count;
 
+    /* How `weights` are loaded (weights.h): all of the model by default. Copied. What was loaded is
+     * in fg_trainer_load_report. */
+    fg_load_options weights_options;
+
     /* "bar": one line that is redrawn, and a line that stays per epoch (of epochs shorter than a
      * second, one a second); "plain": a line per epoch, and some within long ones; "auto": a bar
      * where options.progress is a terminal and TERM is not "dumb", otherwise plain   ["auto"] */
@@ -377,6 +382,8 @@ FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg
 
 /* The module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
+/* What loading options.weights did, borrowed; entry_count is 0 before that. */
+FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
 /* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 

@@ -17,6 +17,11 @@
 /* Of state.json: the last value of each metric, so that a run that is complete can print them. */
 #define FGI_RESULTS_KEY "results"
 
+/* Of state.json: names of the frozen parameters, where there are any. Files of an optimizer, and of
+ * loops without a Trainer, have the list as text in the metadata. */
+#define FGI_FROZEN_KEY  "frozen"
+#define FGI_FROZEN_META "fulgurite.frozen"
+
 /* Keys of the model file's __metadata__: steps and epochs done, in decimal. */
 #define FGI_STEP_KEY  "fulgurite.step"
 #define FGI_EPOCH_KEY "fulgurite.epoch"

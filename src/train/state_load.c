@@ -13,55 +13,29 @@
 #include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
-#include "optim/optimizer.h"
-#include "train/file_order.h"
+#include "train/load_weights.h"
 #include "train/state.h"
 #include "train/trainer.h"
 
-/* The variable from the tensor of that name. */
-static fg_status load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
-                            const char *name, fg_variable *variable, fg_error *err)
-{
-    size_t index = 0;
-    char want[96], have[96];
-    const fg_type type = fgi_file_type(variable);
-    if (!fg_ckpt_find(ckpt, part, name, &index))
-        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
-                        fg_type_format(&type, want, sizeof want));
-    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
-    fg_type as_wanted = info->type; /* another precision's file is converted */
-    if (fg_dtype_is_float(info->type.dtype) && fg_dtype_is_float(type.dtype))
-        as_wanted.dtype = type.dtype;
-    if (!fgi_same_type(&as_wanted, &type))
-        return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
-                        fg_type_format(&info->type, have, sizeof have),
-                        fg_type_format(&type, want, sizeof want));
-    return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
-}
-
-static fg_status load_variable(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part,
-                               fg_variable *variable, fg_error *err)
-{
-    return load_named(ckpt, path, part, fg_variable_name(variable), variable, err);
-}
-
+/* The model's variables, and the report of it where it is of starting weights. */
 static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
-                            fg_error *err)
+                            const fg_load_options *options, fg_error *err)
 {
-    size_t taken = 0, there = 0;
-    for (size_t i = 0; i < fg_module_variable_count(trainer->root); i++) {
-        fg_variable *variable = fg_module_variable_at(trainer->root, i);
-        if (fg_variable_get_kind(variable) == FG_STATE)
-            continue;
-        FGI_TRY(load_variable(ckpt, path, FG_CKPT_MODEL, variable, err));
-        taken++;
-    }
-    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
-        there += fg_ckpt_info(ckpt, i)->part == FG_CKPT_MODEL;
-    if (there > taken)
+    fg_load_report report = {0};
+    const fg_status status = fgi_weights_load(trainer->root, ckpt, path, options, &report, err);
+    const size_t unexpected = report.counts[FG_LOAD_UNEXPECTED];
+    const bool is_whole = options == NULL || (options->prefix == NULL && options->skip_count == 0 &&
+                                              !options->allow_missing);
+    if (status == FG_OK && unexpected > 0 && is_whole)
         fgi_log(FG_LOG_WARNING, "%s: %zu of its %zu tensors have no place in the model", path,
-                there - taken, there);
-    return FG_OK;
+                unexpected, unexpected + report.counts[FG_LOAD_DONE]);
+    if (status == FG_OK && options != NULL) {
+        fg_load_report_fini(&trainer->load_report);
+        trainer->load_report = report;
+        return FG_OK;
+    }
+    fg_load_report_fini(&report);
+    return status;
 }
 
 /* ---- where training stood -------------------------------------------------------------------- */
@@ -202,157 +176,16 @@ static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     return FG_OK;
 }
 
-/* ---- state of the module --------------------------------------------------------------------- */
-
-/* A list of names for a message: the first few, and how many more. */
-typedef struct name_list {
-    fgi_buf text;
-    size_t count;
-} name_list;
-
-static void list_name(name_list *list, const char *name)
-{
-    enum { SHOWN = 4 };
-    if (list->count < SHOWN)
-        fgi_buf_printf(&list->text, "%s'%s'", list->count > 0 ? ", " : "", name);
-    else if (list->count == SHOWN)
-        fgi_buf_puts(&list->text, ", ...");
-    list->count++;
-}
-
-/* "path: what: 'a', 'b'", unless the list is empty. */
-static void warn_of(const char *path, const char *what, name_list *list)
-{
-    if (list->count > 0 && list->text.data != NULL)
-        fgi_log(FG_LOG_WARNING, "%s: %s: %s", path, what, list->text.data);
-    fgi_buf_fini(&list->text);
-}
-
-/* Names of the checkpoint's that no variable of the module has. */
-static void list_extra(const fg_trainer *trainer, const fg_ckpt *ckpt, name_list *extra)
-{
-    const size_t skip = strlen(FGI_MODULE_STATE);
-    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
-        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
-        if (info->part != FG_CKPT_STATE || strncmp(info->name, FGI_MODULE_STATE, skip) != 0)
-            continue;
-        const fg_variable *variable = fg_module_find(trainer->root, info->name + skip);
-        if (variable == NULL || fg_variable_get_kind(variable) != FG_STATE)
-            list_name(extra, info->name + skip);
-    }
-}
-
-/* Checkpoints of older versions have none of it: what is not there begins anew. */
-static fg_status load_module_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
-                                   fg_error *err)
-{
-    fg_status status = FG_OK;
-    name_list missing = {0}, extra = {0};
-    for (size_t i = 0; i < fg_module_variable_count(trainer->root) && status == FG_OK; i++) {
-        fg_variable *variable = fg_module_variable_at(trainer->root, i);
-        fgi_buf name = {0};
-        size_t index = 0;
-        if (fg_variable_get_kind(variable) != FG_STATE)
-            continue;
-        fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
-        status = fgi_buf_status(&name, err);
-        if (status == FG_OK && !fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index))
-            list_name(&missing, fg_variable_name(variable));
-        else if (status == FG_OK)
-            status = load_named(ckpt, path, FG_CKPT_STATE, name.data, variable, err);
-        fgi_buf_fini(&name);
-    }
-    list_extra(trainer, ckpt, &extra);
-    warn_of(path, "state variables of the module that are not in it start anew", &missing);
-    warn_of(path, "state variables in it that the module does not have are dropped", &extra);
-    return status;
-}
-
 /* ---- whole checkpoints ----------------------------------------------------------------------- */
-
-/* Whether the parameter was frozen when the checkpoint was written. */
-static bool was_frozen(const json_t *object, const char *name)
-{
-    const json_t *list = json_object_get(object, "frozen");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *other = json_string_value(json_array_get(list, i));
-        if (other != NULL && strcmp(other, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A run goes on with other parameters frozen than before: allowed, and told. */
-static void compare_frozen(const fg_optimizer *optimizer, const json_t *object, const char *path)
-{
-    name_list now_trained = {0}, now_frozen = {0};
-    for (size_t i = 0; i < fg_optimizer_parameter_count(optimizer); i++) {
-        const fg_variable *parameter = fg_optimizer_parameter_at(optimizer, i);
-        const char *name = fg_variable_name(parameter);
-        const bool before = was_frozen(object, name), now = !fg_variable_is_trainable(parameter);
-        if (before != now)
-            list_name(now ? &now_frozen : &now_trained, name);
-    }
-    warn_of(path, "parameters that were frozen are trained now", &now_trained);
-    warn_of(path, "parameters that were trained are frozen now", &now_frozen);
-}
-
-/* A variable of the optimizer's that the checkpoint does not have. */
-static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
-                             const json_t *object, fg_error *err)
-{
-    fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
-    const char *name = fg_variable_name(variable);
-    const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
-    int32_t step = 0;
-    /* a run in another precision had no scale of the loss, and older ones no health */
-    if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
-        return FG_OK;
-    if (parameter == NULL || !was_frozen(object, fg_variable_name(parameter)))
-        return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which the optimizer needs", path, name);
-    FGI_TRY(fg_variable_read(fg_optimizer_variable_at(optimizer, 0), &step, sizeof step, err));
-    return fgi_optimizer_start_late(optimizer, parameter, step, err);
-}
-
-/* The variables that the checkpoint needs, and no updates missed but those it counts. */
-static fg_status expect_variables(fg_optimizer *optimizer, const fg_ckpt *ckpt, fg_error *err)
-{
-    const int32_t zero = 0;
-    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
-        if (fg_ckpt_info(ckpt, i)->part == FG_CKPT_STATE)
-            FGI_TRY(fgi_optimizer_expect(optimizer, fg_ckpt_info(ckpt, i)->name, err));
-    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
-        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
-        if (fgi_optimizer_is_missed(fg_variable_name(variable)))
-            FGI_TRY(fg_variable_set(variable, &zero, sizeof zero, err));
-    }
-    return FG_OK;
-}
-
-static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, const char *path,
-                                const json_t *object, fg_error *err)
-{
-    FGI_TRY(expect_variables(optimizer, ckpt, err));
-    /* the first is the count of updates; those that are loaded as absent may add to the list */
-    for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
-        fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
-        size_t index = 0;
-        if (fg_ckpt_find(ckpt, FG_CKPT_STATE, fg_variable_name(variable), &index))
-            FGI_TRY(load_variable(ckpt, path, FG_CKPT_STATE, variable, err));
-        else
-            FGI_TRY(load_absent(optimizer, i, path, object, err));
-    }
-    compare_frozen(optimizer, object, path);
-    return FG_OK;
-}
 
 static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                             const json_t *object, fg_error *err)
 {
     FGI_TRY(compare_run(trainer, object, path, err));
     if (trainer->optimizer != NULL) /* NULL: only an evaluation */
-        FGI_TRY(load_optimizer(trainer->optimizer, ckpt, path, object, err));
-    FGI_TRY(load_module_state(trainer, ckpt, path, err));
+        FGI_TRY(fgi_optimizer_load(trainer->optimizer, ckpt, path, FG_CKPT_STATE,
+                                   json_object_get(object, FGI_FROZEN_KEY), err));
+    FGI_TRY(fgi_module_state_load(trainer->root, ckpt, path, err));
     return load_counters(trainer, ckpt, path, object, err);
 }
 
@@ -364,7 +197,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const char *text = fg_ckpt_state_json(ckpt);
     if (text == NULL && trainer->optimizer == NULL) { /* an evaluation wants no more than weights */
-        FGI_DONE(load_model(trainer, ckpt, path, err));
+        FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
         (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
         goto done;
     }
@@ -376,7 +209,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
         goto done;
     }
     FGI_DONE(fgi_json_parse(path, 0, text, strlen(text), &object, err));
-    FGI_DONE(load_model(trainer, ckpt, path, err));
+    FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
     FGI_DONE(load_state(trainer, ckpt, path, object, err));
     (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
 done:
@@ -412,7 +245,8 @@ static fg_status load_weights(fg_trainer *trainer, const char *path, fg_error *e
 {
     fg_ckpt *ckpt = NULL;
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
-    const fg_status status = load_model(trainer, ckpt, path, err);
+    const fg_status status =
+        load_model(trainer, ckpt, path, &trainer->options.weights_options, err);
     fg_ckpt_close(ckpt);
     return status;
 }

@@ -21,95 +21,17 @@
 #include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
-#include "train/file_order.h"
+#include "train/host_copy.h"
 #include "train/state.h"
 #include "train/trainer.h"
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 typedef struct content {
-    fg_ckpt_tensor *tensors;       /* the model's, then the state's */
-    void **blocks;                 /* each tensor's memory */
-    fgi_event **arrived;           /* of its copy from the device; NULL: there */
-    const fg_variable **variables; /* that are not in the file's order yet, or NULL */
-    char **names;                  /* those made here; NULL: the variable's own */
-    size_t count, model_count;
+    fgi_host_copy copy;
     float sums[FGI_MOST_SUMS];
     double epoch_sums[2 * FG_MAX_METRICS];
 } content;
-
-static fg_status content_init(content *c, size_t capacity, fg_error *err)
-{
-    c->tensors = fgi_calloc(capacity, sizeof *c->tensors);
-    c->blocks = fgi_calloc(capacity, sizeof *c->blocks);
-    c->arrived = fgi_calloc(capacity, sizeof *c->arrived);
-    c->variables = fgi_calloc(capacity, sizeof *c->variables);
-    c->names = fgi_calloc(capacity, sizeof *c->names);
-    if (c->tensors == NULL || c->blocks == NULL || c->arrived == NULL || c->variables == NULL ||
-        c->names == NULL)
-        return fgi_no_memory(err);
-    return FG_OK;
-}
-
-static void content_fini(content *c)
-{
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->arrived[i] != NULL) {
-            const fg_status late = fgi_event_wait(c->arrived[i], NULL);
-            (void)late; /* it writes into the block until then */
-        }
-        fgi_event_destroy(c->arrived[i]);
-        fgi_free(c->blocks[i]);
-        fgi_free(c->names[i]);
-    }
-    fgi_free(c->names);
-    fgi_free(c->variables);
-    fgi_free(c->arrived);
-    fgi_free(c->blocks);
-    fgi_free(c->tensors);
-}
-
-/* Starts copying a variable to the host. */
-static fg_status add_variable(content *c, const fg_variable *variable, fg_error *err)
-{
-    const size_t i = c->count, size = fg_type_bytes(fg_variable_type(variable));
-    c->blocks[i] = fgi_alloc(size + 1);
-    if (c->blocks[i] == NULL)
-        return fgi_no_memory(err);
-    c->count++;
-    c->variables[i] = variable;
-    c->tensors[i] =
-        (fg_ckpt_tensor){.name = fg_variable_name(variable), .type = fgi_file_type(variable)};
-    FGI_TRY_CTX(fgi_variable_download(variable, c->blocks[i], size, &c->arrived[i], err), err,
-                "saving '%s'", fg_variable_name(variable));
-    return FG_OK;
-}
-
-static fg_status await_variable(content *c, size_t i, fg_error *err)
-{
-    if (c->arrived[i] == NULL)
-        return FG_OK;
-    FGI_TRY_CTX(fgi_event_wait(c->arrived[i], err), err, "saving '%s'",
-                fg_variable_name(c->variables[i]));
-    fgi_event_destroy(c->arrived[i]);
-    c->arrived[i] = NULL;
-    return FG_OK;
-}
-
-/* Brings its elements into the file's order; only once. */
-static fg_status turn_variable(content *c, size_t i, fg_error *err)
-{
-    FGI_TRY(fgi_to_file_order(c->variables[i], &c->blocks[i], err));
-    c->tensors[i].data = c->blocks[i];
-    c->variables[i] = NULL;
-    return FG_OK;
-}
-
-static void add_tensor(content *c, const char *name, fg_dtype dtype, size_t count, const void *data)
-{
-    const fg_type type = {.dtype = dtype, .rank = 1, .dim = {(int64_t)count}};
-    c->tensors[c->count++] = (fg_ckpt_tensor){.name = name, .type = type, .data = data};
-}
 
 /* The metrics' sums of the windows of this epoch, and of the one that is not complete. */
 static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
@@ -120,51 +42,22 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
         c->epoch_sums[2 * i] = windows->sum[i];
         c->epoch_sums[2 * i + 1] = windows->weight[i];
     }
-    add_tensor(c, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * stage->metric_count, c->epoch_sums);
+    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * stage->metric_count,
+                      c->epoch_sums);
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
-    add_tensor(c, FGI_SUMS_NAME, FG_F32, fgi_stage_sums(stage), c->sums);
+    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sums(stage), c->sums);
     return FG_OK;
 }
 
-/* A variable of the module that is saved with the optimizer's. */
-static fg_status add_module_state(content *c, const fg_variable *variable, fg_error *err)
-{
-    fgi_buf name = {0};
-    fgi_buf_printf(&name, FGI_MODULE_STATE "%s", fg_variable_name(variable));
-    fg_status status = fgi_buf_status(&name, err);
-    if (status == FG_OK)
-        status = add_variable(c, variable, err);
-    if (status == FG_OK) {
-        c->names[c->count - 1] = fgi_buf_take(&name);
-        c->tensors[c->count - 1].name = c->names[c->count - 1];
-    }
-    fgi_buf_fini(&name);
-    return status;
-}
-
-/* All copies are started before the first is waited for. */
 static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
 {
-    const size_t model = fg_module_variable_count(trainer->root);
-    const size_t state = fg_optimizer_variable_count(trainer->optimizer);
-    FGI_TRY(content_init(c, model + state + 2, err));
-    for (size_t i = 0; i < model; i++) {
-        const fg_variable *variable = fg_module_variable_at(trainer->root, i);
-        if (fg_variable_get_kind(variable) != FG_STATE)
-            FGI_TRY(add_variable(c, variable, err));
-    }
-    c->model_count = c->count;
-    for (size_t i = 0; i < state; i++)
-        FGI_TRY(add_variable(c, fg_optimizer_variable_at(trainer->optimizer, i), err));
-    for (size_t i = 0; i < model; i++) {
-        const fg_variable *variable = fg_module_variable_at(trainer->root, i);
-        if (fg_variable_get_kind(variable) == FG_STATE)
-            FGI_TRY(add_module_state(c, variable, err));
-    }
-    for (size_t i = 0; i < c->count; i++)
-        FGI_TRY(await_variable(c, i, err));
+    FGI_TRY(fgi_host_copy_init(&c->copy, trainer->root, trainer->optimizer, 2, err));
+    FGI_TRY(fgi_host_copy_model(&c->copy, trainer->root, err));
+    FGI_TRY(fgi_host_copy_optimizer(&c->copy, trainer->optimizer, err));
+    FGI_TRY(fgi_host_copy_state(&c->copy, trainer->root, err));
+    FGI_TRY(fgi_host_copy_await(&c->copy, err));
     return add_sums(trainer, c, err);
 }
 
@@ -240,7 +133,7 @@ static bool put_frozen(json_t *object, const fg_module *root)
             ok = json_array_append_new(list, json_string(fg_variable_name(variable))) == 0;
     }
     if (ok && json_array_size(list) > 0)
-        ok = json_object_set(object, "frozen", list) == 0;
+        ok = json_object_set(object, FGI_FROZEN_KEY, list) == 0;
     json_decref(list);
     return ok;
 }
@@ -289,7 +182,7 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
 {
     if (s == NULL)
         return;
-    content_fini(&s->content);
+    fgi_host_copy_fini(&s->content.copy);
     fgi_free(s->json);
     fgi_free(s->path);
     fgi_free(s->folder);
@@ -341,11 +234,9 @@ done:
 
 static fg_status write_folder(fgi_snapshot *s, fg_error *err)
 {
-    content *c = &s->content;
+    fgi_host_copy *c = &s->content.copy;
     const char *const metadata[] = {FGI_STEP_KEY, s->step, FGI_EPOCH_KEY, s->epoch, NULL};
-    for (size_t i = 0; i < c->count; i++)
-        if (c->variables[i] != NULL)
-            FGI_TRY(turn_variable(c, i, err));
+    FGI_TRY(fgi_host_copy_turn(c, err));
     const fg_ckpt_content files = {.model = c->tensors,
                                    .model_count = c->model_count,
                                    .state = c->tensors + c->model_count,

@@ -89,13 +89,28 @@ static bool keep_attachments(fg_trainer *trainer)
     return ok;
 }
 
+static bool keep_patterns(fg_trainer *trainer)
+{
+    fg_load_options *o = &trainer->options.weights_options;
+    const size_t bytes = o->skip_count * sizeof *o->skip;
+    if (o->skip_count == 0)
+        return true;
+    const char **own = fgi_arena_copy(&trainer->strings, o->skip, bytes);
+    o->skip = own;
+    bool ok = own != NULL;
+    for (size_t i = 0; ok && i < o->skip_count; i++)
+        ok = keep(trainer, &own[i]);
+    return ok;
+}
+
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
     const char **text[] = {&o->accelerator, &o->devices,   &o->strategy,      &o->lr_scaling,
                            &o->cache_dir,   &o->run_dir,   &o->monitor,       &o->weights,
                            &o->resume,      &o->precision, &o->progress_style};
-    bool ok = fgi_sharing_keep(trainer) && keep_attachments(trainer);
+    bool ok = fgi_sharing_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
+              keep(trainer, &o->weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
     if (o->schedule == NULL)
@@ -172,6 +187,7 @@ void fg_trainer_destroy(fg_trainer *trainer)
     for (int i = 0; i < 4; i++)
         fgi_stage_fini(&trainer->stage[i]);
     fgi_feed_fini(&trainer->feed);
+    fg_load_report_fini(&trainer->load_report);
     fg_module_destroy(trainer->root);
     if (trainer->owns_client)
         fg_client_close(trainer->client);
@@ -197,6 +213,11 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
 }
 
 fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->root; }
+
+const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer)
+{
+    return &trainer->load_report;
+}
 
 fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client; }
 

@@ -211,7 +211,8 @@ struct fg_trainer {
     fg_task task;
     fg_module *root;
     fg_optimizer *optimizer;
-    bool is_restored; /* resume and weights have been looked at */
+    fg_load_report load_report; /* of options.weights */
+    bool is_restored;           /* resume and weights have been looked at */
     fgi_stage stage[4];
     fgi_feed feed;
     fgi_watchdog watchdog;

@@ -449,6 +449,30 @@ static void weights_start_a_run(void **state)
     }
     fg_ckpt_close(given);
     fg_ckpt_close(after);
+    /* parts of them */
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --trainer.run_dir=head --trainer.max_steps=1 "
+                           "--model.weights=run --model.weights_skip=fc2.*")
+                 ->err,
+             "step-000000003: 2 of 4 variables loaded\n  skipped: fc2.weight, fc2.bias\n");
+    contains(program_gives(0, folder,
+                           "fit digits.yaml --trainer.run_dir=shape --trainer.max_steps=1 "
+                           "--model.hidden=[32,8] --model.weights_partial=true "
+                           "--model.weights=run/checkpoints/step-000000003")
+                 ->err,
+             "step-000000003: 2 of 6 variables loaded\n  not in the file: fc3.weight, fc3.bias\n"
+             "  of another shape in the file: fc2.weight (f32[10,32], not f32[8,32]), fc2.bias "
+             "(f32[10], not f32[8])\n");
+    contains(program_gives(1, folder,
+                           "fit digits.yaml --trainer.max_steps=1 --model.weights=run "
+                           "--model.weights_skip=head.*")
+                 ->err,
+             "skip 'head.*' matches no variable; there are fc1.weight, fc1.bias, fc2.weight");
+    contains(program_gives(1, folder,
+                           "fit digits.yaml --trainer.max_steps=1 --model.weights=run "
+                           "--model.weights_prefix=net.")
+                 ->err,
+             "no tensor named 'net....' has a place in the module");
     contains(program_gives(1, folder,
                            "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/last")

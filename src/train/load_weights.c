@@ -1,0 +1,343 @@
+/* load_weights.c - which tensors of a file go into which variables: a plan is made for the whole
+ * module before the first variable is set, so that a failure changes nothing, and so that the
+ * report knows all that does not fit and not only the first.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/load_weights.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "train/file_order.h"
+#include "train/trainer.h"
+
+/* Everything that a report owns is in one of these blocks. */
+typedef struct plan {
+    const fg_ckpt *ckpt;
+    const char *path;
+    const fg_load_options *options;
+    fg_load_entry *entries;  /* of the variables, then of unexpected tensors */
+    fg_variable **variables; /* by entry; NULL for a tensor */
+    size_t *tensors;         /* by entry: number in the checkpoint */
+    bool *is_used;           /* by tensor */
+    size_t count, outside;   /* tensors without the prefix */
+    size_t counts[5];
+} plan;
+
+/* ---- types ----------------------------------------------------------------------------------- */
+
+/* Floating formats are converted into one another, others must be equal. */
+static bool fits(const fg_type *found, const fg_type *wanted)
+{
+    fg_type type = *found;
+    if (fg_dtype_is_float(found->dtype) && fg_dtype_is_float(wanted->dtype))
+        type.dtype = wanted->dtype;
+    return fgi_same_type(&type, wanted);
+}
+
+static fg_status missing(const char *path, const char *name, const fg_type *wanted, fg_error *err)
+{
+    char want[96];
+    return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
+                    fg_type_format(wanted, want, sizeof want));
+}
+
+static fg_status mismatched(const char *path, const char *name, const fg_type *found,
+                            const fg_type *wanted, fg_error *err)
+{
+    char want[96], have[96];
+    return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
+                    fg_type_format(found, have, sizeof have),
+                    fg_type_format(wanted, want, sizeof want));
+}
+
+fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
+                         fg_variable *variable, fg_error *err)
+{
+    size_t index = 0;
+    const fg_type wanted = fgi_file_type(variable);
+    if (!fg_ckpt_find(ckpt, part, name, &index))
+        return missing(path, name, &wanted, err);
+    const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
+    if (!fits(&info->type, &wanted))
+        return mismatched(path, name, &info->type, &wanted, err);
+    return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
+}
+
+/* ---- the plan -------------------------------------------------------------------------------- */
+
+static size_t model_tensors(const fg_ckpt *ckpt)
+{
+    size_t count = 0;
+    while (fg_ckpt_info(ckpt, count) != NULL && fg_ckpt_info(ckpt, count)->part == FG_CKPT_MODEL)
+        count++;
+    return count;
+}
+
+static const char *prefix_of(const plan *p)
+{
+    return p->options->prefix != NULL ? p->options->prefix : "";
+}
+
+static bool is_skipped(const plan *p, const char *name)
+{
+    for (size_t i = 0; i < p->options->skip_count; i++)
+        if (fnmatch(p->options->skip[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+/* The number of the tensor for a variable. */
+static fg_status find(const plan *p, const char *name, bool *out_found, size_t *out_index,
+                      fg_error *err)
+{
+    fgi_buf full = {0};
+    fgi_buf_printf(&full, "%s%s", prefix_of(p), name);
+    const fg_status status = fgi_buf_status(&full, err);
+    *out_found = status == FG_OK && fg_ckpt_find(p->ckpt, FG_CKPT_MODEL, full.data, out_index);
+    fgi_buf_fini(&full);
+    return status;
+}
+
+static void add(plan *p, const fg_load_entry *entry)
+{
+    p->entries[p->count++] = *entry;
+    p->counts[entry->outcome]++;
+}
+
+static fg_status plan_variable(plan *p, fg_variable *variable, fg_error *err)
+{
+    bool is_found = false;
+    size_t index = 0;
+    fg_load_entry entry = {.name = fg_variable_name(variable), .wanted = fgi_file_type(variable)};
+    FGI_TRY(find(p, entry.name, &is_found, &index, err));
+    if (is_found) {
+        entry.found = fg_ckpt_info(p->ckpt, index)->type;
+        p->is_used[index] = true;
+    }
+    if (is_skipped(p, entry.name))
+        entry.outcome = FG_LOAD_SKIPPED;
+    else if (!is_found)
+        entry.outcome = FG_LOAD_MISSING;
+    else if (!fits(&entry.found, &entry.wanted))
+        entry.outcome = FG_LOAD_MISMATCHED;
+    p->variables[p->count] = variable;
+    p->tensors[p->count] = index;
+    add(p, &entry);
+    return FG_OK;
+}
+
+static fg_status make_plan(plan *p, const fg_module *module, fg_error *err)
+{
+    const size_t there = model_tensors(p->ckpt), size = strlen(prefix_of(p));
+    const size_t most = fg_module_variable_count(module) + there + 1;
+    p->entries = fgi_calloc(most, sizeof *p->entries);
+    p->variables = fgi_calloc(most, sizeof(fg_variable *));
+    p->tensors = fgi_calloc(most, sizeof *p->tensors);
+    p->is_used = fgi_calloc(there + 1, sizeof *p->is_used);
+    if (p->entries == NULL || p->variables == NULL || p->tensors == NULL || p->is_used == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < fg_module_variable_count(module); i++) {
+        fg_variable *variable = fg_module_variable_at(module, i);
+        if (fg_variable_get_kind(variable) != FG_STATE)
+            FGI_TRY(plan_variable(p, variable, err));
+    }
+    for (size_t i = 0; i < there; i++) {
+        const fg_tensor_info *info = fg_ckpt_info(p->ckpt, i);
+        const bool is_outside = strncmp(info->name, prefix_of(p), size) != 0;
+        p->outside += is_outside;
+        if (!is_outside && !p->is_used[i])
+            add(p, &(fg_load_entry){
+                       .name = info->name, .outcome = FG_LOAD_UNEXPECTED, .found = info->type});
+    }
+    return FG_OK;
+}
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static const fg_load_entry *first_of(const plan *p, fg_load_outcome outcome)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->entries[i].outcome == outcome)
+            return &p->entries[i];
+    return NULL;
+}
+
+/* The first names of variables, or of tensors. */
+static void put_names(fgi_buf *out, const plan *p, bool of_tensors, size_t most)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        const fg_load_entry *entry = &p->entries[i];
+        if ((entry->outcome == FG_LOAD_UNEXPECTED) != of_tensors || shown > most)
+            continue;
+        fgi_buf_printf(out, "%s%s", shown > 0 ? ", " : "", shown < most ? entry->name : "...");
+        shown++;
+    }
+    if (shown == 0)
+        fgi_buf_puts(out, "none");
+}
+
+/* A pattern that matches nothing is a mistake in it. */
+static fg_status check_patterns(const plan *p, fg_error *err)
+{
+    for (size_t i = 0; i < p->options->skip_count; i++) {
+        const char *pattern = p->options->skip[i];
+        bool is_matched = false;
+        for (size_t k = 0; k < p->count && !is_matched; k++)
+            is_matched = p->variables[k] != NULL && fnmatch(pattern, p->entries[k].name, 0) == 0;
+        if (is_matched)
+            continue;
+        fgi_buf names = {0};
+        put_names(&names, p, false, 6);
+        const fg_status status =
+            fgi_fail(err, FG_ENOTFOUND, "skip '%s' matches no variable; there are %s", pattern,
+                     names.data != NULL ? names.data : "");
+        fgi_buf_fini(&names);
+        return status;
+    }
+    return FG_OK;
+}
+
+static fg_status nothing_fits(const plan *p, fg_error *err)
+{
+    fgi_buf names = {0};
+    fgi_buf_puts(&names, "the file has ");
+    put_names(&names, p, true, 4);
+    fgi_buf_puts(&names, "; the module has ");
+    put_names(&names, p, false, 4);
+    const fg_status status =
+        fgi_fail(err, FG_EFORMAT, "%s: no tensor%s%s%s has a place in the module: %s", p->path,
+                 *prefix_of(p) != '\0' ? " named '" : "", prefix_of(p),
+                 *prefix_of(p) != '\0' ? "...'" : "", names.data != NULL ? names.data : "");
+    fgi_buf_fini(&names);
+    return status;
+}
+
+static fg_status check(const plan *p, fg_error *err)
+{
+    const fg_load_options *o = p->options;
+    const size_t variables = p->count - p->counts[FG_LOAD_UNEXPECTED];
+    FGI_TRY(check_patterns(p, err));
+    if (variables > 0 && p->counts[FG_LOAD_MISSING] == variables)
+        return o->allow_missing || *prefix_of(p) != '\0'
+                   ? nothing_fits(p, err)
+                   : missing(p->path, p->entries[0].name, &p->entries[0].wanted, err);
+    const fg_load_entry *entry = first_of(p, FG_LOAD_MISSING);
+    if (entry != NULL && !o->allow_missing)
+        return missing(p->path, entry->name, &entry->wanted, err);
+    entry = first_of(p, FG_LOAD_MISMATCHED);
+    if (entry != NULL && !o->allow_mismatch)
+        return mismatched(p->path, entry->name, &entry->found, &entry->wanted, err);
+    entry = first_of(p, FG_LOAD_UNEXPECTED);
+    if (entry != NULL && o->deny_unexpected)
+        return fgi_fail(err, FG_EFORMAT, "%s: '%s' has no place in the module", p->path,
+                        entry->name);
+    if (variables > 0 && p->counts[FG_LOAD_DONE] == 0)
+        return nothing_fits(p, err);
+    return FG_OK;
+}
+
+/* ---- the report ------------------------------------------------------------------------------ */
+
+static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
+{
+    char found[96], wanted[96];
+    fgi_buf_printf(out, "%s%s", is_first ? "" : ", ", entry->name);
+    if (entry->outcome == FG_LOAD_MISMATCHED)
+        fgi_buf_printf(out, " (%s, not %s)", fg_type_format(&entry->found, found, sizeof found),
+                       fg_type_format(&entry->wanted, wanted, sizeof wanted));
+}
+
+static void put_text(fgi_buf *out, const plan *p)
+{
+    static const char *const titles[] = {
+        [FG_LOAD_SKIPPED] = "skipped",
+        [FG_LOAD_MISSING] = "not in the file",
+        [FG_LOAD_MISMATCHED] = "of another shape in the file",
+        [FG_LOAD_UNEXPECTED] = "in the file only",
+    };
+    fgi_buf_printf(out, "%s: %zu of %zu variables loaded", p->path, p->counts[FG_LOAD_DONE],
+                   p->count - p->counts[FG_LOAD_UNEXPECTED]);
+    if (p->outside > 0)
+        fgi_buf_printf(out, "; %zu tensors not named '%s...' ignored", p->outside, prefix_of(p));
+    for (int outcome = FG_LOAD_SKIPPED; outcome <= FG_LOAD_UNEXPECTED; outcome++) {
+        bool is_first = true;
+        if (p->counts[outcome] > 0)
+            fgi_buf_printf(out, "\n  %s: ", titles[outcome]);
+        for (size_t i = 0; i < p->count; i++)
+            if (p->entries[i].outcome == (fg_load_outcome)outcome) {
+                put_entry(out, &p->entries[i], is_first);
+                is_first = false;
+            }
+    }
+}
+
+/* The checkpoint is closed before the report is read, so names are copied, behind the text. */
+static fg_status fill_report(const plan *p, fg_load_report *report, fg_error *err)
+{
+    fgi_buf text = {0};
+    put_text(&text, p);
+    fgi_buf_putc(&text, '\0');
+    const size_t names = text.size;
+    for (size_t i = 0; i < p->count; i++)
+        fgi_buf_add(&text, p->entries[i].name, strlen(p->entries[i].name) + 1);
+    fg_status status = fgi_buf_status(&text, err);
+    fg_load_entry *entries = fgi_calloc(p->count + 1, sizeof *entries);
+    char *block = status == FG_OK ? fgi_buf_take(&text) : NULL;
+    fgi_buf_fini(&text);
+    if (entries == NULL || block == NULL) {
+        fgi_free(entries);
+        fgi_free(block);
+        return fgi_no_memory(err);
+    }
+    const char *name = block + names;
+    for (size_t i = 0; i < p->count; i++) {
+        entries[i] = p->entries[i];
+        entries[i].name = name;
+        name += strlen(name) + 1;
+    }
+    *report = (fg_load_report){.entries = entries, .entry_count = p->count, .text = block};
+    memcpy(report->counts, p->counts, sizeof report->counts);
+    return FG_OK;
+}
+
+void fg_load_report_fini(fg_load_report *report)
+{
+    fgi_free((void *)report->entries);
+    fgi_free((void *)report->text);
+    *report = (fg_load_report){0};
+}
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+static fg_status set_all(const plan *p, fg_error *err)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->entries[i].outcome == FG_LOAD_DONE)
+            FGI_TRY(fgi_set_from_file(p->variables[i], p->entries[i].found.dtype,
+                                      fg_ckpt_data(p->ckpt, p->tensors[i]), err));
+    return FG_OK;
+}
+
+fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
+                           const fg_load_options *options, fg_load_report *report, fg_error *err)
+{
+    static const fg_load_options strict;
+    plan p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
+    fg_status status;
+    FGI_DONE(make_plan(&p, module, err));
+    if (report != NULL)
+        FGI_DONE(fill_report(&p, report, err));
+    FGI_DONE(check(&p, err));
+    FGI_DONE(set_all(&p, err));
+done:
+    fgi_free(p.is_used);
+    fgi_free(p.tensors);
+    fgi_free(p.variables);
+    fgi_free(p.entries);
+    return status;
+}
