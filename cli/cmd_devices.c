@@ -217,7 +217,7 @@ static int run(const cli_call *call)
 const cli_command cli_devices = {
     .name = "devices",
     .arguments = "",
-    .summary = "what can be trained on here, and why something can't",
+    .summary = "list the accelerators that can be used here, and why others cannot",
     .details = "One line a device: the accelerator, whether it can be used, its kind, memory and\n"
                "plugin; or the reason why not.",
     .options = options,

@@ -98,7 +98,7 @@ static int run(const cli_call *call)
         .root = root, .metadata = metadata, .no_network = skips_network};
     if (fixes != (call->count > 0))
         return cli_complain(CLI_USAGE, "doctor",
-                            fixes ? "--fix wants a command: --fix -- fulgurite fit run.yaml"
+                            fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
                                   : "a command goes with --fix: doctor --fix -- COMMAND");
     if (strtod(timeout, NULL) <= 0)
         return cli_complain(CLI_USAGE, "doctor", "--timeout is '%s': seconds expected", timeout);
@@ -124,7 +124,7 @@ static int run(const cli_call *call)
 const cli_command cli_doctor = {
     .name = "doctor",
     .arguments = "[-- COMMAND...]",
-    .summary = "what this machine is, what is wrong with it, and what to type",
+    .summary = "check this machine's accelerators and settings, and suggest fixes",
     .details =
         "Tells the place (Kaggle, Colab, a TPU VM of Google Cloud or another), the TPU, "
         "processors,\n"

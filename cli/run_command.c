@@ -245,15 +245,16 @@ static fg_status check_limits(const run *r, fg_error *err)
 {
     const config *c = r->c;
     if (config_amount(c, "trainer.limit_train_batches", 1) == 0)
-        (void)cli_fail(err, "%s: trainer.limit_train_batches: 0 batches are no training",
+        (void)cli_fail(err, "%s: trainer.limit_train_batches: expected at least one batch, got 0",
                        config_place(c, "trainer.limit_train_batches"));
     else if (config_int(c, "trainer.max_steps") == 0 ||
              (!config_is_auto(c, "trainer.max_epochs") && config_int(c, "trainer.max_epochs") == 0))
-        (void)cli_fail(err,
-                       "trainer.max_epochs and trainer.max_steps: 0 is no training (-1: no limit)");
+        (void)cli_fail(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
+                            "(no limit), got 0");
     else if (max_epochs(c) == NEVER && strcmp(config_text(c, "schedule.name"), "constant") != 0)
-        (void)cli_fail(err, "%s: schedule.name: a run without a limit has no place for a schedule",
-                       config_place(c, "schedule.name"));
+        (void)cli_fail(
+            err, "%s: schedule.name: a schedule requires trainer.max_epochs or trainer.max_steps",
+            config_place(c, "schedule.name"));
     else
         return FG_OK;
     return FG_EINVAL;

@@ -684,7 +684,7 @@ static void mistakes_name_the_place(void **state)
         {2, "fit digits.yaml --model.classes=3",
          "fulgurite fit: --model.classes: model.classes is 3, but the data have 10 classes\n"},
         {2, "fit digits.yaml --trainer.max_epochs=-1 --schedule.name=onecycle",
-         "a run without a limit has no place for a schedule\n"},
+         "a schedule requires trainer.max_epochs or trainer.max_steps\n"},
         {2, "validate digits.yaml --data.val_fraction=0",
          "fulgurite validate: there is nothing to validate with: give data.val or "
          "data.val_fraction\n"},
