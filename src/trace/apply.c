@@ -92,6 +92,7 @@ fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
         if (grown == NULL)
             return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
         trace->nodes = grown;
+        fgi_handles_renew(trace);
     }
     if (node->first == NULL) {
         if (!fgi_map_put(&trace->by_hash, node->hash, node))

@@ -7,6 +7,8 @@
 #ifndef FGI_TRACE_GRAPH_H
 #define FGI_TRACE_GRAPH_H
 
+#include <stdatomic.h>
+
 #include <fulgurite/trace.h>
 #include "base/buf.h"
 #include "base/hash.h"
@@ -230,9 +232,30 @@ fg_tensor fgi_apply_source(fg_trace *trace, const fgi_op *op, const void *attr, 
 #define FGI_APPLY2(op, a, b)    fgi_apply(&(op), (const fg_tensor[]){a, b}, 2, NULL, 0)
 #define FGI_APPLY3(op, a, b, c) fgi_apply(&(op), (const fg_tensor[]){a, b, c}, 3, NULL, 0)
 
-/* Tensors and nodes (handle.c). The node of a tensor that is no longer alive is the poison node of
- * the trace that the thread is writing, which then has an error. */
-fgi_node *fgi_node_of(fg_tensor tensor);
+/* Tensors and nodes (handle.c). A tensor's handle has, from the top, its trace's place in a table,
+ * the trace's generation, and the node's number and 1 (0: the poison node). The tensor is alive
+ * when all but the number is the `base` of that place. */
+enum { FGI_PLACE_SHIFT = 52, FGI_GENERATION_SHIFT = 28, FGI_TRACE_LIMIT = 4096 };
+#define FGI_NODE_MASK (((uint64_t)1 << FGI_GENERATION_SHIFT) - 1)
+typedef struct fgi_handle_entry {
+    _Atomic(uint64_t) base; /* 0: no trace is here */
+    fgi_node **nodes;       /* the trace's, by id */
+    fg_trace *trace;
+    uint64_t generation; /* the last one in use here, also by traces before */
+} fgi_handle_entry;
+extern fgi_handle_entry fgi_handle_table[FGI_TRACE_LIMIT];
+/* fgi_node_of for poison and for what is no longer alive. */
+fgi_node *fgi_node_of_unusual(fg_tensor tensor);
+/* The node of a tensor; of one that is no longer alive, the poison node of the trace that the
+ * thread is writing, which then has an error. */
+static inline fgi_node *fgi_node_of(fg_tensor tensor)
+{
+    const uint64_t id = tensor.handle & FGI_NODE_MASK, base = tensor.handle - id;
+    const fgi_handle_entry *e = &fgi_handle_table[base >> FGI_PLACE_SHIFT];
+    if (id == 0 || base == 0 || atomic_load_explicit(&e->base, memory_order_acquire) != base)
+        return fgi_node_of_unusual(tensor);
+    return e->nodes[id - 1];
+}
 fg_tensor fgi_tensor_of(const fgi_node *node);
 /* The poison value of a trace; makes an error in it unless there is one. */
 fg_tensor fgi_poison(fg_trace *trace);

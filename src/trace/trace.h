@@ -13,9 +13,6 @@
 #include "pjrt/pjrt.h"
 #include "trace/graph.h"
 
-/* A tensor's handle: the base of its trace, then the number of its node and 1. */
-#define FGI_NODE_MASK (((uint64_t)1 << 28) - 1)
-
 enum { FGI_SCOPE_DEPTH = 32, FGI_KEY_WORDS = 2 };
 
 typedef enum fgi_leaf_kind {
@@ -115,6 +112,8 @@ const char *fgi_tensor_dead(fg_tensor tensor);
 fg_status fgi_handles_open(fg_trace *trace, fg_error *err);
 void fgi_handles_reset(fg_trace *trace);
 void fgi_handles_close(fg_trace *trace);
+/* trace->nodes has moved. */
+void fgi_handles_renew(fg_trace *trace);
 
 /* A new node with room for its inputs, not yet hashed; NULL after keeping FG_ENOMEM. */
 fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity);
