@@ -121,6 +121,8 @@ static fg_status open_csv(request *q, fg_dataset **out)
         q->schema->csv != NULL ? json_dumps(q->schema->csv, JSON_REAL_PRECISION(17)) : NULL;
     fg_status status =
         json != NULL ? fg_csv_schema_parse(json, strlen(json), &q->rules, q->err) : FG_EINVAL;
+    if (json == NULL)
+        (void)cli_fail(q->err, "the checkpoint's data.json has no schema of the CSV");
     free(json);
     if (status != FG_OK)
         return status;

@@ -464,13 +464,13 @@ static void weights_start_a_run(void **state)
              "  of another shape in the file: fc2.weight (f32[10,32], not f32[8,32]), fc2.bias "
              "(f32[10], not f32[8])\n");
     contains(program_gives(1, folder,
-                           "fit digits.yaml --trainer.max_steps=1 --model.weights=run "
-                           "--model.weights_skip=head.*")
+                           "fit digits.yaml --trainer.run_dir=typo --trainer.max_steps=1 "
+                           "--model.weights=run --model.weights_skip=head.*")
                  ->err,
              "skip 'head.*' matches no variable; there are fc1.weight, fc1.bias, fc2.weight");
     contains(program_gives(1, folder,
-                           "fit digits.yaml --trainer.max_steps=1 --model.weights=run "
-                           "--model.weights_prefix=net.")
+                           "fit digits.yaml --trainer.run_dir=none --trainer.max_steps=1 "
+                           "--model.weights=run --model.weights_prefix=net.")
                  ->err,
              "no tensor named 'net....' has a place in the module");
     contains(program_gives(1, folder,
