@@ -156,6 +156,24 @@ static void folders_of_other_formats(void **state)
     lacks(o->out, "val_fraction");
 }
 
+/* A folder's only table is taken, whatever its name is; of two none is. */
+static void the_only_table_of_a_folder(void **state)
+{
+    (void)state;
+    char rows[1024] = "a,b,y\n";
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < 20; i++)
+        (void)snprintf(rows + strlen(rows), sizeof(rows) - strlen(rows), "%d,%d.5,%s\n", i, i % 7,
+                       i % 2 ? "no" : "yes");
+    write_text(folder, "README.txt", "not,a,table\n");
+    write_text(folder, "measured.csv", rows);
+    contains(program_gives(0, folder, "init . -o -")->out, "measured.csv");
+    write_text(folder, "again.csv", rows);
+    assert_true(program(folder, "init . -o -")->status != 0);
+    write_text(folder, "train.csv", rows); /* but for the usual names */
+    contains(program_gives(0, folder, "init . -o -")->out, "train.csv");
+}
+
 static void what_is_no_data(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -177,8 +195,11 @@ static void what_is_no_data(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(a_csv_with_a_header), cmocka_unit_test(existing_files_stay),
-    cmocka_unit_test(other_tables),        cmocka_unit_test(folders_of_other_formats),
+    cmocka_unit_test(a_csv_with_a_header),
+    cmocka_unit_test(existing_files_stay),
+    cmocka_unit_test(other_tables),
+    cmocka_unit_test(folders_of_other_formats),
+    cmocka_unit_test(the_only_table_of_a_folder),
     cmocka_unit_test(what_is_no_data),
 };
 FGT_MAIN(tests)

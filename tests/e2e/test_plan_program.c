@@ -404,7 +404,11 @@ static void step_that_does_not_fit_is_an_answer(void **state)
     if (!has_libtpu())
         skip();
     const outcome *o =
-        program_gives(0, NULL, PLAN "--topology=v5e-1 --json --model.hidden=[60000,60000]");
+        program_gives(0, NULL,
+                      "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --topology=v5e-1 --json "
+                      "--model.hidden=[60000,60000]");
+    contains(o->err, "v5e-1: batch_size 1 is too much");
+    assert_null(strstr(o->err, " fits"));
     json_t *one = only(o, &root);
     assert_true(json_is_false(json_object_get(one, "fits")));
     assert_true(figure(one, "hbm_needed_bytes") > 3 * 14.4e9);
