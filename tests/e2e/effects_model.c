@@ -175,6 +175,55 @@ static void task(const effect *e, const char *folder)
     fgt_close("train_mae", effects_number(s, "metrics.train_mae"), sum / data->rows, 0, 2e-6);
 }
 
+/* The first weights under other names, and with or without the bias, as e->train and e->count say.
+ */
+static void write_weights(const effect *e, const char *folder)
+{
+    fg_error err = {0};
+    const reference_model start = reference_start(2);
+    float weight[CLASSES][2], bias[CLASSES];
+    char names[2][64];
+    for (int k = 0; k < CLASSES; k++) {
+        bias[k] = (float)start.bias[k];
+        weight[k][0] = (float)start.weight[k][0];
+        weight[k][1] = (float)start.weight[k][1];
+    }
+    (void)snprintf(names[0], sizeof(names[0]), "%sfc.weight", e->train);
+    (void)snprintf(names[1], sizeof(names[1]), "%sfc.bias", e->train);
+    const fg_ckpt_tensor tensors[] = {
+        {.name = names[0], .type = {FG_F32, 2, {CLASSES, 2}}, .data = weight},
+        {.name = names[1], .type = {FG_F32, 1, {CLASSES}}, .data = bias},
+    };
+    fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, (size_t)e->count,
+                                NULL, &err));
+}
+
+static void renamed(const effect *e, const char *folder)
+{
+    const effect all = {.arguments = e->arguments};
+    write_weights(e, folder);
+    effects_check_samples(&all, folder);
+}
+
+/* The weight is the file's, the bias a random one. */
+static void without_bias(const effect *e, const char *folder)
+{
+    double weight[CLASSES * 2], bias[CLASSES];
+    const reference_model start = reference_start(2);
+    write_weights(e, folder);
+    (void)effects_fit(e->status, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=12 %s",
+                      e->arguments);
+    if (e->status != 0)
+        return;
+    effects_tensor(folder, "fc.weight", CLASSES * 2, weight);
+    effects_tensor(folder, "fc.bias", CLASSES, bias);
+    for (int k = 0; k < CLASSES; k++) {
+        fgt_close("weight", weight[2 * k], start.weight[k][0], 1e-9, 0);
+        fgt_close("weight", weight[2 * k + 1], start.weight[k][1], 1e-9, 0);
+        assert_true(fabs(bias[k] - start.bias[k]) > 1e-6);
+    }
+}
+
 #define RESNET "--model.classes=1000 --model.name="
 
 const effect effects_model[] = {
@@ -202,5 +251,11 @@ const effect effects_model[] = {
     {"model.classes", "--model.classes=5", classes, .count = 5},
     {"model.classes", "--model.classes=auto", classes, .count = 3},
     {"model.weights", "", effects_check_samples},
+    {"model.weights_prefix", "--model.weights_prefix=net.", renamed, .train = "net.", .count = 2},
+    {"model.weights_skip", "--model.weights_skip=[*.bias]", without_bias, .train = "", .count = 2},
+    {"model.weights_partial", "--model.weights_partial=true", without_bias, .train = "",
+     .count = 1},
+    {"model.weights_partial", "--model.weights_partial=false", without_bias, .train = "",
+     .count = 1, .status = 1},
     {NULL},
 };
