@@ -79,6 +79,42 @@ static void rows_are_true_and_columns_predicted(void **state)
     }
 }
 
+/* ---- the curve ------------------------------------------------------------------------------- */
+
+/* The axis goes from the least to the largest loss, of training and validation and nothing else,
+ * and from the first step to the last. */
+static void the_curve_is_of_losses(void **state)
+{
+    (void)state;
+    char line[1024], text[64];
+    double least = 1e9, most = -1e9;
+    const char *folder = fgt_temp_folder();
+    effects_write_files(folder);
+    assert_int_equal(setenv("LC_ALL", "C", 1), 0);
+    const char *out = program_gives(0, folder,
+                                    "fit -q --draw=always --trainer.run_dir=run "
+                                    "--trainer.max_epochs=3 --trainer.batch_size=4 "
+                                    "--trainer.log_every=1 " EFFECTS_NPY EFFECTS_VAL)
+                          ->out;
+    FILE *file = fopen(fgt_path(folder, "run/metrics.jsonl"), "rb");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file) != NULL) {
+        json_t *row = json_loads(line, 0, NULL);
+        const json_t *train = json_object_get(row, "train_loss");
+        const double loss =
+            json_number_value(train != NULL ? train : json_object_get(row, "val_loss"));
+        least = fmin(least, loss);
+        most = fmax(most, loss);
+        json_decref(row);
+    }
+    (void)fclose(file);
+    (void)snprintf(text, sizeof(text), "%8.4g |", most);
+    contains(out, text);
+    (void)snprintf(text, sizeof(text), "%8.4g |", least);
+    contains(out, text);
+    contains(out, "9 steps\n          * train_loss   o val_loss\n");
+}
+
 /* ---- the summary ----------------------------------------------------------------------------- */
 
 /* Of two steps only the second is timed: its time, its rate, busy and idle are one time. */
@@ -202,6 +238,7 @@ static void a_full_device_is_a_failure(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_are_true_and_columns_predicted),
+    cmocka_unit_test(the_curve_is_of_losses),
     cmocka_unit_test(times_and_rates_agree),
     cmocka_unit_test(host_time_of_a_step),
     cmocka_unit_test(a_run_names_what_it_was),
