@@ -101,7 +101,7 @@ static void fix_runs_with_mended_variables(void **state)
 static void mistakes_are_usage(void **state)
 {
     (void)state;
-    contains(program_gives(2, NULL, "doctor --fix")->err, "--fix wants a command");
+    contains(program_gives(2, NULL, "doctor --fix")->err, "--fix requires a command");
     contains(program_gives(2, NULL, "doctor ls")->err, "a command goes with --fix");
 }
 

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/rng.h"
@@ -455,6 +456,33 @@ static void formats_are_slow_by_generation(void **state)
     }
 }
 
+/* Products are dots and convolutions, and the library calls that a GPU's compiler makes of them. */
+static void library_calls_are_products(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target;
+        fgi_hlo_product kind;
+    } rows[] = {{"__cublas$gemm", FGI_HLO_DOT},
+                {"__cublas$lt$matmul", FGI_HLO_DOT},
+                {"__cudnn$convForward", FGI_HLO_CONV},
+                {"__cudnn$convBackwardFilter", FGI_HLO_CONV},
+                {"__cudnn$fmhaSoftmax", FGI_HLO_NONE},
+                {"Sharding", FGI_HLO_NONE},
+                {"", FGI_HLO_NONE}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char opcode[] = "custom-call", target[64];
+        fgi_hlo_op op;
+        fgi__hlo__instruction__init(&op);
+        (void)snprintf(target, sizeof target, "%s", rows[i].target);
+        op.opcode = opcode;
+        op.target = target;
+        assert_int_equal(fgi_hlo_product_kind(&op), rows[i].kind);
+        op.opcode = target; /* nothing by itself */
+        assert_int_equal(fgi_hlo_product_kind(&op), FGI_HLO_NONE);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -466,6 +494,7 @@ int main(void)
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
         cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
+        cmocka_unit_test(library_calls_are_products),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
