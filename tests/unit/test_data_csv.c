@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <fulgurite/data.h>
 #include "base/alloc.h"
+#include "base/print.h"
 #include "data/csv_schema.h"
 #include "data/dataset.h"
 
@@ -616,8 +617,8 @@ static void a_target_is_standardized(void **state)
         char text[1024] = "x,y\n";
         size_t size = 4;
         for (int i = 0; i < 20; i++)
-            size += (size_t)snprintf(text + size, sizeof(text) - size, "%d,%.17g\n", i,
-                                     offsets[k] + scales[k] * (i * i % 7 + 0.25));
+            size += (size_t)fgi_snprintf(text + size, sizeof(text) - size, "%d,%.17g\n", i,
+                                         offsets[k] + scales[k] * (i * i % 7 + 0.25));
         fg_csv_parts parts;
         fg_csv_schema *again;
         double mean, deviation, sum = 0, squares = 0, other[2];

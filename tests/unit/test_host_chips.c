@@ -7,6 +7,7 @@
 #include <fulgurite/chip.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/print.h"
 #include "golden.h"
 
 static void rows_are_whole(void **state)
@@ -34,17 +35,17 @@ static void figures_are_as_they_were(void **state)
     assert_non_null(out);
     for (size_t i = 0; i < fg_chip_count(); i++) {
         const fg_chip *c = fg_chip_at(i);
-        (void)fprintf(out,
-                      "%s (%s, %d devices): f64 %g f32 %g tf32 %g f16 %g bf16 %g fp8 %g int8 %g\n",
-                      c->name, c->generation != NULL ? c->generation : "-", c->devices,
-                      c->f64 / 1e12, c->f32 / 1e12, c->tf32 / 1e12, c->f16 / 1e12, c->bf16 / 1e12,
-                      c->fp8 / 1e12, c->int8 / 1e12);
-        (void)fprintf(out, "  memory %.17g B, %g GB/s; %d of %d at %g MHz; links %g GB/s; %s\n",
-                      c->memory_bytes, c->memory_bandwidth / 1e9, c->mxu_count, c->mxu_size,
-                      c->clock_hz / 1e6, c->ici_bandwidth / 1e9, c->source);
+        (void)fgi_fprintf(
+            out, "%s (%s, %d devices): f64 %g f32 %g tf32 %g f16 %g bf16 %g fp8 %g int8 %g\n",
+            c->name, c->generation != NULL ? c->generation : "-", c->devices, c->f64 / 1e12,
+            c->f32 / 1e12, c->tf32 / 1e12, c->f16 / 1e12, c->bf16 / 1e12, c->fp8 / 1e12,
+            c->int8 / 1e12);
+        (void)fgi_fprintf(out, "  memory %.17g B, %g GB/s; %d of %d at %g MHz; links %g GB/s; %s\n",
+                          c->memory_bytes, c->memory_bandwidth / 1e9, c->mxu_count, c->mxu_size,
+                          c->clock_hz / 1e6, c->ici_bandwidth / 1e9, c->source);
         for (int d = 0; d <= FG_F64; d++)
-            (void)fprintf(out, " %s %g", fg_dtype_name((fg_dtype)d),
-                          fg_chip_product_rate(c, (fg_dtype)d) / 1e12);
+            (void)fgi_fprintf(out, " %s %g", fg_dtype_name((fg_dtype)d),
+                              fg_chip_product_rate(c, (fg_dtype)d) / 1e12);
         (void)fputc('\n', out);
     }
     assert_int_equal(fclose(out), 0);
