@@ -229,6 +229,10 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         const fg_tensor weighs = fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0));
         c.counts = c.counts.handle != 0 ? fg_and(c.counts, weighs) : weighs;
     }
+    if (c.counts.handle != 0) { /* where nothing counts, even NaN has no gradient */
+        const int last = positions.rank;
+        c.x = fg_where(fgi_expand(c.counts, 1, &last, &all), c.x, fgi_full_like(c.x, 0));
+    }
     return mean_entropy(&c);
 }
 
