@@ -121,10 +121,11 @@ static const config_key keys[] = {
      .example = "zero",
      .help = "What to do with a category that does not occur in the training data: fail, or encode it "
              "as all zeros."},
-    {"data.normalize", CONFIG_BOOL, "true", .only = "data.format=csv", .example = "false",
+    {"data.normalize", CONFIG_BOOL, "true", .only = "data.format=csv|npy", .example = "false",
      .help = "Subtract the mean and divide by the standard deviation, both over the training rows: of "
-             "each numeric column, and of a regression's target, whose metrics and predictions are "
-             "in its own unit all the same. Images are not normalised."},
+             "each numeric column of a csv, and of a regression's target, whose metrics and "
+             "predictions are in its own unit all the same. Images and the inputs of npy are not "
+             "normalised."},
     {"data.image", CONFIG_INTS, "[]", .min = 1, .max = 65536, .only = "data.format=csv|npy",
      .example = "[28, 28, 1]",
      .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an image: "

@@ -29,6 +29,9 @@ typedef enum run_kind {
 typedef struct run_data {
     fg_dataset *train, *val, *test;
     fg_csv_schema *schema; /* of a CSV, else NULL */
+    double target_mean,
+        target_deviation; /* of a .npy regression's training targets, to be
+                             standardised on the device; deviation 0: they are not */
 } run_data;
 
 /* Opens what the configuration names. Errors of the configuration name the key's place. */
@@ -55,6 +58,7 @@ typedef struct run_task {
     double scale;                         /* of the inputs, on the device */
     double target_mean, target_deviation; /* of a standardised target, else 0 and 1 */
     double target_center;                 /* a number near the targets as the dataset has them */
+    bool standardises;                    /* on the device: the dataset has plain targets */
     bool is_classification;
     fg_model *model;
     char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */

@@ -1,6 +1,7 @@
 /* run_data.c - datasets out of the configuration's section `data`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,6 +144,53 @@ static fg_status open_pair(const config *c, const char *x, const char *y, fg_dat
     return fg_npy_open(config_text(c, x), config_text(c, y), NULL, out, err);
 }
 
+/* Mean and population deviation of all numbers of the targets, by Welford's sums. */
+static fg_status measure(const config *c, const fg_dataset *targets, run_data *out, fg_error *err)
+{
+    const fg_type *type = &fg_dataset_field(targets, 1)->type;
+    const size_t width = (size_t)fg_type_count(type), bytes = fg_type_bytes(type);
+    void *rows[2] = {cli_alloc(1, fg_type_bytes(&fg_dataset_field(targets, 0)->type)),
+                     cli_alloc(1, bytes)};
+    double mean = 0, squares = 0, count = 0;
+    fg_status status = FG_OK;
+    for (int64_t i = 0; i < fg_dataset_count(targets) && status == FG_OK; i++) {
+        status = fg_dataset_read(targets, i, rows, err);
+        for (size_t k = 0; k < width && status == FG_OK; k++) {
+            const double value = type->dtype == FG_F32 ? (double)((const float *)rows[1])[k]
+                                                       : (double)((const int32_t *)rows[1])[k];
+            const double change = value - mean;
+            mean += change / ++count;
+            squares += change * (value - mean);
+        }
+    }
+    free(rows[0]);
+    free(rows[1]);
+    if (status == FG_OK && !isfinite(squares))
+        return wrong(c, "data.y", err,
+                     "a training target is NaN or infinite: expected finite numbers");
+    const double deviation = count > 0 ? sqrt(squares / count) : 0;
+    out->target_mean = mean;
+    out->target_deviation = deviation > 0 ? deviation : 1; /* all are equal */
+    return status;
+}
+
+/* Looks at the training targets of a regression. Only they are read: the inputs may be large. */
+static fg_status measure_targets(const config *c, run_data *out, fg_error *err)
+{
+    const fg_dtype dtype = fg_dataset_field(out->train, 1)->type.dtype;
+    run_data targets = {0};
+    if (strcmp(config_text(c, "task"), "regression") != 0 || !config_bool(c, "data.normalize") ||
+        (dtype != FG_F32 && dtype != FG_S32))
+        return FG_OK;
+    fg_status status = open_pair(c, "data.y", "data.y", &targets.train, err);
+    if (status == FG_OK && has_fraction(c))
+        status = split(c, &targets, err); /* by number and seed: the rows of the training part */
+    if (status == FG_OK)
+        status = measure(c, targets.train, out, err);
+    run_data_close(&targets);
+    return status;
+}
+
 static fg_status open_npy(const config *c, run_data *data, fg_error *err)
 {
     if (need(c, "data.x", err) != FG_OK || need(c, "data.y", err) != FG_OK)
@@ -156,7 +204,9 @@ static fg_status open_npy(const config *c, run_data *data, fg_error *err)
         status = open_pair(c, "data.val_x", "data.val_y", &data->val, err);
     if (status == FG_OK)
         status = open_pair(c, "data.test_x", "data.test_y", &data->test, err);
-    return status == FG_OK && has_fraction(c) ? split(c, data, err) : status;
+    if (status == FG_OK && has_fraction(c))
+        status = split(c, data, err);
+    return status == FG_OK ? measure_targets(c, data, err) : status;
 }
 
 /* ---- all ------------------------------------------------------------------------------------- */

@@ -90,7 +90,7 @@ static json_t *names_to_json(const run_schema *schema)
     return list;
 }
 
-static json_t *preprocessing(const run_preparation *p)
+static json_t *preprocessing(const run_schema *schema, const run_preparation *p)
 {
     json_t *object = json_object(), *image = json_array();
     for (int i = 0; i < 3 && p->image[0] > 0; i++)
@@ -99,6 +99,10 @@ static json_t *preprocessing(const run_preparation *p)
     put(object, "scale", json_real(p->scale));
     put(object, "mean", floats(p->mean, p->mean_count));
     put(object, "std", floats(p->std, p->std_count));
+    if (schema->target_deviation > 0) {
+        put(object, "target_mean", json_real(schema->target_mean));
+        put(object, "target_deviation", json_real(schema->target_deviation));
+    }
     return object;
 }
 
@@ -114,7 +118,7 @@ json_t *run_schema_describe(const run_schema *schema, const run_preparation *pre
     put(root, "target", type_to_json(&schema->target));
     put(root, "outputs", json_integer(preparation->outputs));
     put(root, "class_names", is_classification ? names_to_json(schema) : json_null());
-    put(root, "preprocessing", preprocessing(preparation));
+    put(root, "preprocessing", preprocessing(schema, preparation));
     if (schema->csv != NULL)
         put(root, "csv", json_incref(schema->csv));
     return root;
@@ -196,6 +200,9 @@ fg_status run_schema_of_json(const char *path, const json_t *root, run_schema *o
         return FG_EFORMAT;
     }
     (void)snprintf(out->format, sizeof(out->format), "%s", data);
+    const json_t *preparation = json_object_get(root, "preprocessing");
+    out->target_mean = json_number_value(json_object_get(preparation, "target_mean"));
+    out->target_deviation = json_number_value(json_object_get(preparation, "target_deviation"));
     out->csv = json_incref(json_object_get(root, "csv"));
     return FG_OK;
 }
@@ -223,6 +230,9 @@ void run_schema_target_scale(const run_schema *schema, double *out_mean, double 
 {
     const json_t *mean = json_object_get(target_column(schema), "mean");
     const json_t *deviation = json_object_get(target_column(schema), "deviation");
-    *out_mean = json_number_value(mean);
-    *out_deviation = json_is_number(deviation) ? json_number_value(deviation) : 1;
+    const bool is_plain = schema->target_deviation > 0;
+    *out_mean = is_plain ? schema->target_mean : json_number_value(mean);
+    *out_deviation = is_plain                    ? schema->target_deviation
+                     : json_is_number(deviation) ? json_number_value(deviation)
+                                                 : 1;
 }

@@ -15,8 +15,10 @@ typedef struct run_schema {
     fg_type input;   /* of one sample, as the dataset has it */
     fg_type target;  /* likewise */
     int64_t class_count;
-    char **class_names; /* class_count of them; NULL where they have none */
-    json_t *csv;        /* of fg_csv_schema_json; NULL where the data are no CSV */
+    char **class_names;                   /* class_count of them; NULL where they have none */
+    double target_mean, target_deviation; /* of plain targets that the task standardises; deviation
+                                             0: they are learned as they are */
+    json_t *csv; /* of fg_csv_schema_json; NULL where the data are no CSV */
 } run_schema;
 
 /* Of the training data; val (NULL: none) may have more classes. csv may be NULL. */
@@ -29,7 +31,7 @@ void run_schema_fini(run_schema *schema);
 /* Name of the target's column in a CSV, else "". */
 const char *run_schema_target(const run_schema *schema);
 
-/* Of a CSV's standardised target: a number is y * deviation + mean. Else 0 and 1. */
+/* Of a standardised target: a number is y * deviation + mean. Else 0 and 1. */
 void run_schema_target_scale(const run_schema *schema, double *out_mean, double *out_deviation);
 
 /* What a task makes of a schema: outputs, and how inputs are prepared on the device. */

@@ -2,7 +2,8 @@
  *
  * Inputs come as the files have them and become f32 on the device, scaled and normalised there. A
  * classification has cross-entropy and accuracy; a regression has the mean squared error of the
- * target as the dataset has it, standardised for a CSV, and MAE, RMSE and R^2 in the target's unit.
+ * standardised target, and MAE, RMSE and R^2 in the target's unit. The targets of a CSV are
+ * standardised by its dataset, those of .npy files here, on the device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <float.h>
@@ -95,8 +96,11 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     }
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
+    target = fg_cast(target, FG_F32);
+    if (t->standardises)
+        target = fg_scale(fg_shift(target, -t->target_mean), 1 / t->target_deviation);
     fg_step_log_regression(
-        step, y, fg_cast(target, FG_F32),
+        step, y, target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
     return fg_mse(y, fg_cast(target, fg_trace_float(fg_step_trace(step))));
 }
@@ -262,6 +266,7 @@ fg_status run_task_init(const config *c, const run_schema *schema, run_task *out
     out->target = schema->target;
     out->scale = scale_of(c, &out->input);
     run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
+    out->standardises = schema->target_deviation > 0;
     out->is_classification = strcmp(config_text(c, "task"), "classification") == 0;
     out->outputs = fg_type_count(&out->target);
     out->task = (fg_task){.name = config_text(c, "model.name"), .self = out, .ops = &ops};
@@ -278,8 +283,8 @@ fg_status run_task_find_center(run_task *task, const fg_dataset *dataset, fg_err
     void *rows[FG_MAX_FIELDS] = {NULL};
     const int64_t count = fg_dataset_count(dataset);
     fg_status status = FG_OK;
-    if (task->is_classification || task->target.rank != 0 || task->target.dtype != FG_F32 ||
-        fg_dataset_field_count(dataset) < 2)
+    if (task->is_classification || task->standardises || task->target.rank != 0 ||
+        task->target.dtype != FG_F32 || fg_dataset_field_count(dataset) < 2)
         return FG_OK;
     for (int i = 0; i < fg_dataset_field_count(dataset); i++)
         rows[i] = cli_alloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));

@@ -1,11 +1,12 @@
-/* test_regression.c - a regression on a CSV file with the program: the report before training, what
- * is said of cells and columns that are not as they should be, targets of any scale, metrics and
- * predictions in the target's unit, and a linear model beside least squares in closed form. Wants
- * the CPU plugin.
+/* test_regression.c - a regression on CSV and .npy files with the program: the report before
+ * training, what is said of cells and columns that are not as they should be, targets of any scale,
+ * metrics and predictions in the target's unit, and a linear model beside least squares in closed
+ * form. Wants the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
+#include <fulgurite/data.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,81 @@ static void targets_of_any_scale_train(void **state)
                       p, scales[k]);
         free(fitted);
     }
+}
+
+static void write_npy(const char *folder, const char *name, const fg_type *type, const void *data)
+{
+    fg_error err = {0};
+    fgt_ok(fg_npy_write(fgt_path(folder, name), type, data, &err));
+}
+
+/* The same rows as .npy files, x and y. */
+static void write_arrays(const char *folder, const char *x_name, const char *y_name, int first,
+                         int count, double scale)
+{
+    static float x[ROWS][5], y[ROWS];
+    for (int i = 0; i < count; i++) {
+        const home h = home_of(first + i);
+        x[i][0] = (float)(h.area - 110) / 50;
+        x[i][1] = (float)h.rooms - 3;
+        for (int k = 0; k < 3; k++)
+            x[i][2 + k] = h.kind == k;
+        y[i] = (float)(scale * h.price);
+    }
+    write_npy(folder, x_name, &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {count, 5}}, x);
+    write_npy(folder, y_name, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {count}}, y);
+}
+
+#define FIT_ARRAYS                                                                                 \
+    "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[32] "   \
+    "--data.val_x=vx.npy --data.val_y=vy.npy --trainer.max_epochs=120 --trainer.run_dir=run "
+
+/* Targets of .npy files are standardised as those of a CSV are; a checkpoint carries how. */
+static void npy_targets_of_any_scale_train(void **state)
+{
+    static const double scales[] = {1e6, 1e-9};
+    for (size_t k = 0; k < sizeof scales / sizeof scales[0]; k++) {
+        double p[VAL_ROWS];
+        const char *folder = fgt_temp_folder();
+        write_arrays(folder, "x.npy", "y.npy", 0, ROWS, scales[k]);
+        write_arrays(folder, "vx.npy", "vy.npy", ROWS, VAL_ROWS, scales[k]);
+        const outcome *o = program_gives(0, folder, FIT_ARRAYS);
+        contains(o->err, "target: mean ");
+        contains(o->err, " (standardised for training)\n");
+        char *fitted = strdup(o->out);
+        o = program_gives(0, folder, "predict run --data.predict=vx.npy -q");
+        assert_int_equal(predictions(o->out, p, VAL_ROWS), VAL_ROWS);
+        check_metrics(fitted, p, scales[k]);
+        free(fitted);
+        o = program_gives(0, folder,
+                          "validate run -q --data.val_x=vx.npy --data.val_y=vy.npy "
+                          "--trainer.batch_size=7");
+        check_metrics(o->out, p, scales[k]);
+    }
+}
+
+/* By the training rows only, of one number or more; turned off by data.normalize. */
+static void npy_targets_are_measured(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    static const float y[4][2] = {{1, 3}, {5, 7}, {1, 3}, {5, 7}};
+    write_arrays(folder, "x.npy", "vy.npy", 0, 4, 1);
+    write_arrays(folder, "vx.npy", "vy.npy", 0, 4, 1);
+    write_npy(folder, "y.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, y);
+    write_npy(folder, "vy.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, y);
+    contains(program_gives(0, folder, FIT_ARRAYS)->err,
+             "target: mean 4, deviation 2.23607 (standardised for training)\n");
+    contains(program_gives(0, folder, FIT_ARRAYS "--overwrite")->out, "val_rmse\t");
+    /* the metrics are in the targets' unit: a model of zeros, not trained, is off by the mean */
+    const outcome *o = program_gives(0, folder,
+                                     FIT_ARRAYS "--overwrite --data.normalize=false -q "
+                                                "--optimizer.lr=1e-12 --model.name=linear");
+    assert_null(strstr(o->err, "standardised"));
+    assert_true(metric(o->out, "val_rmse") > 2.3);
+    static const float broken[4] = {1, NAN, 2, 3};
+    write_npy(folder, "y.npy", &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {4}}, broken);
+    contains(program_gives(2, folder, FIT_ARRAYS "--overwrite")->err,
+             "data.y: a training target is NaN or infinite");
 }
 
 /* ---- least squares --------------------------------------------------------------------------- */
@@ -237,6 +313,8 @@ static void delimiters_are_suggested_and_tabs_have_names(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(targets_of_any_scale_train),
+    cmocka_unit_test(npy_targets_of_any_scale_train),
+    cmocka_unit_test(npy_targets_are_measured),
     cmocka_unit_test(a_linear_model_is_least_squares),
     cmocka_unit_test(the_columns_are_reported_before_training),
     cmocka_unit_test(delimiters_are_suggested_and_tabs_have_names),
