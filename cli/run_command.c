@@ -85,7 +85,15 @@ static void note(void *self, const char *line)
 static void log_line(void *self, fg_log_level level, const char *line)
 {
     (void)self;
-    if (level == FG_LOG_WARNING)
+    if (level >= FG_LOG_WARNING)
+        warn(NULL, line);
+}
+
+/* Of a quiet run: only what may lose work. */
+static void log_failure(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level >= FG_LOG_ERROR)
         warn(NULL, line);
 }
 
@@ -284,9 +292,16 @@ static fg_status open_data(run *r, fg_error *err)
     if (status == FG_OK && r->data.schema != NULL && r->options->kind == RUN_FIT &&
         !r->options->is_quiet)
         (void)fputs(fg_csv_schema_report(r->data.schema), stderr);
-    return status == FG_OK ? run_schema_of_data(config_text(r->c, "data.format"), r->data.train,
-                                                r->data.val, r->data.schema, &r->schema, err)
-                           : status;
+    if (status != FG_OK ||
+        run_schema_of_data(config_text(r->c, "data.format"), r->data.train, r->data.val,
+                           r->data.schema, &r->schema, err) != FG_OK)
+        return status != FG_OK ? status : FG_EINVAL;
+    r->schema.target_mean = r->data.target_mean;
+    r->schema.target_deviation = r->data.target_deviation;
+    if (r->data.target_deviation > 0 && r->options->kind == RUN_FIT && !r->options->is_quiet)
+        (void)fprintf(stderr, "target: mean %g, deviation %g (standardised for training)\n",
+                      r->data.target_mean, r->data.target_deviation);
+    return FG_OK;
 }
 
 static fg_status look_at_targets(run *r, fg_error *err)
@@ -483,7 +498,7 @@ int run_command(const cli_call *call, const run_options *options)
             config_notes(r->c, note, NULL);
             config_warn(r->c, warn, NULL);
         }
-        fg_log_set(options->is_quiet ? NULL : log_line, NULL);
+        fg_log_set(options->is_quiet ? log_failure : log_line, NULL);
         fg_status outcome = set_up(r, &err);
         if (outcome != FG_OK)
             run_explain_paths(r, &err);

@@ -85,13 +85,20 @@ FG_API FG_MUST_USE fg_status fg_file_write(const char *path, const void *data, s
 /* The version of the library that is loaded, "major.minor.patch". */
 FG_API const char *fg_version(void);
 
-/* How much a line of talk matters. */
-typedef enum fg_log_level { FG_LOG_DEBUG = 0, FG_LOG_INFO = 1, FG_LOG_WARNING = 2 } fg_log_level;
+/* Severity of a log line. FG_LOG_ERROR: something has failed that may lose work, such as a
+ * checkpoint that could not be written, though the call goes on. */
+typedef enum fg_log_level {
+    FG_LOG_DEBUG = 0,
+    FG_LOG_INFO = 1,
+    FG_LOG_WARNING = 2,
+    FG_LOG_ERROR = 3
+} fg_log_level;
 
-/* Receives one line of talk, without a newline. May be called from any thread, one at a time. */
+/* Receives one line of the log, without a newline. May be called from any thread, one at a time.
+ * The live line of a Trainer's progress is erased before each call. */
 typedef void fg_log_fn(void *self, fg_log_level level, const char *line);
 
-/* Where the library's talk goes; NULL (the default) drops it. Set it before other calls: not
+/* Where the library's log goes; NULL (the default) drops it. Set it before other calls: not
  * thread-safe against running ones. */
 FG_API void fg_log_set(fg_log_fn *fn, void *self);
 

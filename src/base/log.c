@@ -11,12 +11,30 @@
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 static fg_log_fn *log_fn;
 static void *log_self;
+static fgi_log_before_fn *before_fn;
+static void *before_self;
 
 void fg_log_set(fg_log_fn *fn, void *self)
 {
     (void)pthread_mutex_lock(&lock);
     log_fn = fn;
     log_self = self;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void fgi_log_set_before(fgi_log_before_fn *fn, void *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    before_fn = fn;
+    before_self = self;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void fgi_log_unset_before(const void *self)
+{
+    (void)pthread_mutex_lock(&lock);
+    if (before_self == self)
+        before_fn = NULL;
     (void)pthread_mutex_unlock(&lock);
 }
 
@@ -30,6 +48,8 @@ void fgi_log(fg_log_level level, const char *format, ...)
     if (length < 0)
         return;
     (void)pthread_mutex_lock(&lock);
+    if (log_fn != NULL && before_fn != NULL)
+        before_fn(before_self);
     if (log_fn != NULL)
         log_fn(log_self, level, line);
     (void)pthread_mutex_unlock(&lock);

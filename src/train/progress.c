@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/print.h"
 #include "base/thread.h"
 #include "train/progress_text.h"
@@ -31,10 +32,11 @@ struct fgi_progress {
     const fg_trainer *trainer;
     int64_t (*now_ns)(void);
     bool is_live;
-    size_t drawn;     /* characters of the live line that is shown now */
-    int64_t drawn_ns; /* when it was drawn */
-    int64_t kept_ns;  /* when the last line that stays was written */
-    char held[1024];  /* the line of an epoch that is shown live only */
+    /* also cleared by threads that log */
+    _Atomic size_t drawn;     /* characters of the live line that is shown now */
+    _Atomic int64_t drawn_ns; /* when it was drawn */
+    int64_t kept_ns;          /* when the last line that stays was written */
+    char held[1024];          /* the line of an epoch that is shown live only */
     /* the present epoch or evaluation */
     int64_t start_ns, start_batch, start_position;
     int64_t position;             /* samples done of the epoch, at its last batch */
@@ -73,6 +75,8 @@ static bool is_live(FILE *out, const char *style)
     return is_terminal(out);
 }
 
+static void clear_before_log(void *self);
+
 fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,
                               fgi_progress **out_progress, fg_error *err)
 {
@@ -84,12 +88,15 @@ fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *tr
     p->trainer = trainer;
     p->now_ns = fgi_now_ns;
     p->is_live = is_live(out, style);
-    p->drawn_ns = p->kept_ns = INT64_MIN / 2;
+    p->drawn_ns = INT64_MIN / 2;
+    p->kept_ns = INT64_MIN / 2;
     p->compile.is_ready = fgi_mutex_init(&p->compile.lock, NULL) == FG_OK;
     if (p->compile.is_ready && fgi_cond_init(&p->compile.changed, NULL) != FG_OK) {
         (void)pthread_mutex_destroy(&p->compile.lock);
         p->compile.is_ready = false; /* without the time of compilation, then */
     }
+    if (p->is_live)
+        fgi_log_set_before(clear_before_log, p);
     return FG_OK;
 }
 
@@ -98,6 +105,7 @@ void fgi_progress_set_clock(fgi_progress *p, int64_t (*now_ns)(void)) { p->now_n
 static void destroy(void *self)
 {
     fgi_progress *p = self;
+    fgi_log_unset_before(p);
     fgi_progress_compile_end(p);
     if (p->compile.is_ready) {
         (void)pthread_mutex_destroy(&p->compile.lock);
@@ -119,7 +127,8 @@ static size_t columns_of(FILE *out)
 static void draw(fgi_progress *p, const char *line, size_t columns)
 {
     const size_t length = strlen(line);
-    size_t cover = p->drawn > length ? p->drawn - length : 0;
+    const size_t drawn = p->drawn;
+    size_t cover = drawn > length ? drawn - length : 0;
     if (length + cover >= columns) /* the terminal has become narrower */
         cover = length + 1 < columns ? columns - 1 - length : 0;
     (void)fprintf(p->out, "\r%s%*s", line, (int)cover, "");
@@ -138,11 +147,7 @@ static void clear(fgi_progress *p)
     p->drawn_ns = INT64_MIN / 2; /* the next one may come at once */
 }
 
-void fgi_progress_clear(fgi_progress *p)
-{
-    if (p != NULL)
-        clear(p);
-}
+static void clear_before_log(void *self) { clear(self); }
 
 /* A line that stays. */
 static void keep_line(fgi_progress *p, const char *line)

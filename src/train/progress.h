@@ -21,8 +21,6 @@ void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
 void fgi_progress_compile_end(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);
-/* Takes the live line away, for a line of the log. NULL is allowed. */
-void fgi_progress_clear(fgi_progress *progress);
 /* Another clock than CLOCK_MONOTONIC, for tests. */
 void fgi_progress_set_clock(fgi_progress *progress, int64_t (*now_ns)(void));
 

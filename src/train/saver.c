@@ -75,8 +75,7 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
         return fgi_fail(err, why->status, "%d checkpoints in a row could not be written: %s\n%s",
                         saver->failures, why->message, kept);
     }
-    fgi_progress_clear(trainer->progress);
-    fgi_log(FG_LOG_WARNING, "the checkpoint of step %lld could not be written: %s; %s",
+    fgi_log(FG_LOG_ERROR, "the checkpoint of step %lld could not be written: %s; %s",
             (long long)info->at.step, why->message, kept);
     return FG_OK;
 }

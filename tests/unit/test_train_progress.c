@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/log.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
 
@@ -245,6 +246,37 @@ static void validation_within_an_epoch(void **state)
     close_show(&s);
 }
 
+static void put_log(void *self, fg_log_level level, const char *line)
+{
+    const show *s = self;
+    (void)level;
+    (void)fprintf(s->out, "%s\n", line);
+    (void)fflush(s->out);
+}
+
+/* A line of the log does not begin behind the live line; the next drawing brings that back. */
+static void the_live_line_makes_room_for_the_log(void **state)
+{
+    show s;
+    (void)state;
+    open_show(&s, "bar");
+    fg_log_set(put_log, &s);
+    fgi_log(FG_LOG_WARNING, "first");
+    assert_string_equal(s.text, "first\n");
+    tell(&s, fgi_progress_ops.epoch_start, (fg_progress){.batches = 4});
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 1, .batches = 4});
+    const size_t width = strlen(s.text) - strlen("first\n\r");
+    fgi_log(FG_LOG_WARNING, "second");
+    const char *after = s.text + strlen("first\n\r") + width;
+    assert_int_equal(strspn(after + 1, " "), width);
+    assert_string_equal(after + 1 + width, "\rsecond\n");
+    tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = 4});
+    assert_non_null(strstr(s.text, "second\n\repoch 1/3"));
+    close_show(&s);
+    fgi_log(FG_LOG_WARNING, "nothing to erase it with"); /* the display is gone */
+    fg_log_set(NULL, NULL);
+}
+
 static void the_bar_is_redrawn_ten_times_a_second(void **state)
 {
     show s;
@@ -306,6 +338,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(plain_lines_within_an_epoch),
     cmocka_unit_test(short_epochs_do_not_scroll),
     cmocka_unit_test(validation_within_an_epoch),
+    cmocka_unit_test(the_live_line_makes_room_for_the_log),
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
     cmocka_unit_test(unknown_styles_are_refused),

@@ -160,7 +160,7 @@ static void on_line(void *self, fg_log_level level, const char *line)
             pread(fileno(progress), before_line, sizeof before_line - 1, size > 60 ? size - 60 : 0);
         before_line[got > 0 ? got : 0] = '\0';
     }
-    if (level == FG_LOG_WARNING)
+    if (level >= FG_LOG_WARNING)
         (void)snprintf(warnings + strlen(warnings), sizeof warnings - strlen(warnings), "%s\n",
                        line);
 }
