@@ -20,7 +20,7 @@ static const cli_option options[] = {
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
              "how to report progress (auto: a bar on a terminal, else plain lines)"),
-    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings but failed saves"),
+    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
     CLI_END,
 };
 
