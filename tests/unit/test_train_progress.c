@@ -254,6 +254,12 @@ static void put_log(void *self, fg_log_level level, const char *line)
     (void)fflush(s->out);
 }
 
+static void drop_log(void *self, fg_log_level level, const char *line)
+{
+    (void)level, (void)line;
+    ++*(int *)self;
+}
+
 /* A line of the log does not begin behind the live line; the next drawing brings that back. */
 static void the_live_line_makes_room_for_the_log(void **state)
 {
@@ -273,8 +279,11 @@ static void the_live_line_makes_room_for_the_log(void **state)
     tell(&s, fgi_progress_ops.batch_end, (fg_progress){.batch = 2, .batches = 4});
     assert_non_null(strstr(s.text, "second\n\repoch 1/3"));
     close_show(&s);
-    fgi_log(FG_LOG_WARNING, "nothing to erase it with"); /* the display is gone */
+    int lines = 0;
+    fg_log_set(drop_log, &lines);
+    fgi_log(FG_LOG_WARNING, "the display is gone");
     fg_log_set(NULL, NULL);
+    assert_int_equal(lines, 1);
 }
 
 static void the_bar_is_redrawn_ten_times_a_second(void **state)
