@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,7 +216,7 @@ static fg_status measure(net *n, const struct kind *kind, fg_error *err)
     char *text = NULL;
     fg_tensor loss = write_step(n, kind);
     fg_status status = fg_trace_text(n->trace, &loss, 1, &text, err);
-    double best = INFINITY, best_cpu = INFINITY, first = 0, first_cpu = 0;
+    double best = DBL_MAX, best_cpu = DBL_MAX, first = 0, first_cpu = 0;
     for (int i = 0; i <= RUNS && status == FG_OK; i++) {
         float value;
         const double begin = now_s(), cpu = cpu_s();

@@ -437,8 +437,14 @@ static void depth_adds_evenly(void **state)
          .in = {X(2, 8, 8, 8), X(3, 3, 2, 8)},
          .in_count = 2,
          .conv = {.pad = 1, .groups = 4}},
-        {.name = "pooling", .in = {X(2, 12, 12, 4)}, .in_count = 1, .pool = {3, 1, 1}},
-        {.name = "pooling in stages", .in = {X(2, 12, 12, 4)}, .in_count = 1, .pool = {9, 1, 4}},
+        {.name = "pooling",
+         .in = {X(2, 12, 12, 4)},
+         .in_count = 1,
+         .pool = {.size = 3, .stride = 1, .pad = 1}},
+        {.name = "pooling in stages",
+         .in = {X(2, 12, 12, 4)},
+         .in_count = 1,
+         .pool = {.size = 9, .stride = 1, .pad = 4}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
