@@ -17,7 +17,7 @@
 
 enum { SIGNALS = 3 };
 _Static_assert(ATOMIC_BOOL_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
-_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "likewise");
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomics without locks");
 
 static const struct {
     int number;
@@ -30,18 +30,21 @@ static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
-/* What the first signal says, made before a handler is installed, and where; -1: nowhere. */
-static char notes[SIGNALS][512];
+/* What the first signal says between steps and while a program is compiled, made before a handler
+ * is installed, and where; -1: nowhere. */
+static char notes[2][SIGNALS][512];
 static atomic_int note_fd = -1;
+static atomic_int compiling; /* fits that compile a program */
 
 static void on_signal(int number)
 {
     const int kept = errno, fd = atomic_load(&note_fd);
     const bool is_first = !atomic_exchange(&caught, true);
+    char(*note)[512] = notes[atomic_load(&compiling) > 0];
     for (int i = 0; i < SIGNALS; i++)
         if (signals[i].number == number) {
             (void)sigaction(number, &before[i], NULL);
-            if (is_first && fd >= 0 && write(fd, notes[i], strlen(notes[i])) < 0)
+            if (is_first && fd >= 0 && write(fd, note[i], strlen(note[i])) < 0)
                 errno = kept; /* nobody is listening */
         }
     errno = kept;
@@ -49,20 +52,26 @@ static void on_signal(int number)
 
 static void prepare_notes(const fg_trainer *trainer)
 {
+    static const char *const first[] = {"finishing the current step",
+                                        "finishing the current compilation"};
+    static const char *const stop[] = {"stopping after the current step",
+                                       "stopping after the current compilation"};
     const fg_trainer_options *o = &trainer->options;
-    for (int i = 0; i < SIGNALS; i++) {
-        const char *name = signals[i].name;
-        if (o->run_dir != NULL)
-            (void)snprintf(notes[i], sizeof notes[i],
-                           "\n%s: finishing the current step, then saving to %.256s/checkpoints "
-                           "(%s again: quit at once)\n",
-                           name, o->run_dir, name);
-        else
-            (void)snprintf(notes[i], sizeof notes[i],
-                           "\n%s: stopping after the current step; without a run_dir nothing is "
-                           "saved (%s again: quit at once)\n",
-                           name, name);
-    }
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < SIGNALS; i++) {
+            const char *name = signals[i].name;
+            char *note = notes[k][i];
+            if (o->run_dir != NULL)
+                (void)snprintf(note, sizeof notes[k][i],
+                               "\n%s: %s, then saving to %.256s/checkpoints (%s again: quit at "
+                               "once)\n",
+                               name, first[k], o->run_dir, name);
+            else
+                (void)snprintf(note, sizeof notes[k][i],
+                               "\n%s: %s; without a run_dir nothing is saved (%s again: quit at "
+                               "once)\n",
+                               name, stop[k], name);
+        }
     atomic_store(&note_fd, o->progress != NULL ? fileno(o->progress) : -1);
 }
 
@@ -110,6 +119,8 @@ void fgi_signals_release(void)
     }
     (void)pthread_mutex_unlock(&lock);
 }
+
+void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, is_begin ? 1 : -1); }
 
 bool fgi_wants_stop(fg_trainer *trainer)
 {

@@ -130,7 +130,7 @@ static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *
     char text[96];
     if (type->rank != 0 || !fg_dtype_is_float(type->dtype))
         return fgi_trace_fail(step->trace, FG_ESHAPE,
-                              "the %sstep returned %s; its loss, a floating scalar, is wanted",
+                              "the %sstep returned %s: expected its loss, a floating-point scalar",
                               fgi_stage_prefix(stage->kind),
                               fg_type_format(type, text, sizeof text));
     fgi_step_log_loss(step, value);
@@ -150,7 +150,7 @@ static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_er
     if (stage->kind != FGI_PREDICT || fgi_is_poison(value))
         return FG_OK;
     if (type->rank < 1 || type->dim[0] != stage->batch_size)
-        return fgi_fail(err, FG_ESHAPE, "the predict step returned %s; one row a sample is wanted",
+        return fgi_fail(err, FG_ESHAPE, "the predict step returned %s: expected one row per sample",
                         fg_type_format(type, text, sizeof text));
     for (int i = 0; i < type->rank && fgi_node_of(value)->rows != NULL; i++)
         if (fgi_node_of(value)->rows->step[i] != (i == 0 ? 1 : 0))
@@ -209,7 +209,7 @@ static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *er
     const fg_client_info *info = fg_client_get_info(trainer->client);
     if (info->process_count > 1)
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "this is process %d of %d: the Trainer's programs are of one process\n"
+                        "this is process %d of %d: the Trainer supports one process only\n"
                         "limit the plugin to this machine's devices",
                         info->process_index, info->process_count);
     const fg_loader_options options = {
@@ -343,7 +343,9 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     const fgi_watch before = fgi_watch_set(
         &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
     fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
+    fgi_signals_compiling(true);
     const fg_status status = build_programs(trainer, stage, err);
+    fgi_signals_compiling(false);
     fgi_progress_compile_end(trainer->progress);
     (void)fgi_watch_set(&trainer->watchdog, before);
     if (status != FG_OK)

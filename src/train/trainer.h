@@ -508,6 +508,8 @@ extern const fg_callback_ops fgi_logger_ops;
  * that the program ignores stays ignored. Every catch wants one release. */
 void fgi_signals_catch(const fg_trainer *trainer);
 void fgi_signals_release(void);
+/* A fit begins or ends to compile a program: the first signal says so. */
+void fgi_signals_compiling(bool is_begin);
 /* Whether a callback, or a signal while a fit handles them, asked for the end. */
 bool fgi_wants_stop(fg_trainer *trainer);
 

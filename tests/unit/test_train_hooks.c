@@ -338,7 +338,7 @@ static void a_hook_may_not_start_its_own_trainer(void **state)
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(n.status, FG_EINVAL);
-    assert_string_equal(n.message, "the Trainer is at work: a callback may not start it again");
+    assert_string_equal(n.message, "the Trainer is running: a callback must not start it again");
     fg_trainer_destroy(trainer);
 }
 
@@ -492,6 +492,45 @@ static void a_signal_says_what_it_does(void **state)
     }
 }
 
+static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    assert_int_equal(raise(SIGINT), 0); /* the step is traced while its program is made */
+    return toy_ops.train_step(self, step, batch);
+}
+
+/* While a program is compiled, the first signal says that it waits for the compiler. */
+static void a_signal_while_compiling_says_so(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char text[8192] = "", expected[512];
+    fg_task_ops ops = toy_ops;
+    ops.train_step = interrupted_step;
+    const fg_task compiling = {.name = "toy", .self = &model, .ops = &ops};
+    const char *folder = fgt_temp_folder();
+    FILE *progress = tmpfile();
+    assert_non_null(progress);
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    options.run_dir = folder;
+    options.progress = progress;
+    r = (recorder){0};
+    fg_trainer *trainer = create(&options, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &compiling, &data, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    rewind(progress);
+    text[fread(text, 1, sizeof text - 1, progress)] = '\0';
+    (void)fclose(progress);
+    (void)snprintf(expected, sizeof expected,
+                   "\nCtrl-C: finishing the current compilation, then saving to %s/checkpoints "
+                   "(Ctrl-C again: quit at once)\n",
+                   folder);
+    if (strstr(text, expected) == NULL)
+        fail_msg("'%s' is not there:\n%s", expected, text);
+}
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* One of two Trainers, each in a thread of its own, on one client and the same data. */
@@ -608,6 +647,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_handler_of_somebody_else_stays),
     cmocka_unit_test(a_closed_pipe_ends_nothing),
     cmocka_unit_test(a_signal_says_what_it_does),
+    cmocka_unit_test(a_signal_while_compiling_says_so),
     cmocka_unit_test(two_trainers_at_once),
 };
 
