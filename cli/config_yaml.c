@@ -6,6 +6,8 @@
 #include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <strings.h>
 
 #include "cli.h"
 #include "config_value.h"
@@ -426,9 +428,30 @@ bool config_read(config *c, const char *name, const char *text, size_t size, fg_
     return is_good;
 }
 
+/* Whether it is a folder, or has the name of a data file. */
+static bool is_data(const char *path)
+{
+    static const char *const endings[] = {".csv", ".tsv", ".npy", ".gz", ".bin", "-ubyte"};
+    struct stat about;
+    const size_t length = strlen(path);
+    if (stat(path, &about) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        const size_t size = strlen(endings[i]);
+        if (length > size && strcasecmp(path + length - size, endings[i]) == 0)
+            return true;
+    }
+    return S_ISDIR(about.st_mode);
+}
+
 bool config_read_file(config *c, const char *path, fg_error *err)
 {
     bool is_good = false;
+    if (is_data(path))
+        return cli_fail(err,
+                        "'%s' is not a configuration: expected a YAML file\nto write one for these "
+                        "data, use: fulgurite init %s",
+                        path, path);
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return cli_fail_errno(err, "open", path);

@@ -249,6 +249,10 @@ bool look_table_read(const char *path, look_table *out, fg_error *err)
     out->is_all = out->is_all && *at == '\0';
     free(text);
     choose_header(out);
+    if (out->rows == 0) {
+        look_table_free(out);
+        return cli_fail(err, "'%s' has a header and no rows: expected samples to look at", path);
+    }
     choose_target(out);
     return true;
 }
@@ -273,7 +277,7 @@ bool look_is_classification(const look_table *table, bool *out_is_sure, char *re
     const size_t few = table->rows / 5 > 20 ? 20 : table->rows / 5;
     *out_is_sure = true;
     if (c->texts > 0) {
-        (void)snprintf(reason, size, "its values are texts, %zu%s different ones",
+        (void)snprintf(reason, size, "its values are strings, %zu%s different ones",
                        c->distinct_count, more);
         *out_is_sure = c->numbers == 0;
         return true;

@@ -217,7 +217,10 @@ fg_status run_data_open(const config *c, run_data *out, fg_error *err)
     fg_status status;
     *out = (run_data){0};
     if (format == NULL) {
-        (void)cli_fail(err, "data.format must be given: %s", config_find("data.format")->choices);
+        (void)cli_fail(err,
+                       "data.format must be given: %s\n"
+                       "`fulgurite init DATA` looks at data and writes a configuration",
+                       config_find("data.format")->choices);
         return FG_EINVAL;
     }
     if (strcmp(format, "csv") == 0)

@@ -180,9 +180,16 @@ static void what_is_no_data(void **state)
     contains(program_gives(1, folder, "init nowhere.csv")->err,
              "fulgurite init: cannot open 'nowhere.csv': No such file or directory\n");
     contains(program_gives(1, folder, "init .")->err,
-             "fulgurite init: '.' has no data that are recognised: expected one .csv file");
+             "fulgurite init: '.' contains no data in a known format: expected one .csv file");
     write_text(folder, "empty.csv", "");
     contains(program_gives(1, folder, "init empty.csv")->err, "'empty.csv' is empty");
+    write_text(folder, "header.csv", "a,b\n");
+    contains(program_gives(1, folder, "init header.csv")->err,
+             "'header.csv' has a header and no rows");
+    contains(program_gives(2, folder, "fit header.csv")->err,
+             "'header.csv' is not a configuration: expected a YAML file\n"
+             "to write one for these data, use: fulgurite init header.csv\n");
+    contains(program_gives(2, folder, "fit .")->err, "'.' is not a configuration");
     write_text(folder, "prose.txt", "one\ntwo words\nthree of them\n");
     contains(program_gives(1, folder, "init prose.txt")->err,
              "'prose.txt' does not look like a CSV file");
