@@ -7,8 +7,9 @@
 static run_options settings = {.kind = RUN_BATCH_FIND, .command = "batch-find", .draw = "never"};
 static const cli_option options[] = {
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
-                 "print the merged configuration and end"),
-    CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
+                 "print the merged configuration and exit"),
+    CLI_TEXT('s', "summary", &settings.summary, "FILE",
+             "write a summary of the run as one JSON object"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };
@@ -19,9 +20,9 @@ const cli_command cli_batch_find = {
     .name = "batch-find",
     .arguments = "[CONFIG]",
     .summary = "find the largest batch that fits into the devices' memory",
-    .details = "Compiles the training step for several batches, beginning with trainer.batch_size, "
-               "and takes\n"
-               "the compiler's figures; nothing is run. The batch found leaves a tenth of each\n"
+    .details = "Compiles the training step for several batch sizes, starting at "
+               "trainer.batch_size, and reads\nthe memory that the compiler reports; nothing is "
+               "run. The batch found leaves a tenth of each\n"
                "device's memory free. On the CPU the host's memory counts, shared by its devices.\n"
                "batch_size, global_batch_size and bytes go to standard output.",
     .options = options,

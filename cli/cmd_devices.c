@@ -21,12 +21,12 @@ static bool as_json, show_places, show_table;
 static const char *plugin_path, *metrics;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
-    CLI_FLAG('p', "places", &show_places, "list where plugins are looked for"),
+    CLI_FLAG('p', "places", &show_places, "list the places searched for plugins"),
     CLI_FLAG('t', "table", &show_table,
-             "print what accelerators can do at best, with sources, and look at none"),
+             "print the peak rates of known accelerators, with sources, and probe none"),
     CLI_OPTIONAL('m', "metrics", &metrics, "HOST:PORT",
                  "ask the running program's libtpu what its devices do"),
-    CLI_TEXT(0, "plugin", &plugin_path, "FILE", "look at this PJRT plugin only"),
+    CLI_TEXT(0, "plugin", &plugin_path, "FILE", "probe this PJRT plugin only"),
     CLI_END,
 };
 
@@ -218,8 +218,9 @@ const cli_command cli_devices = {
     .name = "devices",
     .arguments = "",
     .summary = "list the accelerators that can be used here, and why others cannot",
-    .details = "One line a device: the accelerator, whether it can be used, its kind, memory and\n"
-               "plugin; or the reason why not.",
+    .details =
+        "One line per device: the accelerator, whether it can be used, its kind, memory and\n"
+        "plugin; or why it cannot be used.",
     .options = options,
     .min_args = 0,
     .max_args = 0,

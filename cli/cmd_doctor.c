@@ -16,13 +16,13 @@ static const char *timeout = "60";
 static const char *root, *data, *accelerator, *devices, *metadata;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
-    CLI_FLAG('f', "fix", &fixes, "run COMMAND with the variables mended, in place of this program"),
+    CLI_FLAG('f', "fix", &fixes, "run COMMAND with corrected environment variables"),
     CLI_FLAG('n', "no-test", &skips_test, "load no plugin and run nothing on the devices"),
     CLI_FLAG(0, "no-network", &skips_network, "do not ask Google Cloud's metadata server"),
     CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu", "what to test (else auto)"),
-    CLI_TEXT(0, "devices", &devices, "LIST", "which of its devices, as trainer.devices takes them"),
+    CLI_TEXT(0, "devices", &devices, "LIST", "which of its devices, as in trainer.devices"),
     CLI_TEXT(0, "timeout", &timeout, "SECONDS",
-             "give up devices that do not answer for so long (else 60)"),
+             "give up on devices that do not answer for this long (else 60)"),
     CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
     CLI_TEXT(0, "metadata", &metadata, "URL", "the metadata server (else Google Cloud's)"),
     CLI_TEXT(0, "root", &root, "FOLDER",
@@ -99,9 +99,9 @@ static int run(const cli_call *call)
     if (fixes != (call->count > 0))
         return cli_complain(CLI_USAGE, "doctor",
                             fixes ? "--fix requires a command: --fix -- fulgurite fit run.yaml"
-                                  : "a command goes with --fix: doctor --fix -- COMMAND");
+                                  : "a command requires --fix: doctor --fix -- COMMAND");
     if (strtod(timeout, NULL) <= 0)
-        return cli_complain(CLI_USAGE, "doctor", "--timeout is '%s': seconds expected", timeout);
+        return cli_complain(CLI_USAGE, "doctor", "--timeout: expected seconds, got '%s'", timeout);
     doctor *d = cli_alloc(1, sizeof(*d));
     if (fg_host_open(&opening, &d->host, &err) != FG_OK) {
         free(d);
@@ -126,12 +126,10 @@ const cli_command cli_doctor = {
     .arguments = "[-- COMMAND...]",
     .summary = "check this machine's accelerators and settings, and suggest fixes",
     .details =
-        "Tells the place (Kaggle, Colab, a TPU VM of Google Cloud or another), the TPU, "
-        "processors,\n"
-        "memory, plugins and compile cache; multiplies matrices on each device and adds up over\n"
-        "all. Each finding is a note, a warning or wrong, with the command that mends it. The "
-        "exit\n"
-        "status is 1 where something is wrong.\n"
+        "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or another), the "
+        "TPU,\nprocessors, memory, plugins and compile cache; runs a matrix multiplication on each "
+        "device\nand a sum across all of them. Each finding is a note, a warning or an error "
+        "(`wrong`), with\nthe command that fixes it. The exit status is 1 if something is wrong.\n"
         "\n"
         "With --fix it reports nothing and runs COMMAND with stale variables unset and missing "
         "ones\n"

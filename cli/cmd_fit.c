@@ -9,7 +9,7 @@ static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "draw the loss curve and the confusion matrix (auto: on a terminal)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
-                 "print the merged configuration and end"),
+                 "print the merged configuration and exit"),
     CLI_FLAG(0, "fast-dev-run", &settings.fast_dev_run,
              "run one training and one validation batch to find mistakes; save nothing"),
     CLI_OPTIONAL(
@@ -17,7 +17,8 @@ static const cli_option options[] = {
         "continue an earlier run (default: from its last checkpoint; auto: if there is one)"),
     CLI_FLAG(0, "overwrite", &settings.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
-    CLI_TEXT('s', "summary", &settings.summary, "FILE", "write one JSON object with what happened"),
+    CLI_TEXT('s', "summary", &settings.summary, "FILE",
+             "write a summary of the run as one JSON object"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
              "how to report progress (auto: a bar on a terminal, else plain lines)"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
@@ -40,7 +41,7 @@ const cli_command cli_fit = {
         "last metrics go to standard output.\n"
         "\n"
         "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a\n"
-        "second one ends the program at once. --resume goes on at the very next sample.",
+        "second one ends the program at once. --resume continues with the next sample.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

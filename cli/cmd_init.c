@@ -79,7 +79,7 @@ static void put_header(FILE *out, const look_table *t)
     put(out, "no_header", t->has_header ? "false" : "true",
         !t->has_header      ? "sure: the first row has numbers"
         : t->header_is_sure ? "sure: names above numbers"
-                            : "a guess, check it: the columns hold texts, like the first row");
+                            : "a guess, check it: the columns contain text, like the first row");
 }
 
 static void put_target(FILE *out, const look_table *t)

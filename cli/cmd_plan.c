@@ -26,13 +26,15 @@ static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "write that object to a file as well"),
     CLI_TEXT(0, "html", &page, "FILE", "write a page with tables and curves of that object"),
-    CLI_FLAG('n', "no-search", &settings.no_search, "do not look for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.sweep, "8,64|BATCHES",
-                 "compare batches: memory, cycles a sample, from where on the units are full"),
+    CLI_FLAG('n', "no-search", &settings.no_search,
+             "do not search for the largest batch that fits"),
+    CLI_OPTIONAL(
+        'w', "sweep", &settings.sweep, "8,64|BATCHES",
+        "compare batch sizes: memory, cycles per sample, and when the matrix units are saturated"),
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "for each machine's compiler [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "of this host, for a compiler [12]"),
     CLI_FLAG(0, "in-process", &is_in_process,
-             "compile in this process, which some inputs then end"),
+             "compile in this process, which some inputs make crash"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };
@@ -90,7 +92,7 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
     if (found == NULL)
         found = nothing_known(topology, outcome.trouble[0] != '\0'
                                             ? outcome.trouble
-                                            : "the compiling process told nothing");
+                                            : "the compiling process reported nothing");
     return found;
 }
 
@@ -196,13 +198,13 @@ static int run_plans(const cli_call *call)
 const cli_command cli_plan = {
     .name = "plan",
     .arguments = "[CONFIG]",
-    .summary = "what training needs and costs on machines you do not have",
+    .summary = "estimate memory, time and cost of training on hardware you do not have",
     .details =
         "Compiles the training step of the configuration for each machine named, with that\n"
         "machine's own compiler (fulgurite setup tpu, fulgurite setup --compile-only cuda13): "
         "whether\n"
-        "it fits, what takes how much memory, the largest batch that leaves a tenth free, the\n"
-        "exchanges between devices. Nothing is run on a device. Times are the compiler's "
+        "it fits, what uses how much memory, the largest batch that leaves a tenth free, the\n"
+        "communication between devices. Nothing is run on a device. Times are the compiler's "
         "estimates\n"
         "and not measured.\n"
         "\n"

@@ -11,7 +11,7 @@
 static bool again, compiler_only;
 static const char *python, *home;
 static const cli_option options[] = {
-    CLI_FLAG('a', "again", &again, "install also when it is there already"),
+    CLI_FLAG('a', "again", &again, "install even if it is already installed"),
     CLI_FLAG('c', "compile-only", &compiler_only,
              "leave out what is needed only to run: NVIDIA's libraries"),
     CLI_TEXT(0, "python", &python, "PROGRAM", "the Python whose pip downloads (else python3)"),
@@ -36,7 +36,7 @@ static int run(const cli_call *call)
     fg_log_set(print_line, NULL);
     if (fg_setup_install(call->args[0], &opening, &result, &err) != FG_OK)
         return fg_error_print(&err, "fulgurite setup");
-    (void)fprintf(stderr, result.was_there ? "it is there already (--again installs it anew)\n"
+    (void)fprintf(stderr, result.was_there ? "it is already installed (--again reinstalls it)\n"
                                            : "installed; fulgurite devices shows what it finds\n");
     (void)puts(result.plugin_path);
     return CLI_DONE;

@@ -267,7 +267,7 @@ static const config_key keys[] = {
      .help = "Continue from a checkpoint: last, best or a path. auto: from last if there is one, "
              "otherwise from the start."},
     {"trainer.watchdog_s", CONFIG_FLOAT, "1800", .min = 0, .max = 1e9, .example = "600",
-     .help = "Give the run up after this many seconds without an answer from a device or the data: print "
+     .help = "Stop the run after this many seconds without progress on a device or from the data: print "
              "what it waited for, write the stacks of all threads to hang.txt in the run's folder, exit "
              "with status 3. Compilation is not counted; 0: wait forever."},
     {"trainer.ckpt_every_epochs", CONFIG_INT, "1", .min = 0, .max = MOST, .example = "10",

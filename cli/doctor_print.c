@@ -100,7 +100,7 @@ void doctor_print(FILE *out, const doctor *d)
     }
     if (fg_host_variable_count(d->host) > 0)
         (void)fprintf(out, "         fulgurite doctor --fix -- COMMAND runs a program with these "
-                           "variables mended\n");
+                           "variables corrected\n");
     if (!doctor_is_wrong(d))
         (void)fprintf(out, "nothing is wrong\n");
 }

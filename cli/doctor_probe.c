@@ -108,7 +108,7 @@ static void find_cache(doctor *d)
         (void)snprintf(d->cache, sizeof(d->cache), "%.900s/.cache/fulgurite", home);
     else {
         doctor_find(d, FG_WARNING, "no-cache", "export HOME=FOLDER",
-                    "neither HOME nor XDG_CACHE_HOME is set: every start compiles anew");
+                    "neither HOME nor XDG_CACHE_HOME is set: every start compiles again");
         return;
     }
     (void)snprintf(folder, sizeof(folder), "%s/programs", d->cache);
@@ -120,7 +120,7 @@ static void find_cache(doctor *d)
         statvfs(folder, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : -1;
     if (!d->cache_is_writable)
         doctor_find(d, FG_WARNING, "cache-closed", "export XDG_CACHE_HOME=FOLDER",
-                    "compiled programs cannot be kept in %.200s: every start compiles anew",
+                    "compiled programs cannot be kept in %.200s: every start compiles again",
                     d->cache);
     else if (d->cache_free_bytes >= 0 && d->cache_free_bytes < 1LL << 30)
         doctor_find(d, FG_WARNING, "disk", NULL, "only %lld MiB are free in %.200s",

@@ -155,7 +155,7 @@ bool look_at(const char *path, look_files *out, fg_error *err)
     if (S_ISDIR(info.st_mode) && !look_at_folder(path, out))
         return cli_fail(
             err,
-            "'%s' has no data that are recognised: expected one .csv file or train.csv, "
+            "'%s' contains no data in a known format: expected one .csv file or train.csv, "
             "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
             "...), or x.npy and y.npy",
             path);

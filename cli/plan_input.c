@@ -44,7 +44,7 @@ static void put_verdict(json_t *o, const run *r, double share, bool is_alone)
         (void)snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here", processors);
     if (share >= 1)
         (void)snprintf(words, sizeof words, "%s can feed %.3g times what %s", host, share,
-                       is_alone ? "they want" : "its devices want");
+                       is_alone ? "they want" : "its devices need");
     else
         (void)snprintf(words, sizeof words, "%s can feed %.2g %% of %s, and devices would wait: %s",
                        host, 100 * share, is_alone ? "it" : "that", advice);

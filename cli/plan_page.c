@@ -189,7 +189,7 @@ static void put_memory(FILE *out, const json_t *o)
     const double sum = memory_sum(o), limit = number(o, "hbm_available_bytes");
     if (sum <= 0)
         return;
-    html_element(out, "h3", "Memory of a device");
+    html_element(out, "h3", "Memory per device");
     const bool is_small = limit > SMALL * sum;
     if (limit >= sum && !is_small)
         (void)fprintf(out, "<p class=\"note\">The bar's length is all of it, %s.</p>\n",
@@ -197,7 +197,7 @@ static void put_memory(FILE *out, const json_t *o)
     else if (limit > 0)
         (void)fprintf(out, "<p class=\"note\">%s: %s.</p>\n",
                       is_small ? "The bar is what is needed; there is far more"
-                               : "More than there is",
+                               : "More than available",
                       cli_bytes(limit));
     memory_stack(out, o, limit > sum && !is_small ? limit : sum);
     begin_table(out, heads);
@@ -281,7 +281,7 @@ static double largest(const double *values, size_t count)
 static void sweep_table(FILE *out, const json_t *o)
 {
     static const char *const heads[] = {"#batch of a device", "", "#needed",
-                                        "#cycles a sample",   "", NULL};
+                                        "#cycles per sample", "", NULL};
     size_t i;
     json_t *point;
     double most = 0;
@@ -312,13 +312,13 @@ static void put_sweep(FILE *out, const json_t *o)
         return;
     const double limit = number(o, "hbm_available_bytes");
     html_element(out, "h3", "Batches");
-    const plot_options memory = {.title = "memory of a device by batch",
+    const plot_options memory = {.title = "memory per device by batch",
                                  .x_label = "batch of a device",
                                  .y_format = "%.1s %cB",
                                  .is_log_y = limit > SMALL * largest(s.bytes, s.count),
-                                 .limit_name = limit > 0 ? "what a device has" : NULL,
+                                 .limit_name = limit > 0 ? "available per device" : NULL,
                                  .limit = limit};
-    const plot_options cycles = {.title = "cycles a sample by batch (compiler estimate)",
+    const plot_options cycles = {.title = "cycles per sample by batch (compiler estimate)",
                                  .x_label = "batch of a device",
                                  .y_format = "%.0s%c",
                                  .is_log_y = true};
@@ -334,7 +334,7 @@ static void put_sweep(FILE *out, const json_t *o)
     const double filled = number(o, "filled_from_batch");
     if (filled > 0)
         (void)fprintf(out,
-                      "<p>From a batch of %.0f on, cycles a sample are within a tenth of the "
+                      "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
                       "least.</p>\n",
                       filled);
 }
@@ -413,7 +413,7 @@ static void put_exchanges(FILE *out, const json_t *o, const json_t *analysis)
     if (json_array_size(list) == 0)
         return;
     json_array_foreach(list, i, one) most = fmax(most, number(one, "bytes"));
-    html_element(out, "h3", "Exchanges between devices");
+    html_element(out, "h3", "Communication between devices");
     begin_table(out, heads);
     json_array_foreach(list, i, one)
     {

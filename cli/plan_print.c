@@ -49,9 +49,9 @@ static void print_memory(FILE *out, const json_t *o)
                 {"padding_bytes", "padding"},
                 {"activation_bytes", "activations"},
                 {"program_bytes", "program"}};
-    (void)fprintf(out, "  memory of a device: %s ",
+    (void)fprintf(out, "  memory per device: %s ",
                   has(o, "hbm_needed_bytes") ? cli_bytes(number(o, "hbm_needed_bytes"))
-                                             : "more than there is");
+                                             : "more than available");
     if (has(o, "hbm_available_bytes"))
         (void)fprintf(out, "of %s", cli_bytes(number(o, "hbm_available_bytes")));
     const char *before = ": ";
@@ -70,11 +70,12 @@ static void print_batch(FILE *out, const json_t *o)
     if (!has(o, "max_batch"))
         return;
     if (number(o, "max_batch") == 0) {
-        (void)fprintf(out, "  no batch leaves a tenth of the memory free, not even 1 a device\n");
+        (void)fprintf(out, "  no batch leaves a tenth of the memory free, not even 1 per device\n");
         return;
     }
     (void)fprintf(
-        out, "  largest batch that leaves a tenth free: %.0f a device%s\n", number(o, "max_batch"),
+        out, "  largest batch that leaves a tenth free: %.0f per device%s\n",
+        number(o, "max_batch"),
         json_is_true(json_object_get(o, "max_batch_is_all_data")) ? " (all training samples)" : "");
 }
 
@@ -84,7 +85,8 @@ static void print_work(FILE *out, const json_t *o)
     json_t *one;
     if (!has(o, "products") || number(o, "products") == 0)
         return;
-    (void)fprintf(out, "  products of matrices and convolutions: %.0f, of 16-bit operands %.0f\n",
+    (void)fprintf(out,
+                  "  matrix multiplications and convolutions: %.0f, with 16-bit operands: %.0f\n",
                   number(o, "products"), number(o, "products_16bit"));
     json_array_foreach(json_object_get(o, "collectives"), i, one)(void)
         fprintf(out, "  %s: %.0f a step, %s\n", text(one, "kind"), number(one, "count"),
@@ -97,12 +99,12 @@ static void print_time(FILE *out, const json_t *o)
     if (!has(o, "estimated_step_s"))
         return;
     (void)fprintf(
-        out, "  compiler estimate, not measured: %s a step, %s an epoch, %.4g samples/s\n",
+        out, "  compiler estimate, not measured: %s per step, %s per epoch, %.4g samples/s\n",
         duration(number(o, "estimated_step_s"), step),
         duration(number(o, "estimated_epoch_s"), epoch), number(o, "estimated_samples_per_s"));
     if (!has(o, "input_needed_samples_per_s"))
         return;
-    (void)fprintf(out, "  input: all devices want %.4g samples/s, %s/s",
+    (void)fprintf(out, "  input: all devices need %.4g samples/s, %s/s",
                   number(o, "input_needed_samples_per_s"),
                   cli_bytes(number(o, "input_needed_bytes_per_s")));
     if (number(o, "hosts") > 1)
@@ -126,12 +128,12 @@ static void print_sweep(FILE *out, const json_t *o)
         if (!json_is_true(json_object_get(one, "fits")))
             (void)fprintf(out, "does not fit\n");
         else
-            (void)fprintf(out, "%s a device, %.4g cycles a sample\n",
+            (void)fprintf(out, "%s per device, %.4g cycles per sample\n",
                           cli_bytes(number(one, "hbm_needed_bytes")),
                           number(one, "cycles_per_sample"));
     }
     if (has(o, "filled_from_batch"))
-        (void)fprintf(out, "  the matrix units are filled from batch %.0f on\n",
+        (void)fprintf(out, "  the matrix units are saturated starting at batch %.0f\n",
                       number(o, "filled_from_batch"));
 }
 

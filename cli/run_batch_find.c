@@ -22,10 +22,10 @@ static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fi
     if (r->options->is_quiet)
         return;
     if (need_bytes >= 0)
-        (void)fprintf(stderr, "batch_size %" PRId64 ": needs %s a device, %s\n", batch_size,
+        (void)fprintf(stderr, "batch_size %" PRId64 ": needs %s per device, %s\n", batch_size,
                       bytes_text(need_bytes), fits ? "fits" : "too much");
     else
-        (void)fprintf(stderr, "batch_size %" PRId64 ": the compiler has no room for it\n",
+        (void)fprintf(stderr, "batch_size %" PRId64 ": the compiler runs out of memory\n",
                       batch_size);
 }
 
@@ -38,7 +38,7 @@ fg_status run_batch_find(run *r, fg_error *err)
         return status;
     if (fit.batch_size == 0) {
         (void)cli_fail(err,
-                       "not even a batch of 1 a device fits into %s: a smaller model, "
+                       "not even a batch of 1 per device fits into %s: a smaller model, "
                        "trainer.strategy=fsdp or a precision of 16 bits need less",
                        bytes_text(fit.limit_bytes));
         return FG_EDEVMEM;

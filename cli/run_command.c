@@ -425,7 +425,7 @@ static void tell_how_to_go_on(const run *r, fg_status status)
     if (r->options->kind != RUN_FIT || status == FG_OK || !r->has_result ||
         r->result.checkpoint[0] == '\0' || r->folder == NULL)
         return;
-    (void)fprintf(stderr, "to go on: the same command with --resume%s%s\n",
+    (void)fprintf(stderr, "to continue: the same command with --resume%s%s\n",
                   config_is_auto(r->c, "trainer.run_dir") ? " --trainer.run_dir=" : "",
                   config_is_auto(r->c, "trainer.run_dir") ? r->folder : "");
 }

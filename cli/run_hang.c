@@ -58,7 +58,7 @@ static void write_stack(const char *tid, int file)
     until.tv_sec += 1;
     if (syscall(SYS_tgkill, getpid(), (pid_t)strtol(tid, NULL, 10), SIGUSR2) != 0 ||
         sem_timedwait(&stack_written, &until) != 0)
-        (void)dprintf(file, "  (its stack could not be read: it takes no signals)\n");
+        (void)dprintf(file, "  (its stack could not be read: it does not answer signals)\n");
 }
 
 static void write_stacks(int file)
@@ -81,12 +81,12 @@ static void write_stacks(int file)
 static void write_report(const run *r, const fg_hang *hang, int file)
 {
     (void)dprintf(file,
-                  "fulgurite %s: stood still for %.1f s: %s\n"
+                  "fulgurite %s: no progress for %.1f s: %s\n"
                   "  %s\n  waited for: %s\n  last checkpoint: %s\n",
                   r->options->command, hang->seconds, hang->doing, hang->last_event, hang->devices,
                   hang->checkpoint[0] != '\0' ? hang->checkpoint : "none");
     if (hang->checkpoint[0] != '\0')
-        (void)dprintf(file, "  go on from it with --trainer.resume=last\n");
+        (void)dprintf(file, "  continue from it with --trainer.resume=last\n");
 }
 
 void run_hang(void *self, const fg_hang *hang)

@@ -151,7 +151,7 @@ static bool may_be_used(const run *r, fg_error *err)
         return true;
     return cli_fail(err,
                     "'%s' holds the checkpoints of an earlier run\n"
-                    "--resume goes on with it, --overwrite deletes it, --trainer.run_dir=FOLDER "
+                    "--resume continues it, --overwrite deletes it, --trainer.run_dir=FOLDER "
                     "trains elsewhere",
                     r->folder);
 }
@@ -202,7 +202,7 @@ static fg_status find_continued(run *r, const char **out_resume, fg_error *err)
     if (r->folder == NULL && !is_path(which)) {
         (void)cli_fail(err,
                        "--trainer.resume=%s: there is no earlier run of this configuration in "
-                       "'runs' here (auto would start a new one)",
+                       "'runs' here (auto would start a new run)",
                        which);
         return FG_EINVAL;
     }

@@ -135,7 +135,7 @@ static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
     return count;
 }
 
-/* The step for each of the batches: memory, and cycles a sample. */
+/* The step for each of the batches: memory, and cycles per sample. */
 static fg_status sweep(json_t *o, run *r, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];

@@ -189,11 +189,10 @@ static fg_status find_classes(const config *c, run_task *t, fg_error *err)
     int64_t classes = t->schema->class_count;
     if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
         char type[96];
-        (void)cli_fail(
-            err,
-            "task classification: the target is %s and no class: expected s32[] from 0 on "
-            "(task: regression learns numbers)",
-            fg_type_format(&t->target, type, sizeof(type)));
+        (void)cli_fail(err,
+                       "task classification: the target is %s : expected integer class indices, "
+                       "s32[], starting at 0 (for numbers, set task: regression)",
+                       fg_type_format(&t->target, type, sizeof(type)));
         return FG_EINVAL;
     }
     if (!config_is_auto(c, "model.classes") && config_int(c, "model.classes") < classes) {

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Exchanges between devices, in the order of fg_plan's tables. */
+/* Communication between devices, in the order of fg_plan's tables. */
 typedef enum fg_collective {
     FG_ALL_REDUCE = 0,
     FG_ALL_GATHER = 1,
@@ -67,8 +67,8 @@ FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *ta
 /* Frees what a plan owns; after a failure, too. */
 FG_API void fg_plan_fini(fg_plan *plan);
 
-/* Of plans for several batches: the smallest batch whose cycles a sample are within a tenth of the
- * least of all, from which on the matrix units are filled as well as they get. At most 64 are
+/* Of plans for several batches: the smallest batch whose cycles per sample are within a tenth of
+ * the least of all, from which on the matrix units are filled as well as they get. At most 64 are
  * looked at; NaN cycles are passed over. 0: none has cycles. Thread-safe. */
 FG_API int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, size_t count);
 

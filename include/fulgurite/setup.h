@@ -17,7 +17,7 @@ typedef struct fg_setup_options {
     const char *home; /* plugins go to HOME/plugins/NAME [as fg_client_open searches: device.h] */
     const char
         *python; /* the Python whose pip downloads                      ["python3" on PATH] */
-    bool again;  /* install also when it is there already                    [false] */
+    bool again;  /* install even if it is already installed                [false] */
     bool compiler_only; /* without what is needed only to run: NVIDIA's libraries   [false] */
     uint64_t reserved[4];
 } fg_setup_options;

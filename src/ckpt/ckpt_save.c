@@ -189,7 +189,8 @@ static fg_status check_target(const char *path, fg_error *err)
     const bool is_free = !fgi_file_exists(path) || fgi_file_exists(manifest);
     fgi_free(manifest);
     if (!is_free)
-        return fgi_fail(err, FG_EINVAL, "'%s' exists and is no checkpoint: not replacing it", path);
+        return fgi_fail(err, FG_EINVAL, "'%s' exists and is not a checkpoint: not replacing it",
+                        path);
     return FG_OK;
 }
 

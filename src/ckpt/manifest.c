@@ -142,7 +142,7 @@ fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err
     if (!path)
         return fgi_no_memory(err);
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is no checkpoint: %s is missing", folder,
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is not a checkpoint: %s is missing", folder,
                           FGI_CKPT_MANIFEST_FILE));
     FGI_DONE(fgi_file_read(path, FGI_MANIFEST_MAX_BYTES, &text, &size, err));
     FGI_DONE(fgi_manifest_parse(path, text, size, out, err));

@@ -284,10 +284,10 @@ static fg_status take_newest(const char *folder, char **out_path, fg_status stat
         const fg_status tried = take_whole(folder, list.entries[i].name, out_path, &damage);
         if (tried == FG_OK)
             fgi_log(FG_LOG_WARNING,
-                    "'last' of '%s' is of no use: taking '%s', the newest whole checkpoint", folder,
+                    "'last' of '%s' is unusable: using '%s', the newest intact checkpoint", folder,
                     list.entries[i].name);
         else
-            fgi_log(FG_LOG_WARNING, "passing over a checkpoint: %s", damage.message);
+            fgi_log(FG_LOG_WARNING, "skipping a checkpoint: %s", damage.message);
         if (tried == FG_ENOMEM) {
             status = fgi_no_memory(err);
             break;

@@ -14,7 +14,7 @@
 fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err);
 
 /* Finds a checkpoint: *out_path is a fresh string (fgi_free).
- *   "last"  what that pointer names; when it or its target is damaged, the newest whole checkpoint
+ *   "last"  what that pointer names; when it or its target is damaged, the newest intact checkpoint
  *   "best"  what that pointer names
  *   else    a path of a checkpoint folder or .safetensors file, or a name within `folder`
  * folder may be NULL where only paths make sense. What "last" and "best" give has been checked

@@ -177,7 +177,7 @@ static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
     const int64_t class =
         fgi_values_find(&c->schema->classes, fgi_class_text(c->schema, cell, scratch));
     if (class < 0)
-        return CONVERT_FAIL(c, column, "'%.*s' is none of the classes",
+        return CONVERT_FAIL(c, column, "'%.*s' is not one of the classes",
                             cell.size > 64 ? 64 : (int)cell.size, cell.data);
     ((int32_t *)c->blocks[1].owned)[c->at] = (int32_t) class;
     return FG_OK;
@@ -361,11 +361,11 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     FGI_TRY(check_delimiter(o->delimiter, err));
     if (!is_one_of(o->task, "auto", "classification", "regression"))
         return fgi_fail(err, FG_EINVAL,
-                        "task is '%s', wanted 'classification', 'regression' or 'auto'", o->task);
+                        "task is '%s', expected 'classification', 'regression' or 'auto'", o->task);
     if (!is_one_of(o->missing, "error", "mean", "mean"))
-        return fgi_fail(err, FG_EINVAL, "missing is '%s', wanted 'error' or 'mean'", o->missing);
+        return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
     if (!is_one_of(o->unknown, "error", "zero", "zero"))
-        return fgi_fail(err, FG_EINVAL, "unknown is '%s', wanted 'error' or 'zero'", o->unknown);
+        return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
     if (o->max_categories < 1)
         return fgi_fail(err, FG_EINVAL, "max_categories is %" PRId64, o->max_categories);
     const int64_t *image = o->image;
@@ -376,7 +376,8 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     if (!(o->image_scale >= 0) || !isfinite(o->image_scale))
         return fgi_fail(err, FG_EINVAL, "image_scale is %g", o->image_scale);
     if (o->val_path != NULL && o->val_fraction != 0)
-        return fgi_fail(err, FG_EINVAL, "val_path and val_fraction are given, wanted one");
+        return fgi_fail(err, FG_EINVAL,
+                        "val_path and val_fraction are given: expected one of them");
     return FG_OK;
 }
 

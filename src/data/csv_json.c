@@ -123,16 +123,16 @@ static bool get_word(const json_t *root, const char *key, const char *no, const 
 static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *values, fg_error *err)
 {
     if (!json_is_array(list))
-        return fail(err, "wanted a list of texts");
+        return fail(err, "expected a list of strings");
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *item = json_array_get(list, i);
         if (!json_is_string(item))
-            return fail(err, "wanted a list of texts");
+            return fail(err, "expected a list of strings");
         const fgi_str text = {json_string_value(item), json_string_length(item)};
         if (fgi_values_add(values, &s->arena, text, SIZE_MAX) == FGI_NO_MEMORY)
             return fgi_no_memory(err);
         if (values->count != i + 1)
-            return fail(err, "a text comes twice in a list");
+            return fail(err, "a string occurs twice in a list");
     }
     return fgi_values_seal(values, FGI_AS_ADDED) ? FG_OK : fgi_no_memory(err);
 }

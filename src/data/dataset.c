@@ -26,7 +26,7 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
     if (bytes == 0)
         return fgi_fail(err, FG_EINVAL, "field '%s' has no dtype", field->name);
     if (field->type.rank < 0 || field->type.rank > FG_MAX_RANK - 1)
-        return fgi_fail(err, FG_EINVAL, "field '%s' has rank %d, wanted 0 to %d", field->name,
+        return fgi_fail(err, FG_EINVAL, "field '%s' has rank %d: expected 0 to %d", field->name,
                         field->type.rank, FG_MAX_RANK - 1);
     for (int i = 0; i < field->type.rank; i++) {
         const int64_t dim = field->type.dim[i];
@@ -47,7 +47,7 @@ static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
     if (spec->count < least_count)
         return fgi_fail(err, FG_EINVAL, "the dataset has a count of %" PRId64, spec->count);
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
-        return fgi_fail(err, FG_EINVAL, "the dataset has %d fields, wanted 1 to %d",
+        return fgi_fail(err, FG_EINVAL, "the dataset has %d fields: expected 1 to %d",
                         spec->field_count, FG_MAX_FIELDS);
     if (spec->class_count < 0)
         return fgi_fail(err, FG_EINVAL, "the dataset has %" PRId64 " classes", spec->class_count);

@@ -63,7 +63,7 @@ fg_status fgi_idx_parse(const char *name, const unsigned char *data, size_t size
     if (out->type.dtype == FG_DTYPE_NONE)
         return fgi_fail(err, FG_EFORMAT, "%s: byte 2: unknown element type 0x%02x", name, data[2]);
     if (out->type.rank < 1 || out->type.rank > FG_MAX_RANK)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte 3: %d dimensions, wanted 1 to %d", name,
+        return fgi_fail(err, FG_EFORMAT, "%s: byte 3: %d dimensions: expected 1 to %d", name,
                         out->type.rank, FG_MAX_RANK);
     out->offset = 4 + 4 * (size_t)out->type.rank;
     if (size < out->offset)

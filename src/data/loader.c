@@ -456,9 +456,11 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
     if (o->shuffle_buffer < 0 || o->shuffle_buffer > INT32_MAX)
         return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %" PRId64, o->shuffle_buffer);
     if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
-        return fgi_fail(err, FG_EINVAL, "prefetch is %d, wanted 1 to %d", o->prefetch, MOST_SLOTS);
+        return fgi_fail(err, FG_EINVAL, "prefetch is %d: expected 1 to %d", o->prefetch,
+                        MOST_SLOTS);
     if (o->workers < 0 || o->workers > MOST_WORKERS)
-        return fgi_fail(err, FG_EINVAL, "workers is %d, wanted 1 to %d", o->workers, MOST_WORKERS);
+        return fgi_fail(err, FG_EINVAL, "workers is %d: expected 1 to %d", o->workers,
+                        MOST_WORKERS);
     const int world = o->world == 0 ? 1 : o->world;
     const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
     if (world < 1 || o->rank < 0 || o->rank >= world)

@@ -115,7 +115,7 @@ fg_status fg_dataset_from_arrays(const fg_dataset_spec *spec, const void *const 
     *out = NULL;
     fgi_block blocks[FG_MAX_FIELDS] = {{0}};
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
-        return fgi_fail(err, FG_EINVAL, "the dataset has %d fields, wanted 1 to %d",
+        return fgi_fail(err, FG_EINVAL, "the dataset has %d fields: expected 1 to %d",
                         spec->field_count, FG_MAX_FIELDS);
     fg_status status = FG_OK;
     for (int f = 0; f < spec->field_count && status == FG_OK; f++)

@@ -87,7 +87,7 @@ static fg_status parse_descr(parser *p, fgi_npy *npy)
         return fgi_fail(p->err, FG_EUNSUPPORTED,
                         "%s: byte %zu: structured arrays are not supported", p->name, p->at);
     if (!take_string(p, &text) || text.size < 2)
-        return fail_here(p, "wanted a dtype such as '<f4'");
+        return fail_here(p, "expected a dtype such as '<f4'");
     const size_t at = (size_t)(text.data - (const char *)p->data);
     const fgi_str code = {text.data + 1, text.size - 1};
     for (size_t i = 0; i < FORMAT_COUNT; i++)
@@ -105,7 +105,7 @@ static fg_status parse_descr(parser *p, fgi_npy *npy)
 static fg_status parse_shape(parser *p, fg_type *type)
 {
     if (!take(p, '('))
-        return fail_here(p, "wanted a shape such as (3, 4)");
+        return fail_here(p, "expected a shape such as (3, 4)");
     while (!take(p, ')')) {
         (void)peek(p);
         const size_t begin = p->at;
@@ -113,13 +113,13 @@ static fg_status parse_shape(parser *p, fg_type *type)
             p->at++;
         int64_t dim;
         if (!fgi_parse_i64((fgi_str){(const char *)p->data + begin, p->at - begin}, &dim))
-            return fail_here(p, "wanted a dimension");
+            return fail_here(p, "expected a dimension");
         if (type->rank == FG_MAX_RANK)
             return fgi_fail(p->err, FG_EUNSUPPORTED, "%s: byte %zu: more than %d dimensions",
                             p->name, begin, FG_MAX_RANK);
         type->dim[type->rank++] = dim;
         if (!take(p, ',') && peek(p) != ')')
-            return fail_here(p, "wanted ',' or ')' within the shape");
+            return fail_here(p, "expected ',' or ')' within the shape");
     }
     return FG_OK;
 }
@@ -129,7 +129,7 @@ static fg_status parse_entry(parser *p, fgi_npy *npy, unsigned *seen)
 {
     fgi_str key;
     if (!take_string(p, &key) || !take(p, ':'))
-        return fail_here(p, "wanted a key of the header's dictionary");
+        return fail_here(p, "expected a key of the header's dictionary");
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned which = 0;
     while (which < 3 && !fgi_str_equal(key, keys[which]))
@@ -146,18 +146,18 @@ static fg_status parse_entry(parser *p, fgi_npy *npy, unsigned *seen)
                         "%s: byte %zu: the array is in Fortran order\nsave it again with "
                         "numpy.ascontiguousarray",
                         p->name, p->at - 4);
-    return take_word(p, "False") ? FG_OK : fail_here(p, "wanted True or False");
+    return take_word(p, "False") ? FG_OK : fail_here(p, "expected True or False");
 }
 
 static fg_status parse_dictionary(parser *p, fgi_npy *npy)
 {
     unsigned seen = 0;
     if (!take(p, '{'))
-        return fail_here(p, "wanted the header's dictionary");
+        return fail_here(p, "expected the header's dictionary");
     while (!take(p, '}')) {
         FGI_TRY(parse_entry(p, npy, &seen));
         if (!take(p, ',') && peek(p) != '}')
-            return fail_here(p, "wanted ',' or '}' within the header");
+            return fail_here(p, "expected ',' or '}' within the header");
     }
     if (seen != 7)
         return fail_here(p, "the header lacks descr, fortran_order or shape");

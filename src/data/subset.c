@@ -98,7 +98,7 @@ fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int6
 {
     *out_rows = NULL;
     if (!(val_fraction > 0 && val_fraction < 1))
-        return fgi_fail(err, FG_EINVAL, "val_fraction is %g, wanted a number between 0 and 1",
+        return fgi_fail(err, FG_EINVAL, "val_fraction is %g: expected a number between 0 and 1",
                         val_fraction);
     if (count < 2)
         return fgi_fail(err, FG_EINVAL, "cannot split a dataset of %" PRId64 " samples", count);

@@ -230,8 +230,8 @@ void fgi_host_tpu_explain(const fgi_host *host, const char *words, char *out, si
                        text, length, words);
     } else if (scan.chips == 0) {
         fgi_host_tpu_looked(host, &scan, text, sizeof text);
-        (void)snprintf(out, size, "this machine shows no TPU (%s); libtpu says: %.*s", text, length,
-                       words);
+        (void)snprintf(out, size, "this machine has no visible TPU (%s); libtpu says: %.*s", text,
+                       length, words);
     } else {
         (void)snprintf(out, size, "%d TPU chips%s%s are here, but libtpu says: %.*s", scan.chips,
                        scan.generation ? " of " : "", scan.generation ? scan.generation : "",

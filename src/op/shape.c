@@ -182,7 +182,7 @@ fg_tensor fg_transpose(fg_tensor a)
         return a;
     if (rank < 2)
         return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
-                              "transpose: rank %d; at least 2 is wanted", rank);
+                              "transpose: rank %d: expected at least 2", rank);
     for (int i = 0; i < rank; i++)
         axis[i] = i;
     axis[rank - 2] = rank - 1;

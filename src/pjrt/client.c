@@ -133,8 +133,8 @@ static fg_status create_client(fg_client *c, const char *accelerator, const fg_c
         const size_t count = options.count;
         leave_out(c, error, &options);
         (void)fgi_ignore(&c->plugin, error);
-        fgi_log(FG_LOG_INFO, "%s does not know all of our options: leaving out %zu", c->plugin.name,
-                count - options.count);
+        fgi_log(FG_LOG_INFO, "%s does not support all client options: leaving out %zu",
+                c->plugin.name, count - options.count);
         error = create(c, options.option, options.count);
     }
     c->sees_chosen_only = options.visible_count > 0;
@@ -330,10 +330,11 @@ static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_e
     if (c->sees_chosen_only) {
         const int wanted = chosen.first > 0 ? chosen.first : chosen.count;
         if (c->info.device_count < wanted)
-            return fgi_fail(err, FG_ENOTFOUND,
-                            "devices '%s' were asked for: %d of them are there; `fulgurite "
-                            "devices` lists all",
-                            opt->devices, c->info.device_count);
+            return fgi_fail(
+                err, FG_ENOTFOUND,
+                "devices '%s' were requested, but only %d of them are available; `fulgurite "
+                "devices` lists all",
+                opt->devices, c->info.device_count);
         fgi_device_list_renumber(&chosen);
     }
     const int all = c->info.device_count;
@@ -364,7 +365,7 @@ static fg_status check_platform(const fg_client *c, const fg_client_options *opt
     const char *named_one = opt->accelerator;
     if (!named_one || strcmp(named_one, "auto") == 0 || strcmp(named_one, c->info.platform) == 0)
         return FG_OK;
-    return fgi_fail(err, FG_EPLUGIN, "plugin '%s' is for '%s', but '%s' was asked for",
+    return fgi_fail(err, FG_EPLUGIN, "plugin '%s' is for '%s', but '%s' was requested",
                     c->plugin.path, c->info.platform, named_one);
 }
 
@@ -477,15 +478,15 @@ static fg_status check_options(const fg_client_options *opt, fg_error *err)
     for (int i = 0; i < ACCELERATORS; i++)
         known = known || strcmp(name, accelerators[i]) == 0;
     if (!known)
-        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': auto, cpu, cuda or tpu expected",
+        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': expected auto, cpu, cuda or tpu",
                         name);
     if (opt->cpu_devices < 0 || opt->cpu_devices > CPU_DEVICES_MAX)
-        return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: 1 to %d expected (0 means 1)",
+        return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: expected 1 to %d (0 means 1)",
                         opt->cpu_devices, CPU_DEVICES_MAX);
     fgi_device_list list;
     FGI_TRY(fgi_device_list_parse(opt->devices, &list, err));
     if (!(opt->memory_fraction >= 0 && opt->memory_fraction <= 1))
-        return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: 0 to 1 expected",
+        return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: expected 0 to 1",
                         opt->memory_fraction);
     return FG_OK;
 }
@@ -503,7 +504,7 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
         fgi_topology_name name;
         FGI_TRY(fgi_topology_parse(opt->topology, &name, err));
         if (accelerator && strcmp(accelerator, name.accelerator) != 0)
-            return fgi_fail(err, FG_EINVAL, "topology '%s' is of '%s', but '%s' was asked for",
+            return fgi_fail(err, FG_EINVAL, "topology '%s' is of '%s', but '%s' was requested",
                             opt->topology, name.accelerator, accelerator);
         accelerator = name.accelerator;
     }

@@ -10,8 +10,8 @@
 #include "host/tpu.h"
 #include "pjrt/plugin.h"
 
-static const char elsewhere[] = "\ntype accelerator=cpu or accelerator=auto to train without one; "
-                                "`fulgurite devices` lists what there is";
+static const char elsewhere[] = "\nuse accelerator=cpu or accelerator=auto to train without one; "
+                                "`fulgurite devices` lists what is available";
 
 static bool is_tpu(const char *accelerator) { return strcmp(accelerator, "tpu") == 0; }
 
@@ -22,8 +22,8 @@ static const char *what_to_type(const char *accelerator)
     return is_tpu(accelerator) ? "fulgurite setup tpu" : "fulgurite setup cuda13";
 }
 
-/* "this machine has 4 TPU chips of v5e, but " or "this machine shows no NVIDIA GPU, and ". True
- * when the accelerator is there. */
+/* "this machine has 4 TPU chips of v5e, but " or "this machine has no visible NVIDIA GPU, and ".
+ * True when the accelerator is there. */
 static bool describe_machine(const fgi_host *host, const char *accelerator, char *out, size_t size)
 {
     fgi_tpu_scan scan;
@@ -34,7 +34,7 @@ static bool describe_machine(const fgi_host *host, const char *accelerator, char
     if (!is_tpu(accelerator)) {
         (void)snprintf(out, size,
                        is_there ? "this machine has an NVIDIA GPU, but "
-                                : "this machine shows no NVIDIA GPU, and ");
+                                : "this machine has no visible NVIDIA GPU, and ");
         return is_there;
     }
     fgi_host_tpu_scan(host, &scan);
@@ -43,7 +43,7 @@ static bool describe_machine(const fgi_host *host, const char *accelerator, char
                        scan.chips > 1 ? "s" : "", scan.generation ? " of " : "",
                        scan.generation ? scan.generation : "");
     else
-        (void)snprintf(out, size, "this machine shows no TPU, and ");
+        (void)snprintf(out, size, "this machine has no visible TPU, and ");
     return scan.chips > 0;
 }
 
@@ -97,8 +97,9 @@ static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *e
     char words[sizeof err->message], text[240];
     (void)snprintf(words, sizeof words, "%s", err->message);
     if (!fgi_machine_has(host && host->root ? host->root : "", "cuda"))
-        return fgi_fail(err, status, "this machine shows no NVIDIA GPU (no /dev/nvidiactl): %s%s",
-                        words, elsewhere);
+        return fgi_fail(err, status,
+                        "this machine has no visible NVIDIA GPU (no /dev/nvidiactl): %s%s", words,
+                        elsewhere);
     if (!fgi_host_device_holder(host, "cuda", &holder))
         return status;
     fgi_host_holder_text(&holder, text, sizeof text);
@@ -119,7 +120,7 @@ fg_status fgi_explain_refusal(const fgi_host *host, const char *accelerator, fg_
         return explain_gpu(host, status, to);
     (void)snprintf(words, sizeof words, "%s", to->message);
     fgi_host_tpu_explain(host, words, text, sizeof text);
-    const bool has_none = strncmp(text, "this machine shows no TPU", 25) == 0;
+    const bool has_none = strncmp(text, "this machine has no visible TPU", 25) == 0;
     return fgi_fail(to, status, "%s%s", text, has_none ? elsewhere : "");
 }
 
@@ -132,7 +133,7 @@ fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err)
     if (!is_paired || chosen == 1 || chosen == all)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%d of the %d cores were asked for: %s trains on one of them or on all\n"
+                    "%d of the %d cores were requested: %s trains on one of them or on all\n"
                     "type devices=%d, devices=1, or devices=[i] for core i, 0 to %d",
                     chosen, all, kind, all, all - 1);
 }

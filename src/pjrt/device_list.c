@@ -10,11 +10,12 @@
 
 static fg_status bad(const char *text, const char *why, fg_error *err)
 {
-    return fgi_fail(err, FG_EINVAL,
-                    "devices '%s': %s\n"
-                    "\"auto\" or \"-1\" takes all, \"4\" the first four, \"[1]\" the second alone, "
-                    "\"0,2\" those two; `fulgurite devices` lists them",
-                    text, why);
+    return fgi_fail(
+        err, FG_EINVAL,
+        "devices '%s': %s\n"
+        "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the second, "
+        "\"0,2\" those two; `fulgurite devices` lists them",
+        text, why);
 }
 
 static bool is_in(const fgi_device_list *list, int device)
@@ -33,7 +34,7 @@ static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out
         const size_t size = comma != NULL ? (size_t)(comma - rest.data) : rest.size;
         int64_t device;
         if (!fgi_parse_i64(fgi_str_trim((fgi_str){rest.data, size}), &device))
-            return bad(text, "is no list of whole numbers", err);
+            return bad(text, "is not a list of integers", err);
         if (device < 0 || device >= FGI_DEVICES_MAX)
             return bad(text, "devices are counted from 0", err);
         if (is_in(out, (int)device))
@@ -108,14 +109,14 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
     const int needed = fgi_device_list_needed(list);
     if (needed > *count && list->count > 0)
         return fgi_fail(err, FG_ENOTFOUND,
-                        "device %d was asked for, but %s has only %d, counted from 0; `fulgurite "
+                        "device %d was requested, but %s has only %d, counted from 0; `fulgurite "
                         "devices` lists %s\nuse devices=[%d] for the last one, or devices=auto "
                         "for all",
                         needed - 1, platform, *count, *count == 1 ? "it" : "them", *count - 1);
     if (needed > *count)
         return fgi_fail(
             err, FG_ENOTFOUND,
-            "%d devices were asked for, but %s has only %d; `fulgurite devices` lists %s\n"
+            "%d devices were requested, but %s has only %d; `fulgurite devices` lists %s\n"
             "use devices=%d or devices=auto",
             needed, platform, *count, *count == 1 ? "it" : "them", *count);
     for (int i = 0; i < list->count; i++)

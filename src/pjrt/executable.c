@@ -57,7 +57,7 @@ static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err
                            .rank = (int)dims.dim_sizes[i]};
         if (out[i].dtype == FG_DTYPE_NONE || dims.dim_sizes[i] > FG_MAX_RANK)
             return fgi_fail(err, FG_EUNSUPPORTED,
-                            "output %zu of the program has a number format or a rank (%zu) that "
+                            "output %zu of the program has a dtype or a rank (%zu) that "
                             "arrays do not have",
                             i, dims.dim_sizes[i]);
         if (dims.dim_sizes[i] > 0) /* all scalars: the plugin gives no list */

@@ -35,14 +35,14 @@ static fg_status check_version(const fgi_plugin *p, fg_error *err)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' returned a broken PJRT table", p->path);
     if (v->major_version != PJRT_API_MAJOR)
         return fgi_fail(err, FG_EPLUGIN,
-                        "plugin '%s' speaks PJRT %d.%d, this library speaks PJRT %d", p->path,
+                        "plugin '%s' implements PJRT %d.%d, this library uses PJRT %d", p->path,
                         v->major_version, v->minor_version, PJRT_API_MAJOR);
     if (v->minor_version < FGI_PJRT_MINOR_MIN ||
         p->api->struct_size < offsetof(PJRT_Api, PJRT_Executable_GetCompiledMemoryStats))
-        return fgi_fail(err, FG_EPLUGIN,
-                        "plugin '%s' is too old: it speaks PJRT %d.%d, at least %d.%d is needed",
-                        p->path, v->major_version, v->minor_version, PJRT_API_MAJOR,
-                        FGI_PJRT_MINOR_MIN);
+        return fgi_fail(
+            err, FG_EPLUGIN,
+            "plugin '%s' is too old: it implements PJRT %d.%d, at least %d.%d is needed", p->path,
+            v->major_version, v->minor_version, PJRT_API_MAJOR, FGI_PJRT_MINOR_MIN);
     return FG_OK;
 }
 

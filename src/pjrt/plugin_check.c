@@ -106,7 +106,7 @@ static fg_status check_open_file(const char *path, int fd, fg_error *err)
     const uint64_t wanted = wanted_size(fd, &header);
     if (wanted > (uint64_t)st.st_size)
         return fgi_fail(err, FG_EPLUGIN,
-                        "plugin '%s' is truncated: %lld bytes, its header speaks of %llu; "
+                        "plugin '%s' is truncated: %lld bytes, its header promises %llu; "
                         "install it again",
                         path, (long long)st.st_size, (unsigned long long)wanted);
     return FG_OK;

@@ -249,7 +249,7 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
     for (int i = 0; i < LAYOUTS && accelerator; i++)
         known = known || strcmp(layouts[i].accelerator, accelerator) == 0;
     if (!known)
-        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': cpu, cuda or tpu expected",
+        return fgi_fail(err, FG_EINVAL, "unknown accelerator '%s': expected cpu, cuda or tpu",
                         accelerator ? accelerator : "(none)");
     finder *f = fgi_calloc(1, sizeof *f);
     if (!f)

@@ -238,7 +238,7 @@ void fgi_cache_store(fg_client *client, fgi_hash key, const fgi_executable *exec
         prune(client->cache_dir);
     }
     if (status != FG_OK && client->cache_dir)
-        fgi_log(FG_LOG_INFO, "a compiled program could not be kept: %s", why.message);
+        fgi_log(FG_LOG_INFO, "a compiled program could not be cached: %s", why.message);
     fgi_free(data);
     fgi_free(path);
 }

@@ -40,7 +40,7 @@ fg_status fg_program_run(fg_program *program, fg_array *const *args, size_t arg_
     for (size_t i = 0; i < out_count; i++)
         outs[i] = NULL;
     if (out_count != program->executable->out_count)
-        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, room was given for %zu",
+        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, the caller expects %zu",
                         program->executable->out_count, out_count);
     return fgi_execute(program->executable, args, arg_count, outs, NULL, err);
 }

@@ -98,7 +98,7 @@ static fg_status check_name(const char *name, fg_error *err)
     if (size == 0 || size > NAME_LIMIT ||
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789") != size || !fgi_setup_file(name))
         return fgi_fail(err, FG_ENOTFOUND,
-                        "unknown plugin '%.32s': cpu, tpu, cuda12 or cuda13 expected",
+                        "unknown plugin '%.32s': expected cpu, tpu, cuda12 or cuda13",
                         name ? name : "");
     return FG_OK;
 }

@@ -52,8 +52,8 @@ fg_status fgi_split_parse(const char *text, fgi_split *out, int *out_count, fg_e
             axis--;
         if (axis < 0)
             return fgi_fail(err, FG_EINVAL,
-                            "split \"%s\": '%.*s' is no axis: data, model or none are wanted, one "
-                            "for each dimension",
+                            "split \"%s\": '%.*s' is not an axis: expected data, model or none for "
+                            "each dimension",
                             text, (int)word.size, word.data);
         if (count == FG_MAX_RANK || (axis != FGI_SPLIT_NONE && (used & 1u << axis) != 0))
             return fgi_fail(err, FG_EINVAL, "split \"%s\": %s", text,

@@ -160,12 +160,12 @@ static fg_status parse_tpu(const char *text, const generation *g, fgi_str rest, 
     if (is_shape) {
         if (!parse_shape(rest, g->rank, shape))
             return unknown(text,
-                           g->rank == 2 ? "two positive numbers of chips are wanted, as in 2x4"
-                                        : "three positive numbers of chips are wanted, as in 2x2x1",
+                           g->rank == 2 ? "expected two positive numbers of chips, as in 2x4"
+                                        : "expected three positive numbers of chips, as in 2x2x1",
                            err);
     } else {
         if (!fgi_parse_i64(rest, &count) || count < 1 || count > 2 * (int64_t)CHIPS_MAX)
-            return unknown(text, "a number of devices is wanted after '-'", err);
+            return unknown(text, "expected a number of devices after '-'", err);
         if (count % g->count_per_chip != 0 || !shape_of(count / g->count_per_chip, g->rank, shape))
             return unknown(text, "there is no slice of that size", err);
     }
@@ -191,7 +191,7 @@ static fg_status parse_gpu(const char *text, const fgi_gpu *gpu, fgi_str rest,
 {
     int64_t count = 1;
     if (rest.size > 0 && (!fgi_parse_i64(rest, &count) || count < 1 || count > GPUS_MAX))
-        return unknown(text, "a number of GPUs, 1 to 64, is wanted after ':'", err);
+        return unknown(text, "expected a number of GPUs, 1 to 64, after ':'", err);
     out->accelerator = "cuda";
     out->generation = gpu->name;
     out->gpu = gpu;
@@ -205,7 +205,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     char lower[64] = "";
     *out = (fgi_topology_name){.accelerator = NULL};
     if (strlen(text) >= sizeof lower)
-        return unknown(text, "is no name of one", err);
+        return unknown(text, "is not the name of a topology", err);
     for (size_t i = 0; text[i] != '\0'; i++)
         lower[i] = fgi_lower(text[i]);
     const char *name = lower;

@@ -1,5 +1,6 @@
 /* analysis.h - what a compiled step costs and where: the compiler's own estimate of cycles by
- * layer, work lost to padding, bytes of main memory, exchanges between devices, and slow formats.
+ * layer, work lost to padding, bytes of main memory, communication between devices, and slow
+ * formats.
  *
  * All of it is read from the optimized program; nothing is measured. docs/plan-figures.md says how
  * each figure comes about.
@@ -49,7 +50,7 @@ typedef struct fgi_plan_layer {
     double worst_flops; /* what it loses */
 } fgi_plan_layer;
 
-/* Exchanges between devices of one kind, one algorithm and one group size. */
+/* Communication between devices of one kind, one algorithm and one group size. */
 typedef struct fgi_plan_exchange {
     fgi_collective kind;
     int count, group;      /* so many a step, each among so many devices */
@@ -105,7 +106,7 @@ typedef struct fgi_plan_point {
     int64_t batch;
     double cycles; /* of a step */
 } fgi_plan_point;
-/* The smallest batch whose cycles a sample are within a tenth of the least of all: from there on
+/* The smallest batch whose cycles per sample are within a tenth of the least of all: from there on
  * the matrix units are filled as well as they get. 0: there is no point with cycles. */
 int64_t fgi_plan_filled_from(const fgi_plan_point *points, size_t count);
 

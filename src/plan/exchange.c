@@ -1,5 +1,5 @@
-/* exchange.c - exchanges between devices: among how many, how many bytes, and for how long if they
- * went round a ring.
+/* exchange.c - communication between devices: among how many, how many bytes, and for how long if
+ * they went round a ring.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -17,7 +17,7 @@ typedef struct fgi_hlo fgi_hlo;
 fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *err);
 void fgi_hlo_free(fgi_hlo *hlo);
 
-/* Exchanges between devices. */
+/* Communication between devices. */
 typedef enum fgi_collective {
     FGI_ALL_REDUCE,
     FGI_ALL_GATHER,

@@ -199,7 +199,7 @@ static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, 
         return fgi_fail(err, FG_EINVAL, "no training data were given");
     if (s->limit < 0)
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "neither the devices nor the machine say how much memory there is");
+                        "neither the devices nor the machine report their memory");
     s->most =
         fg_dataset_count(train) == FG_UNKNOWN_COUNT ? LARGEST : fg_dataset_count(train) / s->rows;
     if (s->most < 1)
@@ -252,7 +252,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (find(&s, s.too_large / 2, NULL) != FG_OK)
         return;
     if (s.fits == 0)
-        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 a device fits into %s%s%s",
+        (void)fgi_fail(err, err->status, "%s\nnot even a batch of 1 per device fits into %s%s%s",
                        err->message, fgi_bytes_text(s.limit, limit, sizeof limit),
                        is_known ? ": " : "", parts);
     else

@@ -225,8 +225,9 @@ static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
         status = p->write(p->self, &r->type, r->host, r->first, &local);
         if (status != FG_OK)
             (void)fgi_fail(err, status, "%s",
-                           local.message[0] != '\0' ? local.message
-                                                    : "the receiver of predictions gave up");
+                           local.message[0] != '\0'
+                               ? local.message
+                               : "the function that receives the predictions failed");
     }
     drop_rows(r);
     return status;

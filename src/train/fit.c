@@ -28,19 +28,19 @@ static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data,
         return FG_OK;
     if (trainer->sample_count != count && (trainer->sample_count < 0 || count < 0))
         return fgi_fail(err, FG_EINVAL,
-                        "training stands %lld samples into an epoch of other data\n"
+                        "the checkpoint is %lld samples into an epoch of other data\n"
                         "to train on other data, start from the weights instead",
                         (long long)trainer->position);
     if (trainer->sample_count != count)
         return fgi_fail(err, FG_EINVAL,
-                        "training stands %lld samples into an epoch of %lld, but the data have "
+                        "the checkpoint is %lld samples into an epoch of %lld, but the data have "
                         "%lld\nto train on other data, start from the weights instead",
                         (long long)trainer->position, (long long)trainer->sample_count,
                         (long long)count);
     if (trainer->shuffle_buffer != buffer)
         return fgi_fail(err, FG_EINVAL,
-                        "training stands within an epoch that is shuffled with shuffle_buffer "
-                        "%lld, not %lld: the order would be another",
+                        "the checkpoint is within an epoch shuffled with shuffle_buffer "
+                        "%lld, not %lld: the sample order would differ",
                         (long long)trainer->shuffle_buffer, (long long)buffer);
     return FG_OK;
 }

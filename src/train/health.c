@@ -16,7 +16,7 @@
 
 static const double WORTH_A_WARNING = 0.25; /* share of updates lost */
 
-_Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "room for what the optimizer tells");
+_Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "memory for the optimizer's report");
 
 fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
 {
@@ -39,7 +39,7 @@ static fg_status anomaly(const fg_trainer *trainer, const float *health, fg_erro
     const fg_variable *parameter =
         fg_optimizer_parameter_at(trainer->optimizer, culprit > 0 ? culprit - 1 : 0);
     return fgi_fail(err, FG_ENUMERIC,
-                    "training step %lld: the gradient of '%s' has %s\nthe step was not made, nor "
+                    "training step %lld: the gradient of '%s' has %s\nthe step was skipped, as is "
                     "any later one with such a gradient",
                     (long long)health[FGI_HEALTH_STEP], fg_variable_name(parameter),
                     health[FGI_HEALTH_KIND] < 1.5f ? "NaN" : "an infinite number");
@@ -57,9 +57,9 @@ static void advise(fg_trainer *trainer, const float *health, int64_t step)
                 (long long)step, (double)health[FGI_HEALTH_BAD]);
     if (lost > WORTH_A_WARNING && !trainer->has_warned_of_lost)
         fgi_log(FG_LOG_WARNING,
-                "precision '%s': of the elements that step %lld was to change %.0f %% stayed as "
-                "they were, because the change was less than half of their last digit; use '%s', "
-                "or round by chance (stochastic_rounding)",
+                "precision '%s': step %lld left %.0f %% of the elements that it updates unchanged, "
+                "because the update was less than half a unit in the last place; use '%s', "
+                "or stochastic_rounding",
                 trainer->precision->name, (long long)step, 100 * lost,
                 trainer->precision->product == FG_F16 ? "16-mixed" : "bf16-mixed");
     trainer->has_warned_of_bad |= health[FGI_HEALTH_BAD] > 0;

@@ -210,8 +210,8 @@ static fg_status nothing_fits(const plan *p, fg_error *err)
     fgi_buf_puts(&names, "; the module has ");
     put_names(&names, p, false, 4);
     const fg_status status =
-        fgi_fail(err, FG_EFORMAT, "%s: no tensor%s%s%s has a place in the module: %s", p->path,
-                 *prefix_of(p) != '\0' ? " named '" : "", prefix_of(p),
+        fgi_fail(err, FG_EFORMAT, "%s: no tensor%s%s%s matches a variable of the module: %s",
+                 p->path, *prefix_of(p) != '\0' ? " named '" : "", prefix_of(p),
                  *prefix_of(p) != '\0' ? "...'" : "", names.data != NULL ? names.data : "");
     fgi_buf_fini(&names);
     return status;
@@ -234,7 +234,7 @@ static fg_status check(const plan *p, fg_error *err)
         return mismatched(p->path, entry->name, &entry->found, &entry->wanted, err);
     entry = first_of(p, FG_LOAD_UNEXPECTED);
     if (entry != NULL && o->deny_unexpected)
-        return fgi_fail(err, FG_EFORMAT, "%s: '%s' has no place in the module", p->path,
+        return fgi_fail(err, FG_EFORMAT, "%s: '%s' matches no variable of the module", p->path,
                         entry->name);
     if (variables > 0 && p->counts[FG_LOAD_DONE] == 0)
         return nothing_fits(p, err);

@@ -29,18 +29,18 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
 {
     if (rule_of(o) == RULES)
         return fgi_fail(err, FG_EINVAL,
-                        "unknown lr_scaling '%s': 'none', 'linear' or 'sqrt' is wanted",
+                        "unknown lr_scaling '%s': expected 'none', 'linear' or 'sqrt'",
                         o->lr_scaling);
     if (!is_share(o->overfit_share) || (o->overfit_share > 0 && o->overfit_batches > 0))
         return fgi_fail(err, FG_EINVAL,
                         "trainer: overfit_share is %g and overfit_batches is %lld: expected a "
-                        "share from 0 to 1, or a count",
+                        "fraction from 0 to 1, or a count",
                         o->overfit_share, (long long)o->overfit_batches);
     if (!is_share(o->limit_train_share) || !is_share(o->limit_val_share))
-        return fgi_fail(err, FG_EINVAL,
-                        "limit_train_share %g, limit_val_share %g: shares of all batches, 0 to 1, "
-                        "are wanted",
-                        o->limit_train_share, o->limit_val_share);
+        return fgi_fail(
+            err, FG_EINVAL,
+            "limit_train_share %g, limit_val_share %g: expected fractions of all batches, 0 to 1",
+            o->limit_train_share, o->limit_val_share);
     return FG_OK;
 }
 
@@ -60,7 +60,7 @@ static fg_status check_size(const char *name, int64_t size, fg_error *err)
 {
     if (size >= 1 && size <= INT32_MAX)
         return FG_OK;
-    return fgi_fail(err, FG_EINVAL, "%s is %lld; at least 1 is wanted%s", name, (long long)size,
+    return fgi_fail(err, FG_EINVAL, "%s is %lld: expected at least 1%s", name, (long long)size,
                     size > 0 ? ", and at most 2147483647" : "");
 }
 
@@ -69,7 +69,7 @@ fg_status fgi_share_check(const char *name, double share, const fg_dataset *data
     if (share <= 0 || share >= 1 || fg_dataset_count(dataset) >= 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%s_share %g: the source does not tell its length; give %s_batches", name,
+                    "%s_share %g: the source does not report its length; set %s_batches", name,
                     share, name);
 }
 
@@ -80,13 +80,13 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
     const int64_t each = data->batch_size != 0 ? data->batch_size : 32;
     const int64_t all = data->global_batch_size;
     if (data->batch_size != 0 && all != 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "batch_size %lld and global_batch_size %lld are both given: one of them is "
-                        "wanted",
-                        (long long)each, (long long)all);
+        return fgi_fail(
+            err, FG_EINVAL,
+            "batch_size %lld and global_batch_size %lld are both given: expected one of them",
+            (long long)each, (long long)all);
     FGI_TRY(check_size("batch_size", each, err));
     if (data->shuffle_buffer < 0 || data->shuffle_buffer > INT32_MAX)
-        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld; at least 0 is wanted",
+        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld: expected at least 0",
                         (long long)data->shuffle_buffer);
     *out = all != 0 ? all : each * rows;
     FGI_TRY(check_size(all != 0 ? "global_batch_size" : "batch_size times devices", *out, err));
@@ -95,7 +95,7 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
     const int64_t below = *out / rows * rows;
     return fgi_fail(
         err, FG_EINVAL,
-        "global_batch_size %lld cannot be dealt evenly to %lld devices: %lld or %lld can",
+        "global_batch_size %lld cannot be divided evenly among %lld devices: use %lld or %lld",
         (long long)all, (long long)rows, (long long)(below > 0 ? below : rows),
         (long long)(below > 0 ? below + rows : 2 * rows));
 }
@@ -106,8 +106,8 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
     if (count >= rows || count <= 0) /* of none it is said that an epoch has no step */
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%lld training samples are fewer than the %d devices that share them\n"
-                    "type devices=%lld or less, or give more data",
+                    "%lld training samples are fewer than the %d devices\n"
+                    "use devices=%lld or fewer, or more data",
                     (long long)count, rows, (long long)count);
 }
 
@@ -169,7 +169,7 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
         return FG_OK;
     return fgi_fail(err, status, "%s%s", why.message,
                     trainer->total_steps < 0
-                        ? "\nthe training source does not tell its length: give max_steps"
+                        ? "\nthe training source does not report its length: set max_steps"
                         : "");
 }
 
@@ -194,7 +194,7 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
-                        data->drop_last ? ", the incomplete one left out" : "");
+                        data->drop_last ? " (the incomplete one is dropped)" : "");
     trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_share, batches);
     if (trainer->train_limit > 0)
         batches = batches < 0 ? trainer->train_limit : smaller(batches, trainer->train_limit);
@@ -210,7 +210,7 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     return set_schedule(trainer, err);
 }
 
-/* Steps that are left of this epoch; training stands between two. */
+/* Steps that are left of this epoch; the checkpoint is between two. */
 static int64_t left_of_epoch(const fg_trainer *trainer)
 {
     const int64_t samples =

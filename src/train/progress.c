@@ -180,7 +180,8 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
     return (double)(p->now_ns() - begin_ns) * 1e-9;
 }
 
-/* ---- where training stands ------------------------------------------------------------------- */
+/* ---- where the checkpoint is -------------------------------------------------------------------
+ */
 
 /* How many epochs there will be, -1 if that is not known. */
 static int64_t epochs_of(const fg_trainer *trainer)

@@ -41,7 +41,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
                                         : "task, or one without ops, was");
     if (trainer->is_busy)
         return fgi_fail(err, FG_EINVAL,
-                        "the Trainer is at work: a callback may not start it again");
+                        "the Trainer is running: a callback must not start it again");
     FGI_TRY(fgi_watchdog_start(&trainer->watchdog, &trainer->options, err));
     trainer->is_busy = true;
     trainer->is_stopping = false;

@@ -193,7 +193,7 @@ fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "'%s' holds the checkpoints of an earlier run, which are not deleted\n"
-                    "set resume to go on with it, overwrite to delete them, or choose another "
+                    "set resume to continue it, overwrite to delete them, or choose another "
                     "folder",
                     trainer->options.run_dir);
 }

@@ -27,7 +27,7 @@ static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     const bool is_whole = options == NULL || (options->prefix == NULL && options->skip_count == 0 &&
                                               !options->allow_missing);
     if (status == FG_OK && unexpected > 0 && is_whole)
-        fgi_log(FG_LOG_WARNING, "%s: %zu of its %zu tensors have no place in the model", path,
+        fgi_log(FG_LOG_WARNING, "%s: %zu of its %zu tensors match no variable of the model", path,
                 unexpected, unexpected + report.counts[FG_LOAD_DONE]);
     if (status == FG_OK && options != NULL) {
         fg_load_report_fini(&trainer->load_report);

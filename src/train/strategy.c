@@ -25,8 +25,8 @@ static fg_status check_count(const fg_trainer_options *o, int count, fg_error *e
     if (!is(o->strategy, "single") || count <= 1)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "strategy 'single' trains on one device, but %d were chosen\n"
-                    "type devices=1, devices=[0] for a particular one, or strategy=ddp for all",
+                    "strategy 'single' trains on one device, but %d were chosen\nuse devices=1, "
+                    "devices=[0] for a particular one, or strategy=ddp for all",
                     count);
 }
 
@@ -39,13 +39,12 @@ fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
         is_known |= is(o->strategy, known[i]);
     if (!is_known)
         return fgi_fail(err, FG_EINVAL,
-                        "unknown strategy '%s': 'auto', 'single', 'ddp' or 'fsdp' is wanted",
+                        "unknown strategy '%s': expected 'auto', 'single', 'ddp' or 'fsdp'",
                         o->strategy);
     if (o->client != NULL && (o->devices != NULL || o->model_devices > 1))
-        return fgi_fail(
-            err, FG_EINVAL,
-            "devices and model_devices go with a client that the Trainer opens: the one "
-            "given has its devices already");
+        return fgi_fail(err, FG_EINVAL,
+                        "devices and model_devices apply only to a client that the Trainer opens: "
+                        "the given client already has its devices");
     FGI_TRY(fgi_device_list_parse(o->devices, &list, err));
     FGI_TRY(check_count(o, o->model_devices, err));
     return check_count(o, list.count > 0 ? list.count : list.first, err);

@@ -38,7 +38,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].value < rows[i].least)
-            return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld; at least %lld is wanted",
+            return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld: expected at least %lld",
                             rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
     if (!fgi_progress_is_style(o->progress_style))
         return fgi_fail(err, FG_EINVAL,
@@ -52,7 +52,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
     if (fgi_precision_find(o->precision, err) == NULL)
         return fgi_context(err, FG_EINVAL, "trainer");
     if (!(o->watchdog_s >= 0 && o->watchdog_s <= 1e9))
-        return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g; 0 or more seconds are wanted",
+        return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g: expected 0 or more seconds",
                         o->watchdog_s);
     if (o->stochastic_rounding && fgi_precision_find(o->precision, NULL)->parameter != FG_BF16)
         return fgi_fail(err, FG_EINVAL,
@@ -294,8 +294,8 @@ fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool wit
                         trainer->task.name, task->name != NULL ? task->name : "");
     if (trainer->lost_step != 0)
         return fgi_fail(err, FG_EDEVICE,
-                        "the weights were lost when training step %lld failed: go on in another "
-                        "Trainer, from a checkpoint where there is one",
+                        "the weights were lost when training step %lld failed: continue in another "
+                        "Trainer, from a checkpoint if there is one",
                         (long long)trainer->lost_step);
     FGI_TRY(fgi_strategy_open(trainer, err));
     fgi_watch_client(&trainer->watchdog, trainer->client);

@@ -41,10 +41,14 @@ static void describe(const fgi_watch *watch, const char *devices, char *out, siz
     (void)step_text(watch, step, sizeof step);
     switch (watch->doing) {
     case FGI_DOING_NOTHING: break;
-    case FGI_DOING_INPUT: (void)snprintf(out, size, "%s waits for the data loader", step); return;
+    case FGI_DOING_INPUT:
+        (void)snprintf(out, size, "%s is waiting for the data loader", step);
+        return;
     case FGI_DOING_UPLOAD: (void)snprintf(out, size, "%s: uploading its batch", step); return;
     case FGI_DOING_LAUNCH: (void)snprintf(out, size, "%s: launching its program", step); return;
-    case FGI_DOING_STEP: (void)snprintf(out, size, "%s does not end on %s", step, devices); return;
+    case FGI_DOING_STEP:
+        (void)snprintf(out, size, "%s has not finished on %s", step, devices);
+        return;
     case FGI_DOING_READ: (void)snprintf(out, size, "%s: reading metrics", step); return;
     case FGI_DOING_CHECKPOINT: (void)snprintf(out, size, "%s: saving a checkpoint", step); return;
     case FGI_DOING_COMPILE: (void)snprintf(out, size, "%s: compiling", step); return;
@@ -72,7 +76,7 @@ static void last_event(const fgi_watchdog *dog, int64_t now_ns, char *out, size_
 {
     char step[64];
     if (dog->last_done.step == 0)
-        (void)snprintf(out, size, "no step has ended yet");
+        (void)snprintf(out, size, "no step has finished yet");
     else
         (void)fgi_snprintf(out, size, "%s ended %.1f s ago",
                            step_text(&dog->last_done, step, sizeof step),
@@ -109,7 +113,7 @@ static void tell(fgi_watchdog *dog, int64_t now_ns)
                           .last_event = last,
                           .checkpoint = checkpoint,
                           .seconds = seconds};
-    fgi_log(FG_LOG_WARNING, "the run has stood still for %.1f s: %s; %s; last checkpoint: %s",
+    fgi_log(FG_LOG_WARNING, "the run has made no progress for %.1f s: %s; %s; last checkpoint: %s",
             seconds, doing, last, checkpoint[0] != '\0' ? checkpoint : "none");
     if (dog->hang != NULL)
         dog->hang(dog->hang_self, &hang);

@@ -208,7 +208,7 @@ fg_status fg_training_load(const char *path, fg_module *module, fg_optimizer *op
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     if (fg_ckpt_state_json(ckpt) == NULL)
         FGI_DONE(fgi_fail(err, FG_EINVAL,
-                          "%s: is a file of weights, not a checkpoint to go on from\n"
+                          "%s: is a file of weights, not a checkpoint to continue from\n"
                           "fg_module_load reads it",
                           path));
     FGI_DONE(fgi_weights_load(module, ckpt, path, NULL, NULL, err));

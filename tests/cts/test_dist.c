@@ -403,9 +403,8 @@ static void mistakes_leave_the_module_as_it_was(void **state)
          {{"fc?.weight", "model,columns"}},
          1,
          FG_EINVAL,
-         "rule 'fc?.weight': split \"model,columns\": 'columns' is no axis: data, model or none "
-         "are "
-         "wanted, one for each dimension"},
+         "rule 'fc?.weight': split \"model,columns\": 'columns' is not an axis: expected data, "
+         "model or none for each dimension"},
         {NULL,
          {{"fc*", "none,model"}},
          1,

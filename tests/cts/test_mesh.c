@@ -121,9 +121,9 @@ static void words_that_are_no_split(void **state)
     const struct {
         const char *split, *message;
     } bad[] = {
-        {"rows", "split \"rows\": 'rows' is no axis: data, model or none are wanted, one for each "
-                 "dimension"},
-        {"data,,model", "split \"data,,model\": '' is no axis: data, model or none are wanted, one "
+        {"rows",
+         "split \"rows\": 'rows' is not an axis: expected data, model or none for each dimension"},
+        {"data,,model", "split \"data,,model\": '' is not an axis: expected data, model or none "
                         "for each dimension"},
         {"data,data", "split \"data,data\": an axis splits one dimension only"},
         {"none,none,none,model", "array f32[8,4,6] cannot be split that way"},

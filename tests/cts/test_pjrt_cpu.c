@@ -395,7 +395,7 @@ static void program_by_hand(void **state)
                          upload(f->client, &vec4, (float[]){1, 1, 1, 1})};
     fg_array *outs[2] = {args[0], args[0]};
     assert_int_equal(fg_program_run(p, args, 2, outs, 1, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the program has 2 outputs, room was given for 1");
+    assert_string_equal(err.message, "the program has 2 outputs, the caller expects 1");
     assert_null(outs[0]);
     fgt_ok(fg_program_run(p, args, 2, outs, 2, &err));
     fg_program_destroy(p);

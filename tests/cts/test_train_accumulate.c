@@ -316,8 +316,7 @@ static void a_negative_number_is_refused(void **state)
     assert_int_equal(
         fg_trainer_create(&(fg_trainer_options){.accumulate_grad_batches = -2}, &trainer, &err),
         FG_EINVAL);
-    assert_string_equal(err.message,
-                        "trainer: accumulate_grad_batches is -2; at least 0 is wanted");
+    assert_string_equal(err.message, "trainer: accumulate_grad_batches is -2: expected at least 0");
 }
 
 static const struct CMUnitTest tests[] = {

@@ -283,14 +283,15 @@ static void an_unknown_length_is_told_as_such(void **state)
                      FG_EINVAL);
     assert_string_equal(err.message,
                         "schedule 'onecycle' over -1 steps: it wants their number\n"
-                        "the training source does not tell its length: give max_steps");
+                        "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);
     scheduled.limit_train_share = 0.5;
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "limit_train_share 0.5: the source does not tell its length; "
-                                     "give limit_train_batches");
+    assert_string_equal(
+        err.message,
+        "limit_train_share 0.5: the source does not report its length; set limit_train_batches");
     scheduled.limit_train_share = 0;
     scheduled.limit_train_batches = 5;
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err));
@@ -342,11 +343,11 @@ static void another_buffer_is_refused_within_an_epoch(void **state)
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), i == 2 ? FG_OK : FG_EINVAL);
         if (i == 0)
             assert_string_equal(err.message,
-                                "training stands within an epoch that is shuffled with "
-                                "shuffle_buffer 30, not 31: the order would be another");
+                                "the checkpoint is within an epoch shuffled with "
+                                "shuffle_buffer 30, not 31: the sample order would differ");
         else if (i == 1)
             assert_string_equal(err.message,
-                                "training stands 40 samples into an epoch of other data\n"
+                                "the checkpoint is 40 samples into an epoch of other data\n"
                                 "to train on other data, start from the weights instead");
         fg_trainer_destroy(trainer);
     }

@@ -323,7 +323,8 @@ static void a_prefix_is_cut_off(void **state)
     /* only what is below a module: the rest of the file does not count */
     const fg_load_options part = {.prefix = "student.backbone.norm.", .allow_missing = true};
     assert_int_equal(fg_module_load(small.root, path, &part, &report, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "no tensor named 'student.backbone.norm....' has a place"));
+    assert_non_null(
+        strstr(err.message, "no tensor named 'student.backbone.norm....' matches a variable"));
     fg_load_report_fini(&report);
     const fg_load_options rest = {.prefix = "student.", .deny_unexpected = true};
     fgt_ok(fg_module_load(small.root, path, &rest, &report, &err));
@@ -364,7 +365,7 @@ static void missing_and_unexpected(void **state)
     compare(&n, &fresh, "head.weight", true);
     options.deny_unexpected = true;
     assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "'teacher.weight' has no place in the module"));
+    assert_non_null(strstr(err.message, "'teacher.weight' matches no variable of the module"));
     options = (fg_load_options){.skip = typo, .skip_count = 1};
     assert_int_equal(fg_module_load(n.root, path, &options, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "skip 'haed.*' matches no variable; there are "

@@ -58,7 +58,7 @@ static long check_tries(char *lines, double limit, double *out_megabytes)
         long batch;
         double megabytes;
         char verdict[32];
-        if (sscanf(line, "batch_size %ld: needs %lf MB a device, %31[a-z ]", &batch, &megabytes,
+        if (sscanf(line, "batch_size %ld: needs %lf MB per device, %31[a-z ]", &batch, &megabytes,
                    verdict) != 3)
             continue;
         const bool fits = strcmp(verdict, "fits") == 0;
@@ -112,11 +112,11 @@ static void nothing_fits(void **state)
     (void)state;
     const char *folder = workplace();
     const outcome *o = find(1, folder, "memory_limit_bytes=700", "");
-    contains(o->err, "not even a batch of 1 a device fits into 0.001 MB: ");
+    contains(o->err, "not even a batch of 1 per device fits into 0.001 MB: ");
     assert_string_equal(o->out, "");
     o = find(1, workplace(), "memory_limit_bytes=60000,compile_error=8", "");
-    contains(o->err, ": the compiler has no room for it\n");
-    contains(o->err, "not even a batch of 1 a device fits into 0.060 MB: ");
+    contains(o->err, ": the compiler runs out of memory\n");
+    contains(o->err, "not even a batch of 1 per device fits into 0.060 MB: ");
 }
 
 /* Gigabytes from 10^9 bytes on. */

@@ -102,7 +102,7 @@ static void mistakes_are_usage(void **state)
 {
     (void)state;
     contains(program_gives(2, NULL, "doctor --fix")->err, "--fix requires a command");
-    contains(program_gives(2, NULL, "doctor ls")->err, "a command goes with --fix");
+    contains(program_gives(2, NULL, "doctor ls")->err, "a command requires --fix");
 }
 
 /* What is said of each recorded machine, for people and for programs. */
@@ -173,7 +173,7 @@ static void device_that_does_not_answer_is_given_up(void **state)
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     contains(o->out, "place    ");
     contains(o->out, "[test-hangs]");
-    contains(program_gives(2, NULL, "doctor --timeout=soon")->err, "seconds expected");
+    contains(program_gives(2, NULL, "doctor --timeout=soon")->err, "expected seconds");
 }
 
 static void plugin_that_fails_is_a_finding(void **state)

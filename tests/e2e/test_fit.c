@@ -363,7 +363,7 @@ static void folders_of_runs_are_numbered(void **state)
                                      "fit digits.yaml --trainer.run_dir=runs/digits-1 "
                                      "--trainer.max_steps=1");
     contains(o->err, "'runs/digits-1' holds the checkpoints of an earlier run\n"
-                     "--resume goes on with it, --overwrite deletes it");
+                     "--resume continues it, --overwrite deletes it");
     assert_true(is_there(folder, "runs/digits-1/checkpoints/step-000000002"));
     (void)program_gives(2, folder, "fit digits.yaml --resume --overwrite");
     (void)program_gives(0, folder,
@@ -472,7 +472,7 @@ static void weights_start_a_run(void **state)
                            "fit digits.yaml --trainer.run_dir=none --trainer.max_steps=1 "
                            "--model.weights=run --model.weights_prefix=net.")
                  ->err,
-             "no tensor named 'net....' has a place in the module");
+             "no tensor named 'net....' matches a variable of the module");
     contains(program_gives(1, folder,
                            "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/last")
@@ -795,12 +795,12 @@ static void a_run_that_stands_still_ends(void **state)
     assert_int_equal(setenv("FAKEPJRT", "hold=1", 1), 0);
     const outcome *o = program_gives(3, folder, "fit digits.yaml --trainer.watchdog_s=0.3");
     assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
-    contains(o->err, "fulgurite fit: stood still for ");
-    contains(o->err, "no step has ended yet");
+    contains(o->err, "fulgurite fit: no progress for ");
+    contains(o->err, "no step has finished yet");
     contains(o->err, "last checkpoint: none");
     contains(o->err, "stacks of all threads: run/hang.txt");
     char *text = slurp(folder, "run/hang.txt");
-    contains(text, "stood still for ");
+    contains(text, "no progress for ");
     contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
     free(text);
 }

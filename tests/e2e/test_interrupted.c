@@ -132,7 +132,7 @@ static void the_first_signal_saves(void **state)
         const char *err = slurp(folder, "err");
         contains(err, rows[i].says);
         contains(err, "fulgurite fit: stopped at step ");
-        contains(err, "to go on: the same command with --resume\n");
+        contains(err, "to continue: the same command with --resume\n");
     }
 }
 

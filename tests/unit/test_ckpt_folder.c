@@ -115,7 +115,7 @@ static void only_checkpoints_are_replaced(void **state)
     const char *folder = fgt_temp_folder();
     fgt_write(fgt_path(folder, "notes"), "x", 1);
     assert_int_equal(save(folder, "notes", 1, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "exists and is no checkpoint: not replacing it"));
+    assert_non_null(strstr(err.message, "exists and is not a checkpoint: not replacing it"));
     fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
     assert_int_equal(save(folder, "photos", 1, &err), FG_EINVAL);
 }
@@ -223,7 +223,7 @@ static void damaged_manifests(void **state)
         damaged(folder, cases[i].message);
     }
     assert_int_equal(unlink(fgt_path(folder, "a/manifest.json")), 0);
-    damaged(folder, "is no checkpoint: manifest.json is missing");
+    damaged(folder, "is not a checkpoint: manifest.json is missing");
 }
 
 static void a_newer_format_is_said_to_be_newer(void **state)

@@ -99,16 +99,16 @@ static void a_missing_plugin(void **state)
           "; type: fulgurite setup tpu\n", "looked in\n  fulgurite setup: /opt/a/libtpu.so"}},
         {"tpu",
          NOTHING,
-         {"this machine shows no TPU, and no PJRT plugin for 'tpu' is installed\n",
-          "type accelerator=cpu or accelerator=auto to train without one",
-          "`fulgurite devices` lists what there is\nlooked in\n"}},
+         {"this machine has no visible TPU, and no PJRT plugin for 'tpu' is installed\n",
+          "use accelerator=cpu or accelerator=auto to train without one",
+          "`fulgurite devices` lists what is available\nlooked in\n"}},
         {"cuda",
          GPU,
          {"this machine has an NVIDIA GPU, but no PJRT plugin for 'cuda' is installed",
           "type: fulgurite setup cuda13\n", "  python: /usr: /usr/lib/libtpu.so"}},
         {"cuda",
          NOTHING,
-         {"this machine shows no NVIDIA GPU, and no PJRT plugin", "type accelerator=cpu", ""}},
+         {"this machine has no visible NVIDIA GPU, and no PJRT plugin", "use accelerator=cpu", ""}},
         {"cpu",
          NOTHING,
          {"no PJRT plugin for 'cpu' is installed; type: fulgurite setup cpu", "", ""}},
@@ -154,9 +154,9 @@ static void a_plugin_that_refuses(void **state)
         {"tpu",
          no_device,
          NOTHING,
-         {"this machine shows no TPU (PCI bus (/sys/bus/pci/devices): cannot be listed; ",
+         {"this machine has no visible TPU (PCI bus (/sys/bus/pci/devices): cannot be listed; ",
           "libtpu says: making a client (libtpu.so): NOT_FOUND: TPU initialization failed: ",
-          "\ntype accelerator=cpu or accelerator=auto to train without one"},
+          "\nuse accelerator=cpu or accelerator=auto to train without one"},
          "kill"},
         /* chips that another process has */
         {"tpu",
@@ -180,8 +180,8 @@ static void a_plugin_that_refuses(void **state)
         {"cuda",
          no_gpu,
          NOTHING,
-         {"this machine shows no NVIDIA GPU (no /dev/nvidiactl): ", "No visible GPU devices.",
-          "\ntype accelerator=cpu or accelerator=auto"},
+         {"this machine has no visible NVIDIA GPU (no /dev/nvidiactl): ", "No visible GPU devices.",
+          "\nuse accelerator=cpu or accelerator=auto"},
          "kill"},
         {"cuda",
          no_gpu,
@@ -257,19 +257,19 @@ static void cores_of_a_tpu(void **state)
         {3, "4", 4, 0, NULL},
         {3, "2,5", 2, 2, NULL},
         {2, "4", 0, 0,
-         "4 of the 8 cores were asked for: TPU v3 trains on one of them or on all\n"
+         "4 of the 8 cores were requested: TPU v3 trains on one of them or on all\n"
          "type devices=8, devices=1, or devices=[i] for core i, 0 to 7"},
         {1, "0,1", 0, 0,
-         "2 of the 8 cores were asked for: TPU v2 trains on one of them or on all\n"},
+         "2 of the 8 cores were requested: TPU v2 trains on one of them or on all\n"},
         {2, "9", 0, 0,
-         "9 devices were asked for, but tpu has only 8; `fulgurite devices` lists them\n"
+         "9 devices were requested, but tpu has only 8; `fulgurite devices` lists them\n"
          "use devices=8 or devices=auto"},
         {2, "[8]", 0, 0,
-         "device 8 was asked for, but tpu has only 8, counted from 0; `fulgurite devices` lists "
+         "device 8 was requested, but tpu has only 8, counted from 0; `fulgurite devices` lists "
          "them\nuse devices=[7] for the last one, or devices=auto for all"},
         {2, "0", 0, 0, "devices '0': at least one device is needed\n"},
         {2, "1;2", 0, 0, "devices '1;2': is neither a number nor a list\n"},
-        {2, "[1,]", 0, 0, "devices '[1,]': is no list of whole numbers\n"},
+        {2, "[1,]", 0, 0, "devices '[1,]': is not a list of integers\n"},
     };
     (void)state;
     fake.set("devices", 8);
@@ -303,12 +303,12 @@ static void a_named_accelerator_never_falls_back(void **state)
     const fg_client_options options = {
         .accelerator = "tpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
     assert_int_equal(fg_client_open(&options, &client, &err), FG_EPLUGIN);
-    holds(err.message, "is for 'cpu', but 'tpu' was asked for");
+    holds(err.message, "is for 'cpu', but 'tpu' was requested");
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0); /* what auto would take */
     assert_int_equal(
         fg_client_open(&(fg_client_options){.accelerator = "cuda", .cache_dir = ""}, &client, &err),
         FG_EPLUGIN);
-    holds(err.message, "is for 'cpu', but 'cuda' was asked for");
+    holds(err.message, "is for 'cpu', but 'cuda' was requested");
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     assert_null(client);
 }

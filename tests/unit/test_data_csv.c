@@ -48,7 +48,7 @@ static void expect_row(const fg_dataset *dataset, int64_t row, int count, const 
     const sample s = read_row(dataset, row);
     for (int i = 0; i < count; i++)
         if (fabs((double)s.x[i] - x[i]) > 1e-6)
-            fail_msg("row %d, feature %d: %g, wanted %g", (int)row, i, (double)s.x[i], x[i]);
+            fail_msg("row %d, feature %d: %g: expected %g", (int)row, i, (double)s.x[i], x[i]);
 }
 
 static void expect_error(const char *text, const fg_csv_options *options, fg_status status,
@@ -322,17 +322,17 @@ static void wrong_options_are_named(void **state)
     expect_error(text, &(fg_csv_options){.categorical = names, .categorical_count = 1},
                  FG_ENOTFOUND, "t.csv:1: no column 'hight' (categorical)\ndid you mean 'height'?");
     expect_error(text, &(fg_csv_options){.task = "guess"}, FG_EINVAL,
-                 "task is 'guess', wanted 'classification', 'regression' or 'auto'");
+                 "task is 'guess', expected 'classification', 'regression' or 'auto'");
     expect_error(text, &(fg_csv_options){.missing = "drop"}, FG_EINVAL,
-                 "missing is 'drop', wanted 'error' or 'mean'");
+                 "missing is 'drop': expected 'error' or 'mean'");
     expect_error(text, &(fg_csv_options){.unknown = "one"}, FG_EINVAL,
-                 "unknown is 'one', wanted 'error' or 'zero'");
+                 "unknown is 'one': expected 'error' or 'zero'");
     expect_error(text, &(fg_csv_options){.delimiter = '"'}, FG_EINVAL,
                  "delimiter 0x22 cannot be used");
     expect_error(text, &(fg_csv_options){.val_fraction = 1.5}, FG_EINVAL,
-                 "val_fraction is 1.5, wanted a number between 0 and 1");
+                 "val_fraction is 1.5: expected a number between 0 and 1");
     expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,
-                 "val_path and val_fraction are given, wanted one");
+                 "val_path and val_fraction are given: expected one of them");
     expect_error(text, &(fg_csv_options){.max_categories = -1}, FG_EINVAL, "max_categories is -1");
     expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL, "image_scale is -1");
     expect_error("x,y\n1,a\n2,b\n3,c\n", &(fg_csv_options){.max_categories = 2}, FG_EFORMAT,
@@ -825,7 +825,7 @@ static void new_files_need_no_target(void **state)
     assert_non_null(strstr(err.message, "the file has 4 columns, the training file had 3"));
     fgt_write(file, "2,2,3\n", 6);
     assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "row 1, column '0': '2' is none of the classes"));
+    assert_non_null(strstr(err.message, "row 1, column '0': '2' is not one of the classes"));
     destroy(&parts);
 }
 
@@ -897,8 +897,8 @@ static void damaged_schemas_are_refused(void **state)
     expect_bad_schema("'mean':1.5", "'mean':'x'", "without a mean");
     expect_bad_schema("'numeric'", "'vague'", "unknown kind");
     expect_bad_schema("'name':'c'", "'name':'n'", "two columns of one name");
-    expect_bad_schema("['u','v']", "['u','u']", "a text comes twice");
-    expect_bad_schema("['u','v']", "['u',1]", "wanted a list of texts");
+    expect_bad_schema("['u','v']", "['u','u']", "a string occurs twice");
+    expect_bad_schema("['u','v']", "['u',1]", "expected a list of strings");
     expect_bad_schema("['a','b']", "[]", "classes without a target, or none of them");
     expect_bad_schema("'categorical'", "'target'", "two targets");
     expect_bad_schema("'classes'", "'image':[1,1],'image_scale':0,'classes'", "three sizes");

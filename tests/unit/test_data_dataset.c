@@ -119,9 +119,9 @@ static void a_wrong_spec_is_named(void **state)
     fg_field fields[2] = {{"x", {FG_F32, 1, {3}}}, {"y", {FG_S32, 0, {0}}}};
     fg_dataset_spec spec = {.count = 1, .fields = fields, .field_count = 2};
     spec.field_count = 0;
-    expect_refused(&spec, "the dataset has 0 fields, wanted 1 to 8");
+    expect_refused(&spec, "the dataset has 0 fields: expected 1 to 8");
     spec.field_count = 9;
-    expect_refused(&spec, "the dataset has 9 fields, wanted 1 to 8");
+    expect_refused(&spec, "the dataset has 9 fields: expected 1 to 8");
     spec.field_count = 2;
     spec.count = -1;
     expect_refused(&spec, "the dataset has a count of -1");
@@ -136,7 +136,7 @@ static void a_wrong_spec_is_named(void **state)
     fields[0].type = (fg_type){FG_F32, 2, {INT64_MAX, INT64_MAX}};
     expect_refused(&spec, "a sample of field 'x' is over 1099511627776 bytes");
     fields[0].type = (fg_type){FG_F32, FG_MAX_RANK, {1, 1, 1, 1, 1, 1, 1, 1}};
-    expect_refused(&spec, "field 'x' has rank 8, wanted 0 to 7");
+    expect_refused(&spec, "field 'x' has rank 8: expected 0 to 7");
     fields[0].type = (fg_type){FG_DTYPE_NONE, 0, {0}};
     expect_refused(&spec, "field 'x' has no dtype");
 }

@@ -201,9 +201,9 @@ static void headers_that_lie_are_refused(void **state)
     begin_idx(0x0a, 1, (const uint32_t[]){1});
     expect_bad_idx("f: byte 2: unknown element type 0x0a");
     begin_idx(0x08, 0, NULL);
-    expect_bad_idx("f: byte 3: 0 dimensions, wanted 1 to 8");
+    expect_bad_idx("f: byte 3: 0 dimensions: expected 1 to 8");
     begin_idx(0x08, 200, (const uint32_t[200]){0});
-    expect_bad_idx("f: byte 3: 200 dimensions, wanted 1 to 8");
+    expect_bad_idx("f: byte 3: 200 dimensions: expected 1 to 8");
     file[0] = 'P';
     expect_bad_idx("f: byte 0: not an IDX file: begins with 50 00");
     begin_idx(0x08, 3, (const uint32_t[]){2, 3, 4});

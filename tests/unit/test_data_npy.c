@@ -195,22 +195,22 @@ static void headers_that_lie_are_refused(void **state)
     expect_bad_header("{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4)}",
                       0, "f: byte 85: the shape is impossibly large");
     expect_bad_header("{'descr': '<f4', 'fortran_order': False, 'shape': (-1,)}", 4,
-                      "f: byte 61: wanted a dimension");
+                      "f: byte 61: expected a dimension");
     expect_bad_header("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,)}",
-                      4, "f: byte 81: wanted a dimension");
+                      4, "f: byte 81: expected a dimension");
     expect_bad_header("{'descr': '<f4', 'shape': (1,)}", 4,
                       "f: byte 41: the header lacks descr, fortran_order or shape");
     expect_bad_header("{'descr': '<f4', 'descr': '<f4'}", 4,
                       "f: byte 35: unknown or repeated key before this");
-    expect_bad_header("{'descr': '<f4", 4, "f: byte 24: wanted a dtype such as '<f4'");
+    expect_bad_header("{'descr': '<f4", 4, "f: byte 24: expected a dtype such as '<f4'");
     expect_bad_header("{'descr': '<f4', 'shape': 3}", 4,
-                      "f: byte 36: wanted a shape such as (3, 4)");
+                      "f: byte 36: expected a shape such as (3, 4)");
     expect_bad_header("{'descr': '<f4', 'shape': (3 4)}", 4,
-                      "f: byte 39: wanted ',' or ')' within the shape");
-    expect_bad_header("{descr: '<f4'}", 4, "f: byte 11: wanted a key of the header's dictionary");
+                      "f: byte 39: expected ',' or ')' within the shape");
+    expect_bad_header("{descr: '<f4'}", 4, "f: byte 11: expected a key of the header's dictionary");
     expect_bad_header("{'descr': '<f4' 'shape': (3,)}", 4,
-                      "f: byte 26: wanted ',' or '}' within the header");
-    expect_bad_header("", 0, "f: byte 10: wanted the header's dictionary");
+                      "f: byte 26: expected ',' or '}' within the header");
+    expect_bad_header("", 0, "f: byte 10: expected the header's dictionary");
     expect_bad_header("{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} import os", 4,
                       "f: byte 66: text after the header");
     fgi_npy npy;

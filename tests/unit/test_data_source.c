@@ -438,7 +438,8 @@ static void a_promised_count_is_held_to(void **state)
         if (really < 30)
             assert_string_equal(err.message, "the source ended after 29 of its 30 samples");
         else if (really > 30)
-            assert_string_equal(err.message, "the source goes on after 30 samples; it told of 30");
+            assert_string_equal(err.message,
+                                "the source continues after 30 samples; it reported 30");
         fg_loader_destroy(loader);
         fg_dataset_destroy(dataset);
     }

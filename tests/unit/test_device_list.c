@@ -27,7 +27,7 @@ static void texts_mean_devices(void **state)
         const fg_status status = fgi_device_list_parse(rows[i].text, &list, &err);
         if (rows[i].count < 0) {
             assert_int_equal(status, FG_EINVAL);
-            assert_non_null(strstr(err.message, "takes all"));
+            assert_non_null(strstr(err.message, "selects all"));
             continue;
         }
         fgt_ok(status);
@@ -49,12 +49,12 @@ static void missing_devices_are_told(void **state)
     assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, &count, &err), FG_ENOTFOUND);
     assert_string_equal(
         err.message,
-        "4 devices were asked for, but tpu has only 2; `fulgurite devices` lists them\n"
+        "4 devices were requested, but tpu has only 2; `fulgurite devices` lists them\n"
         "use devices=2 or devices=auto");
     fgt_ok(fgi_device_list_parse("[2]", &list, &err));
     assert_int_equal(fgi_device_list_choose(&list, "cuda", devices, &count, &err), FG_ENOTFOUND);
     assert_non_null(
-        strstr(err.message, "device 2 was asked for, but cuda has only 2, counted from 0"));
+        strstr(err.message, "device 2 was requested, but cuda has only 2, counted from 0"));
     assert_int_equal(count, 2);
 }
 

@@ -361,10 +361,10 @@ static void no_tpu_is_explained_by_what_was_looked_at(void **state)
     char text[512];
     machine_pci(&m, "0000:00:04.0", "0x1ae0\n", "0x0042\n", "");
     fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
-    assert_string_equal(text,
-                        "this machine shows no TPU (PCI bus (/sys/bus/pci/devices): 1 device, no "
-                        "TPU; /dev/accelN, /dev/vfio/N: none; TPU_ACCELERATOR_TYPE: not set); "
-                        "libtpu says: No jellyfish device found.");
+    assert_string_equal(
+        text, "this machine has no visible TPU (PCI bus (/sys/bus/pci/devices): 1 device, no "
+              "TPU; /dev/accelN, /dev/vfio/N: none; TPU_ACCELERATOR_TYPE: not set); "
+              "libtpu says: No jellyfish device found.");
     machine_pci(&m, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "");
     fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
     assert_string_equal(text,

@@ -110,11 +110,11 @@ static void versions_are_checked(void **state)
 {
     (void)state;
     fake.set("api_minor", 40);
-    assert_not_opened(FG_EPLUGIN, "is too old: it speaks PJRT 0.40, at least 0.75 is needed");
+    assert_not_opened(FG_EPLUGIN, "is too old: it implements PJRT 0.40, at least 0.75 is needed");
     fake.set("api_minor", 999);
     fg_client_close(open_fake(1));
     fake.set("api_major", 1);
-    assert_not_opened(FG_EPLUGIN, "speaks PJRT 1.999, this library speaks PJRT 0");
+    assert_not_opened(FG_EPLUGIN, "implements PJRT 1.999, this library uses PJRT 0");
     fake.set("api_is_null", 1);
     assert_not_opened(FG_EPLUGIN, "returned no PJRT table");
 }
@@ -134,9 +134,9 @@ static void plugin_for_something_else_is_refused(void **state)
 {
     (void)state;
     fake.set("platform", 2);
-    assert_not_opened(FG_EPLUGIN, "is for 'tpu', but 'cpu' was asked for");
+    assert_not_opened(FG_EPLUGIN, "is for 'tpu', but 'cpu' was requested");
     fake.set("platform", 3);
-    assert_not_opened(FG_EPLUGIN, "is for 'abacus', but 'cpu' was asked for");
+    assert_not_opened(FG_EPLUGIN, "is for 'abacus', but 'cpu' was requested");
 }
 
 static void optional_client_options_are_dropped(void **state)
@@ -214,8 +214,9 @@ static void only_the_chosen_gpus_are_opened(void **state)
     fg_client_close(client);
     fake.set("devices", 3);
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_ENOTFOUND);
-    assert_string_equal(err.message, "devices '5,2' were asked for: 1 of them are there; "
-                                     "`fulgurite devices` lists all");
+    assert_string_equal(err.message,
+                        "devices '5,2' were requested, but only 1 of them are available; "
+                        "`fulgurite devices` lists all");
     fake.set("devices", 8);
     opt.devices = "3";
     fgt_ok(fg_client_open(&opt, &client, &err));

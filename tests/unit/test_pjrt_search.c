@@ -184,7 +184,7 @@ static void search_counts_beyond_its_room(void **state)
     assert_int_equal(count, all);
     assert_string_equal(two[1].path, c[1].path);
     assert_int_equal(fg_plugin_search("abacus", NULL, two, 2, &count, &err), FG_EINVAL);
-    assert_string_equal(err.message, "unknown accelerator 'abacus': cpu, cuda or tpu expected");
+    assert_string_equal(err.message, "unknown accelerator 'abacus': expected cpu, cuda or tpu");
 }
 
 static void nothing_found_says_where_and_what_to_type(void **state)
@@ -201,7 +201,7 @@ static void nothing_found_says_where_and_what_to_type(void **state)
     assert_non_null(strstr(err.message, "no PJRT plugin for 'cuda' is installed"));
     assert_non_null(strstr(err.message, fgi_machine_has("", "cuda")
                                             ? "type: fulgurite setup cuda13\nlooked in\n"
-                                            : "type accelerator=cpu"));
+                                            : "use accelerator=cpu"));
     assert_non_null(strstr(err.message, "\n  fulgurite setup: "));
 }
 
@@ -212,7 +212,7 @@ static void options_are_checked(void **state)
     fg_client *client;
     assert_int_equal(fg_client_open(&(fg_client_options){.accelerator = "gpu"}, &client, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "unknown accelerator 'gpu': auto, cpu, cuda or tpu expected");
+    assert_string_equal(err.message, "unknown accelerator 'gpu': expected auto, cpu, cuda or tpu");
     assert_int_equal(fg_client_open(&(fg_client_options){.cpu_devices = -2}, &client, &err),
                      FG_EINVAL);
     assert_int_equal(fg_client_open(&(fg_client_options){.memory_fraction = 2}, &client, &err),
@@ -294,7 +294,7 @@ static void bad_files_are_told_apart(void **state)
     h.e_shoff = 100000;
     h.e_shnum = 3;
     h.e_shentsize = 64;
-    assert_refused(&h, sizeof h, "is truncated: 64 bytes, its header speaks of 100192");
+    assert_refused(&h, sizeof h, "is truncated: 64 bytes, its header promises 100192");
     h.e_shoff = UINT64_MAX - 100; /* whose end would wrap around to a small number */
     assert_refused(&h, sizeof h, "is truncated: 64 bytes");
 }
@@ -310,7 +310,7 @@ static void stripped_file_is_measured_by_its_segments(void **state)
     file.h.e_phoff = sizeof file.h;
     file.h.e_phnum = 1;
     file.h.e_phentsize = sizeof file.p;
-    assert_refused(&file, sizeof file, "its header speaks of 5096");
+    assert_refused(&file, sizeof file, "its header promises 5096");
 }
 
 static void header_alone_cannot_be_loaded(void **state)

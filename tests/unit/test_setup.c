@@ -262,7 +262,7 @@ static void unknown_names_are_refused(void **state)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         assert_int_equal(fg_setup_install(names[i], NULL, NULL, &err), FG_ENOTFOUND);
     assert_string_equal(err.message,
-                        "unknown plugin 'cpu.txt': cpu, tpu, cuda12 or cuda13 expected");
+                        "unknown plugin 'cpu.txt': expected cpu, tpu, cuda12 or cuda13");
     assert_int_equal(fg_setup_install("cuda12", NULL, NULL, &err), FG_ENOTFOUND);
     assert_non_null(strstr(err.message, "no plugin 'cuda12': there is no '"));
     assert_int_equal(calls(), 0);

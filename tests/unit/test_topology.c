@@ -70,25 +70,25 @@ static void other_names_are_refused(void **state)
         {"", "is not known"},
         {"v1-8", "is not known"},
         {"v5e", "its number or shape is missing"},
-        {"v5e:0x0", "two positive numbers of chips are wanted, as in 2x4"},
+        {"v5e:0x0", "expected two positive numbers of chips, as in 2x4"},
         {"v5e:2", "two positive numbers"},
         {"v5e:2x2x2", "two positive numbers"},
         {"v5e:2x-2", "two positive numbers"},
         {"v5e:99999x99999", "two positive numbers"},
         {"v5e:9000x9000", "there is no slice of that size"},
-        {"v4:2x2", "three positive numbers of chips are wanted, as in 2x2x1"},
+        {"v4:2x2", "expected three positive numbers of chips, as in 2x2x1"},
         {"v4:2x2x", "three positive numbers"},
         {"v3-7", "there is no slice of that size"},
         {"v3-6", "there is no slice of that size"},
-        {"v3-0", "a number of devices is wanted after '-'"},
-        {"v3-", "a number of devices is wanted after '-'"},
-        {"v3-99999999999999999999", "a number of devices is wanted after '-'"},
+        {"v3-0", "expected a number of devices after '-'"},
+        {"v3-", "expected a number of devices after '-'"},
+        {"v3-99999999999999999999", "expected a number of devices after '-'"},
         {"h100:0", "a number of GPUs, 1 to 64"},
         {"h100:x", "a number of GPUs, 1 to 64"},
         {"h100:", "is not known"},
         {"h100-8", "is not known"},
         {"v5e:1111111111111111111111111111111111111111111111111111111111111111111x1",
-         "is no name of one"},
+         "is not the name of a topology"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -211,11 +211,11 @@ static void failures_to_describe_are_told(void **state)
     fake.set("topology_error", 0);
     opt.accelerator = "cuda";
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EINVAL);
-    assert_string_equal(err.message, "topology 'v5e:3x3' is of 'tpu', but 'cuda' was asked for");
+    assert_string_equal(err.message, "topology 'v5e:3x3' is of 'tpu', but 'cuda' was requested");
     opt.accelerator = NULL;
     fake.set("platform", 1);
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EPLUGIN);
-    assert_non_null(strstr(err.message, "is for 'cuda', but 'tpu' was asked for"));
+    assert_non_null(strstr(err.message, "is for 'cuda', but 'tpu' was requested"));
     opt.topology = "v9-8";
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EINVAL);
     assert_null(client);

@@ -378,7 +378,7 @@ static void a_receiver_may_give_up(void **state)
         receiver r = {.fail_at = at};
         fixture f = begin(&(fg_trainer_options){0}, -1);
         assert_int_equal(fg_trainer_predict(f.trainer, &task, &f.data, receive, &r, &err), FG_EIO);
-        assert_string_equal(err.message, "the receiver of predictions gave up");
+        assert_string_equal(err.message, "the function that receives the predictions failed");
         assert_int_equal(fg_trainer_predict(f.trainer, &task, &f.data, NULL, NULL, &err),
                          FG_EINVAL);
         end(&f);

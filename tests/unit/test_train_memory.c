@@ -154,8 +154,9 @@ static void what_runs_out_later_is_explained(void **state)
         fake.set(faults[i], 8);
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
         assert_non_null(strstr(err.message, "RESOURCE_EXHAUSTED"));
-        assert_non_null(strstr(err.message, i == 0 ? "batch_size 20 fits: it needs "
-                                                   : "not even a batch of 1 a device fits into "));
+        assert_non_null(strstr(err.message, i == 0
+                                                ? "batch_size 20 fits: it needs "
+                                                : "not even a batch of 1 per device fits into "));
         assert_true((strstr(err.message, "parameters 332 B") != NULL) == (i == 0));
         end(&f);
     }

@@ -53,16 +53,16 @@ static void wrong_options_are_refused(void **state)
         fg_trainer_options options;
         const char *says;
     } rows[] = {
-        {{.max_epochs = -1}, "trainer: max_epochs is -1; at least 0 is wanted"},
-        {{.max_steps = -1}, "trainer: max_steps is -1; at least 0 is wanted"},
-        {{.limit_train_batches = -2}, "trainer: limit_train_batches is -2; at least 0 is wanted"},
-        {{.limit_val_batches = -2}, "trainer: limit_val_batches is -2; at least 0 is wanted"},
-        {{.val_every_epochs = -1}, "trainer: val_every_epochs is -1; at least 0 is wanted"},
-        {{.val_every_steps = -1}, "trainer: val_every_steps is -1; at least 0 is wanted"},
-        {{.log_every = -5}, "trainer: log_every is -5; at least 0 is wanted"},
-        {{.save_every_epochs = -2}, "trainer: save_every_epochs is -2; at least -1 is wanted"},
-        {{.save_every_steps = -1}, "trainer: save_every_steps is -1; at least 0 is wanted"},
-        {{.keep_checkpoints = -2}, "trainer: keep_checkpoints is -2; at least -1 is wanted"},
+        {{.max_epochs = -1}, "trainer: max_epochs is -1: expected at least 0"},
+        {{.max_steps = -1}, "trainer: max_steps is -1: expected at least 0"},
+        {{.limit_train_batches = -2}, "trainer: limit_train_batches is -2: expected at least 0"},
+        {{.limit_val_batches = -2}, "trainer: limit_val_batches is -2: expected at least 0"},
+        {{.val_every_epochs = -1}, "trainer: val_every_epochs is -1: expected at least 0"},
+        {{.val_every_steps = -1}, "trainer: val_every_steps is -1: expected at least 0"},
+        {{.log_every = -5}, "trainer: log_every is -5: expected at least 0"},
+        {{.save_every_epochs = -2}, "trainer: save_every_epochs is -2: expected at least -1"},
+        {{.save_every_steps = -1}, "trainer: save_every_steps is -1: expected at least 0"},
+        {{.keep_checkpoints = -2}, "trainer: keep_checkpoints is -2: expected at least -1"},
         {{.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
         {{.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
@@ -189,11 +189,11 @@ static void wrong_data_are_refused(void **state)
     } rows[] = {
         {true, {.val = val_data}, "no training data were given"},
         {false, {.train = train_data}, "no validation data were given"},
-        {true, {.train = train_data, .batch_size = -1}, "batch_size is -1; at least 1 is wanted"},
-        {false, {.val = val_data, .batch_size = -1}, "batch_size is -1; at least 1 is wanted"},
+        {true, {.train = train_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
+        {false, {.val = val_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
         {true,
          {.train = few, .batch_size = 4, .drop_last = true},
-         "an epoch has no step: 3 samples in batches of 4, the incomplete one left out"},
+         "an epoch has no step: 3 samples in batches of 4 (the incomplete one is dropped)"},
         {true, {.train = none, .batch_size = 4}, "an epoch has no step: 0 samples in batches of 4"},
         {false,
          {.val = none, .batch_size = 4},
@@ -322,7 +322,7 @@ static void other_data_in_the_middle_of_an_epoch(void **state)
     data.train = more;
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
     assert_string_equal(err.message,
-                        "training stands 8 samples into an epoch of 10, but the data have 20\n"
+                        "the checkpoint is 8 samples into an epoch of 10, but the data have 20\n"
                         "to train on other data, start from the weights instead");
     data.train = train_data;
     data.batch_size = 3; /* one batch of 2 is left; then 4 */
@@ -410,8 +410,8 @@ static void bad_steps_are_told(void **state)
         fg_status status;
         const char *says;
     } rows[] = {
-        {FG_ESHAPE, "the train_step returned f32[4,6]; its loss, a floating scalar, is wanted"},
-        {FG_ESHAPE, "the train_step returned s32[]; its loss, a floating scalar, is wanted"},
+        {FG_ESHAPE, "the train_step returned f32[4,6]: expected its loss, a floating-point scalar"},
+        {FG_ESHAPE, "the train_step returned s32[]: expected its loss, a floating-point scalar"},
         {FG_ENOTFOUND, "batch: no field 'image'; there are 'x', 'y'"},
         {FG_ENOTFOUND, "batch: no field 7; there are 2"},
         {FG_EINVAL, "log 'my loss': a name has 1 to 47 letters, digits, '_', '.', '/', '-'"},
@@ -481,7 +481,7 @@ static void bad_tables_are_told(void **state)
         {PREDICT,
          {.build = toy_ops.build, .predict_step = scalar_prediction},
          FG_ESHAPE,
-         "the predict step returned f32[]; one row a sample is wanted"},
+         "the predict step returned f32[]: expected one row per sample"},
         {FIT, {.build = bad_build}, FG_EINVAL, "linear 'fc1': "},
         {FIT,
          {.build = toy_ops.build, .train_step = toy_ops.train_step, .optimizer = no_optimizer},
@@ -550,7 +550,7 @@ static void one_of_several_processes_is_refused(void **state)
     const fg_fit_data data = {.train = train_data, .batch_size = 4};
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message,
-                        "this is process 1 of 4: the Trainer's programs are of one process\n"
+                        "this is process 1 of 4: the Trainer supports one process only\n"
                         "limit the plugin to this machine's devices");
     fg_trainer_destroy(trainer);
     fg_client_close(part);

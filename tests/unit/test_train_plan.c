@@ -353,22 +353,23 @@ static void wrong_choices_are_refused(void **state)
         const char *says;
     } rows[] = {
         {{.strategy = "dp"},
-         "trainer: unknown strategy 'dp': 'auto', 'single', 'ddp' or 'fsdp' is wanted"},
+         "trainer: unknown strategy 'dp': expected 'auto', 'single', 'ddp' or 'fsdp'"},
         {{.strategy = "single", .devices = "8"},
          "trainer: strategy 'single' trains on one device, but 8 were chosen\n"
-         "type devices=1, devices=[0] for a particular one, or strategy=ddp for all"},
+         "use devices=1, devices=[0] for a particular one, or strategy=ddp for all"},
         {{.strategy = "single", .devices = "[0,1]"}, "trains on one device, but 2 were chosen"},
         {{.strategy = "single", .model_devices = 2}, "trains on one device, but 2 were chosen"},
         {{.devices = "0"}, "trainer: devices '0': at least one device is needed\n"},
-        {{.devices = "[]"}, "trainer: devices '[]': is no list of whole numbers\n"},
+        {{.devices = "[]"}, "trainer: devices '[]': is not a list of integers\n"},
         {{.devices = "many"}, "trainer: devices 'many': is neither a number nor a list\n"},
         {{.devices = "[1,1]"}, "trainer: devices '[1,1]': names a device twice\n"},
-        {{.model_devices = -1}, "trainer: model_devices is -1; at least 0 is wanted"},
+        {{.model_devices = -1}, "trainer: model_devices is -1: expected at least 0"},
         {{.lr_scaling = "cubic"},
-         "trainer: unknown lr_scaling 'cubic': 'none', 'linear' or 'sqrt' is wanted"},
-        {{.base_batch_size = -1}, "trainer: base_batch_size is -1; at least 0 is wanted"},
-        {{.limit_train_share = 1.5}, "limit_train_share 1.5, limit_val_share 0: shares of all"},
-        {{.limit_val_share = -0.5}, "limit_val_share -0.5: shares of all batches, 0 to 1"},
+         "trainer: unknown lr_scaling 'cubic': expected 'none', 'linear' or 'sqrt'"},
+        {{.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
+        {{.limit_train_share = 1.5},
+         "limit_train_share 1.5, limit_val_share 0: expected fractions of all"},
+        {{.limit_val_share = -0.5}, "limit_val_share -0.5: expected fractions of all batches"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -399,7 +400,7 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
     assert_int_equal(
         fg_trainer_create(&(fg_trainer_options){.client = client, .devices = "2"}, &trainer, &err),
         FG_EINVAL);
-    assert_non_null(strstr(err.message, "the one given has its devices already"));
+    assert_non_null(strstr(err.message, "the given client already has its devices"));
     fg_client_close(client);
 }
 
@@ -415,25 +416,25 @@ static void batches_that_cannot_be_dealt(void **state)
     } rows[] = {
         {100,
          {.batch_size = 4, .global_batch_size = 32},
-         "batch_size 4 and global_batch_size 32 are both given: one of them is wanted"},
+         "batch_size 4 and global_batch_size 32 are both given: expected one of them"},
         {100,
          {.global_batch_size = 100},
-         "global_batch_size 100 cannot be dealt evenly to 8 devices: 96 or 104 can"},
+         "global_batch_size 100 cannot be divided evenly among 8 devices: use 96 or 104"},
         {100,
          {.global_batch_size = 4},
-         "global_batch_size 4 cannot be dealt evenly to 8 devices: 8 or 16 can"},
-        {100, {.global_batch_size = -8}, "global_batch_size is -8; at least 1 is wanted"},
+         "global_batch_size 4 cannot be divided evenly among 8 devices: use 8 or 16"},
+        {100, {.global_batch_size = -8}, "global_batch_size is -8: expected at least 1"},
         {100,
          {.batch_size = INT32_MAX},
-         "batch_size times devices is 17179869176; at least 1 is wanted, and at most 2147483647"},
+         "batch_size times devices is 17179869176: expected at least 1, and at most 2147483647"},
         {7,
          {.batch_size = 4},
-         "7 training samples are fewer than the 8 devices that share them\n"
-         "type devices=7 or less, or give more data"},
+         "7 training samples are fewer than the 8 devices\n"
+         "use devices=7 or fewer, or more data"},
         {0, {.batch_size = 4}, "an epoch has no step: 0 samples in batches of 32"},
         {31,
          {.batch_size = 4, .drop_last = true},
-         "an epoch has no step: 31 samples in batches of 32, the incomplete one left out"},
+         "an epoch has no step: 31 samples in batches of 32 (the incomplete one is dropped)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

@@ -108,7 +108,7 @@ static void an_earlier_run_is_not_overwritten_unasked(void **state)
     assert_int_equal(fit_epochs(1, folder, NULL, false, &err), FG_EINVAL);
     contains(err.message, folder);
     contains(err.message, "holds the checkpoints of an earlier run, which are not deleted\n"
-                          "set resume to go on with it, overwrite to delete them");
+                          "set resume to continue it, overwrite to delete them");
     /* going on from elsewhere is no leave to delete what is here */
     (void)snprintf(theirs, sizeof theirs, "%s/checkpoints/step-000000003", other);
     assert_int_equal(fit_epochs(2, folder, theirs, false, &err), FG_EINVAL);

@@ -104,10 +104,10 @@ static void a_step_that_does_not_end(void **state)
     /* the first three may have been on their way still when the device stopped */
     char last[64], step[64];
     if (t.step == 1)
-        (void)snprintf(last, sizeof last, "no step has ended yet");
+        (void)snprintf(last, sizeof last, "no step has finished yet");
     else
         (void)snprintf(last, sizeof last, "training step %d ended ", (int)t.step - 1);
-    (void)snprintf(step, sizeof step, "training step %d does not end on cpu:0 (1 of 1 device)",
+    (void)snprintf(step, sizeof step, "training step %d has not finished on cpu:0 (1 of 1 device)",
                    (int)t.step);
     assert_in_range(t.step, 1, 4);
     assert_string_equal(t.doing, step);
@@ -204,7 +204,7 @@ static void a_limit_that_is_none(void **state)
     fg_trainer *trainer = NULL;
     assert_int_equal(fg_trainer_create(&(fg_trainer_options){.watchdog_s = -1}, &trainer, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "trainer: watchdog_s is -1; 0 or more seconds are wanted");
+    assert_string_equal(err.message, "trainer: watchdog_s is -1: expected 0 or more seconds");
 }
 
 static int nothing_is_alive(void **state)
