@@ -19,7 +19,7 @@ static const cli_option options[] = {
 /* fulgurite help config [SECTION|KEY] */
 static int help_config(const char *about)
 {
-    if (cli_print_keys(stdout, about))
+    if (cli_print_keys(stdout, about) || about == NULL)
         return CLI_DONE;
     const char *nearest = strchr(about, '.') == NULL ? config_suggest_section(about) : NULL;
     if (nearest == NULL)

@@ -35,7 +35,7 @@ static void block_requests(void)
     (void)sigemptyset(&set);
     for (size_t i = 0; i < sizeof requests / sizeof requests[0]; i++)
         (void)sigaddset(&set, requests[i]);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 /* In the new process: becomes the program, which the kernel ends with `parent`, by whatever that is

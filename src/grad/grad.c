@@ -165,13 +165,14 @@ static void grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *
 {
     fg_trace *trace = fg_tensor_trace(loss);
     sweep s = {0};
-    if (check(loss, wrt, count) && sweep_init(&s, trace)) {
+    bool is_good = check(loss, wrt, count) && sweep_init(&s, trace);
+    if (is_good) {
         mark(&s, wrt, count);
         sweep_back(&s, loss);
+        is_good = trace->error.status == FG_OK;
     }
     for (size_t i = 0; i < count; i++)
-        out[i] =
-            trace->error.status == FG_OK ? s.adjoint[fgi_node_of(wrt[i])->id] : fgi_poison(trace);
+        out[i] = is_good ? s.adjoint[fgi_node_of(wrt[i])->id] : fgi_poison(trace);
     sweep_fini(&s);
 }
 
@@ -259,7 +260,7 @@ static void grad_variables(fg_tensor loss, fg_variable *const *variables, size_t
         (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     else if (trace->error.status == FG_OK)
         choose_versions(loss, variables, count, is_update, wrt);
-    if (trace->error.status == FG_OK)
+    if (wrt != NULL && trace->error.status == FG_OK)
         grad(loss, wrt, count, out);
     for (size_t i = 0; i < count && trace->error.status != FG_OK; i++)
         out[i] = fgi_poison(trace);

@@ -124,11 +124,11 @@ static fgi_hash structure(const fgi_op *op, fgi_node *const *in, int count, cons
 }
 
 /* Asks the row rule where an operand has rows. */
-static bool infer_rows(fgi_infer *c, fgi_node *const *in)
+static bool infer_rows(fgi_infer *c, fgi_node *const *in, int count)
 {
     const fgi_rows *rows[MAX_INPUTS];
     bool has_rows = c->op->makes_rows;
-    for (int i = 0; i < c->arity; i++) {
+    for (int i = 0; i < count; i++) {
         rows[i] = in[i]->rows;
         has_rows |= rows[i] != NULL;
     }
@@ -156,15 +156,16 @@ static bool keep_rows(fg_trace *trace, fgi_node *node, const fgi_rows *rows)
 }
 
 /* The type and attributes of a node that is the first of its structure; false after an error. */
-static bool settle(fgi_node *node, fgi_node *const *in, const void *attr, size_t attr_size)
+static bool settle(fgi_node *node, fgi_node *const *in, int count, const void *attr,
+                   size_t attr_size)
 {
     fg_trace *trace = node->trace;
     const fg_type *types[MAX_INPUTS];
-    for (int i = 0; i < node->arity; i++)
+    for (int i = 0; i < count; i++)
         types[i] = &in[i]->type;
     fgi_infer infer = {
         .trace = trace, .op = node->op, .in = types, .arity = node->arity, .attr = attr};
-    if (!node->op->infer(&infer) || !infer_rows(&infer, in))
+    if (!node->op->infer(&infer) || !infer_rows(&infer, in, count))
         return false;
     node->type = infer.out;
     if (!keep_rows(trace, node, &infer.rows)) {
@@ -194,7 +195,7 @@ static fg_tensor apply(fg_trace *trace, const fgi_op *op, fgi_node *const *in, i
         node->attr = node->first->attr;
         node->attr_size = node->first->attr_size;
         node->rows = node->first->rows;
-    } else if (!settle(node, in, attr, attr_size)) {
+    } else if (!settle(node, in, count, attr, attr_size)) {
         return fgi_poison(trace);
     }
     for (int i = 0; i < count; i++)

@@ -99,7 +99,7 @@ static void write_cifar(const char *folder, const char *name, int count)
 {
     uint8_t bytes[6 * 3073];
     for (int i = 0; i < count * 3073; i++)
-        bytes[i] = i % 3073 == 0 ? (uint8_t)(i / 3073 % 3) : (uint8_t)(i * 7 / 13 + count);
+        bytes[i] = (uint8_t)(i % 3073 == 0 ? i / 3073 % 3 : i * 7 / 13 + count);
     fgt_write(fgt_path(folder, name), bytes, (size_t)count * 3073);
 }
 
