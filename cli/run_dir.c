@@ -82,6 +82,7 @@ char *run_dir_new(const config *c, const char *config_path, bool *out_is_claimed
     if (!*out_is_claimed)
         return cli_strdup(config_text(c, "trainer.run_dir"));
     char *stem = stem_of(config_path), *path = claim(stem, err);
+    *out_is_claimed = path != NULL;
     free(stem);
     return path;
 }

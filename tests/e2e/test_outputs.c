@@ -115,10 +115,22 @@ static void a_place_that_cannot_be_written_is_found_first(void **state)
         "fulgurite plan: --html: cannot write 'no/such/p.html'");
 }
 
+/* Where no folder can be made for a new run, that is the error; there is nothing to give back. */
+static void no_place_for_runs_is_an_error(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
+    fgt_write(fgt_path(folder, "runs"), "", 0);
+    contains(program_gives(1, folder, "fit digits.yaml -q --trainer.run_dir=null")->err,
+             "fulgurite fit: cannot make the folder 'runs");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(predictions_reach_any_kind_of_file),
     cmocka_unit_test(a_full_device_is_an_error),
     cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),
+    cmocka_unit_test(no_place_for_runs_is_an_error),
 };
 
 int main(void)
