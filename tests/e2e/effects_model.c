@@ -153,16 +153,22 @@ static void classes(const effect *e, const char *folder)
     fgt_close("train_loss", effects_number(s, "metrics.train_loss"), log(e->count), 0, 2e-6);
 }
 
-/* A regression's loss is the mean square, here of the labels against predictions of 0. */
+/* The target of a regression is standardized, so that predicting 0 has the loss 1; metrics are in
+ * the target's own unit: the distances of the labels from what is predicted, which is their mean.
+ * Without standardization it is 0, and the loss is the labels' mean square. */
 static void task(const effect *e, const char *folder)
 {
     fg_error err = {0};
     const reference_data *data = effects_samples();
+    const bool is_standardized = strstr(e->arguments, "normalize=false") == NULL;
     const float zeros[2] = {0};
-    double squares = 0, sum = 0;
+    double predicted = 0, squares = 0, distances = 0;
+    for (int i = 0; i < data->rows && is_standardized; i++)
+        predicted += data->label[i] / (double)data->rows;
     for (int i = 0; i < data->rows; i++) {
-        squares += data->label[i] * data->label[i];
-        sum += data->label[i];
+        const double distance = data->label[i] - predicted;
+        squares += distance * distance / data->rows;
+        distances += fabs(distance) / data->rows;
     }
     const fg_ckpt_tensor tensors[] = {
         {.name = "fc.weight", .type = {FG_F32, 2, {1, 2}}, .data = zeros},
@@ -171,8 +177,10 @@ static void task(const effect *e, const char *folder)
     fgt_ok(fg_safetensors_write(fgt_path(folder, "weights.safetensors"), tensors, 2, NULL, &err));
     const json_t *s =
         effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=5 %s", e->arguments);
-    fgt_close("train_loss", effects_number(s, "metrics.train_loss"), squares / data->rows, 0, 2e-6);
-    fgt_close("train_mae", effects_number(s, "metrics.train_mae"), sum / data->rows, 0, 2e-6);
+    fgt_close("train_loss", effects_number(s, "metrics.train_loss"), is_standardized ? 1 : squares,
+              0, 2e-6);
+    fgt_close("train_rmse", effects_number(s, "metrics.train_rmse"), sqrt(squares), 0, 2e-6);
+    fgt_close("train_mae", effects_number(s, "metrics.train_mae"), distances, 0, 2e-6);
 }
 
 /* The first weights under other names, and with or without the bias, as e->train and e->count say.
@@ -229,6 +237,7 @@ static void without_bias(const effect *e, const char *folder)
 const effect effects_model[] = {
     {"task", "--task=classification", effects_check_samples},
     {"task", "--task=regression", task},
+    {"task", "--task=regression --data.normalize=false", task},
     {"model.name", "--model.name=linear", effects_check_samples},
     {"model.name", "--model.name=mlp", perceptron},
     /* LeCun et al. 1998, 10 classes; He et al. 2016 as torchvision counts them. */
