@@ -64,13 +64,27 @@ static const char *nearest_option(const cli_command *command, const char *name)
     return nearest == NULL && command->takes_config ? config_suggest(name) : nearest;
 }
 
-/* The one of "a|b|c" that `text` is in any case, to be freed; NULL: none. */
-static char *choice_of(const char *choices, const char *text)
+/* A word of a list of choices by itself. It lives as long as the program; equal words are one, so
+ * that there are as many as the commands have choices. */
+static const char *word_of(const char *list, size_t size)
+{
+    static char *words[64];
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (words[i] == NULL)
+            words[i] = cli_strndup(list, size);
+        if (strncmp(words[i], list, size) == 0 && words[i][size] == '\0')
+            return words[i];
+    }
+    return NULL;
+}
+
+/* The one of "a|b|c" that `text` is in any case; NULL: none. */
+static const char *choice_of(const char *choices, const char *text)
 {
     for (const char *at = choices; *at != '\0';) {
         const size_t size = strcspn(at, "|");
         if (strlen(text) == size && strncasecmp(at, text, size) == 0)
-            return cli_strndup(at, size);
+            return word_of(at, size);
         at += size + (at[size] == '|');
     }
     return NULL;
@@ -91,7 +105,7 @@ static bool set_text(parser *p, const cli_option *o, const char *text)
 {
     const char *choice = text;
     if (is_closed(o->argument) && *text != '\0')
-        choice = choice_of(o->argument, text); /* lives as long as the program */
+        choice = choice_of(o->argument, text);
     if (choice == NULL) {
         p->is_over = true;
         p->status = cli_complain(CLI_USAGE, p->command->name, "--%s is '%s': expected %s", o->name,
