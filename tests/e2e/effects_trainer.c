@@ -357,8 +357,9 @@ const effect effects_trainer[] = {
     {"trainer.accelerator", "--trainer.accelerator=auto", steps, .says = "\"device\": \"cpu\""},
     {"trainer.devices", FOUR, steps, .count = 6, .says = "\"devices\": 4"},
     {"trainer.devices", "--trainer.devices=[1]", steps, .count = 6, .says = "\"devices\": 1"},
+    /* Not there, not installed, or held by another process for a moment: each names libtpu. */
     {"trainer.tpu_cores", "--trainer.accelerator=auto --trainer.tpu_cores=1", steps, .status = 1,
-     .says = "TPU"},
+     .says = "libtpu"},
     {"trainer.strategy", FOUR "--trainer.strategy=auto", steps, .says = "\"strategy\": \"ddp\""},
     {"trainer.strategy", FOUR "--trainer.strategy=fsdp", steps, .says = "\"strategy\": \"fsdp\""},
     {"trainer.strategy", "--trainer.strategy=single", steps, .says = "\"strategy\": \"single\""},
