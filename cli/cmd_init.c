@@ -270,7 +270,7 @@ static char *default_name(const char *data)
     return path;
 }
 
-/* Never over a file that is there, unless told to. */
+/* Never overwrites an existing file without --force. */
 static bool write_file(const char *path, const char *text, fg_error *err)
 {
     const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (is_forced ? O_TRUNC : O_EXCL);

@@ -33,7 +33,7 @@ typedef struct config_value {
 bool config_is_list(const config_key *key);
 /* "KEY: expected ..., got ..."; always false. */
 bool config_unexpected(const config_key *key, const config_token *token, fg_error *err);
-/* A choice in any case or another program's spelling of it; true and false likewise. */
+/* A choice in any case or another program's spelling of it, and true or false. */
 bool config_parse_choice(const config_key *key, const config_token *token, config_item *out,
                          fg_error *err);
 bool config_parse_bool(const config_key *key, const config_token *token, config_item *out,

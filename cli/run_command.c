@@ -32,7 +32,7 @@ static bool read_old_keys(run *r, fg_error *err)
     return true;
 }
 
-/* --resume stands for a key. */
+/* --resume is short for a key. */
 static bool read_resume(run *r, fg_error *err)
 {
     char text[4096];

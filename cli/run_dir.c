@@ -56,7 +56,7 @@ static char *numbered(const char *stem, long number)
     return path;
 }
 
-/* mkdir is the claim: of two processes that want the same number, one takes the next. */
+/* mkdir is the claim: of two processes that try the same number, one takes the next. */
 static char *claim(const char *stem, fg_error *err)
 {
     if (mkdir("runs", 0777) != 0 && errno != EEXIST) {
