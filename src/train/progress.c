@@ -123,17 +123,18 @@ static size_t columns_of(FILE *out)
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* Replaces the live line; what was longer is overwritten with spaces, within `columns`. */
+/* Replaces the live line, cut to less than `columns`; what was longer is overwritten with spaces.
+ */
 static void draw(fgi_progress *p, const char *line, size_t columns)
 {
-    const size_t length = strlen(line);
+    const size_t whole = strlen(line), length = whole < columns ? whole : columns - 1;
     const size_t drawn = p->drawn;
     size_t cover = drawn > length ? drawn - length : 0;
     if (length + cover >= columns) /* the terminal has become narrower */
         cover = length + 1 < columns ? columns - 1 - length : 0;
-    (void)fprintf(p->out, "\r%s%*s", line, (int)cover, "");
+    (void)fprintf(p->out, "\r%.*s%*s", (int)length, line, (int)cover, "");
     if (cover > 0)
-        (void)fprintf(p->out, "\r%s", line);
+        (void)fprintf(p->out, "\r%.*s", (int)length, line);
     (void)fflush(p->out);
     p->drawn = length;
     p->drawn_ns = p->now_ns();
@@ -149,11 +150,19 @@ static void clear(fgi_progress *p)
 
 static void clear_before_log(void *self) { clear(self); }
 
+/* Columns for a line that stays: those of the terminal, or as many as it needs. */
+static size_t columns_to_keep(const fgi_progress *p)
+{
+    struct winsize size = {0};
+    const bool is_known = ioctl(fileno(p->out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return p->is_live && is_known ? size.ws_col : sizeof p->held;
+}
+
 /* A line that stays. */
 static void keep_line(fgi_progress *p, const char *line)
 {
     clear(p);
-    (void)fprintf(p->out, "%s\n", line);
+    (void)fprintf(p->out, "%.*s\n", (int)columns_to_keep(p) - 1, line);
     (void)fflush(p->out);
     p->held[0] = '\0';
     p->kept_ns = p->now_ns();
@@ -162,17 +171,12 @@ static void keep_line(fgi_progress *p, const char *line)
 /* A line that stays unless they come too fast for a terminal: then until the next one. */
 static void show_line(fgi_progress *p, const char *line)
 {
-    const size_t columns = columns_of(p->out);
-    char cut[1024];
     if (!p->is_live || p->now_ns() - p->kept_ns >= SECOND) {
         keep_line(p, line);
         return;
     }
     (void)snprintf(p->held, sizeof p->held, "%s", line);
-    (void)snprintf(cut, sizeof cut, "%s", line);
-    if (columns <= sizeof cut)
-        cut[columns - 1] = '\0';
-    draw(p, cut, columns);
+    draw(p, line, columns_of(p->out));
 }
 
 static double seconds_since(const fgi_progress *p, int64_t begin_ns)
@@ -412,15 +416,12 @@ void fgi_progress_validating(fgi_progress *p, const fg_progress *at)
     char label[80], line[1024], batch[32], all[32];
     if (p == NULL || !p->is_live || p->now_ns() - p->drawn_ns < REDRAW_NS)
         return;
-    const size_t columns = columns_of(p->out);
     put_epoch(p, at, label, sizeof label);
     fgi_progress_count(at->batch, batch, sizeof batch);
     fgi_progress_count(at->batches, all, sizeof all);
     (void)snprintf(line, sizeof line, "%s  validating %s%s%s", label, batch,
                    at->batches >= 0 ? "/" : "", at->batches >= 0 ? all : "");
-    if (columns <= sizeof line)
-        line[columns - 1] = '\0';
-    draw(p, line, columns);
+    draw(p, line, columns_of(p->out));
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
@@ -442,7 +443,8 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
     fgi_progress_metrics(at->metrics, at->metric_count, "", train, sizeof train);
     fgi_progress_time(seconds_since(p, p->start_ns), time, sizeof time);
     fgi_progress_count((int64_t)(rate_of(p) + 0.5), rate, sizeof rate);
-    (void)snprintf(line, sizeof line, "%s%s%s  %s samples/s  %s", label, train, p->val, rate, time);
+    const fgi_epoch_view view = {label, train, p->val, rate, time};
+    fgi_progress_epoch_line(&view, columns_to_keep(p), line, sizeof line);
     p->val[0] = '\0';
     show_line(p, line);
     return FG_OK;

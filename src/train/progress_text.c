@@ -156,3 +156,74 @@ void fgi_progress_line(const fgi_progress_view *v, size_t columns, char *out, si
     if (room < size)
         out[room] = '\0';
 }
+
+/* ---- the line of an epoch -------------------------------------------------------------------- */
+
+/* "  train_loss 0.5  train_acc 0.75" as "  train loss 0.5 acc 0.75". */
+static void group_metrics(const char *metrics, const char *prefix, char *out, size_t size)
+{
+    const size_t skipped = strlen(prefix);
+    bool is_first = true;
+    size_t used = 0;
+    while (*metrics != '\0' && used + 1 < size) {
+        if (strncmp(metrics, "  ", 2) == 0 && strncmp(metrics + 2, prefix, skipped) == 0) {
+            const int n = snprintf(out + used, size - used, "%s%.*s ", is_first ? "  " : "",
+                                   is_first ? (int)skipped - 1 : 0, prefix);
+            used += n > 0 ? (size_t)n : 0;
+            metrics += 2 + skipped;
+            is_first = false;
+        } else {
+            out[used++] = *metrics++;
+        }
+    }
+    out[used < size ? used : size - 1] = '\0';
+}
+
+static bool has_several(const char *metrics)
+{
+    return metrics[0] != '\0' && strstr(metrics + 1, "  ") != NULL;
+}
+
+typedef struct epoch_parts {
+    char train[256], val[256], tail[80];
+} epoch_parts;
+
+/* Leaves out the least important part that is left; false: there is none. */
+static bool drop_part(epoch_parts *p, const char *time)
+{
+    if (strstr(p->tail, "samples/s") != NULL)
+        (void)snprintf(p->tail, sizeof p->tail, "  %s", time);
+    else if (p->tail[0] != '\0')
+        p->tail[0] = '\0';
+    else if (has_several(p->train))
+        drop_metric(p->train);
+    else if (has_several(p->val))
+        drop_metric(p->val);
+    else if (p->train[0] != '\0')
+        p->train[0] = '\0';
+    else if (p->val[0] != '\0')
+        p->val[0] = '\0';
+    else
+        return false;
+    return true;
+}
+
+void fgi_progress_epoch_line(const fgi_epoch_view *v, size_t columns, char *out, size_t size)
+{
+    epoch_parts p;
+    char train[256], val[256];
+    const size_t room = columns > 1 ? columns - 1 : 1;
+    (void)snprintf(p.train, sizeof p.train, "%s", v->train);
+    (void)snprintf(p.val, sizeof p.val, "%s", v->val);
+    (void)snprintf(p.tail, sizeof p.tail, "  %s samples/s  %s", v->rate, v->time);
+    int length = snprintf(out, size, "%s%s%s%s", v->label, p.train, p.val, p.tail);
+    while (length > 0 && (size_t)length > room) {
+        group_metrics(p.train, "train_", train, sizeof train);
+        group_metrics(p.val, "val_", val, sizeof val);
+        length = snprintf(out, size, "%s%s%s%s", v->label, train, val, p.tail);
+        if ((size_t)length > room && !drop_part(&p, v->time))
+            break;
+    }
+    if (room < size)
+        out[room] = '\0';
+}

@@ -20,6 +20,18 @@ typedef struct fgi_progress_view {
  * 00:12<00:31  loss 0.1234". What does not fit is left out, the least important first. */
 void fgi_progress_line(const fgi_progress_view *view, size_t columns, char *out, size_t size);
 
+/* What the line of a finished epoch shows. */
+typedef struct fgi_epoch_view {
+    const char *label;       /* "epoch 3/30" */
+    const char *train, *val; /* "  train_loss 0.12  train_acc 0.9"; "" */
+    const char *rate, *time; /* "2,345", "00:12" */
+} fgi_epoch_view;
+
+/* One line of less than `columns` characters: "epoch 3/30  train_loss 0.5  val_loss 0.6
+ * 2,345 samples/s  00:12"; where that is too long "train loss 0.5 acc 0.9" with the prefix once,
+ * then without what matters least. */
+void fgi_progress_epoch_line(const fgi_epoch_view *view, size_t columns, char *out, size_t size);
+
 /* "00:12", "1:02:03" */
 void fgi_progress_time(double seconds, char *out, size_t size);
 /* "1,234,567" */

@@ -4,12 +4,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "base/file.h"
 #include "base/rng.h"
 #include "fakepjrt/fake_control.h"
+#include "terminal.h"
 #include "toy.h"
 #include "train/trainer.h"
 
@@ -395,26 +394,14 @@ static void plain_lines_into_a_file(void **state)
     free(text);
 }
 
-/* A terminal of so many columns, and what was written to it. */
+/* What a fit writes to a terminal of so many columns. */
 static void fit_on_a_terminal(unsigned short columns, char *out, size_t size)
 {
     fg_error err = {0};
-    const int master = posix_openpt(O_RDWR | O_NOCTTY);
-    assert_true(master >= 0);
-    assert_int_equal(grantpt(master), 0);
-    assert_int_equal(unlockpt(master), 0);
-    const int slave = open(ptsname(master), O_RDWR | O_NOCTTY);
-    FILE *file = fdopen(slave, "w");
-    assert_non_null(file);
-    const struct winsize window = {.ws_row = 24, .ws_col = columns};
-    assert_int_equal(ioctl(slave, TIOCSWINSZ, &window), 0);
+    int master;
+    FILE *file = terminal_open(columns, &master);
     fgt_ok(fit(NULL, file, &err));
-    assert_int_equal(fcntl(master, F_SETFL, O_NONBLOCK), 0);
-    size_t used = 0;
-    ssize_t n = 0;
-    while (used < size - 1 && (n = read(master, out + used, size - 1 - used)) > 0)
-        used += (size_t)n;
-    out[used] = '\0';
+    terminal_read(master, out, size);
     assert_int_equal(fclose(file), 0);
     assert_int_equal(close(master), 0);
 }

@@ -6,7 +6,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
 #include "base/log.h"
+#include "terminal.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
 
@@ -328,6 +331,69 @@ static void compilation_is_shown_with_its_time(void **state)
     close_show(&s);
 }
 
+/* What two epochs show on a terminal of so many columns. */
+static void run_on_terminal(unsigned short columns, char *out, size_t size)
+{
+    fg_error err = {0};
+    int master;
+    show s = (show){.out = terminal_open(columns, &master)};
+    s.trainer.options.max_epochs = 3;
+    s.trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
+    s.trainer.is_running = true;
+    fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
+    fgi_progress_set_clock(s.progress, clock_ns);
+    fgi_progress_compile_begin(s.progress, "training");
+    pass(75);
+    fgi_progress_compile_end(s.progress);
+    run_epoch(&s, 0, 1);
+    tell(&s, fgi_progress_ops.val_start, (fg_progress){.batch = 2, .batches = 4});
+    pass(1);
+    fgi_progress_validating(s.progress, &(fg_progress){.batch = 2, .batches = 4});
+    run_epoch(&s, 1, 0.001);
+    tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 2});
+    terminal_read(master, out, size);
+    close_show(&s);
+    (void)close(master);
+}
+
+static size_t longest_row(const char *text)
+{
+    size_t longest = 0;
+    for (; *text != '\0'; text += strspn(text, "\r\n")) {
+        const size_t length = strcspn(text, "\r\n");
+        longest = length > longest ? length : longest;
+        text += length;
+    }
+    return longest;
+}
+
+/* No row is as long as the terminal is wide: it would wrap, and the next drawing begin below it. */
+static void every_line_fits_the_terminal(void **state)
+{
+    static const struct {
+        unsigned short columns;
+        const char *kept;
+    } rows[] = {
+        {100, "\repoch 1/3  train_loss 0.5  train_acc 0.75  val_loss 0.25  val_acc 0.5  "
+              "8 samples/s  00:07\r\n"},
+        {80, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  8 samples/s  00:07\r\n"},
+        {70, "\repoch 1/3  train loss 0.5 acc 0.75  val loss 0.25 acc 0.5  00:07\r\n"},
+        {50, "\repoch 1/3  train loss 0.5  val loss 0.25 acc 0.5\r\n"},
+        {41, "\repoch 1/3  train loss 0.5  val loss 0.25\r\n"},
+        {30, "\repoch 1/3  val loss 0.25\r\n"},
+        {20, "\repoch 1/3\r\n"},
+        {5, "\repoc\r\n"},
+        {2, "\re\r\n"},
+    };
+    char text[8192];
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        run_on_terminal(rows[i].columns, text, sizeof text);
+        if (longest_row(text) >= rows[i].columns || strstr(text, rows[i].kept) == NULL)
+            fail_msg("%d columns: %s", rows[i].columns, text);
+    }
+}
+
 static void unknown_styles_are_refused(void **state)
 {
     fg_error err = {0};
@@ -350,6 +416,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_live_line_makes_room_for_the_log),
     cmocka_unit_test(the_bar_is_redrawn_ten_times_a_second),
     cmocka_unit_test(compilation_is_shown_with_its_time),
+    cmocka_unit_test(every_line_fits_the_terminal),
     cmocka_unit_test(unknown_styles_are_refused),
 };
 FGT_MAIN(tests)
