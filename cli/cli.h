@@ -79,6 +79,8 @@ extern const cli_command *const cli_commands[];
 /* The command of that name in any case, or that another program calls so ("train" is fit); NULL:
  * there is none. */
 const cli_command *cli_find_command(const char *name);
+/* Another name that is accepted for the command: "train" for fit; NULL behind the last. */
+const char *cli_command_alias(const cli_command *command, size_t index);
 /* Complains, with the name that was probably meant, and returns CLI_USAGE. */
 int cli_unknown_command(const char *name);
 

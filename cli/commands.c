@@ -32,6 +32,14 @@ const cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
+const char *cli_command_alias(const cli_command *command, size_t index)
+{
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++)
+        if (strcmp(aliases[i].ours, command->name) == 0 && index-- == 0)
+            return aliases[i].theirs;
+    return NULL;
+}
+
 int cli_unknown_command(const char *name)
 {
     const char *names[32], *nearest;

@@ -61,6 +61,8 @@ const char *config_describe(const config_key *key);
 const char *config_type(const config_key *key);
 /* The help and for what it is, "The inputs. Only with data.format npy."; in a static buffer too. */
 const char *config_explain(const config_key *key);
+/* Other programs' words for the key's choices: "gpu, nvidia for cuda"; "" where there are none. */
+void config_spellings(const config_key *key, char *out, size_t size);
 
 /* The values of all keys. */
 typedef struct config config;

@@ -99,6 +99,27 @@ static const char *alias_of(const config_key *key, const char *text)
     return NULL;
 }
 
+void config_spellings(const config_key *key, char *out, size_t size)
+{
+    const char *before = NULL;
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+        if (strcmp(aliases[i].path, key->path) != 0)
+            continue;
+        const bool is_new = before == NULL || strcmp(before, aliases[i].ours) != 0;
+        const int n =
+            is_new && before != NULL
+                ? snprintf(out + used, size - used, " for %s; %s", before, aliases[i].theirs)
+                : snprintf(out + used, size - used, "%s%s", before != NULL ? ", " : "",
+                           aliases[i].theirs);
+        used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
+        before = aliases[i].ours;
+    }
+    if (before != NULL)
+        (void)snprintf(out + used, size - used, " for %s", before);
+}
+
 /* The choice that begins with the word ("resnet"), or else the nearest one. */
 static const char *suggest(const char *text, char *choices)
 {

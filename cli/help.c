@@ -31,6 +31,14 @@ static void print_usage(FILE *out, const cli_command *command)
                   command->arguments, command->takes_config ? " [--KEY=VALUE]..." : "");
 }
 
+/* "other names: train, training" after `lead`, or nothing. */
+static void print_aliases(FILE *out, const cli_command *command, const char *lead)
+{
+    const char *alias;
+    for (size_t i = 0; (alias = cli_command_alias(command, i)) != NULL; i++)
+        (void)fprintf(out, "%s%s%s", i == 0 ? lead : ", ", i == 0 ? "other names: " : "", alias);
+}
+
 /* ---- --help ---------------------------------------------------------------------------------- */
 
 static void print_option(FILE *out, char letter, const char *form, const char *help)
@@ -47,6 +55,7 @@ static void print_program_help(FILE *out)
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)fprintf(out, "  %-12s %-26s %s\n", (*c)->name, (*c)->arguments, (*c)->summary);
     (void)fprintf(out,
+                  "\n  train, eval and infer are accepted for fit, validate and predict\n"
                   "\n  fulgurite COMMAND --help     help for one command\n"
                   "  fulgurite help config        all keys of the configuration\n"
                   "  fulgurite --version\n\nexit status: %s\n",
@@ -61,7 +70,9 @@ void cli_print_help(FILE *out, const cli_command *command)
     }
     (void)fputs("usage: ", out);
     print_usage(out, command);
-    (void)fprintf(out, "\n\n%s\n\n", command->summary);
+    (void)fprintf(out, "\n\n%s", command->summary);
+    print_aliases(out, command, "\n\n");
+    (void)fputs("\n\n", out);
     if (command->details != NULL)
         (void)fprintf(out, "%s\n\n", command->details);
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
@@ -162,6 +173,7 @@ void cli_print_man(FILE *out, const cli_command *command)
     print_usage(out, command);
     (void)fputs("\n.SH DESCRIPTION\n", out);
     print_roff(out, command->details != NULL ? command->details : command->summary);
+    print_aliases(out, command, "\n.PP\n");
     (void)fputs("\n.SH OPTIONS\n", out);
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++) {
         const char letter[] = {'-', o->letter, ',', ' ', '\0'};

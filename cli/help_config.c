@@ -62,10 +62,12 @@ void cli_print_key_names(FILE *out)
 
 static void print_key(FILE *out, const config_key *key)
 {
-    char words[2048];
+    char words[2048], spellings[256];
+    config_spellings(key, spellings, sizeof(spellings));
     (void)fprintf(out, "  --%s=%s\n%*s", key->path, key->example, HELP_INDENT - 1, "");
-    (void)snprintf(words, sizeof(words), "%s [%s; default: %s]", config_explain(key),
-                   config_type(key), key->fallback != NULL ? key->fallback : "none");
+    (void)snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", config_explain(key),
+                   config_type(key), spellings[0] != '\0' ? "; also accepted: " : "", spellings,
+                   key->fallback != NULL ? key->fallback : "none");
     print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
 }
 

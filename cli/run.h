@@ -99,6 +99,8 @@ char *run_dir_existing(const config *c, const char *config_path);
 void run_dir_give_back(const char *folder);
 /* True when there are checkpoints of an earlier run. */
 bool run_dir_is_used(const char *folder);
+/* True while a fit holds the folder's lock. */
+bool run_dir_is_live(const char *folder);
 /* Writes config.yaml into the folder. */
 bool run_dir_begin(const config *c, const char *folder, fg_error *err);
 

@@ -3,8 +3,10 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -138,6 +140,21 @@ bool run_dir_is_used(const char *folder)
     const bool is_used = access(path, F_OK) == 0;
     free(path);
     return is_used;
+}
+
+bool run_dir_is_live(const char *folder)
+{
+    struct stat info;
+    char *path = inside(folder, "lock");
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    free(path);
+    if (fd < 0)
+        return false;
+    /* empty once a run has ended: then nobody is disturbed by asking for the lock */
+    const bool is_live = fstat(fd, &info) == 0 && info.st_size > 0 &&
+                         flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    (void)close(fd);
+    return is_live;
 }
 
 bool run_dir_begin(const config *c, const char *folder, fg_error *err)

@@ -144,10 +144,10 @@ static fg_status find_evaluated(run *r, const char **out_resume, fg_error *err)
 }
 
 /* The checkpoints of an earlier run are only deleted on request. The Trainer looks too, once it has
- * the folder for itself. */
+ * the folder for itself; where another process has it, the Trainer says which. */
 static bool may_be_used(const run *r, fg_error *err)
 {
-    if (r->options->overwrite || !run_dir_is_used(r->folder))
+    if (r->options->overwrite || !run_dir_is_used(r->folder) || run_dir_is_live(r->folder))
         return true;
     return cli_fail(err,
                     "'%s' holds the checkpoints of an earlier run\n"

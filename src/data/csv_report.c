@@ -76,6 +76,8 @@ static void put_range(fgi_buf *out, const fgi_csv_column *c)
 {
     if (c->seen.numbers == 0)
         fgi_buf_puts(out, "no numbers");
+    else if (!(c->seen.least < c->seen.greatest))
+        fgi_buf_printf(out, "constant %.6g", c->seen.least);
     else
         fgi_buf_printf(out, "%.6g to %.6g, mean %.6g, deviation %.6g", c->seen.least,
                        c->seen.greatest, c->mean, c->deviation);
@@ -102,20 +104,71 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
                  is_target && s->target_is_standardized ? " (standardised for training)\n" : "\n");
 }
 
+static bool is_pixel(const fg_csv_schema *s, const fgi_csv_column *c)
+{
+    return fgi_csv_is_image(s) && c->kind == FGI_CSV_NUMERIC;
+}
+
+/* The columns of an image in one line: "pixels  numeric  0  784 columns, 0 to 255". */
+static void put_pixels(fgi_buf *out, const fg_csv_schema *s, int width)
+{
+    double least = INFINITY, greatest = -INFINITY;
+    int64_t missing = 0;
+    for (size_t i = 0; i < s->column_count; i++) {
+        const fgi_csv_column *c = &s->columns[i];
+        if (!is_pixel(s, c))
+            continue;
+        missing += c->seen.missing;
+        if (c->seen.numbers > 0) {
+            least = fmin(least, c->seen.least);
+            greatest = fmax(greatest, c->seen.greatest);
+        }
+    }
+    fgi_buf_printf(out, "%-*s  %-15s  %7" PRId64 "  %" PRId64 " columns", width, "pixels",
+                   "numeric", missing, s->feature_count);
+    if (least <= greatest)
+        fgi_buf_printf(out, ", %.6g to %.6g\n", least, greatest);
+    else
+        fgi_buf_puts(out, ", no numbers\n");
+}
+
 /* "... and 745 more columns: 740 numeric, 5 categorical, 0 ignored". */
 static void put_rest(fgi_buf *out, const fg_csv_schema *s, size_t first)
 {
-    size_t count[4] = {0};
+    size_t count[4] = {0}, all = 0;
     int64_t missing = 0;
     for (size_t i = first; i < s->column_count; i++) {
+        if (is_pixel(s, &s->columns[i]))
+            continue;
+        all++;
         count[s->columns[i].kind]++;
         missing += s->columns[i].seen.missing;
     }
     fgi_buf_printf(out,
                    "... and %zu more: %zu numeric, %zu categorical, %zu ignored; %" PRId64
                    " values are missing\n",
-                   s->column_count - first, count[FGI_CSV_NUMERIC], count[FGI_CSV_CATEGORICAL],
-                   count[FGI_CSV_IGNORED], missing);
+                   all, count[FGI_CSV_NUMERIC], count[FGI_CSV_CATEGORICAL], count[FGI_CSV_IGNORED],
+                   missing);
+}
+
+static void put_columns(fgi_buf *out, const fg_csv_schema *s, int width)
+{
+    size_t all = 0, listed = 0, i = 0;
+    for (size_t k = 0; k < s->column_count; k++)
+        all += !is_pixel(s, &s->columns[k]);
+    const size_t lines = all > MOST_LINES + 1 ? MOST_LINES : all;
+    if (all < s->column_count)
+        put_pixels(out, s, width);
+    for (; i < s->column_count && listed < lines; i++)
+        if (!is_pixel(s, &s->columns[i])) {
+            put_column(out, s, &s->columns[i], width);
+            listed++;
+        }
+    if (listed == all)
+        return;
+    put_rest(out, s, i);
+    if (s->target >= (int64_t)i)
+        put_column(out, s, &s->columns[s->target], width);
 }
 
 static int name_width(const fg_csv_schema *s)
@@ -132,18 +185,10 @@ fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count,
 {
     fgi_buf out = {0};
     const int width = name_width(s);
-    const bool is_long = s->column_count > MOST_LINES + 1;
-    const size_t lines = is_long ? MOST_LINES : s->column_count;
     fgi_buf_printf(&out, "%s: %zu rows, %zu of them for training, %" PRId64 " features\n",
                    csv->name, csv->row_count, row_count, s->feature_count);
     fgi_buf_printf(&out, "%-*s  %-15s  missing  range or categories\n", width, "column", "type");
-    for (size_t i = 0; i < lines; i++)
-        put_column(&out, s, &s->columns[i], width);
-    if (is_long) {
-        put_rest(&out, s, lines);
-        if (s->target >= (int64_t)lines)
-            put_column(&out, s, &s->columns[s->target], width);
-    }
+    put_columns(&out, s, width);
     s->report = fgi_buf_take(&out);
     fgi_buf_fini(&out);
     if (s->report == NULL)

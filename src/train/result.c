@@ -10,17 +10,34 @@
 #include "base/thread.h"
 #include "train/trainer.h"
 
+/* Where a metric has its place: at its name, or else behind those of its kind. Training comes
+ * before validation, whichever was first: the order does not depend on where a run was interrupted.
+ */
+static size_t place_of(const fg_result *result, const char *name)
+{
+    const bool is_train = strncmp(name, "train_", 6) == 0;
+    size_t first_val = result->metric_count;
+    for (size_t k = 0; k < result->metric_count; k++) {
+        if (strcmp(result->metrics[k].name, name) == 0)
+            return k;
+        if (first_val == result->metric_count && strncmp(result->metrics[k].name, "val_", 4) == 0)
+            first_val = k;
+    }
+    return is_train ? first_val : result->metric_count;
+}
+
 void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        size_t k = 0;
-        while (k < result->metric_count && strcmp(result->metrics[k].name, metrics[i].name) != 0)
-            k++;
-        if (k == FG_MAX_RESULTS)
-            continue;
-        result->metrics[k] = metrics[i];
-        if (k == result->metric_count)
+        const size_t k = place_of(result, metrics[i].name);
+        fg_metric *at = &result->metrics[k];
+        if (k == result->metric_count || strcmp(at->name, metrics[i].name) != 0) {
+            if (result->metric_count == FG_MAX_RESULTS)
+                continue;
+            memmove(at + 1, at, (result->metric_count - k) * sizeof *at);
             result->metric_count++;
+        }
+        *at = metrics[i];
     }
 }
 

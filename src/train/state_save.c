@@ -101,23 +101,16 @@ static bool put_metrics(json_t *object, const fgi_stage *stage)
     return ok;
 }
 
-static int by_name(const void *left, const void *right)
-{
-    return strcmp(((const fg_metric *)left)->name, ((const fg_metric *)right)->name);
-}
-
-/* The metrics that the run would end with now; those that are not finite are null. In the order of
- * their names, which does not depend on where a run was interrupted. */
+/* The metrics that the run would end with now, in the order of the report; those that are not
+ * finite are null. */
 static bool put_results(json_t *object, const fg_result *result)
 {
-    fg_metric sorted[FG_MAX_RESULTS];
     json_t *metrics = json_object();
     bool ok = json_object_set_new(object, FGI_RESULTS_KEY, metrics) == 0;
-    memcpy(sorted, result->metrics, sizeof sorted);
-    qsort(sorted, result->metric_count, sizeof sorted[0], by_name);
     for (size_t i = 0; ok && i < result->metric_count; i++) {
-        json_t *value = isfinite(sorted[i].value) ? json_real(sorted[i].value) : json_null();
-        ok = json_object_set_new(metrics, sorted[i].name, value) == 0;
+        const fg_metric *metric = &result->metrics[i];
+        json_t *value = isfinite(metric->value) ? json_real(metric->value) : json_null();
+        ok = json_object_set_new(metrics, metric->name, value) == 0;
     }
     return ok;
 }

@@ -202,13 +202,15 @@ static void a_folder_is_trained_in_once_at_a_time(void **state)
     const char *folder = workplace();
     const pid_t child = start_with_files(folder, nothing_more);
     await_file(folder, "run/checkpoints/last", child);
-    const outcome *o = program_gives(1, folder, "fit digits.yaml -q --resume");
     (void)snprintf(expected, sizeof expected, "fulgurite fit: 'run' is in use: process %ld on host",
                    (long)child);
-    contains(o->err, expected);
+    contains(program_gives(1, folder, "fit digits.yaml -q")->err, expected);
+    contains(program_gives(1, folder, "fit digits.yaml -q --resume")->err, expected);
+    contains(program_gives(1, folder, "fit digits.yaml -q --overwrite")->err, expected);
     assert_int_equal(kill(child, SIGKILL), 0);
     (void)status_of(child);
-    (void)program_gives(2, folder, "fit digits.yaml -q");
+    contains(program_gives(2, folder, "fit digits.yaml -q")->err,
+             "'run' holds the checkpoints of an earlier run\n");
     (void)program_gives(0, folder, /* what was killed holds nobody up */
                         "fit digits.yaml -q --trainer.max_steps=1 --trainer.max_epochs=-1 "
                         "--overwrite");

@@ -299,6 +299,22 @@ static void the_columns_are_reported_before_training(void **state)
              "t.csv:3: row 2, column 'age': the value is missing\nset data.missing: mean to use");
 }
 
+/* Resuming a run that is complete reports its metrics as the run itself did. */
+static void metrics_keep_their_order(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    put(folder, "age,y\n30,1.5\n40,2\n50,4\n20,3\n35,1\n");
+    const char *command = FIT "-q --data.val_fraction=0.4 --trainer.run_dir=run";
+    char *first = strdup(program_gives(0, folder, command)->out);
+    assert_non_null(strstr(first, "train_mae\t"));
+    assert_true(strstr(first, "train_mae\t") < strstr(first, "train_loss\t"));
+    assert_true(strstr(first, "train_loss\t") < strstr(first, "val_mae\t"));
+    command = FIT "-q --data.val_fraction=0.4 --trainer.run_dir=run --resume";
+    assert_string_equal(program_gives(0, folder, command)->out, first);
+    free(first);
+    (void)state;
+}
+
 static void delimiters_are_suggested_and_tabs_have_names(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -317,6 +333,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(npy_targets_are_measured),
     cmocka_unit_test(a_linear_model_is_least_squares),
     cmocka_unit_test(the_columns_are_reported_before_training),
+    cmocka_unit_test(metrics_keep_their_order),
     cmocka_unit_test(delimiters_are_suggested_and_tabs_have_names),
 };
 FGT_MAIN(tests)

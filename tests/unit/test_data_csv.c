@@ -609,6 +609,32 @@ static void the_report_lists_the_columns(void **state)
     destroy(&parts);
 }
 
+/* The pixels of an image have one line together; a column of one value has no deviation. */
+static void the_report_sums_up_pixels(void **state)
+{
+    const char *const id[] = {"id"};
+    fg_csv_parts parts;
+    fgt_ok(open_text("id,p0,p1,p2,p3,digit\n7,0,255,3,,five\n8,0,16,5,2,four\n",
+                     &(fg_csv_options){.ignore = id,
+                                       .ignore_count = 1,
+                                       .image = {2, 2, 1},
+                                       .missing = "mean",
+                                       .task = "classification"},
+                     &parts));
+    assert_string_equal(fg_csv_schema_report(parts.schema),
+                        "t.csv: 2 rows, 2 of them for training, 4 features\n"
+                        "column  type             missing  range or categories\n"
+                        "pixels  numeric                1  4 columns, 0 to 255\n"
+                        "id      ignored\n"
+                        "digit   target, classes        0  2: five, four\n");
+    destroy(&parts);
+    fgt_ok(open_text("a,b,c\n1.5,0,2\n2.5,0,3\n", &(fg_csv_options){.task = "regression"}, &parts));
+    assert_non_null(strstr(fg_csv_schema_report(parts.schema),
+                           "\na       numeric                0  1.5 to 2.5, mean 2, deviation 0.5\n"
+                           "b       numeric                0  constant 0\n"));
+    destroy(&parts);
+}
+
 /* y leads back to the file's numbers, at any scale; figures are of the training rows. */
 static void a_target_is_standardized(void **state)
 {
@@ -957,6 +983,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
     cmocka_unit_test(another_delimiter_is_suggested),
     cmocka_unit_test(the_report_lists_the_columns),
+    cmocka_unit_test(the_report_sums_up_pixels),
     cmocka_unit_test(a_target_is_standardized),
     cmocka_unit_test(a_schema_keeps_what_is_missing),
     cmocka_unit_test(only_training_rows_are_fitted),
