@@ -222,6 +222,26 @@ static void parameters_created_late_are_refused(void **state)
     fg_module_destroy(p.root);
 }
 
+/* In the order of the module's tree the new one comes before a parameter that the optimizer has. */
+static void parameters_created_late_in_an_early_layer_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    pair p = {0};
+    fgt_ok(fg_module_create("net", 0, &p.root, &err));
+    fg_module *early = fg_module_child(p.root, "early"), *late = fg_module_child(p.root, "late");
+    p.a = parameter(early, "w", 1);
+    p.b = parameter(late, "w", 2);
+    p.optimizer = fg_adam_create(p.root, NULL);
+    (void)parameter(early, "b", 3);
+    fg_optimizer_minimize(p.optimizer, loss_of(&p, true));
+    assert_int_equal(fg_run(trace, NULL, 0, NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "adam: parameter 'net.early.b' was created after the "
+                                     "optimizer, which would not train it\n"
+                                     "create the optimizer after all layers");
+    fg_module_destroy(p.root);
+}
+
 /* ---- freezing ---------------------------------------------------------------------------------
  */
 
@@ -350,6 +370,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_parameter_counts_its_own_updates),
     cmocka_unit_test(losses_that_train_nothing_are_refused),
     cmocka_unit_test(parameters_created_late_are_refused),
+    cmocka_unit_test(parameters_created_late_in_an_early_layer_are_refused),
     cmocka_unit_test(frozen_parameters_have_no_moments_and_no_gradient),
     cmocka_unit_test(frozen_parameters_are_trained_later),
     cmocka_unit_test(patterns_that_match_nothing_name_what_is_near),

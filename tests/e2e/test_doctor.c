@@ -109,9 +109,9 @@ static void mistakes_are_usage(void **state)
 static void reports_are_as_they_were(void **state)
 {
     (void)state;
-    static const char *const names[] = {"bare_v6e",    "colab_v5e-1",  "gce_v4-32",
-                                        "gce_v5p-16",  "gce_v5p-8",    "kaggle_no_tpu",
-                                        "kaggle_v3-8", "kaggle_v5e-8", "laptop"};
+    static const char *const names[] = {
+        "bare_v6e",  "colab_v5e-1",   "gce_7x-16",   "gce_v4-32",    "gce_v5p-16",
+        "gce_v5p-8", "kaggle_no_tpu", "kaggle_v3-8", "kaggle_v5e-8", "laptop"};
     char *all = NULL, arguments[1200];
     size_t size;
     FILE *out = open_memstream(&all, &size);

@@ -160,6 +160,9 @@ static void described_devices_are_the_clients(void **state)
         assert_int_equal(device.id, i);
         assert_int_equal(device.memory_limit_bytes, 1 << 30);
         assert_int_equal(device.memory_used_bytes, -1);
+        assert_int_equal(client->world[i].id, i); /* the plugin lists them backwards */
+        assert_int_equal(client->world[i].process, 0);
+        assert_true(client->world[i].is_here);
     }
     assert_true(fgi_client_is_compile_only(client));
     assert_int_equal(fgi_client_mesh_data(client), 8);
