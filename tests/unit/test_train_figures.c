@@ -81,6 +81,53 @@ static void times_are_seconds(void **state)
     assert_true(r.idle.compile_s == 0 && r.idle.read_s == 0);
 }
 
+/* Between the steps' ends at 100 and 200 ms: a save with a read and a compilation within it, input
+ * that began before and an upload at last. What ends where it begins is nothing. */
+static void idle_time_belongs_to_the_innermost(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    fly(&ledger, 0, true, false, 8, (const int64_t[]){1, 1, 100});
+    fgi_ledger_add(&ledger, FGI_INPUT, 90 * MS, 104 * MS);
+    fgi_ledger_add(&ledger, FGI_READ, 110 * MS, 120 * MS);
+    fgi_ledger_add(&ledger, FGI_COMPILE, 130 * MS, 135 * MS);
+    fgi_ledger_add(&ledger, FGI_CHECKPOINT, 105 * MS, 140 * MS);
+    fgi_ledger_add(&ledger, FGI_READ, 141 * MS, 141 * MS);
+    fly(&ledger, 1, true, false, 8, (const int64_t[]){150, 160, 200});
+    fgi_ledger_add(&ledger, FGI_READ, 180 * MS, 190 * MS); /* while the device was busy */
+    fly(&ledger, 2, true, false, 8, (const int64_t[]){195, 196, 240});
+    fly(&ledger, 3, true, false, 8, (const int64_t[]){198, 300, 250}); /* says that it came late */
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("input", r.idle.input_s, 0.004, 1e-12, 0);
+    fgt_close("read", r.idle.read_s, 0.010, 1e-12, 0);
+    fgt_close("compile", r.idle.compile_s, 0.005, 1e-12, 0);
+    fgt_close("checkpoint", r.idle.checkpoint_s, 0.020, 1e-12, 0);
+    fgt_close("upload", r.idle.upload_s, 0.010 + 0.010, 1e-12, 0);
+    fgt_close("other", r.idle.other_s, 0.011, 1e-12, 0);
+    fgt_close("idle", r.idle.idle_s, 0.060 + 0.010, 1e-12, 0);
+    fgt_close("busy", r.idle.busy_s, 0.040 + 0.040, 1e-12, 0);
+    assert_int_equal(ledger.steps, 4);
+    assert_int_equal(ledger.step_count, 3);
+}
+
+/* As many spans as there is room for; what is more is idle time of no name. */
+static void spans_beyond_the_room_are_left_out(void **state)
+{
+    (void)state;
+    static fgi_ledger ledger;
+    fg_result r = {0};
+    fgi_ledger_start(&ledger, 0);
+    fly(&ledger, 0, true, false, 1, (const int64_t[]){1, 1, 100});
+    for (int i = 0; i < FGI_SPANS + 3; i++)
+        fgi_ledger_add(&ledger, FGI_READ, (100 + 2 * i) * MS, (101 + 2 * i) * MS);
+    fly(&ledger, 1, true, false, 1, (const int64_t[]){200, 200, 201});
+    fgi_ledger_result(&ledger, &r);
+    fgt_close("read", r.idle.read_s, FGI_SPANS * 0.001, 1e-12, 0);
+    fgt_close("other", r.idle.other_s, 0.1 - FGI_SPANS * 0.001, 1e-12, 0);
+}
+
 /* A step of two batches is one interval with the samples of both; validations are none. */
 static void accumulated_batches_are_one_step(void **state)
 {
@@ -307,6 +354,8 @@ static void batches_of_a_validation(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(times_are_seconds),
+    cmocka_unit_test(idle_time_belongs_to_the_innermost),
+    cmocka_unit_test(spans_beyond_the_room_are_left_out),
     cmocka_unit_test(accumulated_batches_are_one_step),
     cmocka_unit_test(percentiles_of_a_hundred_steps),
     cmocka_unit_test(what_is_not_known_is_nan),

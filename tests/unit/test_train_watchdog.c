@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
@@ -165,6 +166,123 @@ static void predictions_that_do_not_arrive(void **state)
     fg_client_close(client);
 }
 
+/* ---- what is said ---------------------------------------------------------------------------- */
+
+typedef struct saying {
+    pthread_mutex_t mutex;
+    int count;
+    char text[1024], log[1024];
+} saying;
+
+static void keep_saying(void *self, const fg_hang *hang)
+{
+    saying *s = self;
+    (void)pthread_mutex_lock(&s->mutex);
+    (void)snprintf(s->text, sizeof s->text, "%s|%s|%lld|%s|%s|%s", hang->doing, hang->stage,
+                   (long long)hang->step, hang->devices, hang->last_event, hang->checkpoint);
+    assert_true(hang->seconds >= 0.001);
+    s->count++;
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
+static void keep_log(void *self, fg_log_level level, const char *line)
+{
+    saying *s = self;
+    if (level != FG_LOG_WARNING)
+        return;
+    (void)pthread_mutex_lock(&s->mutex);
+    (void)snprintf(s->log, sizeof s->log, "%s", line);
+    (void)pthread_mutex_unlock(&s->mutex);
+}
+
+/* What is said while the Trainer does `doing` of a step, as soon as something is. */
+static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, size_t size)
+{
+    bool is_said = false;
+    (void)fgi_watch_set(dog, (fgi_watch){0});
+    (void)pthread_mutex_lock(&s->mutex);
+    s->count = 0;
+    (void)pthread_mutex_unlock(&s->mutex);
+    const fgi_watch before = fgi_watch_set(dog, doing);
+    assert_int_equal(before.doing, FGI_DOING_NOTHING);
+    while (!is_said) {
+        (void)pthread_mutex_lock(&s->mutex);
+        is_said = s->count > 0;
+        (void)snprintf(out, size, "%s", s->text);
+        (void)pthread_mutex_unlock(&s->mutex);
+        (void)usleep(500);
+    }
+}
+
+static void each_activity_has_its_words(void **state)
+{
+    (void)state;
+    static const struct {
+        fgi_watch watch;
+        const char *text;
+    } rows[] = {
+        {{FGI_DOING_INPUT, FGI_TRAIN, .step = 7},
+         "training step 7 is waiting for the data loader|training|7"},
+        {{FGI_DOING_INPUT, FGI_VAL, .step = 0},
+         "validation is waiting for the data loader|validation|0"},
+        {{FGI_DOING_UPLOAD, FGI_VAL, .step = 1},
+         "validation step 1: uploading its batch|validation|1"},
+        {{FGI_DOING_LAUNCH, FGI_TEST, .step = 2}, "test step 2: launching its program|test|2"},
+        {{FGI_DOING_STEP, FGI_PREDICT, .step = 3},
+         "prediction step 3 has not finished on no device yet|prediction|3"},
+        {{FGI_DOING_READ, FGI_TRAIN, .step = 4}, "training step 4: reading metrics|training|4"},
+        {{FGI_DOING_CHECKPOINT, FGI_TRAIN, .step = 5},
+         "training step 5: saving a checkpoint|training|5"},
+    };
+    saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    fgi_watchdog dog = {0};
+    fg_error err = {0};
+    char got[1024], want[1024];
+    fgt_ok(fgi_watchdog_start(
+        &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
+        &err));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        said_of(&dog, &s, rows[i].watch, got, sizeof got);
+        (void)snprintf(want, sizeof want, "%s|no device yet|no step has finished yet|",
+                       rows[i].text);
+        assert_string_equal(got, want);
+    }
+    fgi_watchdog_stop(&dog);
+}
+
+/* The step that ended last, the devices, the checkpoint: in the report and in the log. */
+static void facts_of_the_report(void **state)
+{
+    (void)state;
+    saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    fgi_watchdog dog = {0};
+    fg_error err = {0};
+    char got[1024];
+    fake.set("devices", 2);
+    fg_client *client = fake_client();
+    fg_log_set(keep_log, &s);
+    fgt_ok(fgi_watchdog_start(
+        &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
+        &err));
+    fgi_watch_client(&dog, client);
+    fgi_watch_checkpoint(&dog, "runs/a/last");
+    fgi_watch_done(&dog, FGI_VAL, 6);
+    said_of(&dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 9}, got, sizeof got);
+    static const char text[] = "training step 9 has not finished on cpu, 2 devices|training|9|cpu, "
+                               "2 devices|validation step 6 ended ";
+    assert_memory_equal(got, text, strlen(text));
+    assert_non_null(strstr(got, " s ago|runs/a/last"));
+    (void)pthread_mutex_lock(&s.mutex);
+    assert_memory_equal(s.log, "the run has made no progress for ", 33);
+    assert_non_null(strstr(s.log, " s: training step 9 has not finished on cpu, 2 devices; "
+                                  "validation step 6 ended "));
+    assert_non_null(strstr(s.log, " s ago; last checkpoint: runs/a/last"));
+    (void)pthread_mutex_unlock(&s.mutex);
+    fgi_watchdog_stop(&dog);
+    fg_log_set(NULL, NULL);
+    fg_client_close(client);
+}
+
 /* ---- compilation ----------------------------------------------------------------------------- */
 
 typedef struct lines {
@@ -228,6 +346,8 @@ int main(void)
         cmocka_unit_test_teardown(a_step_that_does_not_end, nothing_is_alive),
         cmocka_unit_test_teardown(nothing_is_told_of_a_run_that_goes_on, nothing_is_alive),
         cmocka_unit_test_teardown(predictions_that_do_not_arrive, nothing_is_alive),
+        cmocka_unit_test_teardown(each_activity_has_its_words, nothing_is_alive),
+        cmocka_unit_test_teardown(facts_of_the_report, nothing_is_alive),
         cmocka_unit_test_teardown(a_long_compilation_is_warned_of, nothing_is_alive),
         cmocka_unit_test(a_limit_that_is_none),
     };
