@@ -786,23 +786,96 @@ static void print_config_shows_all(void **state)
 /* ---- a device that does not answer ------------------------------------------------------------
  */
 
+/* A run on the fake plugin that ends as a hang. */
+static const outcome *hangs(const char *folder, const char *fake, const char *arguments)
+{
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", fake, 1), 0);
+    const outcome *o = program_gives(3, folder, arguments);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    return o;
+}
+
+/* The next line, without its end; NULL: there is none. */
+static char *next_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    return line != NULL && (*line != '\0' || (*rest != NULL && **rest != '\0')) ? line : NULL;
+}
+
+/* "thread ID (NAME)" or "thread ID (NAME), in the kernel: WHERE". */
+static void check_thread(const char *line)
+{
+    char name[64] = "", where[64] = "";
+    int id, end = 0;
+    const int parts =
+        sscanf(line, "thread %d (%63[^)])%n, in the kernel: %63s%n", &id, name, &end, where, &end);
+    assert_true(parts == 2 || parts == 3);
+    assert_int_equal(line[end], '\0');
+    assert_string_equal(name, "fulgurite");
+    assert_true(parts == 2 || strcmp(where, "0") != 0);
+}
+
+/* Behind an empty line and the line of a thread there are its frames, or one line that says that
+ * there are none: the library's own threads block all signals. Returns how many threads have
+ * frames. */
+static int check_stacks(char *text)
+{
+    int threads = 0, stacks = 0, frames = 0, notes = 0;
+    for (char *rest = text, *line; (line = next_line(&rest)) != NULL;) {
+        if (*line == '\0') {
+            check_thread(next_line(&rest));
+            assert_true(threads == 0 || (frames > 0) + notes == 1);
+            stacks += frames > 0;
+            frames = notes = 0;
+            threads++;
+        } else if (strchr(line, '[') != NULL) {
+            frames++;
+        } else {
+            assert_string_equal(line,
+                                "  (its stack could not be read: it does not answer signals)");
+            notes++;
+        }
+    }
+    assert_int_equal((frames > 0) + notes, 1);
+    return stacks + (frames > 0);
+}
+
 /* Nothing that the fake plugin is asked for ever happens. */
 static void a_run_that_stands_still_ends(void **state)
 {
     (void)state;
     const char *folder = workplace();
-    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
-    assert_int_equal(setenv("FAKEPJRT", "hold=1", 1), 0);
-    const outcome *o = program_gives(3, folder, "fit digits.yaml --trainer.watchdog_s=0.3");
-    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    const outcome *o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3");
     contains(o->err, "fulgurite fit: no progress for ");
-    contains(o->err, "no step has finished yet");
-    contains(o->err, "last checkpoint: none");
-    contains(o->err, "stacks of all threads: run/hang.txt");
-    char *text = slurp(folder, "run/hang.txt");
-    contains(text, "no progress for ");
+    contains(o->err, "\n  no step has finished yet\n  waited for: ");
+    contains(o->err, "\n  last checkpoint: none\n  stacks of all threads: run/hang.txt\n");
+    char *text = slurp(folder, "run/hang.txt"), *end = strstr(text, "  last checkpoint: none\n");
+    assert_memory_equal(text, "fulgurite fit: no progress for ", 31);
+    assert_non_null(end);
     contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
+    assert_true(check_stacks(strchr(end, '\n') + 1) >= 2);
     free(text);
+}
+
+/* The device stops after some steps, of which a checkpoint is there; then there is no folder to
+ * write to. */
+static void a_hang_says_how_to_continue(void **state)
+{
+    (void)state;
+    const char *folder = workplace();
+    const outcome *o = hangs(folder, "hold_from=40",
+                             "fit digits.yaml --trainer.watchdog_s=0.3 "
+                             "--trainer.ckpt_every_steps=2");
+    contains(o->err, "\n  training step ");
+    contains(o->err, "\n  waited for: cpu");
+    contains(o->err, "\n  last checkpoint: run/");
+    contains(o->err, "\n  continue from it with --trainer.resume=last\n"
+                     "  stacks of all threads: run/hang.txt\n");
+    o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3 --fast-dev-run");
+    contains(o->err, "\n  last checkpoint: none\n\nthread ");
+    contains(o->err, "fg_trainer_fit");
+    assert_null(strstr(o->err, "stacks of all threads"));
 }
 
 static const struct CMUnitTest tests[] = {
@@ -830,6 +903,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_residual_net_on_idx_files),
     cmocka_unit_test(colours_from_cifar_files),
     cmocka_unit_test(a_run_that_stands_still_ends),
+    cmocka_unit_test(a_hang_says_how_to_continue),
 };
 
 /* Compiled programs are shared by the runs of this test and go with it. */

@@ -25,6 +25,7 @@ static struct setting {
     {"devices", 0, 0}, /* 0: as the client option cpu_device_count says, else 1 */
     {"delay_ms", 0, 0},
     {"hold", 0, 0},               /* 1: nothing happens until it is 0 again */
+    {"hold_from", 0, 0},          /* likewise as soon as so many programs have run; 0: never */
     {"memory_limit_bytes", 0, 0}, /* of all devices together; 0: none */
     {"api_major", PJRT_API_MAJOR, 0},
     {"api_minor", PJRT_API_MINOR, 0},
@@ -368,6 +369,12 @@ static bool client_is_closing(PJRT_Client *c)
     return is_closing;
 }
 
+static bool is_held(void)
+{
+    const long from = fake_get("hold_from");
+    return fake_get("hold") || (from > 0 && fake_get("executions") >= from);
+}
+
 /* Runs what is queued, each at its time; at once when the client is going. */
 static void *work(void *user)
 {
@@ -385,7 +392,7 @@ static void *work(void *user)
         pthread_mutex_unlock(&c->mutex);
         if (!is_closing)
             sleep_until(t->due_ns);
-        while (!client_is_closing(c) && fake_get("hold"))
+        while (!client_is_closing(c) && is_held())
             sleep_until(now_ns() + 200000);
         task_run(t);
         pthread_mutex_lock(&c->mutex);
@@ -400,7 +407,7 @@ void task_submit(PJRT_Client *c, task *t)
     const long delay_ms = fake_get("delay_ms");
     t->due_ns = now_ns() + delay_ms * 1000000LL;
     pthread_mutex_lock(&c->mutex);
-    const bool is_late = delay_ms > 0 || fake_get("hold") || c->first || c->is_busy;
+    const bool is_late = delay_ms > 0 || is_held() || c->first || c->is_busy;
     if (is_late) {
         if (c->first)
             c->last->next = t;
