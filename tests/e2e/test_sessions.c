@@ -1,0 +1,179 @@
+/* test_sessions.c - transcripts: commands as a user types them, with all that they answer, compared
+ * whole with tests/golden/sessions/NAME.txt, where the commands are read too.
+ *
+ *     ## a comment
+ *     $ a command of the shell
+ *     > that goes on, as in a here-document
+ *     what it prints on both streams
+ *     # status 2                         where that is not 0
+ *
+ * The commands of a session run in one folder, with the files of effects_write_files in it. Times
+ * and rates are masked, other numbers are cut to four digits. FGT_WRITE_GOLDEN=1 writes the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "effects.h"
+#include "golden.h"
+
+enum { OUTPUT_MAX = 1 << 18 };
+
+static const char *session;
+
+/* ---- masks ----------------------------------------------------------------------------------- */
+
+/* Replaces each match. */
+static void mask(char text[OUTPUT_MAX], const char *pattern, const char *with)
+{
+    static char out[OUTPUT_MAX];
+    regex_t regex;
+    regmatch_t match;
+    size_t used = 0;
+    const char *at = text;
+    assert_int_equal(regcomp(&regex, pattern, REG_EXTENDED | REG_NEWLINE), 0);
+    while (regexec(&regex, at, 1, &match, 0) == 0 && match.rm_eo > 0) {
+        used +=
+            (size_t)snprintf(out + used, sizeof out - used, "%.*s%s", (int)match.rm_so, at, with);
+        at += match.rm_eo;
+        assert_true(used < sizeof out);
+    }
+    used += (size_t)snprintf(out + used, sizeof out - used, "%s", at);
+    assert_true(used < sizeof out);
+    (void)memcpy(text, out, used + 1);
+    regfree(&regex);
+}
+
+/* Replaces each occurrence of a path. */
+static void mask_path(char text[OUTPUT_MAX], const char *path, const char *with)
+{
+    for (char *at = text; (at = strstr(at, path)) != NULL; at += strlen(with)) {
+        (void)memcpy(at, with, strlen(with)); /* which is shorter */
+        (void)memmove(at + strlen(with), at + strlen(path), strlen(at + strlen(path)) + 1);
+    }
+}
+
+/* Numbers with a point are cut to four digits: the last ones depend on the processor. */
+static void mask_digits(char text[OUTPUT_MAX])
+{
+    static char out[OUTPUT_MAX];
+    size_t used = 0;
+    for (const char *at = text; *at != '\0';) {
+        char *end = (char *)at + 1;
+        const bool starts =
+            isdigit((unsigned char)*at) &&
+            (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '.' && at[-1] != '_'));
+        const double value = starts ? strtod(at, &end) : 0;
+        const bool is_cut = starts && memchr(at, '.', (size_t)(end - at)) != NULL && end - at > 5;
+        if (starts && !is_cut) /* a whole number, also of hexadecimal digits */
+            end = (char *)at + strspn(at, "0123456789.");
+        used += is_cut
+                    ? (size_t)snprintf(out + used, sizeof out - used, "%.4g", value)
+                    : (size_t)snprintf(out + used, sizeof out - used, "%.*s", (int)(end - at), at);
+        at = end;
+        assert_true(used < sizeof out);
+    }
+    (void)memcpy(text, out, used + 1);
+}
+
+static void mask_all(char text[OUTPUT_MAX], const char *folder)
+{
+    mask_path(text, folder, "HERE");
+    mask_path(text, FGT_BINARY_DIR, "BUILD");
+    mask_path(text, FGT_SOURCE_DIR, "SOURCE");
+    mask(text, "[0-9][0-9,]*(\\.[0-9]+)? samples/s", "N samples/s");
+    mask(text, "N samples/s  [0-9:]+", "N samples/s  MM:SS");
+    mask(text, "[0-9][0-9.]* (s|ms|us)([^a-zA-Z/_]|$)", "T s ");
+    mask_digits(text);
+}
+
+/* ---- commands -------------------------------------------------------------------------------- */
+
+/* What the shell answers; the exit status. */
+static int answer(const char *folder, const char *command, char out[OUTPUT_MAX])
+{
+    static char line[1 << 14];
+    fgt_write(fgt_path(folder, ".command"), command, strlen(command));
+    (void)snprintf(line, sizeof line,
+                   "cd '%s' && env LC_ALL=C PATH='" FGT_BINARY_DIR ":%s' sh .command 2>&1", folder,
+                   getenv("PATH"));
+    FILE *pipe = popen(line, "r");
+    assert_non_null(pipe);
+    const size_t size = fread(out, 1, OUTPUT_MAX - 1, pipe);
+    out[size] = '\0';
+    assert_true(size < OUTPUT_MAX - 1);
+    const int status = pclose(pipe);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Writes the command at the line, as it stands, and its answer; returns the line behind it. */
+static const char *run(const char *folder, const char *line, FILE *transcript)
+{
+    static char command[1 << 14], out[OUTPUT_MAX];
+    size_t used = 0;
+    do {
+        const size_t size = strcspn(line, "\n");
+        assert_true(size >= 2 && used + size < sizeof command);
+        (void)fprintf(transcript, "%.*s\n", (int)size, line);
+        used += (size_t)snprintf(command + used, sizeof command - used, "%.*s\n", (int)size - 2,
+                                 line + 2);
+        line += size + (line[size] == '\n');
+    } while (strncmp(line, "> ", 2) == 0);
+    const int status = answer(folder, command, out);
+    mask_all(out, folder);
+    const size_t size = strlen(out);
+    (void)fprintf(transcript, "%s%s", out, size > 0 && out[size - 1] != '\n' ? "\n" : "");
+    if (status != 0)
+        (void)fprintf(transcript, "# status %d\n", status);
+    return line;
+}
+
+static void commands_answer_as_they_did(void **state)
+{
+    (void)state;
+    char name[64], *before, *now = NULL;
+    size_t size;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    effects_write_files(folder);
+    (void)snprintf(name, sizeof name, "sessions/%s.txt", session);
+    fgt_ok(fgi_file_read(fgt_path(FGT_SOURCE_DIR "/tests/golden", name), 1 << 20, &before, &size,
+                         &err));
+    FILE *transcript = open_memstream(&now, &size);
+    assert_non_null(transcript);
+    for (const char *line = before; *line != '\0';) {
+        const size_t length = strcspn(line, "\n");
+        if (strncmp(line, "$ ", 2) == 0) {
+            line = run(folder, line, transcript);
+            continue;
+        }
+        if (strncmp(line, "## ", 3) == 0)
+            (void)fprintf(transcript, "\n%.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+    assert_int_equal(fclose(transcript), 0);
+    fgt_golden(name, now);
+    free(now);
+    fgi_free(before);
+}
+
+static const struct CMUnitTest tests[] = {cmocka_unit_test(commands_answer_as_they_did)};
+
+/* usage: test_sessions NAME */
+int main(int argc, char **argv)
+{
+    static char cache[256];
+    session = argc == 2 ? argv[1] : "table";
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
+        return 77;
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
