@@ -63,6 +63,7 @@ static void mask_digits(char text[OUTPUT_MAX])
 {
     static char out[OUTPUT_MAX];
     size_t used = 0;
+    out[0] = '\0';
     for (const char *at = text; *at != '\0';) {
         char *end = (char *)at + 1;
         const bool starts =
@@ -112,6 +113,17 @@ static int answer(const char *folder, const char *command, char out[OUTPUT_MAX])
     return WEXITSTATUS(status);
 }
 
+/* What is printed must not look like a command when it is read the next time. */
+static void check_output(const char *out)
+{
+    for (const char *line = out; *line != '\0'; line += line[0] == '\n') {
+        if (strncmp(line, "$ ", 2) == 0 || strncmp(line, "> ", 2) == 0 ||
+            strncmp(line, "## ", 3) == 0)
+            fail_msg("a transcript cannot have the line: %.*s", (int)strcspn(line, "\n"), line);
+        line += strcspn(line, "\n");
+    }
+}
+
 /* Writes the command at the line, as it stands, and its answer; returns the line behind it. */
 static const char *run(const char *folder, const char *line, FILE *transcript)
 {
@@ -127,6 +139,7 @@ static const char *run(const char *folder, const char *line, FILE *transcript)
     } while (strncmp(line, "> ", 2) == 0);
     const int status = answer(folder, command, out);
     mask_all(out, folder);
+    check_output(out);
     const size_t size = strlen(out);
     (void)fprintf(transcript, "%s%s", out, size > 0 && out[size - 1] != '\n' ? "\n" : "");
     if (status != 0)
