@@ -87,6 +87,7 @@ static void mask_all(char text[OUTPUT_MAX], const char *folder)
     mask_path(text, folder, "HERE");
     mask_path(text, FGT_BINARY_DIR, "BUILD");
     mask_path(text, FGT_SOURCE_DIR, "SOURCE");
+    mask(text, "compil(ed|ing) the [^\n]* step [^\n]*\n", ""); /* that took a second or more */
     mask(text, "[0-9][0-9,]*(\\.[0-9]+)? samples/s", "N samples/s");
     mask(text, "N samples/s  [0-9:]+", "N samples/s  MM:SS");
     mask(text, "[0-9][0-9.]* (s|ms|us)([^a-zA-Z/_]|$)", "T s ");
