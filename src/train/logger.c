@@ -5,6 +5,9 @@
  * same rows under one header, which grows when a new metric comes. Both hold no times, so that a
  * resumed run writes what the uninterrupted one would have written.
  *
+ * A line that cannot be written (disk full) ends no run: it is kept and written with a later one.
+ * Until then no checkpoint counts as saved, and a fit that ends so fails.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,15 +21,18 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "ckpt/json_file.h"
 #include "train/trainer.h"
 
-enum { MAX_COLUMNS = FG_MAX_RESULTS, FIXED_COLUMNS = 3, FILE_LIMIT = 1 << 30 };
+enum { MAX_COLUMNS = FG_MAX_RESULTS, FILE_LIMIT = 1 << 30, MOST_KEPT = 1 << 26 };
 
 struct fgi_logger {
     char *jsonl_path, *csv_path;
-    int jsonl, csv; /* open for appending, or -1 */
-    int64_t lines;  /* in the .jsonl */
+    int jsonl, csv;    /* open for appending, or -1 */
+    int64_t lines;     /* in the .jsonl, those that are kept included */
+    fgi_buf kept;      /* lines that are not in the .jsonl yet */
+    bool is_csv_stale; /* lacks lines of the .jsonl, and is to be written anew */
     size_t column_count;
     char column[MAX_COLUMNS][64];
 };
@@ -148,6 +154,11 @@ static void learn(fgi_logger *logger, json_t *line, fgi_buf *out)
 {
     (void)out;
     learn_columns(logger, line);
+}
+
+static void take(fgi_logger *logger, json_t *line, fgi_buf *out)
+{
+    learn(logger, line, out);
     logger->lines++;
 }
 
@@ -159,8 +170,8 @@ static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, fg
     const range all = {.from_step = INT64_MAX, .lines = -1};
     fgi_buf csv = {0};
     put_header(logger, &csv);
-    (void)each_line(logger, text, size, all, row, &csv);
-    fg_status status = fgi_buf_status(&csv, err);
+    const bool is_whole = each_line(logger, text, size, all, row, &csv) == size;
+    fg_status status = is_whole ? fgi_buf_status(&csv, err) : fgi_no_memory(err);
     if (status == FG_OK)
         status = fgi_file_write_atomic(logger->csv_path, csv.data, csv.size, err);
     fgi_buf_fini(&csv);
@@ -175,7 +186,7 @@ static fg_status take_up(fgi_logger *logger, range count, fg_error *err)
     fg_status status = FG_OK;
     if (count.from_step > 0 && fgi_file_exists(logger->jsonl_path))
         FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
-    size = each_line(logger, text, size, count, learn, NULL);
+    size = each_line(logger, text, size, count, take, NULL);
     FGI_DONE(fgi_file_write_atomic(logger->jsonl_path, text != NULL ? text : "", size, err));
     FGI_DONE(reopen(&logger->jsonl, logger->jsonl_path, err));
     FGI_DONE(write_csv(logger, text, size, err));
@@ -191,6 +202,7 @@ static void destroy(void *self)
         (void)close(logger->jsonl);
     if (logger->csv >= 0)
         (void)close(logger->csv);
+    fgi_buf_fini(&logger->kept);
     fgi_free(logger->jsonl_path);
     fgi_free(logger->csv_path);
     fgi_free(logger);
@@ -246,43 +258,70 @@ static void put_line(const fg_progress *at, bool with_lr, fgi_buf *out)
     fgi_buf_puts(out, "}\n");
 }
 
-/* A row of the CSV, or the whole of it when a column is new. */
-static fg_status log_csv(fgi_logger *logger, const fgi_buf *line, fg_error *err)
+/* Brings the CSV up to the .jsonl: by the rows of these lines, or as a whole when a column is new
+ * or rows are missing. */
+static fg_status write_rows(fgi_logger *logger, const char *lines, size_t count, fg_error *err)
 {
+    const range all = {.from_step = INT64_MAX, .lines = -1};
     const size_t before = logger->column_count;
     fg_status status = FG_OK;
     char *text = NULL;
     size_t size = 0;
     fgi_buf csv = {0};
-    json_t *object = fgi_json_load(line->data, line->size, 0, NULL);
-    if (object == NULL)
-        return fgi_no_memory(err);
-    learn_columns(logger, object);
-    if (logger->column_count > before) {
+    const bool is_whole = each_line(logger, lines, count, all, learn, NULL) == count;
+    if (!is_whole || logger->column_count > before)
+        logger->is_csv_stale = true;
+    if (logger->is_csv_stale) {
         FGI_DONE(fgi_file_read(logger->jsonl_path, FILE_LIMIT, &text, &size, err));
         FGI_DONE(write_csv(logger, text, size, err));
+        logger->is_csv_stale = false;
     } else {
-        put_row(logger, object, &csv);
-        FGI_DONE(append(logger->csv, logger->csv_path, &csv, err));
+        (void)each_line(logger, lines, count, all, row, &csv);
+        status = append(logger->csv, logger->csv_path, &csv, err);
+        logger->is_csv_stale = status != FG_OK;
     }
 done:
-    json_decref(object);
     fgi_free(text);
     fgi_buf_fini(&csv);
     return status;
 }
 
+/* Writes what is kept, and what the CSV lacks. */
+static fg_status catch_up(fgi_logger *logger, fg_error *err)
+{
+    FGI_TRY(append(logger->jsonl, logger->jsonl_path, &logger->kept, err));
+    const fg_status status = write_rows(logger, logger->kept.data, logger->kept.size, err);
+    fgi_buf_clear(&logger->kept);
+    return status;
+}
+
+/* A failure to write is reported once, and again after a success. */
+static fg_status tolerate(fgi_logger *logger, bool was_good, fg_status status, fg_error *err)
+{
+    const bool is_good = status == FG_OK;
+    if (status == FG_ENOMEM || logger->kept.size > MOST_KEPT)
+        return status;
+    if (was_good && !is_good)
+        fgi_log(FG_LOG_ERROR,
+                "%s; training continues, and the log is written when that is possible again",
+                err->message);
+    else if (!was_good && is_good)
+        fgi_log(FG_LOG_INFO, "'%s' is complete again", logger->jsonl_path);
+    return FG_OK;
+}
+
 static fg_status log_event(fgi_logger *logger, const fg_progress *at, bool with_lr, fg_error *err)
 {
-    fgi_buf line = {0};
-    put_line(at, with_lr, &line);
-    fg_status status = append(logger->jsonl, logger->jsonl_path, &line, err);
-    if (status == FG_OK) {
-        logger->lines++;
-        status = log_csv(logger, &line, err);
+    const size_t before = logger->kept.size;
+    const bool was_good = before == 0 && !logger->is_csv_stale;
+    put_line(at, with_lr, &logger->kept);
+    if (logger->kept.failed) {
+        logger->kept.size = before;
+        logger->kept.failed = false;
+        return fgi_no_memory(err);
     }
-    fgi_buf_fini(&line);
-    return status;
+    logger->lines++;
+    return tolerate(logger, was_good, catch_up(logger, err), err);
 }
 
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
@@ -295,4 +334,21 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return log_event(self, at, false, err);
 }
 
-const fg_callback_ops fgi_logger_ops = {.log = on_log, .val_end = on_val_end, .destroy = destroy};
+fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err)
+{
+    if (logger == NULL || logger->kept.size == 0)
+        return FG_OK;
+    const fg_status status = catch_up(logger, err);
+    (void)tolerate(logger, false, status, err);
+    return logger->kept.size > 0 ? status : FG_OK;
+}
+
+static fg_status on_fit_end(void *self, const fg_progress *at, fg_error *err)
+{
+    fgi_logger *logger = self;
+    (void)at;
+    return logger->kept.size > 0 || logger->is_csv_stale ? catch_up(logger, err) : FG_OK;
+}
+
+const fg_callback_ops fgi_logger_ops = {
+    .log = on_log, .val_end = on_val_end, .fit_end = on_fit_end, .destroy = destroy};

@@ -165,6 +165,7 @@ struct fgi_snapshot {
     char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
     char name[40], step[24], epoch[24];
     const fgi_logger *logger; /* whose rows so far belong to it; borrowed */
+    fg_error log_failure;     /* why some of them are not written, or FG_OK */
     const fg_attachment *attachments;
     size_t attachment_count;
     int process_index, process_count, keep;
@@ -194,6 +195,8 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     s->path = s->folder != NULL ? fgi_path_join(s->folder, s->name) : NULL;
     s->json = state_text(trainer);
     if (s->path == NULL || s->json == NULL)
+        return fgi_no_memory(err);
+    if (fgi_logger_catch_up(trainer->logger, &s->log_failure) == FG_ENOMEM)
         return fgi_no_memory(err);
     s->logger = trainer->logger;
     s->attachments = trainer->options.attachments;
@@ -247,6 +250,8 @@ static fg_status write_folder(fgi_snapshot *s, fg_error *err)
  * last: killed before that, the run goes on from the checkpoint before and finds its best again. */
 fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
 {
+    if (s->log_failure.status != FG_OK)
+        return fgi_fail(err, s->log_failure.status, "%s", s->log_failure.message);
     FGI_TRY(fgi_logger_sync(s->logger, err));
     FGI_TRY(write_folder(s, err));
     if (s->process_index != 0)

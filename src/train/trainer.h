@@ -500,7 +500,10 @@ fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from
                             int64_t lines, fgi_logger **out, fg_error *err);
 /* Rows in metrics.jsonl. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
-/* Brings them to the disk. */
+/* Writes the rows that could not be written before; fails while that is so. NULL: there are none.
+ */
+fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err);
+/* Brings what is written to the disk. Any thread. */
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);
 extern const fg_callback_ops fgi_logger_ops;
 

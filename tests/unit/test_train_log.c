@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "fakepjrt/fake_control.h"
 #include "terminal.h"
@@ -168,29 +169,53 @@ static void limit_files(rlim_t bytes)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
-static void a_full_disk_leaves_whole_rows(void **state)
+static int log_lines;
+static char last_log[512];
+
+static void note_log(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    log_lines++;
+    (void)snprintf(last_log, sizeof last_log, "%s", line);
+}
+
+/* A full disk ends no run: the files hold whole rows, and the others come when there is room. */
+static void rows_wait_for_room_on_the_disk(void **state)
 {
     (void)state;
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
     fgi_logger *logger = open_logger(folder, 0, -1);
-    char want[512] = "";
-    int64_t step = 0;
-    limit_files(200);
-    for (step = 1; train_row(logger, step, 1, &err) == FG_OK; step++)
-        (void)snprintf(want + strlen(want), sizeof want - strlen(want),
-                       "{\"step\": %d, \"epoch\": %d, \"lr\": 0.1, \"train_loss\": 1}\n", (int)step,
-                       (int)step / 4);
+    char jsonl[1024] = "", full[512] = "", csv[1024] = "step,epoch,lr,train_loss\n";
+    log_lines = 0;
+    fg_log_set(note_log, NULL);
+    for (int step = 1; step <= 8; step++) {
+        limit_files(step <= 6 ? 150 : 0);
+        fgt_ok(train_row(logger, step, 1, &err));
+        (void)snprintf(jsonl + strlen(jsonl), sizeof jsonl - strlen(jsonl),
+                       "{\"step\": %d, \"epoch\": %d, \"lr\": 0.1, \"train_loss\": 1}\n", step,
+                       step / 4);
+        (void)snprintf(csv + strlen(csv), sizeof csv - strlen(csv), "%d,%d,0.1,1\n", step,
+                       step / 4);
+        if (step == 2)
+            (void)snprintf(full, sizeof full, "%s", jsonl);
+        if (step > 2 && step <= 6)
+            assert_text(folder, "metrics.jsonl", full);
+        assert_int_equal(fgi_logger_catch_up(logger, &err), step > 2 && step <= 6 ? FG_EIO : FG_OK);
+        assert_int_equal(fgi_logger_lines(logger), step);
+        if (step == 6) {
+            assert_int_equal(log_lines, 1);
+            assert_non_null(strstr(last_log, "metrics.jsonl': File too large; training continues"));
+            assert_int_equal(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err), FG_EIO);
+            assert_non_null(strstr(err.message, "metrics.jsonl': File too large"));
+        }
+    }
+    fg_log_set(NULL, NULL);
     limit_files(0);
-    assert_int_equal(err.status, FG_EIO);
-    assert_non_null(strstr(err.message, "metrics.jsonl': File too large"));
-    assert_true(step > 2);
-    assert_int_equal(fgi_logger_lines(logger), step - 1);
-    assert_text(folder, "metrics.jsonl", want);
-    fgt_ok(train_row(logger, 9, 1, &err)); /* there is room again */
-    (void)snprintf(want + strlen(want), sizeof want - strlen(want),
-                   "{\"step\": 9, \"epoch\": 2, \"lr\": 0.1, \"train_loss\": 1}\n");
-    assert_text(folder, "metrics.jsonl", want);
+    assert_int_equal(log_lines, 2);
+    assert_text(folder, "metrics.jsonl", jsonl);
+    assert_text(folder, "metrics.csv", csv);
+    fgt_ok(fgi_logger_ops.fit_end(logger, &(fg_progress){0}, &err));
     fgi_logger_ops.destroy(logger);
 }
 
@@ -211,7 +236,7 @@ static fg_status fit(const char *folder, FILE *progress, fg_error *err)
 }
 
 /* Wherever the disk gets full, the run says so, and goes on when there is room. */
-static void a_full_disk_ends_the_run_and_loses_nothing(void **state)
+static void a_full_disk_loses_nothing(void **state)
 {
     (void)state;
     char whole[512];
@@ -452,8 +477,8 @@ static void only_the_first_process_writes_a_log(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_and_columns),
     cmocka_unit_test(rows_are_taken_up_again),
-    cmocka_unit_test(a_full_disk_leaves_whole_rows),
-    cmocka_unit_test(a_full_disk_ends_the_run_and_loses_nothing),
+    cmocka_unit_test(rows_wait_for_room_on_the_disk),
+    cmocka_unit_test(a_full_disk_loses_nothing),
     cmocka_unit_test(a_folder_that_cannot_be_made),
     cmocka_unit_test(parts_of_idle_time_sum_up),
     cmocka_unit_test(plain_lines_into_a_file),
