@@ -7,6 +7,7 @@
 
 #include "ir/mlir.h"
 #include "op/op.h"
+#include "op/parts.h"
 
 /* fg_dot_options with positive axes, fixed width and no padding: hashed as bytes. */
 typedef struct dot_attr {
@@ -125,9 +126,23 @@ static void emit_wide(fgi_emit *e, const char *attributes)
                   (const fg_type *const[]){&wide});
 }
 
+/* a b': one contracted axis, the last of a and of a matrix b, whose rows are the result's last. */
+static bool is_by_transposed(const fgi_node *node)
+{
+    const dot_attr *attr = node->attr;
+    const fg_type *a = &node->in[0]->type, *b = &node->in[1]->type;
+    return attr->batch_count == 0 && attr->contract_count == 1 && b->rank == 2 &&
+           attr->contract[0][0] == a->rank - 1 && attr->contract[1][0] == 1;
+}
+
 static void dot_emit(fgi_emit *e)
 {
     const dot_attr *attr = e->node->attr;
+    if (is_by_transposed(e->node) &&
+        fgi_dot_is_swapped(e, &e->node->in[0]->type, &e->node->in[1]->type)) {
+        fgi_dot_emit_swapped(e);
+        return;
+    }
     fgi_buf text = {0};
     fgi_buf_puts(&text, "dot_dimension_numbers = #stablehlo.dot<");
     if (!text.failed) {

@@ -66,5 +66,9 @@ fgi_part fgi_part_isolated(fgi_emit *e, const fg_type *type, int in_count, const
 bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count);
 /* Sums over the first `count` axes; in stages where these are better. */
 fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count);
+/* Whether the node, a[..., k] b[n, k]' with one contracted axis, is better written as the transpose
+ * of b a' (dot_cpu.c); and writes it so. */
+bool fgi_dot_is_swapped(const fgi_emit *e, const fg_type *a, const fg_type *b);
+void fgi_dot_emit_swapped(fgi_emit *e);
 
 #endif

@@ -35,9 +35,13 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
 
 uint32_t fgi_cpu_rules(const fg_client *client)
 {
-    const uint32_t all = (1u << FGI_LOWER_COUNT) - 1;
+    uint32_t all = (1u << FGI_LOWER_COUNT) - 1;
     if (client == NULL || fgi_client_platform(client) != FGI_CPU)
         return 0;
+    /* oneDNN packs operands in its own way; how operands are sharded must show in the program */
+    if (fgi_client_uses_onednn(client) || fgi_client_mesh_data(client) > 1 ||
+        fgi_client_mesh_model(client) > 1)
+        all &= ~(1u << FGI_LOWER_SWAP_DOTS);
     return all & ~fgi_client_plain(client);
 }
 

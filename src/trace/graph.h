@@ -118,6 +118,7 @@ typedef enum fgi_lowering {
     FGI_LOWER_POOL,      /* the gradient of max pooling by comparisons               pool.c */
     FGI_LOWER_SUMS,      /* sums over leading dimensions in several stages           reduce_cpu.c */
     FGI_LOWER_HALF_DOTS, /* products of halves with an f32 result, rounded after     dot.c */
+    FGI_LOWER_SWAP_DOTS, /* a b' as the transpose of b a', where b is large          dot_cpu.c */
     FGI_LOWER_TWO_PASS,  /* variances around the mean, which is taken first          layer_norm.c */
     FGI_LOWER_COUNT
 } fgi_lowering;

@@ -530,6 +530,97 @@ static void products_of_halves(void **state)
     check(&row);
 }
 
+/* ---- matmuls with a transposed matrix ---------------------------------------------------------
+ */
+
+static size_t contraction(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    out[0] = fg_dot(in[0], in[1], &p->dot);
+    return 1;
+}
+
+/* A linear layer: y, and the gradients of sum(y y). */
+static size_t linear(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    (void)p;
+    out[0] = fg_relu(fg_matmul(in[0], in[1]));
+    fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
+    return 3;
+}
+
+#define SWAP(label, a_axis, b_axis, ...)                                                           \
+    {                                                                                              \
+        .name = (label), .rule = FGI_LOWER_SWAP_DOTS, .in = {__VA_ARGS__}, .in_count = 2,          \
+        .write = contraction, .dot = {                                                             \
+            .contract_count = 1,                                                                   \
+            .a_contract = {a_axis},                                                                \
+            .b_contract = {b_axis}                                                                 \
+        }                                                                                          \
+    }
+
+static void transposed_matrices(void **state)
+{
+    const problem swapped[] = {
+        SWAP("a b'", 1, 1, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {256, 160}}),
+        SWAP("one row", 1, 1, {FG_F32, 2, {1, 300}}, {FG_F32, 2, {200, 300}}),
+        SWAP("several axes", 3, 1, {FG_F32, 4, {2, 3, 5, 256}}, {FG_F32, 2, {200, 256}}),
+        {.name = "a linear layer",
+         .rule = FGI_LOWER_SWAP_DOTS,
+         .in = {{FG_F32, 2, {24, 256}}, {FG_F32, 2, {256, 128}}},
+         .in_count = 2,
+         .write = linear},
+    };
+    problem same[] = {
+        SWAP("a b", 1, 0, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {160, 256}}),
+        SWAP("a' b'", 0, 1, {FG_F32, 2, {160, 16}}, {FG_F32, 2, {256, 160}}),
+        SWAP("a vector", 0, 1, {FG_F32, 1, {256}}, {FG_F32, 2, {200, 256}}),
+        SWAP("many rows", 1, 1, {FG_F32, 2, {200, 160}}, {FG_F32, 2, {256, 160}}),
+        SWAP("a small matrix", 1, 1, {FG_F32, 2, {4, 64}}, {FG_F32, 2, {64, 64}}),
+        SWAP("f64", 1, 1, {FG_F64, 2, {16, 160}}, {FG_F64, 2, {256, 160}}),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof swapped / sizeof swapped[0]; i++)
+        check(&swapped[i]);
+    for (size_t i = 0; i < sizeof same / sizeof same[0]; i++) {
+        same[i].is_same = true;
+        check(&same[i]);
+    }
+}
+
+/* The backend would swap the operands back if it saw the transpose next to the matmul. */
+static void transposed_matrices_stay_swapped(void **state)
+{
+    const problem p = SWAP("a b'", 1, 1, {FG_F32, 2, {16, 160}}, {FG_F32, 2, {256, 160}});
+    fg_error err = {0};
+    fg_trace *trace = NULL;
+    fg_tensor in[2], out;
+    fgi_program *program = NULL;
+    size_t dots = 0;
+    (void)state;
+    fgt_ok(fg_trace_create(client, &trace, &err));
+    for (int i = 0; i < 2; i++) {
+        fg_array *array = numbers(&p, client, i);
+        in[i] = fg_input(trace, array);
+        fg_array_release(array);
+    }
+    (void)p.write(&p, in, &out);
+    fgt_ok(fgi_program_get(trace, &out, 1, &program, &err));
+    fgi_hlo *hlo = optimized(fgi_program_executable(program));
+    for (size_t i = 0; i < hlo->module->n_computation; i++)
+        for (size_t k = 0; k < hlo->module->computation[i]->n_instruction; k++) {
+            const fgi_hlo_op *op = hlo->module->computation[i]->instruction[k];
+            if (strcmp(op->opcode, "dot") == 0) {
+                dots++;
+                assert_int_equal(op->shape->n_dimension, 2);
+                assert_int_equal(op->shape->dimension[0], 256);
+                assert_int_equal(op->shape->dimension[1], 16);
+            }
+        }
+    assert_int_equal(dots, 1);
+    fgi_hlo_free(hlo);
+    fg_trace_destroy(trace);
+}
+
 /* ---- products through oneDNN ----------------------------------------------------------------- */
 
 /* y, and one step down the gradient of sum(y y) for both operands. */
@@ -652,6 +743,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(stages_stay_apart),        cmocka_unit_test(products_of_halves),
     cmocka_unit_test(products_through_onednn),  cmocka_unit_test(depth_adds_evenly),
+    cmocka_unit_test(transposed_matrices),      cmocka_unit_test(transposed_matrices_stay_swapped),
     cmocka_unit_test(size_adds_nothing),        cmocka_unit_test(forms_on_two_devices),
     cmocka_unit_test(forms_are_as_they_were),
 };
