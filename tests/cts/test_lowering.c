@@ -512,7 +512,7 @@ static void forms_on_two_devices(void **state)
     fg_client *two = NULL;
     (void)state;
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("two")},
+        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("")},
         &two, &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         compare(&rows[i], &(form){two, 0}, &(form){client, 0});
