@@ -120,6 +120,13 @@ static fg_tensor concat(net *n, fg_tensor x)
     return fg_relu(fg_concat(piece, PIECES, 3));
 }
 
+/* Every pixel's channels, forwards and backwards. */
+static fg_tensor reversed(net *n, fg_tensor x)
+{
+    const fg_type type = {FG_F32, 1, {fg_tensor_dim(x, 3)}};
+    return fg_add(fg_mul(x, parameter(n, &type, 3)), fg_reverse(x, 1, (const int[]){3}));
+}
+
 /* ---- ConvNeXt -------------------------------------------------------------------------------- */
 
 /* Over the channels of each pixel, with scale and shift. */
@@ -183,6 +190,8 @@ static const struct kind {
     {"max-pool", max_pool, {1, 32, 16, 32, 24}, false},
     {"avg-pool", avg_pool, {1, 32, 16, 32, 24}, false},
     {"concat", concat, {4, 16, 32, 256, 1}, false},
+    {"reversed", reversed, {16, 16, 32, 64, 1}, false},
+    {"layer-norm", layer_norm, {32, 16, 32, 64, 1}, false},
     {"convnext", convnext, {1, 224, 2, 3, 7}, true},
 };
 

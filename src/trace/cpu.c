@@ -10,6 +10,14 @@
  * operands that are computed element by element, pass through an operation that changes nothing and
  * that oneDNN does not know. It costs nothing: other fusions take it in.
  *
+ * The backend fuses a value into each loop that uses it, and there computes it anew for each place
+ * where it is used, with all that was fused into it before. So a chain of layers without products
+ * in between becomes loops of quadratic length, or of exponential length where each layer reads the
+ * one before in two orders (x + reverse(x)): 16 such layers took 26 s to compile, others ran for
+ * minutes. A value is therefore stored where computing it again for each use would cost more than a
+ * fixed number of operations: the length of the compiled program is then linear in that of the
+ * trace.
+ *
  * What else it does badly is written in another form where it is emitted: the rules of graph.h, all
  * of which hold on the CPU and none elsewhere.
  *
@@ -23,6 +31,11 @@ static const fgi_flag flags[] = {
     {"xla_cpu_use_onednn", "True"},
     {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
 };
+/* More operations for each element, repeated in the loops that use a value, are not worth the two
+ * passes over memory that storing it takes. Networks with a product or a convolution in each layer
+ * stay far below this. */
+enum { MOST_REPEATED = 256 };
+
 enum { FLAG_COUNT = sizeof flags / sizeof flags[0], WITHOUT_ONEDNN = 1 };
 
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
@@ -65,4 +78,46 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
         const bool is_onednn = node->type.dtype != FG_F64 && fg_dtype_is_float(node->type.dtype);
         out[id] = is_onednn && (role == FGI_PRODUCT || (role == FGI_POINTWISE && out[id]));
     }
+}
+
+/* How many operations a loop computes for each element of this value if all that can be fused into
+ * it is; 0 for a value that the backend stores anyway. */
+static int64_t fused_operations(const fgi_node *node, const int64_t *operations)
+{
+    int64_t sum = 1;
+    if (node->op->role != FGI_POINTWISE && node->op->role != FGI_MOVES)
+        return 0;
+    for (int i = 0; i < node->arity; i++)
+        sum += operations[node->in[i]->first->id];
+    return sum;
+}
+
+/* uses and operations: by node id, zero at first. */
+static void mark_stored(const fg_trace *trace, const bool *is_live, int64_t *uses,
+                        int64_t *operations, bool *out)
+{
+    for (size_t id = 0; id < trace->node_count; id++)
+        for (int i = 0; is_live[id] && i < trace->nodes[id]->arity; i++)
+            uses[trace->nodes[id]->in[i]->first->id]++;
+    for (size_t id = 0; id < trace->node_count; id++) {
+        if (!is_live[id])
+            continue;
+        operations[id] = fused_operations(trace->nodes[id], operations);
+        out[id] = uses[id] > 1 && operations[id] > MOST_REPEATED / (uses[id] - 1);
+        if (out[id])
+            operations[id] = 0;
+    }
+}
+
+bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out)
+{
+    const size_t count = trace->node_count + 1;
+    int64_t *uses = fgi_calloc(count, sizeof *uses);
+    int64_t *operations = fgi_calloc(count, sizeof *operations);
+    const bool is_done = uses != NULL && operations != NULL;
+    if (is_done)
+        mark_stored(trace, is_live, uses, operations, out);
+    fgi_free(uses);
+    fgi_free(operations);
+    return is_done;
 }

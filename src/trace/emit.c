@@ -171,7 +171,8 @@ typedef struct module {
     const fg_tensor *outputs;
     uint32_t *value;       /* SSA number by node id */
     uint32_t *scalar_word; /* word by leaf index */
-    bool *is_apart;        /* by node id: nothing may be fused across its result */
+    bool *is_apart;        /* by node id: nothing may be fused across its result by oneDNN */
+    bool *is_stored;       /* by node id: nothing may be fused across its result at all */
     fgi_functions functions;
     uint32_t next;
 } module;
@@ -181,6 +182,7 @@ static void module_fini(module *m)
     fgi_free(m->value);
     fgi_free(m->scalar_word);
     fgi_free(m->is_apart);
+    fgi_free(m->is_stored);
     fgi_functions_fini(&m->functions);
 }
 
@@ -309,6 +311,16 @@ static uint32_t put_apart(fgi_emit *e, uint32_t value)
     return apart;
 }
 
+/* Passes a value through a function that returns its argument: the call is not inlined, its operand
+ * is stored, and its result is the same memory. Returns the number of the result. */
+static uint32_t put_stored(fgi_emit *e, uint32_t value)
+{
+    const fg_type *type = &e->node->type;
+    fgi_function f;
+    fgi_emit_function_begin(e, &f, 1, &type, type);
+    return fgi_emit_function_end(e, &f, 0, type, 1, &value, &type);
+}
+
 static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
     fgi_emit e = {.out = out,
@@ -332,15 +344,14 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
                                  m->trace->leaves[fgi_leaf_index(node)].kind != FGI_LEAF_SCALAR;
         if (is_argument)
             continue;
-        if (node->op->emit == NULL) {
-            m->value[id] = m->value[node->in[0]->first->id];
-            continue;
-        }
-        m->value[id] = m->next++;
         e.node = node;
-        node->op->emit(&e);
+        m->value[id] = node->op->emit == NULL ? m->value[node->in[0]->first->id] : m->next++;
+        if (node->op->emit != NULL)
+            node->op->emit(&e);
         if (m->is_apart[id])
             m->value[id] = put_apart(&e, m->value[id]);
+        if (m->is_stored[id])
+            m->value[id] = put_stored(&e, m->value[id]);
     }
 }
 
@@ -357,19 +368,30 @@ static void put_return(const module *m, fgi_buf *out)
     fgi_buf_puts(out, "\n");
 }
 
+/* Which values the platform's compiler must not fuse; false when out of memory. */
+static bool mark_values(module *m)
+{
+    const fg_trace *trace = m->trace;
+    const bool *is_live = m->layout->is_live;
+    m->is_apart = fgi_calloc(trace->node_count + 1, sizeof *m->is_apart);
+    m->is_stored = fgi_calloc(trace->node_count + 1, sizeof *m->is_stored);
+    if (m->is_apart == NULL || m->is_stored == NULL)
+        return false;
+    if (trace->client != NULL && fgi_client_uses_onednn(trace->client))
+        fgi_cpu_keep_apart(trace, is_live, m->is_apart);
+    return !fgi_trace_has(trace, FGI_LOWER_STORES) || fgi_cpu_stored(trace, is_live, m->is_stored);
+}
+
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err)
 {
     module m = {.trace = trace, .layout = layout, .outputs = outputs};
     m.value = fgi_calloc(trace->node_count + 1, sizeof *m.value);
     m.scalar_word = fgi_calloc(trace->leaf_count + 1, sizeof *m.scalar_word);
-    m.is_apart = fgi_calloc(trace->node_count + 1, sizeof *m.is_apart);
-    if (m.value == NULL || m.scalar_word == NULL || m.is_apart == NULL) {
+    if (m.value == NULL || m.scalar_word == NULL || !mark_values(&m)) {
         module_fini(&m);
         return fgi_no_memory(err);
     }
-    if (trace->client != NULL && fgi_client_uses_onednn(trace->client))
-        fgi_cpu_keep_apart(trace, layout->is_live, m.is_apart);
     fgi_buf_puts(out, "module @fulgurite {\n");
     put_mesh(trace, out);
     fgi_buf_puts(out, "  func.func public @main(");

@@ -120,6 +120,7 @@ typedef enum fgi_lowering {
     FGI_LOWER_HALF_DOTS, /* products of halves with an f32 result, rounded after     dot.c */
     FGI_LOWER_SWAP_DOTS, /* a b' as the transpose of b a', where b is large          dot_cpu.c */
     FGI_LOWER_TWO_PASS,  /* variances around the mean, which is taken first          layer_norm.c */
+    FGI_LOWER_STORES,    /* values that many loops would compute again: stored       cpu.c */
     FGI_LOWER_COUNT
 } fgi_lowering;
 /* Whether the program is written for a client where the rule holds. */

@@ -83,6 +83,9 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
 uint32_t fgi_cpu_rules(const fg_client *client);
 /* Marks the live nodes whose results must not be fused with what uses them, by node id. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
+/* Marks the live nodes whose values must be stored rather than fused into their uses, by node id.
+ * Returns false when out of memory. */
+bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);
 
 /* How result i (outputs, then assigned variables) is split over the devices. */
 const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i);
