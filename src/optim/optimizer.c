@@ -206,8 +206,9 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
     const fg_schedule constant = fgi_schedule_settled(NULL);
     if (settled.name != constant.name) {
         if (total_steps < 1)
-            return fgi_fail(err, FG_EINVAL, "schedule '%s' over %lld steps: it wants their number",
-                            settled.name, (long long)total_steps);
+            return fgi_fail(err, FG_EINVAL,
+                            "schedule '%s' over %lld steps: it requires their number", settled.name,
+                            (long long)total_steps);
         if (!settled.no_cycle_momentum)
             FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
     }

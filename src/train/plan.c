@@ -33,7 +33,7 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
                         o->lr_scaling);
     if (!is_share(o->overfit_share) || (o->overfit_share > 0 && o->overfit_batches > 0))
         return fgi_fail(err, FG_EINVAL,
-                        "trainer: overfit_share is %g and overfit_batches is %lld: expected a "
+                        "overfit_share is %g and overfit_batches is %lld: expected a "
                         "fraction from 0 to 1, or a count",
                         o->overfit_share, (long long)o->overfit_batches);
     if (!is_share(o->limit_train_share) || !is_share(o->limit_val_share))

@@ -282,7 +282,7 @@ static void an_unknown_length_is_told_as_such(void **state)
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
     assert_string_equal(err.message,
-                        "schedule 'onecycle' over -1 steps: it wants their number\n"
+                        "schedule 'onecycle' over -1 steps: it requires their number\n"
                         "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);

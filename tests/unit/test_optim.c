@@ -190,7 +190,7 @@ static void schedule_sets_the_launchs_numbers(void **state)
     assert_true(fg_optimizer_get_lr(o) == 0.25);
     assert_true(fg_optimizer_get_momentum(o) == 0.9);
     assert_int_equal(fg_optimizer_set_schedule(o, &cycle, 0, &err), FG_EINVAL);
-    assert_string_equal(err.message, "schedule 'onecycle' over 0 steps: it wants their number");
+    assert_string_equal(err.message, "schedule 'onecycle' over 0 steps: it requires their number");
     fg_optimizer_begin_step(NULL, 0);
     fg_module_destroy(root);
 }

@@ -1,0 +1,383 @@
+/* test_train_journal.c - all that a Trainer tells of small runs, compared whole with
+ * tests/golden/train/journal.txt: every event with all of its numbers, the plan, the result,
+ * warnings and errors. FGT_WRITE_GOLDEN=1 writes the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "golden.h"
+#include "toy.h"
+
+enum { CALLS = 3 };
+
+/* What one Trainer does; a later run of the same row is another Trainer on the same folder. */
+typedef struct run {
+    enum { NONE, FIT, VALIDATE, TEST, PREDICT } call;
+    fg_trainer_options options;
+    fg_fit_data data;   /* without datasets */
+    int64_t train, val; /* samples; 0: 10 and 5, -1: none */
+    enum {
+        ARRAYS,
+        SOURCE,
+        STREAM
+    } kind;      /* of the training data; a STREAM does not tell its length */
+    int stop_at; /* asks to stop at that batch */
+} run;
+
+typedef struct row {
+    const char *name;
+    toy model;
+    int devices;
+    bool has_folder;
+    run runs[CALLS];
+} row;
+
+static fg_client *clients[2]; /* of one device, and of two */
+static FILE *out;
+static const char *folder;
+
+/* ---- writing down ---------------------------------------------------------------------------- */
+
+/* A text with the folder's name left out. */
+static void put_text(FILE *file, const char *text)
+{
+    const size_t size = strlen(folder);
+    for (const char *at; (at = strstr(text, folder)) != NULL; text = at + size)
+        (void)fprintf(file, "%.*sHERE", (int)(at - text), text);
+    (void)fputs(text, file);
+}
+
+/* Four digits; the sign of what is no number is the processor's. */
+static void put_number(FILE *file, double value)
+{
+    char text[32] = "nan";
+    if (!isnan(value))
+        (void)snprintf(text, sizeof text, "%.4g", value);
+    (void)fprintf(file, "=%s", text);
+}
+
+static void put_metrics(FILE *file, const fg_metric *metrics, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        (void)fprintf(file, " %s", metrics[i].name);
+        put_number(file, metrics[i].value);
+    }
+}
+
+typedef struct journal {
+    FILE *events, *logs; /* logs come when they have arrived, between whatever events */
+    int batches, stop_at;
+} journal;
+
+static fg_status note(journal *j, const char *event, const fg_progress *at)
+{
+    FILE *file = strcmp(event, "log") == 0 ? j->logs : j->events;
+    (void)fprintf(file,
+                  "  %-11s step %" PRId64 "/%" PRId64 " epoch %" PRId64 " batch %" PRId64
+                  "/%" PRId64 " lr %.4g",
+                  event, at->step, at->total_steps, at->epoch, at->batch, at->batches, at->lr);
+    if (strcmp(event, "log") == 0)
+        assert_true(at->samples_per_s > 0);
+    else
+        assert_true(at->samples_per_s >= 0);
+    put_metrics(file, at->metrics, at->metric_count);
+    if (at->path != NULL) {
+        (void)fputc(' ', file);
+        put_text(file, at->path);
+    }
+    (void)fputc('\n', file);
+    if (strcmp(event, "batch_end") == 0 && ++j->batches == j->stop_at)
+        return FG_ESTOPPED;
+    return FG_OK;
+}
+
+#define EVENT(name)                                                                                \
+    static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
+    {                                                                                              \
+        (void)err;                                                                                 \
+        return note(self, #name, at);                                                              \
+    }
+EVENT(fit_start)
+EVENT(epoch_start)
+EVENT(batch_end)
+EVENT(log)
+EVENT(val_start)
+EVENT(val_end)
+EVENT(saved)
+EVENT(epoch_end)
+EVENT(fit_end)
+EVENT(eval_start)
+EVENT(eval_end)
+
+static const fg_callback_ops ops = {.fit_start = on_fit_start,
+                                    .epoch_start = on_epoch_start,
+                                    .batch_end = on_batch_end,
+                                    .log = on_log,
+                                    .val_start = on_val_start,
+                                    .val_end = on_val_end,
+                                    .saved = on_saved,
+                                    .epoch_end = on_epoch_end,
+                                    .fit_end = on_fit_end,
+                                    .eval_start = on_eval_start,
+                                    .eval_end = on_eval_end};
+
+static void on_line(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level < FG_LOG_WARNING)
+        return;
+    (void)fputs("  warning: ", out);
+    put_text(out, line);
+    (void)fputc('\n', out);
+}
+
+static fg_status on_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                         fg_error *err)
+{
+    char text[96];
+    const journal *j = self;
+    (void)err;
+    (void)fprintf(j->events, "  rows        from %" PRId64 ": %s, %.4g ...\n", first,
+                  fg_type_format(type, text, sizeof text), (double)*(const float *)data);
+    return FG_OK;
+}
+
+static void put_plan(const fg_fit_plan *p)
+{
+    if (p->device_count == 0)
+        return;
+    (void)fprintf(out,
+                  "  plan: %s on %d, %d rows of %" PRId64 ", in all %" PRId64 ", %" PRId64
+                  " a step, %" PRId64 " steps an epoch, %" PRId64 " steps; %s of base %" PRId64
+                  ": %.4g * %.4g = %.4g; at",
+                  p->strategy, p->device_count, p->batch_rows, p->batch_size, p->global_batch_size,
+                  p->accumulate_grad_batches, p->steps_per_epoch, p->total_steps, p->lr_scaling,
+                  p->base_batch_size, p->lr_given, p->lr_factor, p->lr);
+    for (int i = 0; i < 5; i++)
+        (void)fprintf(out, " %.4g", p->lr_at[i]);
+    (void)fputc('\n', out);
+}
+
+static void put_result(const fg_result *r)
+{
+    (void)fprintf(out, "  result: %s, %" PRId64 " steps, %" PRId64 " epochs",
+                  fg_status_name(r->status), r->steps, r->epochs);
+    put_metrics(out, r->metrics, r->metric_count);
+    (void)fprintf(out, "; flops %.4g, nonfinite %" PRId64 ", lost %.4g, scale %.4g%s; ",
+                  r->step_flops, r->nonfinite_steps, r->lost_updates, r->loss_scale,
+                  r->nothing_to_do ? ", nothing to do" : "");
+    put_text(out, r->checkpoint[0] != '\0' ? r->checkpoint : "no checkpoint");
+    (void)fputc('\n', out);
+    assert_true(isnan(r->mxu_use)); /* of a CPU no peak is known */
+    assert_true(r->status != FG_OK || r->nothing_to_do || r->device_peak_bytes > 0);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static fg_dataset *training_data(const run *r)
+{
+    const int64_t count = r->train != 0 ? r->train : 10;
+    if (r->train < 0)
+        return NULL;
+    return r->kind == ARRAYS ? toy_data(count, 1) : toy_source(count, 1, r->kind == SOURCE);
+}
+
+static fg_status call(fg_trainer *trainer, const fg_task *task, const run *r, journal *j,
+                      fg_error *err)
+{
+    fg_fit_data data = r->data;
+    data.train = training_data(r);
+    data.val = r->val < 0 ? NULL : toy_data(r->val != 0 ? r->val : 5, 2);
+    data.workers = -1;
+    fg_status status = FG_EINVAL;
+    switch (r->call) {
+    case NONE: break;
+    case FIT: status = fg_trainer_fit(trainer, task, &data, err); break;
+    case VALIDATE: status = fg_trainer_validate(trainer, task, &data, err); break;
+    case TEST: status = fg_trainer_test(trainer, task, &data, err); break;
+    case PREDICT: status = fg_trainer_predict(trainer, task, &data, on_rows, j, err); break;
+    }
+    put_plan(fg_trainer_plan(trainer));
+    put_result(fg_trainer_result(trainer));
+    fg_dataset_destroy(data.train);
+    fg_dataset_destroy(data.val);
+    return status;
+}
+
+static void do_run(const row *at, const run *r)
+{
+    static const char *const names[] = {"", "fit", "validate", "test", "predict"};
+    fg_error err = {0};
+    char *texts[2] = {NULL};
+    size_t sizes[2];
+    toy model = at->model;
+    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options options = r->options;
+    journal j = {open_memstream(&texts[0], &sizes[0]), open_memstream(&texts[1], &sizes[1]), 0,
+                 r->stop_at};
+    assert_true(j.events != NULL && j.logs != NULL);
+    options.client = clients[at->devices > 1];
+    options.run_dir = at->has_folder ? folder : NULL;
+    options.wait_for_saves = true;
+    (void)fprintf(out, " %s\n", names[r->call]);
+    fg_status status = fg_trainer_create(&options, &trainer, &err);
+    if (status == FG_OK) {
+        fgt_ok(fg_trainer_add_callback(trainer, &ops, &j, &err));
+        status = call(trainer, &task, r, &j, &err);
+    }
+    fg_trainer_destroy(trainer);
+    assert_int_equal(fclose(j.events) + fclose(j.logs), 0);
+    (void)fprintf(out, "%s%s", texts[0], texts[1]);
+    if (status != FG_OK) {
+        (void)fprintf(out, "  error %s: ", fg_status_name(status));
+        put_text(out, err.message);
+        (void)fputc('\n', out);
+    }
+    free(texts[0]);
+    free(texts[1]);
+}
+
+static const fg_schedule onecycle = {.name = "onecycle", .pct_start = 0.4};
+
+#define NORMAL .data = {.batch_size = 4}
+
+static const row rows[] = {
+    {"as it is", .runs = {{FIT, NORMAL}}},
+    {"many things in every epoch", .has_folder = true,
+     .runs = {{FIT,
+               {.max_epochs = 2,
+                .log_every = 2,
+                .val_every_steps = 2,
+                .save_every_steps = 4,
+                .keep_checkpoints = 2,
+                .sanity_val_steps = 1},
+               NORMAL}}},
+    {"accumulated, on a source, scaled by the root", .model = {.optimizer = "sgd"},
+     .runs = {{FIT,
+               {.max_epochs = 2,
+                .accumulate_grad_batches = 2,
+                .lr_scaling = "sqrt",
+                .base_batch_size = 2,
+                .log_every = 1},
+               {.batch_size = 3, .shuffle_buffer = 4},
+               .kind = SOURCE}}},
+    {"a schedule by steps, on a source of unknown length", .model = {.optimizer = "adamw"},
+     .runs = {{FIT,
+               {.max_steps = 7, .schedule = &onecycle, .log_every = 3, .val_every_epochs = 2},
+               NORMAL,
+               .kind = STREAM}}},
+    {"a schedule without an end",
+     .runs = {{FIT, {.max_epochs = 2, .schedule = &onecycle}, NORMAL, .kind = STREAM}}},
+    {"limits and whole batches", .model = {.dropout = 0.5},
+     .runs = {{FIT,
+               {.max_epochs = 2,
+                .limit_train_batches = 2,
+                .limit_val_share = 0.5,
+                .log_every = 1,
+                .seed = 3},
+               {.batch_size = 3, .drop_last = true, .no_shuffle = true}}}},
+    {"the same batches again and again",
+     .runs = {{FIT, {.max_epochs = 2, .overfit_batches = 1, .log_every = 1}, NORMAL}}},
+    {"tried out", .has_folder = true,
+     .runs = {{FIT, {.max_epochs = 9, .fast_dev_run = true, .sanity_val_steps = -1}, NORMAL}}},
+    {"the best by a metric of training", .model = {.has_norm = true}, .has_folder = true,
+     .runs = {{FIT,
+               {.max_epochs = 4,
+                .monitor = "train_acc",
+                .monitor_max = true,
+                .save_every_epochs = 2,
+                .keep_checkpoints = -1},
+               NORMAL,
+               .val = -1}}},
+    {"the best by a metric that is not there", .has_folder = true,
+     .runs = {{FIT, {.max_epochs = 2, .monitor = "val_nothing"}, NORMAL}}},
+    {"stopped, continued in other batches, complete", .has_folder = true,
+     .runs = {{FIT, {.max_epochs = 2, .log_every = 3}, NORMAL, .stop_at = 2},
+              {FIT, {.max_epochs = 2, .log_every = 3, .resume = "last"}, {.batch_size = 3}},
+              {FIT, {.max_epochs = 2, .resume = "auto"}, {.batch_size = 3}}}},
+    {"continued with other data", .has_folder = true,
+     .runs = {{FIT, {.max_epochs = 2}, NORMAL, .stop_at = 2},
+              {FIT, {.max_epochs = 2, .resume = "best"}, NORMAL},
+              {FIT, {.max_epochs = 2, .resume = "last"}, NORMAL, .train = 11}}},
+    {"a folder that is used", .has_folder = true,
+     .runs = {{FIT, NORMAL}, {FIT, NORMAL}, {FIT, {.overwrite = true}, NORMAL}}},
+    {"evaluations",
+     .runs = {{VALIDATE, NORMAL}, {TEST, {.limit_val_batches = 1}, NORMAL}, {PREDICT, NORMAL}}},
+    {"parameters in bf16", .runs = {{FIT, {.precision = "bf16-true", .log_every = 1}, NORMAL}}},
+    {"products in f16", .runs = {{FIT, {.precision = "16-mixed", .log_every = 1}, NORMAL}}},
+    {"all in f64", .runs = {{FIT, {.precision = "64-true", .log_every = 1}, NORMAL}}},
+    {"gradients that are not finite", .model = {.loss_factor = INFINITY},
+     .runs = {{FIT, {.log_every = 1}, NORMAL},
+              {FIT, {.detect_anomaly = true, .log_every = 1}, NORMAL, .train = 4}}},
+    {"two devices", .devices = 2,
+     .runs = {{FIT, {.strategy = "ddp", .lr_scaling = "linear", .log_every = 1}, {.batch_size = 2}},
+              {FIT, {.strategy = "fsdp", .log_every = 1}, {.global_batch_size = 4}},
+              {FIT, NORMAL, .train = 1}}},
+    {"sizes that cannot be", .devices = 2,
+     .runs = {{FIT, .data = {.global_batch_size = 5}},
+              {FIT, .data = {.global_batch_size = 1}},
+              {FIT, .data = {.global_batch_size = 4, .batch_size = 2}}}},
+    {"more sizes that cannot be", .runs = {{FIT, .data = {.batch_size = -1}},
+                                           {FIT, .data = {.batch_size = 4, .shuffle_buffer = -1}},
+                                           {FIT, .data = {.batch_size = 11, .drop_last = true}}}},
+    {"options that cannot be", .runs = {{FIT, {.lr_scaling = "cubic"}, NORMAL},
+                                        {FIT, {.overfit_batches = 2, .overfit_share = 0.5}, NORMAL},
+                                        {FIT, {.limit_train_share = 1.5}, NORMAL}}},
+    {"shares of an unknown length",
+     .runs = {{FIT, {.limit_train_share = 0.5}, NORMAL, .kind = STREAM},
+              {FIT, NORMAL, .train = -1},
+              {VALIDATE, NORMAL, .val = -1}}},
+};
+
+static void runs_tell_what_they_did(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t size;
+    assert_non_null(out = open_memstream(&text, &size));
+    fg_log_set(on_line, NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        folder = fgt_temp_folder();
+        (void)fprintf(out, "%s\n", rows[i].name);
+        for (int k = 0; k < CALLS && rows[i].runs[k].call != NONE; k++)
+            do_run(&rows[i], &rows[i].runs[k]);
+    }
+    fg_log_set(NULL, NULL);
+    assert_int_equal(fclose(out), 0);
+    fgt_golden("train/journal.txt", text);
+    free(text);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *cache = fgt_cache("");
+    return fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = cache},
+                          &clients[0], &err) != FG_OK ||
+           fg_client_open(
+               &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = cache},
+               &clients[1], &err) != FG_OK;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    fg_client_close(clients[0]);
+    fg_client_close(clients[1]);
+    return fgi_alloc_live() != 0;
+}
+
+int main(void)
+{
+    toy_use_memory();
+    const struct CMUnitTest tests[] = {cmocka_unit_test(runs_tell_what_they_did)};
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
