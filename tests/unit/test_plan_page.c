@@ -192,6 +192,23 @@ static void a_page_is_as_it_was(void **state)
     free(json);
 }
 
+/* Where the whole step's cycles are not known, layers are parts of their sum. */
+static void layers_are_parts_of_the_step(void **state)
+{
+    (void)state;
+    char *json = json_of("{'topologies':[{'name':'v4-8','devices':4,'fits':true,'analysis':"
+                         "{'layers':[{'name':'a','file':'net.c','cycles':300,'lost_cycles':7},"
+                         "{'name':'b','line':4,'cycles':500},{'name':'c','cycles':-9}]}}]}");
+    page p = page_of(json);
+    has(&p, "37.5 %");
+    has(&p, "62.5 %");
+    has(&p, "net.c");
+    assert_null(strstr(p.text, "net.c:"));
+    has(&p, "3 of 3 layers");
+    free(p.text);
+    free(json);
+}
+
 /* Of several hosts, what one must feed is what the loader is measured against. */
 static void input_of_a_pod_is_shared_by_its_hosts(void **state)
 {
@@ -342,6 +359,7 @@ static void a_page_is_replaced_as_a_whole(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_figures_are_there),
     cmocka_unit_test(a_page_is_as_it_was),
+    cmocka_unit_test(layers_are_parts_of_the_step),
     cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),
     cmocka_unit_test(curves_are_drawn_by_gnuplot),
     cmocka_unit_test(a_recorded_plan_is_shown_in_full),

@@ -10,6 +10,7 @@
 #include <fulgurite/fulgurite.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "op/op.h"
 #include "trace/trace.h"
 
 enum { BATCH = 4 };
@@ -288,12 +289,51 @@ static void an_operation_without_a_rule_is_refused(void **state)
     fg_trace_destroy(trace);
 }
 
+/* What each operation makes of a mean: the loss of a step is put together from its batches by what
+ * it was divided by, as long as nothing but these has become of it. */
+static void linearity_of_operations(void **state)
+{
+    (void)state;
+    operands o;
+    fg_trace *trace = trace_of(&o);
+    const fg_tensor a = o.table, b = fg_shift(a, 2), n = fg_cast(a, FG_S32);
+    const struct {
+        fg_tensor value;
+        fgi_linearity linearity;
+    } rows[] = {
+        {fg_add(a, b), FGI_LINEAR},
+        {fg_sub(a, b), FGI_LINEAR},
+        {fg_neg(a), FGI_LINEAR},
+        {fg_cast(a, FG_F64), FGI_LINEAR},
+        {fg_transpose(a), FGI_LINEAR},
+        {fg_reshape(a, FG_DIMS(2, 6)), FGI_LINEAR},
+        {fg_stop_gradient(a), FGI_LINEAR},
+        {fg_mul(a, b), FGI_BILINEAR},
+        {fg_div(a, b), FGI_LINEAR_IN_FIRST},
+        {fg_max(a, b), FGI_NOT_LINEAR},
+        {fg_min(a, b), FGI_NOT_LINEAR},
+        {fg_pow(a, b), FGI_NOT_LINEAR},
+        {fg_exp(a), FGI_NOT_LINEAR},
+        {fg_log(a), FGI_NOT_LINEAR},
+        {fg_sqrt(a), FGI_NOT_LINEAR},
+        {fg_abs(a), FGI_NOT_LINEAR},
+        {fg_matmul(a, o.w), FGI_NOT_LINEAR},
+        {fg_and(n, n), FGI_NOT_LINEAR},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (fgi_linearity_of(fgi_node_of(rows[i].value)->op) != rows[i].linearity)
+            fail_msg("%s: not %d", fgi_node_of(rows[i].value)->op->name, (int)rows[i].linearity);
+    assert_int_equal(fg_trace_error(trace, NULL), FG_OK);
+    fg_trace_destroy(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(operations_keep_the_batch_axis),
     cmocka_unit_test(what_mixes_samples_is_refused),
     cmocka_unit_test(one_value_a_sample_is_not_kept),
     cmocka_unit_test(the_mask_comes_first),
     cmocka_unit_test(losses_assume_the_batch_axis),
+    cmocka_unit_test(linearity_of_operations),
     cmocka_unit_test(every_operation_has_a_rule),
     cmocka_unit_test(an_operation_without_a_rule_is_refused),
 };
