@@ -14,7 +14,7 @@
 #include "golden.h"
 #include "toy.h"
 
-enum { CALLS = 3 };
+enum { CALLS = 5 };
 
 /* What one Trainer does; a later run of the same row is another Trainer on the same folder. */
 typedef struct run {
@@ -28,6 +28,7 @@ typedef struct run {
         STREAM
     } kind;      /* of the training data; a STREAM does not tell its length */
     int stop_at; /* asks to stop at that batch */
+    bool again;  /* by the Trainer of the call before */
 } run;
 
 typedef struct row {
@@ -188,8 +189,12 @@ static fg_dataset *training_data(const run *r)
     return r->kind == ARRAYS ? toy_data(count, 1) : toy_source(count, 1, r->kind == SOURCE);
 }
 
-static fg_status call(fg_trainer *trainer, const fg_task *task, const run *r, journal *j,
-                      fg_error *err)
+static fg_trainer *trainer; /* of the call before, or NULL */
+static journal notes;
+static toy model;
+static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+
+static fg_status call(const run *r, fg_error *err)
 {
     fg_fit_data data = r->data;
     data.train = training_data(r);
@@ -198,10 +203,10 @@ static fg_status call(fg_trainer *trainer, const fg_task *task, const run *r, jo
     fg_status status = FG_EINVAL;
     switch (r->call) {
     case NONE: break;
-    case FIT: status = fg_trainer_fit(trainer, task, &data, err); break;
-    case VALIDATE: status = fg_trainer_validate(trainer, task, &data, err); break;
-    case TEST: status = fg_trainer_test(trainer, task, &data, err); break;
-    case PREDICT: status = fg_trainer_predict(trainer, task, &data, on_rows, j, err); break;
+    case FIT: status = fg_trainer_fit(trainer, &task, &data, err); break;
+    case VALIDATE: status = fg_trainer_validate(trainer, &task, &data, err); break;
+    case TEST: status = fg_trainer_test(trainer, &task, &data, err); break;
+    case PREDICT: status = fg_trainer_predict(trainer, &task, &data, on_rows, &notes, err); break;
     }
     put_plan(fg_trainer_plan(trainer));
     put_result(fg_trainer_result(trainer));
@@ -210,30 +215,36 @@ static fg_status call(fg_trainer *trainer, const fg_task *task, const run *r, jo
     return status;
 }
 
+static fg_status create(const row *at, const run *r, fg_error *err)
+{
+    fg_trainer_options options = r->options;
+    options.client = clients[at->devices > 1];
+    options.run_dir = at->has_folder ? folder : NULL;
+    options.wait_for_saves = true;
+    if (options.weights != NULL)
+        options.weights = fgt_path(folder, options.weights);
+    fg_trainer_destroy(trainer);
+    trainer = NULL;
+    model = at->model;
+    const fg_status status = fg_trainer_create(&options, &trainer, err);
+    return status == FG_OK ? fg_trainer_add_callback(trainer, &ops, &notes, err) : status;
+}
+
 static void do_run(const row *at, const run *r)
 {
     static const char *const names[] = {"", "fit", "validate", "test", "predict"};
     fg_error err = {0};
     char *texts[2] = {NULL};
     size_t sizes[2];
-    toy model = at->model;
-    const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = NULL;
-    fg_trainer_options options = r->options;
-    journal j = {open_memstream(&texts[0], &sizes[0]), open_memstream(&texts[1], &sizes[1]), 0,
-                 r->stop_at};
-    assert_true(j.events != NULL && j.logs != NULL);
-    options.client = clients[at->devices > 1];
-    options.run_dir = at->has_folder ? folder : NULL;
-    options.wait_for_saves = true;
-    (void)fprintf(out, " %s\n", names[r->call]);
-    fg_status status = fg_trainer_create(&options, &trainer, &err);
-    if (status == FG_OK) {
-        fgt_ok(fg_trainer_add_callback(trainer, &ops, &j, &err));
-        status = call(trainer, &task, r, &j, &err);
-    }
-    fg_trainer_destroy(trainer);
-    assert_int_equal(fclose(j.events) + fclose(j.logs), 0);
+    notes = (journal){.events = open_memstream(&texts[0], &sizes[0]),
+                      .logs = open_memstream(&texts[1], &sizes[1]),
+                      .stop_at = r->stop_at};
+    assert_true(notes.events != NULL && notes.logs != NULL);
+    (void)fprintf(out, " %s%s\n", names[r->call], r->again ? " again" : "");
+    fg_status status = r->again ? FG_OK : create(at, r, &err);
+    if (status == FG_OK)
+        status = call(r, &err);
+    assert_int_equal(fclose(notes.events) + fclose(notes.logs), 0);
     (void)fprintf(out, "%s%s", texts[0], texts[1]);
     if (status != FG_OK) {
         (void)fprintf(out, "  error %s: ", fg_status_name(status));
@@ -306,6 +317,23 @@ static const row rows[] = {
      .runs = {{FIT, {.max_epochs = 2}, NORMAL, .stop_at = 2},
               {FIT, {.max_epochs = 2, .resume = "best"}, NORMAL},
               {FIT, {.max_epochs = 2, .resume = "last"}, NORMAL, .train = 11}}},
+    {"a checkpoint is loaded once", .has_folder = true,
+     .runs = {{FIT, {.max_epochs = 2, .keep_checkpoints = -1}, NORMAL},
+              {VALIDATE, {.max_epochs = 3, .resume = "step-000000003"}, NORMAL},
+              {FIT, NORMAL, .again = true},
+              {VALIDATE, NORMAL, .again = true},
+              {FIT, NORMAL, .again = true}}},
+    {"weights are loaded once", .has_folder = true,
+     .runs = {{FIT, NORMAL},
+              {FIT,
+               {.overwrite = true, .max_epochs = 2, .weights = "checkpoints/step-000000003"},
+               NORMAL},
+              {VALIDATE, NORMAL, .again = true}}},
+    {"one Trainer on other data and other batches", .model = {.has_norm = true},
+     .runs = {{FIT, {.max_steps = 3, .log_every = 1}, NORMAL},
+              {VALIDATE, {0}, {.batch_size = 5}, .val = 10, .again = true},
+              {VALIDATE, NORMAL, .val = 3, .again = true},
+              {PREDICT, NORMAL, .val = 6, .again = true}}},
     {"a folder that is used", .has_folder = true,
      .runs = {{FIT, NORMAL}, {FIT, NORMAL}, {FIT, {.overwrite = true}, NORMAL}}},
     {"evaluations",
@@ -348,6 +376,8 @@ static void runs_tell_what_they_did(void **state)
         (void)fprintf(out, "%s\n", rows[i].name);
         for (int k = 0; k < CALLS && rows[i].runs[k].call != NONE; k++)
             do_run(&rows[i], &rows[i].runs[k]);
+        fg_trainer_destroy(trainer);
+        trainer = NULL;
     }
     fg_log_set(NULL, NULL);
     assert_int_equal(fclose(out), 0);
