@@ -177,7 +177,8 @@ static void compare_named(const comparison *c, const char *path, const json_t *h
             add(c->out, inner, "nothing", "a column", NULL);
     }
     for (i = 0; i < json_array_size(had) && c->out->count == 0; i++)
-        if (!json_equal(json_array_get(had, i), json_array_get(have, i))) {
+        if (!json_equal(json_object_get(json_array_get(had, i), "name"),
+                        json_object_get(json_array_get(have, i), "name"))) {
             add(c->out, path, "one order", "another", NULL);
             return;
         }

@@ -1,0 +1,293 @@
+/* test_cli_schema.c - the description of a model's data: every field of it through data.json and
+ * back, what is no description, and how two of them differ.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run_compare.h"
+
+static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};
+static const float means[] = {0.5f, 0.25f, 0.125f}, deviations[] = {2, 3, 4};
+
+static json_t *describe(const run_schema *schema, const char *task)
+{
+    const run_preparation preparation = {.task = task,
+                                         .outputs = 3,
+                                         .scale = 0.5,
+                                         .mean = means,
+                                         .std = deviations,
+                                         .mean_count = 3,
+                                         .std_count = 2,
+                                         .image = {4, 5, 1}};
+    json_t *object = run_schema_describe(schema, &preparation);
+    assert_non_null(object);
+    return object;
+}
+
+static void assert_type(const fg_type *a, const fg_type *b)
+{
+    assert_int_equal(a->dtype, b->dtype);
+    assert_int_equal(a->rank, b->rank);
+    for (int i = 0; i < a->rank; i++)
+        assert_int_equal(a->dim[i], b->dim[i]);
+}
+
+/* For each dtype, as the input's and as the target's. */
+static void descriptions_are_read_back(void **state)
+{
+    (void)state;
+    for (int d = FG_BOOL; d <= (int)FG_F64; d++) {
+        fg_error err = {0};
+        run_schema read;
+        double mean, deviation;
+        const run_schema made = {.format = "npy",
+                                 .input = {(fg_dtype)d, 3, {4, 5, 1}},
+                                 .target = {(fg_dtype)d, d % 3, {2, 7}},
+                                 .class_count = 3,
+                                 .class_names = d % 2 == 0 ? names : NULL,
+                                 .target_mean = 1.5,
+                                 .target_deviation = d};
+        json_t *object = describe(&made, "classification");
+        fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+        assert_string_equal(read.format, "npy");
+        assert_type(&read.input, &made.input);
+        assert_type(&read.target, &made.target);
+        assert_int_equal(read.class_count, 3);
+        for (int i = 0; i < 3 && d % 2 == 0; i++)
+            assert_string_equal(read.class_names[i], names[i]);
+        assert_int_equal(read.class_names != NULL, d % 2 == 0);
+        assert_true(read.target_mean == 1.5 && read.target_deviation == d);
+        run_schema_target_scale(&read, &mean, &deviation);
+        assert_true(mean == 1.5 && deviation == d);
+        assert_string_equal(run_schema_target(&read), "");
+        run_schema_fini(&read);
+        json_decref(object);
+    }
+}
+
+/* A regression has no classes, and a target that is learned as it is no scale. */
+static void a_plain_regression(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    run_schema read;
+    double mean, deviation;
+    const run_schema made = {.format = "idx",
+                             .input = {FG_U8, 1, {4}},
+                             .target = {FG_F32, 0, {0}},
+                             .class_count = 3,
+                             .class_names = names};
+    json_t *object = describe(&made, "regression");
+    assert_null(json_object_get(json_object_get(object, "preprocessing"), "target_mean"));
+    fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+    assert_int_equal(read.class_count, 0);
+    assert_null(read.class_names);
+    assert_true(read.target_deviation == 0);
+    run_schema_target_scale(&read, &mean, &deviation);
+    assert_true(mean == 0 && deviation == 1);
+    run_schema_fini(&read);
+    json_decref(object);
+}
+
+/* The columns of a CSV come along: the target's name and its scale are theirs. */
+static void columns_of_a_csv(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    run_schema read;
+    double mean, deviation;
+    json_t *csv = json_loads("{\"columns\": [{\"name\": \"a\", \"kind\": \"numeric\", \"mean\": 9, "
+                             "\"deviation\": 8}, {\"name\": \"price\", \"kind\": \"target\", "
+                             "\"mean\": 3.5, \"deviation\": 2.5}]}",
+                             0, NULL);
+    const run_schema made = {
+        .format = "csv", .input = {FG_F32, 1, {4}}, .target = {FG_F32, 0, {0}}, .csv = csv};
+    json_t *object = describe(&made, "regression");
+    fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+    assert_string_equal(run_schema_target(&read), "price");
+    run_schema_target_scale(&read, &mean, &deviation);
+    assert_true(mean == 3.5 && deviation == 2.5);
+    run_schema_fini(&read);
+    json_decref(object);
+    json_decref(csv);
+}
+
+/* ---- what is no description ------------------------------------------------------------------ */
+
+static json_t *usual(void)
+{
+    const run_schema made = {.format = "npy",
+                             .input = {FG_F32, 2, {4, 5}},
+                             .target = {FG_S32, 0, {0}},
+                             .class_count = 3,
+                             .class_names = names};
+    return describe(&made, "classification");
+}
+
+static void others_are_refused(void **state)
+{
+    (void)state;
+    static const char all[] = "ckpt: data.json: expected task, data_format, input, target, outputs "
+                              "and class_names";
+    static const struct {
+        const char *key, *value; /* NULL: the key is not there */
+        fg_status status;
+        const char *message;
+    } rows[] = {
+        {"format", NULL, FG_EFORMAT, "ckpt: data.json is not a description of data"},
+        {"format", "\"other\"", FG_EFORMAT, "ckpt: data.json is not a description of data"},
+        {"version", "2", FG_EUNSUPPORTED, "ckpt: data.json has version 2: expected 1"},
+        {"version", "0", FG_EUNSUPPORTED, "ckpt: data.json has version 0: expected 1"},
+        {"version", NULL, FG_EUNSUPPORTED, "ckpt: data.json has version 0: expected 1"},
+        {"task", NULL, FG_EFORMAT, all},
+        {"data_format", NULL, FG_EFORMAT, all},
+        {"data_format", "\"sixteen letters!\"", FG_EFORMAT, all},
+        {"outputs", "0", FG_EFORMAT, all},
+        {"outputs", "16777217", FG_EFORMAT, all},
+        {"outputs", "2", FG_EFORMAT, all}, /* fewer than names */
+        {"class_names", "[\"a\", 1, \"c\"]", FG_EFORMAT, all},
+        {"class_names", "3", FG_EFORMAT, all},
+        {"input", NULL, FG_EFORMAT, all},
+        {"input", "{\"dtype\": \"f31\", \"shape\": [1]}", FG_EFORMAT, all},
+        {"input", "{\"dtype\": \"none\", \"shape\": [1]}", FG_EFORMAT, all},
+        {"input", "{\"dtype\": \"f32\"}", FG_EFORMAT, all},
+        {"input", "{\"shape\": []}", FG_EFORMAT, all},
+        {"input", "{\"dtype\": \"f32\", \"shape\": [0]}", FG_EFORMAT, all},
+        {"input", "{\"dtype\": \"f32\", \"shape\": [1,1,1,1,1,1,1,1]}", FG_EFORMAT, all},
+        {"target", "{\"dtype\": \"f32\", \"shape\": [-1]}", FG_EFORMAT, all},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        run_schema read;
+        json_t *object = usual();
+        if (rows[i].value == NULL)
+            assert_int_equal(json_object_del(object, rows[i].key), 0);
+        else
+            assert_int_equal(json_object_set_new(object, rows[i].key,
+                                                 json_loads(rows[i].value, JSON_DECODE_ANY, NULL)),
+                             0);
+        if (run_schema_of_json("ckpt", object, &read, &err) != rows[i].status)
+            fail_msg("%s %s: status", rows[i].key, rows[i].value != NULL ? rows[i].value : "");
+        assert_string_equal(err.message, rows[i].message);
+        run_schema_fini(&read);
+        json_decref(object);
+    }
+}
+
+static void what_is_just_allowed(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"data_format", "\"fifteen letters\""},
+        {"outputs", "16777216"},
+        {"class_names", "null"},
+        {"input", "{\"dtype\": \"f32\", \"shape\": [1,1,1,1,1,1,1]}"},
+        {"input", "{\"dtype\": \"bool\", \"shape\": []}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        run_schema read;
+        json_t *object = usual();
+        assert_int_equal(
+            json_object_set_new(object, rows[i][0], json_loads(rows[i][1], JSON_DECODE_ANY, NULL)),
+            0);
+        fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+        run_schema_fini(&read);
+        json_decref(object);
+    }
+}
+
+/* ---- differences ----------------------------------------------------------------------------- */
+
+static void differences_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *had, *have, *text;
+    } rows[] = {
+        {"{\"a\": 1}", "{\"a\": 1.0}", ""},
+        {"{\"a\": 1}", "{\"a\": 2}", "\n  a: 1 in the checkpoint, 2 here"},
+        {"{\"a\": 0.1}", "{\"a\": 0.10000001}",
+         "\n  a: 0.10000000000000001 in the checkpoint, 0.10000001 here"},
+        {"{\"a\": 1}", "{}", "\n  a: 1 in the checkpoint, nothing here"},
+        {"{}", "{\"a\": {\"b\": 1}}", "\n  a: nothing in the checkpoint, {\"b\":1} here"},
+        {"{\"preprocessing\": {\"mean\": [1]}}", "{\"preprocessing\": {\"mean\": []}}",
+         "\n  data.mean: [1] in the checkpoint, [] here"},
+        {"{\"csv\": {\"missing\": \"mean\", \"unknown\": \"zero\", \"delimiter\": \";\"}}",
+         "{\"csv\": {\"missing\": \"error\", \"header\": true}}", ""},
+        {"{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 1}, {\"name\": \"b\"}]}}",
+         "{\"csv\": {\"columns\": [{\"name\": \"b\"}, {\"name\": \"a\", \"mean\": 1}]}}",
+         "\n  csv.columns: one order in the checkpoint, another here"},
+        {"{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 1}, {\"name\": \"b\"}]}}",
+         "{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 2}, {\"name\": \"c\"}]}}",
+         "\n  csv.columns.a.mean: 1 in the checkpoint, 2 here"
+         "\n  csv.columns.b: {\"name\":\"b\"} in the checkpoint, nothing here"
+         "\n  csv.columns.c: nothing in the checkpoint, a column here"},
+        {"{\"csv\": {\"missing\": \"error\", \"normalize\": false, \"columns\": "
+         "[{\"name\": \"a\", \"mean\": 1, \"deviation\": 4}]}}",
+         "{\"csv\": {\"columns\": [{\"name\": \"a\", \"mean\": 2, \"deviation\": 5}], "
+         "\"normalize\": false}}",
+         ""},
+        {"{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 1}]}}",
+         "{\"csv\": {\"image\": [1], \"columns\": [{\"name\": \"a\", \"mean\": 2}]}}", ""},
+        {"{\"a\": \"0123456789012345678901234567890123456789012345678901234567\"}", "{\"a\": 1}",
+         "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        run_differences found = {.text = ""};
+        json_t *had = json_loads(rows[i].had, 0, NULL), *have = json_loads(rows[i].have, 0, NULL);
+        assert_true(had != NULL && have != NULL);
+        run_compare_data(had, have, &found);
+        assert_string_equal(found.text, rows[i].text);
+        assert_int_equal(found.count == 0, rows[i].text[0] == '\0');
+        json_decref(had);
+        json_decref(have);
+    }
+}
+
+/* More than the message has room for. */
+static void many_differences_are_counted(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    run_differences none = {.text = ""}, found = {.text = ""};
+    json_t *had = json_object(), *have = json_object();
+    for (int i = 0; i < 20; i++) {
+        char key[32];
+        (void)snprintf(key, sizeof key, "key number %02d", i);
+        assert_int_equal(json_object_set_new(had, key, json_integer(i)), 0);
+        assert_int_equal(json_object_set_new(have, key, json_integer(i + 1)), 0);
+    }
+    run_compare_data(had, have, &found);
+    assert_int_equal(found.count, 20);
+    fgt_ok(run_compare_fail(&none, "ckpt", "hint", &err));
+    assert_int_equal(run_compare_fail(&found, "ckpt", "a hint", &err), FG_EINVAL);
+    static const char begin[] = "'ckpt' was trained with other settings:\n"
+                                "  key number 00: 0 in the checkpoint, 1 here\n"
+                                "  key number 01: 1 in the checkpoint, 2 here\n";
+    assert_memory_equal(err.message, begin, strlen(begin));
+    const char *end = strstr(err.message, "\n  and ");
+    assert_non_null(end);
+    int shown = 0;
+    for (const char *line = err.message; line < end; line++)
+        shown += strncmp(line, "\n  key", 6) == 0;
+    char text[64];
+    (void)snprintf(text, sizeof text, "\n  and %d more\na hint", 20 - shown);
+    assert_string_equal(end, text);
+    json_decref(had);
+    json_decref(have);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(descriptions_are_read_back),
+    cmocka_unit_test(a_plain_regression),
+    cmocka_unit_test(columns_of_a_csv),
+    cmocka_unit_test(others_are_refused),
+    cmocka_unit_test(what_is_just_allowed),
+    cmocka_unit_test(differences_are_named),
+    cmocka_unit_test(many_differences_are_counted),
+};
+FGT_MAIN(tests)
