@@ -54,7 +54,7 @@ static void print_lines(const fg_ckpt *ckpt)
             (void)printf("\t%s", part_name(t->part));
         (void)putchar('\n');
     }
-    (void)fprintf(stderr, "%zu tensors, %s; %" PRId64 " numbers in the model\n",
+    (void)fprintf(stderr, "%zu tensors, %s; %" PRId64 " elements in the model\n",
                   fg_ckpt_count(ckpt), cli_bytes(bytes), parameters);
 }
 

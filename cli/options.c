@@ -9,6 +9,8 @@
 
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
+
 #include "config.h"
 
 typedef struct parser {
@@ -23,13 +25,21 @@ typedef struct parser {
 static const cli_option help_option = CLI_FLAG('h', "help", NULL, "show this help");
 
 /* What is wrong, and where to read more; always false. */
-static bool usage(parser *p, const char *what, const char *word, const char *hint)
+static bool refuse(parser *p, const char *what, const char *dashes, const char *word,
+                   const char *hint)
 {
     p->is_over = true;
-    p->status = cli_complain(CLI_USAGE, p->command->name, "%s '%s'%s%s%s (see fulgurite %s --help)",
-                             what, word, hint != NULL ? ": did you mean '" : "",
-                             hint != NULL ? hint : "", hint != NULL ? "'?" : "", p->command->name);
+    p->status =
+        cli_complain(CLI_USAGE, p->command->name, "%s '%s%s'%s%s%s (see fulgurite %s --help)", what,
+                     dashes, word, hint != NULL ? ": did you mean '--" : "",
+                     hint != NULL ? hint : "", hint != NULL ? "'?" : "", p->command->name);
     return false;
+}
+
+/* Of an option or a key. */
+static bool usage(parser *p, const char *what, const char *name, const char *hint)
+{
+    return refuse(p, what, "--", name, hint);
 }
 
 static const cli_option *find_long(const cli_command *command, const char *name, size_t size)
@@ -142,6 +152,17 @@ static bool apply(parser *p, const cli_option *o, const char *text)
     return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
 }
 
+/* Whether a key that is true or false has its value in the next word; "--KEY" alone means true. */
+static bool has_truth(const parser *p)
+{
+    static const char *const words[] = {"true", "false", "yes", "no",  "on",
+                                        "off",  "1",     "0",   "null"};
+    for (size_t i = 0; p->next < p->argc && i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasecmp(p->argv[p->next], words[i]) == 0)
+            return true;
+    return false;
+}
+
 /* --a.b=value, or --a.b value, which is then joined. */
 static bool take_override(parser *p, const char *word, const char *equals)
 {
@@ -152,9 +173,10 @@ static bool take_override(parser *p, const char *word, const char *equals)
     *slot = word;
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
-        if (p->next == p->argc)
+        const bool is_alone = config_find(word)->kind == CONFIG_BOOL && !has_truth(p);
+        if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
-        const char *value = p->argv[p->next++];
+        const char *value = is_alone ? "true" : p->argv[p->next++];
         if (snprintf(text, sizeof(joined[0]), "%s=%s", word, value) >= (int)sizeof(joined[0]))
             return usage(p, "the value is too long (write KEY=VALUE in one word) of", word, NULL);
         *slot = text;
@@ -177,12 +199,25 @@ static bool parse_long(parser *p, const char *word)
     return usage(p, "unknown option", name, nearest_option(p->command, name));
 }
 
+/* The key of "a.b=value", which was meant as an option; NULL: none. */
+static const char *key_of(const parser *p, const char *word)
+{
+    char name[128];
+    const size_t size = strcspn(word, "=");
+    if (!p->command->takes_config || word[size] == '\0')
+        return NULL;
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
+    return config_find(name) != NULL ? word : NULL;
+}
+
 static bool parse_letters(parser *p, const char *word)
 {
     for (const char *at = word; *at != '\0'; at++) {
         const cli_option *o = find_letter(p->command, *at);
+        if (o == NULL && key_of(p, word) != NULL)
+            return refuse(p, "unknown option", "-", word, word);
         if (o == NULL)
-            return usage(p, "unknown option", (const char[]){*at, '\0'}, NULL);
+            return refuse(p, "unknown option", "-", (const char[]){*at, '\0'}, NULL);
         if (o->kind == CLI_KIND_TEXT)
             return apply(p, o, at[1] != '\0' ? at + 1 : NULL);
         if (!apply(p, o, NULL))
@@ -198,7 +233,7 @@ static bool check_count(parser *p)
         return true;
     p->is_over = true;
     if (p->out->count > c->max_args)
-        return usage(p, "unexpected argument", p->out->args[c->max_args], NULL);
+        return refuse(p, "unexpected argument", "", p->out->args[c->max_args], NULL);
     p->status = cli_complain(CLI_USAGE, c->name, "expected %s (see fulgurite %s --help)",
                              c->arguments, c->name);
     return false;
@@ -218,6 +253,8 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
             is_good = parse_long(&p, word + 2);
         else if (!has_ended && word[0] == '-' && word[1] != '\0')
             is_good = parse_letters(&p, word + 1);
+        else if (key_of(&p, word) != NULL && access(word, F_OK) != 0)
+            is_good = refuse(&p, "unexpected argument", "", word, word);
         else
             argv[1 + out->count++] = word; /* behind what is read already */
     }

@@ -219,6 +219,8 @@ void run_hang(void *self, const fg_hang *hang);
 
 /* Adds to an error about a missing file where its relative path starts. */
 void run_explain_paths(const run *r, fg_error *err);
+/* Adds to an error about starting weights that do not fit the model what to do. */
+void run_explain_weights(const run *r, fg_error *err);
 /* Calls note when a batch is larger than the training data. The Trainer is open. */
 void run_note_batch(const run *r, void (*note)(void *self, const char *line));
 

@@ -506,6 +506,8 @@ int run_command(const cli_call *call, const run_options *options)
             run_note_batch(r, note);
         if (outcome == FG_OK)
             outcome = go(r, &err);
+        if (outcome != FG_OK)
+            run_explain_weights(r, &err);
         status = report(r, outcome, &err);
     }
     tear_down(r);

@@ -53,6 +53,19 @@ void run_explain_paths(const run *r, fg_error *err)
     }
 }
 
+void run_explain_weights(const run *r, fg_error *err)
+{
+    const size_t used = strlen(err->message);
+    const char *path = r->is_start && r->origin.ckpt != NULL ? fg_ckpt_path(r->origin.ckpt) : NULL;
+    if (path == NULL || (err->status != FG_ESHAPE && err->status != FG_EFORMAT) ||
+        strncmp(err->message, path, strlen(path)) != 0 || strstr(err->message, "the file has "))
+        return;
+    (void)snprintf(err->message + used, sizeof(err->message) - used,
+                   "\nto load the rest: model.weights_skip leaves variables out by name, "
+                   "model.weights_partial=true all that are missing or of another shape; "
+                   "`fulgurite show` lists what the file has");
+}
+
 void run_note_batch(const run *r, void (*note)(void *self, const char *line))
 {
     char line[320];

@@ -194,7 +194,7 @@ static fg_status check_patterns(const plan *p, fg_error *err)
         fgi_buf names = {0};
         put_names(&names, p, false, 6);
         const fg_status status =
-            fgi_fail(err, FG_ENOTFOUND, "skip '%s' matches no variable; there are %s", pattern,
+            fgi_fail(err, FG_ENOTFOUND, "skip '%s' matches no variable: the module has %s", pattern,
                      names.data != NULL ? names.data : "");
         fgi_buf_fini(&names);
         return status;
@@ -202,17 +202,34 @@ static fg_status check_patterns(const plan *p, fg_error *err)
     return FG_OK;
 }
 
+/* Tensors without the prefix are not among the entries. */
+static void put_outside(fgi_buf *out, const plan *p, size_t most)
+{
+    for (size_t i = 0; i < most && fg_ckpt_info(p->ckpt, i) != NULL; i++)
+        fgi_buf_printf(out, "%s%s", i > 0 ? ", " : "", fg_ckpt_info(p->ckpt, i)->name);
+    fgi_buf_puts(out, model_tensors(p->ckpt) > most ? ", ..." : "");
+}
+
 static fg_status nothing_fits(const plan *p, fg_error *err)
 {
     fgi_buf names = {0};
-    fgi_buf_puts(&names, "the file has ");
-    put_names(&names, p, true, 4);
+    const bool has_prefix = *prefix_of(p) != '\0';
+    const bool is_prefix_wrong = has_prefix && p->counts[FG_LOAD_UNEXPECTED] == 0;
+    if (is_prefix_wrong)
+        fgi_buf_printf(&names, "no tensor's name starts with '%s'", prefix_of(p));
+    else
+        fgi_buf_printf(&names, "no tensor%s%s%s matches a variable of the module",
+                       has_prefix ? " whose name starts with '" : "", prefix_of(p),
+                       has_prefix ? "'" : "");
+    fgi_buf_puts(&names, ": the file has ");
+    if (is_prefix_wrong)
+        put_outside(&names, p, 4);
+    else
+        put_names(&names, p, true, 4);
     fgi_buf_puts(&names, "; the module has ");
     put_names(&names, p, false, 4);
-    const fg_status status =
-        fgi_fail(err, FG_EFORMAT, "%s: no tensor%s%s%s matches a variable of the module: %s",
-                 p->path, *prefix_of(p) != '\0' ? " named '" : "", prefix_of(p),
-                 *prefix_of(p) != '\0' ? "...'" : "", names.data != NULL ? names.data : "");
+    const fg_status status = fgi_fail(err, FG_EFORMAT, "%s: %s", p->path,
+                                      names.data != NULL ? names.data : "nothing matches");
     fgi_buf_fini(&names);
     return status;
 }
@@ -252,7 +269,8 @@ static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
                        fg_type_format(&entry->wanted, wanted, sizeof wanted));
 }
 
-static void put_text(fgi_buf *out, const plan *p)
+/* Of a load that fails, which changes no variable, only what fits is said. */
+static void put_text(fgi_buf *out, const plan *p, bool is_loaded)
 {
     static const char *const titles[] = {
         [FG_LOAD_SKIPPED] = "skipped",
@@ -260,10 +278,12 @@ static void put_text(fgi_buf *out, const plan *p)
         [FG_LOAD_MISMATCHED] = "of another shape in the file",
         [FG_LOAD_UNEXPECTED] = "in the file only",
     };
-    fgi_buf_printf(out, "%s: %zu of %zu variables loaded", p->path, p->counts[FG_LOAD_DONE],
-                   p->count - p->counts[FG_LOAD_UNEXPECTED]);
+    fgi_buf_printf(out, "%s: %zu of %zu variables %s", p->path, p->counts[FG_LOAD_DONE],
+                   p->count - p->counts[FG_LOAD_UNEXPECTED],
+                   is_loaded ? "loaded" : "match, none was loaded");
     if (p->outside > 0)
-        fgi_buf_printf(out, "; %zu tensors not named '%s...' ignored", p->outside, prefix_of(p));
+        fgi_buf_printf(out, "; %zu tensor%s without the prefix '%s' ignored", p->outside,
+                       p->outside == 1 ? "" : "s", prefix_of(p));
     for (int outcome = FG_LOAD_SKIPPED; outcome <= FG_LOAD_UNEXPECTED; outcome++) {
         bool is_first = true;
         if (p->counts[outcome] > 0)
@@ -277,10 +297,10 @@ static void put_text(fgi_buf *out, const plan *p)
 }
 
 /* The checkpoint is closed before the report is read, so names are copied, behind the text. */
-static fg_status fill_report(const plan *p, fg_load_report *report, fg_error *err)
+static fg_status fill_report(const plan *p, bool is_loaded, fg_load_report *report, fg_error *err)
 {
     fgi_buf text = {0};
-    put_text(&text, p);
+    put_text(&text, p, is_loaded);
     fgi_buf_putc(&text, '\0');
     const size_t names = text.size;
     for (size_t i = 0; i < p->count; i++)
@@ -330,10 +350,11 @@ fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const c
     plan p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
     fg_status status;
     FGI_DONE(make_plan(&p, module, err));
-    if (report != NULL)
-        FGI_DONE(fill_report(&p, report, err));
-    FGI_DONE(check(&p, err));
-    FGI_DONE(set_all(&p, err));
+    status = check(&p, err);
+    if (report != NULL && fill_report(&p, status == FG_OK, report, NULL) != FG_OK)
+        status = fgi_no_memory(err);
+    if (status == FG_OK)
+        status = set_all(&p, err);
 done:
     fgi_free(p.is_used);
     fgi_free(p.tensors);

@@ -467,12 +467,13 @@ static void weights_start_a_run(void **state)
                            "fit digits.yaml --trainer.run_dir=typo --trainer.max_steps=1 "
                            "--model.weights=run --model.weights_skip=head.*")
                  ->err,
-             "skip 'head.*' matches no variable; there are fc1.weight, fc1.bias, fc2.weight");
+             "skip 'head.*' matches no variable: the module has fc1.weight, fc1.bias, fc2.weight");
     contains(program_gives(1, folder,
                            "fit digits.yaml --trainer.run_dir=none --trainer.max_steps=1 "
                            "--model.weights=run --model.weights_prefix=net.")
                  ->err,
-             "no tensor named 'net....' matches a variable of the module");
+             "no tensor's name starts with 'net.': the file has fc1.bias, fc1.weight, fc2.bias, "
+             "fc2.weight; the module has fc1.weight, ");
     contains(program_gives(1, folder,
                            "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/last")
@@ -482,7 +483,8 @@ static void weights_start_a_run(void **state)
                            "fit digits.yaml -q --trainer.run_dir=other --model.hidden=[16] "
                            "--model.weights=run/checkpoints/step-000000003")
                  ->err,
-             "'fc1.weight' is f32[32,64], but f32[16,64] in the model");
+             "'fc1.weight' is f32[32,64], but f32[16,64] in the model\n"
+             "to load the rest: model.weights_skip leaves variables out by name, ");
 }
 
 static void frozen_parameters_keep_their_weights(void **state)
@@ -672,7 +674,7 @@ static void mistakes_name_the_place(void **state)
         {2, "fit nosuch.yaml",
          "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
         {2, "fit digits.yaml --trainer.max_epoch=3",
-         "fulgurite fit: unknown option 'trainer.max_epoch': did you mean 'trainer.max_epochs'?"},
+         "fulgurite fit: unknown option '--trainer.max_epoch': did you mean '--trainer.max_epochs'?"},
         {2, "fit bad.yaml",
          "fulgurite fit: bad.yaml:2:3: unknown key 'trainer.epochs': did you mean "
          "'trainer.max_epochs'?\n"},

@@ -35,14 +35,14 @@ static void mistakes_on_the_command_line(void **state)
          "fulgurite: unknown command 'shwo': did you mean 'show'? (see fulgurite --help)\n"},
         {"qqqqqq", "fulgurite: unknown command 'qqqqqq' (see fulgurite --help)\n"},
         {"show --nmaes x",
-         "fulgurite show: unknown option 'nmaes': did you mean 'names'? (see fulgurite "
+         "fulgurite show: unknown option '--nmaes': did you mean '--names'? (see fulgurite "
          "show --help)\n"},
-        {"show -x x", "fulgurite show: unknown option 'x' (see fulgurite show --help)\n"},
-        {"show --names=1 x", "fulgurite show: no value is expected for option 'names' (see "
+        {"show -x x", "fulgurite show: unknown option '-x' (see fulgurite show --help)\n"},
+        {"show --names=1 x", "fulgurite show: no value is expected for option '--names' (see "
                              "fulgurite show --help)\n"},
         {"show", "fulgurite show: expected RUN|CKPT (see fulgurite show --help)\n"},
         {"show a b", "fulgurite show: unexpected argument 'b' (see fulgurite show --help)\n"},
-        {"devices --plugin", "fulgurite devices: a value is missing for option 'plugin' (see "
+        {"devices --plugin", "fulgurite devices: a value is missing for option '--plugin' (see "
                              "fulgurite devices --help)\n"},
         {"completion fish", "fulgurite completion: unknown shell 'fish': expected bash or zsh\n"},
         {"help shwo",
@@ -63,7 +63,7 @@ static void show_lists_tensors(void **state)
     assert_string_equal(o->out, "empty\tf32[0,3]\nna\xc3\xafve.\xe6\xac\x8a\xe9\x87\x8d\tf32[2]\n"
                                 "scalar\tf32[]\nquote\"back\\slash?tab?\tu8[1]\n");
     assert_string_equal(o->err, "checkpoint: " GOLDEN "names.safetensors\n"
-                                "4 tensors, 13 B; 4 numbers in the model\n");
+                                "4 tensors, 13 B; 4 elements in the model\n");
     o = program_gives(0, NULL, "show " GOLDEN "names.safetensors -n");
     contains(o->out, "empty\nna");
     o = program_gives(1, NULL, "show /nowhere");

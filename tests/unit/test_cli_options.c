@@ -87,6 +87,13 @@ static void keys_are_passed_on(void **state)
     assert_string_equal(call.overrides[1], "data.path=x y");
     assert_string_equal(call.overrides[2], "task=regression");
     assert_int_equal(call.count, 1);
+    /* what is true or false needs no value */
+    assert_int_equal(parse(&call, "--data.no_header", "a", "--trainer.detect_anomaly", NULL), -1);
+    assert_int_equal(call.count, 1);
+    assert_string_equal(call.overrides[0], "data.no_header=true");
+    assert_string_equal(call.overrides[1], "trainer.detect_anomaly=true");
+    assert_int_equal(parse(&call, "--data.no_header", "False", "a", NULL), -1);
+    assert_string_equal(call.overrides[0], "data.no_header=False");
 }
 
 /* What the refusal says goes to a file. */
@@ -113,15 +120,22 @@ static void refused(const char *message, const char *a, const char *b)
 static void mistakes(void **state)
 {
 #define SEE " (see fulgurite try --help)\n"
-    refused("fulgurite try: unknown option 'flog': did you mean 'flag'?" SEE, "--flog", "a");
-    refused("fulgurite try: unknown option 'trainer.sed': did you mean 'trainer.seed'?" SEE,
+    refused("fulgurite try: unknown option '--flog': did you mean '--flag'?" SEE, "--flog", "a");
+    refused("fulgurite try: unknown option '--trainer.sed': did you mean '--trainer.seed'?" SEE,
             "--trainer.sed=3", "a");
-    refused("fulgurite try: unknown option 'max_epochs': did you mean 'trainer.max_epochs'?" SEE,
-            "--max_epochs=3", "a");
-    refused("fulgurite try: unknown option 'z'" SEE, "-fz", "a");
-    refused("fulgurite try: a value is missing for option 'out'" SEE, "a", "--out");
-    refused("fulgurite try: a value is missing for option 'out'" SEE, "a", "-o");
-    refused("fulgurite try: a value is missing for key 'trainer.seed'" SEE, "a", "--trainer.seed");
+    refused(
+        "fulgurite try: unknown option '--max_epochs': did you mean '--trainer.max_epochs'?" SEE,
+        "--max_epochs=3", "a");
+    refused("fulgurite try: unknown option '-z'" SEE, "-fz", "a");
+    refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "--out");
+    refused("fulgurite try: a value is missing for option '--out'" SEE, "a", "-o");
+    refused("fulgurite try: a value is missing for key '--trainer.seed'" SEE, "a",
+            "--trainer.seed");
+    refused("fulgurite try: unknown option '-trainer.seed=3': did you mean '--trainer.seed=3'?" SEE,
+            "-trainer.seed=3", "a");
+    refused(
+        "fulgurite try: unexpected argument 'trainer.seed=3': did you mean '--trainer.seed=3'?" SEE,
+        "trainer.seed=3", NULL);
     refused("fulgurite try: --pick is 'worst': expected best|last\n", "--pick=worst", "a");
     refused("fulgurite try: --pick is 'be': expected best|last\n", "--pick=be", "a");
     refused("fulgurite try: expected FILE" SEE, "--flag", NULL);
