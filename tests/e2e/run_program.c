@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 static void slurp(const char *path, char *out, size_t size)
 {
@@ -47,5 +49,78 @@ const outcome *program_gives(int status, const char *folder, const char *argumen
 void contains(const char *whole, const char *text)
 {
     if (strstr(whole, text) == NULL)
-        fail_msg("'%s' does not stand in:\n%s", text, whole);
+        fail_msg("'%s' is not in:\n%s", text, whole);
+}
+
+int shell(const char *folder, const char *command)
+{
+    char whole[4096];
+    const int size = snprintf(whole, sizeof(whole), "cd '%s' && PATH='%s':$PATH && { %s; }", folder,
+                              FGT_BINARY_DIR, command);
+    assert_true(size > 0 && size < (int)sizeof(whole));
+    const int status = system(whole);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+pid_t program_start(const char *folder, int out, int err, const char *const *words)
+{
+    const char *argv[32] = {"fulgurite"};
+    for (int i = 0; i < 30 && words[i] != NULL; i++)
+        argv[i + 1] = words[i];
+    const pid_t child = fork();
+    if (child != 0)
+        return child;
+    if (chdir(folder) != 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+        _exit(99);
+    (void)execv(FGT_BINARY_DIR "/fulgurite", (char *const *)argv);
+    _exit(98);
+}
+
+int program_wait(pid_t child)
+{
+    int status = 0;
+    while (waitpid(child, &status, 0) != child)
+        assert_int_equal(errno, EINTR);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+void sleep_ms(long ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+char *file_text(const char *folder, const char *name)
+{
+    static char *texts[16];
+    static size_t next;
+    char **slot = &texts[next++ % 16];
+    size_t size;
+    int c;
+    FILE *file = fopen(fgt_path(folder, name), "rb");
+    if (file == NULL)
+        fail_msg("there is no file %s/%s", folder, name);
+    free(*slot);
+    FILE *out = open_memstream(slot, &size);
+    assert_non_null(out);
+    while ((c = getc(file)) != EOF)
+        (void)putc(c, out);
+    (void)fclose(file);
+    assert_int_equal(fclose(out), 0);
+    return *slot;
+}
+
+bool is_there(const char *folder, const char *name)
+{
+    return access(fgt_path(folder, name), F_OK) == 0;
+}
+
+int prepare_to_train(void)
+{
+    static char cache[256];
+    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
+    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
+        return 1;
+    return strstr(program(NULL, "devices")->out, "cpu   yes") == NULL ? 77 : 0;
 }

@@ -4,6 +4,10 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/types.h>
+
 #include "fgt.h"
 
 /* What became of one run of the program. */
@@ -17,7 +21,36 @@ typedef struct outcome {
 const outcome *program(const char *folder, const char *arguments);
 /* The same, and fails the test unless the exit status is `status`. */
 const outcome *program_gives(int status, const char *folder, const char *arguments);
-/* Fails the test unless `text` stands in `whole`. */
+/* Fails the test unless `text` is in `whole`. */
 void contains(const char *whole, const char *text);
+
+/* Runs a shell command in `folder`, with build/fulgurite as fulgurite; its exit status. */
+int shell(const char *folder, const char *command);
+/* Starts `fulgurite WORDS`, ended by NULL, in `folder` with standard output and standard error at
+ * these descriptors. */
+pid_t program_start(const char *folder, int out, int err, const char *const *words);
+/* Waits for it; its exit status, or minus the signal that ended it. */
+int program_wait(pid_t child);
+void sleep_ms(long ms);
+
+/* The whole of a file, terminated; valid until a sixteenth later call. Fails the test without. */
+char *file_text(const char *folder, const char *name);
+bool is_there(const char *folder, const char *name);
+
+/* `data:` of a configuration: the digits that are in the tree, a fifth of them for validation. */
+#define DIGITS                                                                                     \
+    "data: {format: csv, path: " FGT_SOURCE_DIR                                                    \
+    "/share/data/digits/digits.csv.gz, no_header: true,\n"                                         \
+    "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
+
+/* For the main of a test that trains: compiled programs go to a folder of their own. 0, or the
+ * status to end with: 77 without the plugin of the CPU. */
+int prepare_to_train(void);
+#define TRAINING_MAIN(tests)                                                                       \
+    int main(void)                                                                                 \
+    {                                                                                              \
+        const int status = prepare_to_train();                                                     \
+        return status != 0 ? status : cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;      \
+    }
 
 #endif

@@ -6,25 +6,15 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 
 static const char digits[] =
-    "model: {name: mlp, hidden: [32], dropout: 0.1}\n"
-    "data:\n"
-    "  format: csv\n"
-    "  path: " FGT_SOURCE_DIR "/share/data/digits/digits.csv.gz\n"
-    "  no_header: true\n"
-    "  image: [8, 8, 1]\n"
-    "  scale: 0.0625\n"
-    "  val_fraction: 0.2\n"
-    "optimizer: {name: adam, lr: 0.01}\n"
+    "model: {name: mlp, hidden: [32], dropout: 0.1}\n" DIGITS "optimizer: {name: adam, lr: 0.01}\n"
     "trainer: {batch_size: 64, max_epochs: 3, seed: 7, log_every: 5, run_dir: run}\n";
 
 /* A fresh folder with digits.yaml in it. */
@@ -33,26 +23,6 @@ static const char *workplace(void)
     const char *folder = fgt_temp_folder();
     fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
     return folder;
-}
-
-static char *slurp(const char *folder, const char *name)
-{
-    char *text = NULL;
-    size_t size;
-    int c;
-    FILE *file = fopen(fgt_path(folder, name), "rb"), *out = open_memstream(&text, &size);
-    if (file == NULL)
-        fail_msg("no file %s/%s", folder, name);
-    while ((c = getc(file)) != EOF)
-        (void)putc(c, out);
-    (void)fclose(file);
-    (void)fclose(out);
-    return text;
-}
-
-static bool is_there(const char *folder, const char *name)
-{
-    return access(fgt_path(folder, name), F_OK) == 0;
 }
 
 static json_t *load(const char *folder, const char *name)
@@ -79,7 +49,7 @@ static void check_files(const char *folder)
     assert_true(is_there(folder, "run/config.yaml") && is_there(folder, "run/metrics.csv"));
     assert_true(is_there(folder, "run/checkpoints/last") &&
                 is_there(folder, "run/checkpoints/best"));
-    char *lines = slurp(folder, "run/metrics.jsonl");
+    char *lines = file_text(folder, "run/metrics.jsonl");
     int train = 0, val = 0;
     for (char *rest = lines, *line; (line = strsep(&rest, "\n")) != NULL && *line != '\0';) {
         json_t *object = json_loads(line, 0, NULL);
@@ -89,7 +59,6 @@ static void check_files(const char *folder)
         val += json_is_number(json_object_get(object, "val_loss"));
         json_decref(object);
     }
-    free(lines);
     assert_int_equal(train,
                      16); /* every 5 steps of 69, and the ends of epochs at 23 and 46 and 69 */
     assert_int_equal(val, 3);
@@ -241,15 +210,12 @@ static void the_written_config_repeats_the_run(void **state)
     const char *folder = workplace();
     (void)program_gives(0, folder, "fit digits.yaml -q --trainer.max_steps=12");
     (void)program_gives(0, folder, "fit run/config.yaml -q --trainer.run_dir=again");
-    char *first = slurp(folder, "run/metrics.jsonl"),
-         *second = slurp(folder, "again/metrics.jsonl");
+    char *first = file_text(folder, "run/metrics.jsonl"),
+         *second = file_text(folder, "again/metrics.jsonl");
     assert_string_equal(first, second);
-    free(first);
-    free(second);
-    first = slurp(folder, "run/config.yaml");
+    first = file_text(folder, "run/config.yaml");
     assert_string_equal(program_gives(0, folder, "fit run/config.yaml --print-config=plain")->out,
                         first);
-    free(first);
 }
 
 static void resume_goes_on_at_the_next_sample(void **state)
@@ -290,7 +256,7 @@ static void a_complete_run_has_nothing_to_do(void **state)
         const char *folder = workplace();
         (void)snprintf(command, sizeof(command), "fit digits.yaml -q %s", limits[i]);
         char *metrics = strdup(program_gives(0, folder, command)->out);
-        char *log = slurp(folder, "run/metrics.jsonl");
+        char *log = file_text(folder, "run/metrics.jsonl");
         contains(metrics, "train_loss\t");
         contains(metrics, "val_acc\t0.");
         for (int again = 0; again < 2; again++) {
@@ -305,11 +271,9 @@ static void a_complete_run_has_nothing_to_do(void **state)
             assert_int_equal(json_integer_value(json_object_get(summary, "compiles")), 0);
             assert_int_equal(json_integer_value(json_object_get(summary, "compile_cache_hits")), 0);
             json_decref(summary);
-            char *log_now = slurp(folder, "run/metrics.jsonl");
+            char *log_now = file_text(folder, "run/metrics.jsonl");
             assert_string_equal(log_now, log);
-            free(log_now);
         }
-        free(log);
         free(metrics);
     }
     (void)state;
@@ -320,23 +284,19 @@ static void a_signal_saves_and_stops(void **state)
 {
     char command[1024];
     const char *folder = workplace();
-    (void)snprintf(command, sizeof(command),
-                   "cd '%s' && { " FGT_BINARY_DIR "/fulgurite fit digits.yaml --summary=s.json "
-                   "--trainer.max_epochs=100000 --trainer.val_every_epochs=0 "
-                   "--trainer.ckpt_every_epochs=0 >out 2>err & "
-                   "while ! [ -s run/metrics.jsonl ]; do sleep 0.02; kill -0 $! || exit 1; done; "
-                   "kill -TERM $!; wait $!; }",
-                   folder);
-    const int status = system(command);
-    assert_int_equal(WEXITSTATUS(status), 143);
+    const char *stopped = "fulgurite fit digits.yaml --summary=s.json "
+                          "--trainer.max_epochs=100000 --trainer.val_every_epochs=0 "
+                          "--trainer.ckpt_every_epochs=0 >out 2>err & "
+                          "while ! [ -s run/metrics.jsonl ]; do sleep 0.02; kill -0 $! || exit 1; "
+                          "done; kill -TERM $!; wait $!";
+    assert_int_equal(shell(folder, stopped), 143);
     json_t *summary = load(folder, "s.json");
     assert_string_equal(json_string_value(json_object_get(summary, "status")), "stopped");
     const json_int_t steps = json_integer_value(json_object_get(summary, "steps"));
     assert_true(steps > 0);
     json_decref(summary);
-    char *said = slurp(folder, "err");
+    char *said = file_text(folder, "err");
     contains(said, "fulgurite fit: stopped at step ");
-    free(said);
     (void)snprintf(command, sizeof(command),
                    "fit digits.yaml -q --summary=t.json --trainer.resume=last "
                    "--trainer.max_epochs=-1 --trainer.max_steps=%d",
@@ -424,9 +384,8 @@ static void evaluation_and_predictions(void **state)
         check_row(line, rows);
     assert_int_equal(rows, 359);
     (void)program_gives(0, folder, "predict digits.yaml -q --out=p.csv");
-    char *file = slurp(folder, "p.csv");
+    char *file = file_text(folder, "p.csv");
     assert_int_equal(strlen(file), strlen(program_gives(0, folder, "predict digits.yaml -q")->out));
-    free(file);
     free(text);
 }
 
@@ -674,7 +633,8 @@ static void mistakes_name_the_place(void **state)
         {2, "fit nosuch.yaml",
          "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
         {2, "fit digits.yaml --trainer.max_epoch=3",
-         "fulgurite fit: unknown option '--trainer.max_epoch': did you mean '--trainer.max_epochs'?"},
+         "fulgurite fit: unknown option '--trainer.max_epoch': did you mean "
+         "'--trainer.max_epochs'?"},
         {2, "fit bad.yaml",
          "fulgurite fit: bad.yaml:2:3: unknown key 'trainer.epochs': did you mean "
          "'trainer.max_epochs'?\n"},
@@ -760,14 +720,12 @@ static void trying_a_run_out(void **state)
     (void)program_gives(0, folder,
                         "fit digits.yaml -q --trainer.sanity_val_steps=0 "
                         "--trainer.run_dir=none --trainer.max_epochs=1");
-    char *without = slurp(folder, "none/metrics.jsonl");
+    char *without = file_text(folder, "none/metrics.jsonl");
     (void)program_gives(0, folder,
                         "fit digits.yaml -q --trainer.sanity_val_steps=-1 "
                         "--trainer.run_dir=all --trainer.max_epochs=1");
-    char *with = slurp(folder, "all/metrics.jsonl");
+    char *with = file_text(folder, "all/metrics.jsonl");
     assert_string_equal(with, without); /* it leaves no trace */
-    free(with);
-    free(without);
 }
 
 static void print_config_shows_all(void **state)
@@ -852,12 +810,12 @@ static void a_run_that_stands_still_ends(void **state)
     contains(o->err, "fulgurite fit: no progress for ");
     contains(o->err, "\n  no step has finished yet\n  waited for: ");
     contains(o->err, "\n  last checkpoint: none\n  stacks of all threads: run/hang.txt\n");
-    char *text = slurp(folder, "run/hang.txt"), *end = strstr(text, "  last checkpoint: none\n");
+    char *text = file_text(folder, "run/hang.txt"),
+         *end = strstr(text, "  last checkpoint: none\n");
     assert_memory_equal(text, "fulgurite fit: no progress for ", 31);
     assert_non_null(end);
     contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
     assert_true(check_stacks(strchr(end, '\n') + 1) >= 2);
-    free(text);
 }
 
 /* The device stops after some steps, of which a checkpoint is there; then there is no folder to
@@ -866,9 +824,10 @@ static void a_hang_says_how_to_continue(void **state)
 {
     (void)state;
     const char *folder = workplace();
-    const outcome *o = hangs(folder, "hold_from=40",
-                             "fit digits.yaml --trainer.watchdog_s=0.3 "
-                             "--trainer.ckpt_every_steps=2");
+    const outcome *o =
+        hangs(folder, "hold_from=40",
+              "fit digits.yaml --trainer.watchdog_s=3 " /* more than any save needs */
+              "--trainer.ckpt_every_steps=2");
     contains(o->err, "\n  training step ");
     contains(o->err, "\n  waited for: cpu");
     contains(o->err, "\n  last checkpoint: run/");
@@ -909,13 +868,4 @@ static const struct CMUnitTest tests[] = {
 };
 
 /* Compiled programs are shared by the runs of this test and go with it. */
-int main(void)
-{
-    static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
-}
+TRAINING_MAIN(tests)

@@ -4,24 +4,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { PATIENCE_MS = 60000 };
 
 static const char digits[] =
-    "model: {name: mlp, hidden: [16]}\n"
-    "data: {format: csv, path: " FGT_SOURCE_DIR
-    "/share/data/digits/digits.csv.gz, no_header: true,\n"
-    "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
-    "optimizer: {name: adam, lr: 0.01}\n"
+    "model: {name: mlp, hidden: [16]}\n" DIGITS "optimizer: {name: adam, lr: 0.01}\n"
     "trainer: {batch_size: 64, max_epochs: 100000, seed: 7, log_every: 5, run_dir: run}\n";
 
 static const char *workplace(void)
@@ -31,39 +24,14 @@ static const char *workplace(void)
     return folder;
 }
 
-static char *slurp(const char *folder, const char *name)
-{
-    static char text[4][1 << 16];
-    static int next;
-    char *out = text[next++ % 4];
-    FILE *file = fopen(fgt_path(folder, name), "rb");
-    if (file == NULL)
-        fail_msg("no file %s/%s", folder, name);
-    out[fread(out, 1, sizeof text[0] - 1, file)] = '\0';
-    (void)fclose(file);
-    return out;
-}
-
-static void sleep_ms(long ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&time, NULL);
-}
-
 /* Starts a fit with standard output and standard error at these descriptors. */
 static pid_t start(const char *folder, int out, int err, const char *const *more)
 {
-    const char *words[16] = {"fulgurite", "fit", "digits.yaml"};
-    int count = 3;
+    const char *words[16] = {"fit", "digits.yaml"};
+    int count = 2;
     for (; *more != NULL; more++)
         words[count++] = *more;
-    const pid_t child = fork();
-    if (child != 0)
-        return child;
-    if (chdir(folder) != 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
-        _exit(99);
-    (void)execv(FGT_BINARY_DIR "/fulgurite", (char *const *)words);
-    _exit(98);
+    return program_start(folder, out, err, words);
 }
 
 static const char *const nothing_more[] = {NULL};
@@ -87,24 +55,13 @@ static void await_file(const char *folder, const char *name, pid_t child)
         if (stat(fgt_path(folder, name), &info) == 0 && info.st_size > 0)
             return;
         if (waitpid(child, NULL, WNOHANG) != 0)
-            fail_msg("the program has ended: %s", slurp(folder, "err"));
+            fail_msg("the program has ended: %s", file_text(folder, "err"));
         sleep_ms(5);
     }
     fail_msg("no %s came", name);
 }
 
-static int status_of(pid_t child)
-{
-    int status = 0;
-    while (waitpid(child, &status, 0) != child)
-        assert_int_equal(errno, EINTR);
-    return status;
-}
-
-static bool is_saved(const char *folder)
-{
-    return access(fgt_path(folder, "run/checkpoints/last"), F_OK) == 0;
-}
+static bool is_saved(const char *folder) { return is_there(folder, "run/checkpoints/last"); }
 
 /* ---- signals --------------------------------------------------------------------------------- */
 
@@ -125,11 +82,9 @@ static void the_first_signal_saves(void **state)
         await_file(folder, "run/metrics.jsonl", child);
         assert_false(is_saved(folder));
         assert_int_equal(kill(child, rows[i].number), 0);
-        const int status = status_of(child);
-        assert_true(WIFEXITED(status));
-        assert_int_equal(WEXITSTATUS(status), 143);
+        assert_int_equal(program_wait(child), 143);
         assert_true(is_saved(folder));
-        const char *err = slurp(folder, "err");
+        const char *err = file_text(folder, "err");
         contains(err, rows[i].says);
         contains(err, "fulgurite fit: stopped at step ");
         contains(err, "to continue: the same command with --resume\n");
@@ -153,9 +108,7 @@ static void a_reader_may_leave(void **state)
     sleep_ms(200);
     assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
     assert_int_equal(kill(child, SIGINT), 0);
-    const int status = status_of(child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 143);
+    assert_int_equal(program_wait(child), 143);
 }
 
 /* `fit | head -0`: the result cannot be told, but the run has come to its end. */
@@ -166,10 +119,9 @@ static void a_run_ends_well_without_a_reader(void **state)
     static const char *const few[] = {"--trainer.max_steps=3", "--draw=always", NULL};
     assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
     (void)close(ends[0]);
-    const int status = status_of(start(folder, ends[1], ends[1], few));
+    const pid_t child = start(folder, ends[1], ends[1], few);
     (void)close(ends[1]);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
+    assert_int_equal(program_wait(child), 0);
     assert_true(is_saved(folder));
 }
 
@@ -186,14 +138,14 @@ static void fits_at_the_same_time_have_folders_of_their_own(void **state)
     for (int i = 0; i < FITS; i++)
         child[i] = start(folder, null, null, few);
     for (int i = 0; i < FITS; i++)
-        assert_int_equal(status_of(child[i]), 0);
+        assert_int_equal(program_wait(child[i]), 0);
     (void)close(null);
     for (int i = 1; i <= FITS; i++) {
         char path[64];
         (void)snprintf(path, sizeof path, "runs/digits-%d/checkpoints/step-000000003", i);
-        assert_int_equal(access(fgt_path(folder, path), F_OK), 0);
+        assert_true(is_there(folder, path));
     }
-    assert_int_equal(access(fgt_path(folder, "runs/digits-4"), F_OK), -1);
+    assert_false(is_there(folder, "runs/digits-4"));
 }
 
 static void a_folder_is_trained_in_once_at_a_time(void **state)
@@ -208,7 +160,7 @@ static void a_folder_is_trained_in_once_at_a_time(void **state)
     contains(program_gives(1, folder, "fit digits.yaml -q --resume")->err, expected);
     contains(program_gives(1, folder, "fit digits.yaml -q --overwrite")->err, expected);
     assert_int_equal(kill(child, SIGKILL), 0);
-    (void)status_of(child);
+    (void)program_wait(child);
     contains(program_gives(2, folder, "fit digits.yaml -q")->err,
              "'run' holds the checkpoints of an earlier run\n");
     (void)program_gives(0, folder, /* what was killed holds nobody up */
@@ -227,19 +179,19 @@ static void resume_finds_the_run(void **state)
                       "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=2 --resume")
             ->err,
         "there is no earlier run of this configuration in 'runs' here");
-    assert_int_equal(access(fgt_path(folder, "runs"), F_OK), -1);
+    assert_false(is_there(folder, "runs"));
     (void)program_gives(0, folder, fit);
     (void)program_gives(0, folder, fit);
     (void)program_gives(0, folder,
                         "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=4 "
                         "--resume=runs/digits-1/checkpoints/step-000000002");
-    assert_int_equal(access(fgt_path(folder, "runs/digits-1/checkpoints/step-000000004"), F_OK), 0);
-    assert_int_equal(access(fgt_path(folder, "runs/digits-2/checkpoints/step-000000002"), F_OK), 0);
+    assert_true(is_there(folder, "runs/digits-1/checkpoints/step-000000004"));
+    assert_true(is_there(folder, "runs/digits-2/checkpoints/step-000000002"));
     assert_int_equal(mkdir(fgt_path(folder, "runs/digits-3"), 0700), 0);
     (void)program_gives(0, folder,
                         "fit digits.yaml -q --trainer.run_dir=auto --trainer.max_steps=2 "
                         "--resume=auto");
-    assert_int_equal(access(fgt_path(folder, "runs/digits-4/checkpoints/step-000000002"), F_OK), 0);
+    assert_true(is_there(folder, "runs/digits-4/checkpoints/step-000000002"));
 }
 
 /* A fit that comes to nothing leaves no folder. */
@@ -249,7 +201,7 @@ static void a_claimed_folder_is_given_back(void **state)
     (void)program_gives(2, folder,
                         "fit digits.yaml -q --trainer.run_dir=auto --trainer.strategy=single "
                         "--trainer.devices=8");
-    assert_int_equal(access(fgt_path(folder, "runs"), F_OK), -1);
+    assert_false(is_there(folder, "runs"));
 }
 
 static const struct CMUnitTest tests[] = {
@@ -261,14 +213,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(resume_finds_the_run),
     cmocka_unit_test(a_claimed_folder_is_given_back),
 };
-
-int main(void)
-{
-    static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
-}
+TRAINING_MAIN(tests)

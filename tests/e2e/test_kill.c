@@ -8,47 +8,35 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "base/rng.h"
 
 enum { KILLS = 50, STEPS = 900, PATIENCE_MS = 60000 };
 
 static const char config[] =
-    "model: {name: mlp, hidden: [16], dropout: 0.2}\n"
-    "data: {format: csv, path: " FGT_SOURCE_DIR
-    "/share/data/digits/digits.csv.gz, no_header: true,\n"
-    "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
-    "optimizer: {name: adam, lr: 0.003}\n"
+    "model: {name: mlp, hidden: [16], dropout: 0.2}\n" DIGITS "optimizer: {name: adam, lr: 0.003}\n"
     "schedule: {name: onecycle}\n"
     "trainer: {batch_size: 64, max_steps: 900, seed: 3, log_every: 1, val_every_steps: 31}\n";
 
-static void sleep_ms(long ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&time, NULL);
-}
-
 static pid_t start(const char *folder)
 {
-    const pid_t child = fork();
-    if (child != 0)
-        return child;
-    const int null = open("/dev/null", O_RDWR);
-    if (chdir(folder) != 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0)
-        _exit(99);
-    (void)execl(FGT_BINARY_DIR "/fulgurite", "fulgurite", "fit", "run.yaml", "-q",
-                "--trainer.run_dir=killed", "--trainer.resume=auto", "--trainer.ckpt_every_steps=1",
-                (char *)NULL);
-    _exit(98);
+    static const char *const words[] = {"fit",
+                                        "run.yaml",
+                                        "-q",
+                                        "--trainer.run_dir=killed",
+                                        "--trainer.resume=auto",
+                                        "--trainer.ckpt_every_steps=1",
+                                        NULL};
+    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const pid_t child = program_start(folder, null, null, words);
+    (void)close(null);
+    return child;
 }
 
 /* Changes with every save: the pointer is a new file each time. */
@@ -95,26 +83,11 @@ static bool live(const char *folder, fgi_key key, int number)
     return false;
 }
 
-static char *slurp(const char *folder, const char *name)
-{
-    char *text = NULL;
-    size_t size;
-    int c;
-    FILE *file = fopen(fgt_path(folder, name), "rb"), *out = open_memstream(&text, &size);
-    if (file == NULL)
-        fail_msg("no file %s/%s", folder, name);
-    while ((c = getc(file)) != EOF)
-        (void)putc(c, out);
-    (void)fclose(file);
-    (void)fclose(out);
-    return text;
-}
-
 /* Compares a file of both runs; says the first line that differs, and not all of both. */
 static void same_text(const char *folder, const char *name)
 {
-    char *whole = slurp(folder, fgt_path("whole", name));
-    char *killed = slurp(folder, fgt_path("killed", name));
+    char *whole = file_text(folder, fgt_path("whole", name));
+    char *killed = file_text(folder, fgt_path("killed", name));
     int line = 1;
     for (char *a = whole, *b = killed, *left, *right;; line++) {
         left = strsep(&a, "\n");
@@ -125,8 +98,6 @@ static void same_text(const char *folder, const char *name)
             fail_msg("%s: line %d:\n%s\nafter kills:\n%s", name, line,
                      left != NULL ? left : "(end)", right != NULL ? right : "(end)");
     }
-    free(whole);
-    free(killed);
 }
 
 /* The lengths and checksums of the last checkpoint's files. */
@@ -167,14 +138,4 @@ static void a_killed_run_ends_like_an_undisturbed_one(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_killed_run_ends_like_an_undisturbed_one),
 };
-
-int main(void)
-{
-    static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
-}
+TRAINING_MAIN(tests)

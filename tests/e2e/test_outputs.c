@@ -7,15 +7,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-static const char digits[] = "model: {name: mlp, hidden: [16]}\n"
-                             "data: {format: csv, path: " FGT_SOURCE_DIR
-                             "/share/data/digits/digits.csv.gz, no_header: true,\n"
-                             "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
-                             "optimizer: {name: adam, lr: 0.01}\n"
-                             "trainer: {batch_size: 64, max_steps: 2, seed: 7, run_dir: run}\n";
+static const char digits[] =
+    "model: {name: mlp, hidden: [16]}\n" DIGITS "optimizer: {name: adam, lr: 0.01}\n"
+    "trainer: {batch_size: 64, max_steps: 2, seed: 7, run_dir: run}\n";
 
 /* A fresh folder with a run in it. */
 static const char *trained(void)
@@ -26,19 +22,6 @@ static const char *trained(void)
     return folder;
 }
 
-static char *slurp(const char *folder, const char *name)
-{
-    static char text[4][1 << 17];
-    static int next;
-    char *out = text[next++ % 4];
-    FILE *file = fopen(fgt_path(folder, name), "rb");
-    if (file == NULL)
-        fail_msg("no file %s/%s", folder, name);
-    out[fread(out, 1, sizeof text[0] - 1, file)] = '\0';
-    (void)fclose(file);
-    return out;
-}
-
 static mode_t kind_of(const char *folder, const char *name)
 {
     struct stat info;
@@ -46,40 +29,30 @@ static mode_t kind_of(const char *folder, const char *name)
     return info.st_mode & S_IFMT;
 }
 
-static int shell(const char *folder, const char *command)
-{
-    char whole[2048];
-    (void)snprintf(whole, sizeof whole, "cd '%s' && PATH='%s':$PATH && { %s; }", folder,
-                   FGT_BINARY_DIR, command);
-    const int status = system(whole);
-    assert_true(WIFEXITED(status));
-    return WEXITSTATUS(status);
-}
-
 static void predictions_reach_any_kind_of_file(void **state)
 {
     const char *folder = trained();
     assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q > plain.csv"), 0);
-    const char *plain = slurp(folder, "plain.csv");
+    const char *plain = file_text(folder, "plain.csv");
     assert_non_null(strstr(plain, "index,prediction,p_0"));
     assert_int_equal(shell(folder, "fulgurite predict digits.yaml -q --out=- > dash.csv"), 0);
-    assert_string_equal(slurp(folder, "dash.csv"), plain);
+    assert_string_equal(file_text(folder, "dash.csv"), plain);
     assert_int_equal(shell(folder, "{ echo first; fulgurite predict digits.yaml -q "
                                    "--out=/dev/stdout; echo last; } > device.csv"),
                      0);
-    const char *device = slurp(folder, "device.csv");
+    const char *device = file_text(folder, "device.csv");
     assert_int_equal(strlen(device), strlen(plain) + strlen("first\nlast\n"));
     assert_non_null(strstr(device, plain));
     assert_int_equal(shell(folder, "mkfifo fifo; cat fifo > passed.csv & "
                                    "fulgurite predict digits.yaml -q --out=fifo && wait"),
                      0);
-    assert_string_equal(slurp(folder, "passed.csv"), plain);
+    assert_string_equal(file_text(folder, "passed.csv"), plain);
     assert_int_equal(kind_of(folder, "fifo"), S_IFIFO);
     assert_int_equal(shell(folder, "mkdir there; ln -s there/p.csv link.csv; "
                                    "fulgurite predict digits.yaml -q --out=link.csv"),
                      0);
     assert_int_equal(kind_of(folder, "link.csv"), S_IFLNK);
-    assert_string_equal(slurp(folder, "there/p.csv"), plain);
+    assert_string_equal(file_text(folder, "there/p.csv"), plain);
 }
 
 static void a_full_device_is_an_error(void **state)
@@ -96,7 +69,7 @@ static void a_full_device_is_an_error(void **state)
     assert_int_equal(kind_of(folder, "full"), S_IFLNK);
     assert_int_equal(kind_of(folder, "full.npy"), S_IFLNK);
     assert_int_equal(shell(folder, "fulgurite validate digits.yaml -q --summary=- > s.txt"), 0);
-    contains(slurp(folder, "s.txt"), "\"status\": \"done\"");
+    contains(file_text(folder, "s.txt"), "\"status\": \"done\"");
 }
 
 static void a_place_that_cannot_be_written_is_found_first(void **state)
@@ -107,7 +80,7 @@ static void a_place_that_cannot_be_written_is_found_first(void **state)
              "fulgurite fit: --summary: cannot write 'no/such/s.json': No such file or directory");
     contains(program_gives(2, folder, "fit digits.yaml -q --summary=.")->err,
              "fulgurite fit: --summary: cannot write '.': Is a directory");
-    assert_int_equal(access(fgt_path(folder, "run"), F_OK), -1);
+    assert_false(is_there(folder, "run"));
     contains(program_gives(2, folder, "predict digits.yaml -q --out=no/such/p.csv")->err,
              "fulgurite predict: --out: cannot write 'no/such/p.csv'");
     contains(
@@ -132,14 +105,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_place_that_cannot_be_written_is_found_first),
     cmocka_unit_test(no_place_for_runs_is_an_error),
 };
-
-int main(void)
-{
-    static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
-}
+TRAINING_MAIN(tests)

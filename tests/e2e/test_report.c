@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -203,11 +202,8 @@ static void a_run_names_what_it_was(void **state)
 static int status_of(const char *folder, const char *arguments)
 {
     char command[1024];
-    (void)snprintf(command, sizeof(command),
-                   "cd '%s' && '" FGT_BINARY_DIR "/fulgurite' %s >/dev/full 2>err", folder,
-                   arguments);
-    const int status = system(command);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    (void)snprintf(command, sizeof(command), "fulgurite %s >/dev/full 2>err", arguments);
+    return shell(folder, command);
 }
 
 static void a_full_device_is_a_failure(void **state)
@@ -244,14 +240,4 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_names_what_it_was),
     cmocka_unit_test(a_full_device_is_a_failure),
 };
-
-int main(void)
-{
-    static char cache[256];
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
-}
+TRAINING_MAIN(tests)

@@ -182,12 +182,7 @@ static const struct CMUnitTest tests[] = {cmocka_unit_test(commands_answer_as_th
 /* usage: test_sessions NAME */
 int main(int argc, char **argv)
 {
-    static char cache[256];
     session = argc == 2 ? argv[1] : "table";
-    (void)snprintf(cache, sizeof(cache), "%s", fgt_cache(fgt_temp_folder()));
-    if (setenv("XDG_CACHE_HOME", cache, 1) != 0)
-        return 1;
-    if (strstr(program(NULL, "devices")->out, "cpu   yes") == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+    const int status = prepare_to_train();
+    return status != 0 ? status : cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }
