@@ -11,41 +11,12 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
-#include "fakepjrt/fake_control.h"
-#include "toy.h"
-
-static fake_control fake;
-static fg_client *client;
-static fg_dataset *train_data, *val_data;
-static toy model;
-static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+#include "toy_place.h"
 
 static int open_all(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    if (!fake_open(&fake))
-        return 1;
-    train_data = toy_data(10, 1);
-    val_data = toy_data(5, 2);
-    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
-                                               .plugin_path = FAKE_PATH,
-                                               .cache_dir = ""},
-                          &client, &err) != FG_OK;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_client_close(client);
-    return fgi_alloc_live() != 0;
-}
-
-static fg_fit_data the_data(void)
-{
-    return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    return open_place(10, 5);
 }
 
 static fg_trainer *create(const fg_trainer_options *options, recorder *r)

@@ -15,34 +15,14 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
-#include "fakepjrt/fake_control.h"
 #include "terminal.h"
-#include "toy.h"
+#include "toy_place.h"
 #include "train/trainer.h"
-
-static fg_client *client;
-static fg_dataset *train_data, *val_data;
-static toy model;
-static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
 static int open_all(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    const fg_client_options options = {
-        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
-    train_data = toy_data(10, 1);
-    val_data = toy_data(5, 2);
-    return fg_client_open(&options, &client, &err) != FG_OK;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_client_close(client);
-    return fgi_alloc_live() != 0;
+    return open_place(10, 5);
 }
 
 /* ---- logger ---------------------------------------------------------------------------------- */

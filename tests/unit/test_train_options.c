@@ -8,39 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/file.h"
-#include "fakepjrt/fake_control.h"
-#include "toy.h"
-
-static fg_client *client;
-static fg_dataset *train_data, *val_data;
-static toy model;
-static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+#include "toy_place.h"
 
 static int open_all(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    const fg_client_options options = {
-        .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
-    train_data = toy_data(10, 1);
-    val_data = toy_data(5, 2);
-    return fg_client_open(&options, &client, &err) != FG_OK;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_client_close(client);
-    return fgi_alloc_live() != 0;
-}
-
-static fg_fit_data the_data(void)
-{
-    return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    return open_place(10, 5);
 }
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -98,13 +72,11 @@ static void what_a_tpu_does_not_compute_in_is_refused(void **state)
         {"bf16-true", NULL},
     };
     fg_error err = {0};
-    fake_control fake = {0};
     fg_client *tpu = NULL;
     fg_trace *trace = NULL;
     const fg_client_options options = {
         .accelerator = "tpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
     (void)state;
-    assert_true(fake_open(&fake));
     fake.set("platform", 2);
     fgt_ok(fg_client_open(&options, &tpu, &err));
     fake.set("platform", 0);
@@ -536,11 +508,9 @@ static void optional_steps(void **state)
 static void one_of_several_processes_is_refused(void **state)
 {
     fg_error err = {0};
-    fake_control fake = {0};
     fg_client *part = NULL;
     fg_trainer *trainer = NULL;
     (void)state;
-    assert_true(fake_open(&fake));
     fake.set("process", 1);
     fake.set("processes", 4);
     fgt_ok(fg_client_open(

@@ -15,42 +15,19 @@
 #include "base/file.h"
 #include "base/temporary.h"
 #include "ckpt/series.h"
-#include "fakepjrt/fake_control.h"
-#include "toy.h"
-
-static fake_control fake;
-static fg_client *client;
-static fg_dataset *train_data, *val_data;
-static toy model;
-static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
+#include "toy_place.h"
 
 static int open_all(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    if (!fake_open(&fake))
-        return 1;
-    train_data = toy_data(12, 1); /* 3 steps an epoch */
-    val_data = toy_data(5, 2);
-    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
-                                               .plugin_path = FAKE_PATH,
-                                               .cache_dir = ""},
-                          &client, &err) != FG_OK;
+    return open_place(12, 5); /* 3 steps an epoch */
 }
 
-static int close_all(void **state)
+static fg_fit_data in_order(void)
 {
-    (void)state;
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_client_close(client);
-    return fgi_alloc_live() != 0;
-}
-
-static fg_fit_data the_data(void)
-{
-    return (fg_fit_data){
-        .train = train_data, .val = val_data, .batch_size = 4, .no_shuffle = true, .workers = -1};
+    fg_fit_data data = the_data();
+    data.no_shuffle = true;
+    return data;
 }
 
 /* Fits in the folder and destroys the Trainer; what was recorded is in *r. */
@@ -71,7 +48,7 @@ static fg_status fit_epochs(int64_t epochs, const char *folder, const char *resu
                             fg_error *err)
 {
     static recorder r;
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     r = (recorder){0};
     return fit(
         &(fg_trainer_options){.max_epochs = epochs, .resume = resume, .overwrite = overwrite},
@@ -134,7 +111,7 @@ static void a_fit_that_does_not_begin_deletes_nothing(void **state)
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     fgt_ok(fit_epochs(2, folder, NULL, false, &err));
     fake.set("compile_error", 13);
     r = (recorder){0};
@@ -166,7 +143,7 @@ static void one_fit_at_a_time(void **state)
     nested inner = {0};
     char expected[128];
     static const fg_callback_ops ops = {.fit_start = fit_again};
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     const char *folder = fgt_temp_folder();
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.run_dir = folder});
     inner.folder = folder;
@@ -214,7 +191,7 @@ static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
     static recorder r;
     fg_task_ops ops = toy_ops;
     const fg_task bad = {.name = "bad", .self = &model, .ops = &ops};
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     ops.val_step = bad_val_step;
     for (int i = 0; i < 2; i++) {
         r = (recorder){0};
@@ -259,7 +236,7 @@ static void bad_validation_data_are_found_before_the_first_step(void **state)
         fg_error err = {0};
         static recorder r;
         atomic_int bad = 1;
-        fg_fit_data data = the_data();
+        fg_fit_data data = in_order();
         data.val = torn_data(6, &bad);
         data.workers = workers;
         r = (recorder){0};
@@ -288,7 +265,7 @@ static void what_fails_later_leaves_its_state(void **state)
         char saved[64];
         atomic_int bad = rows[i].bad;
         const char *folder = fgt_temp_folder();
-        fg_fit_data data = the_data();
+        fg_fit_data data = in_order();
         fg_dataset *torn = torn_data(rows[i].in_val ? 6 : 20, &bad); /* 5 batches of training */
         if (rows[i].in_val)
             data.val = torn;
@@ -320,7 +297,7 @@ static void weights_that_are_lost_are_not_saved(void **state)
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 7); /* 3 steps, 2 of validation, 2 steps */
     r = (recorder){0};

@@ -19,8 +19,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "ckpt/series.h"
-#include "fakepjrt/fake_control.h"
-#include "toy.h"
+#include "toy_place.h"
 
 /* ---- the disk -------------------------------------------------------------------------------- */
 
@@ -142,11 +141,6 @@ int rename(const char *from, const char *to)
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static fake_control fake;
-static fg_client *client;
-static fg_dataset *train_data, *val_data;
-static toy model;
-static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 static char warnings[4096];
 static FILE *progress;       /* of the run, or NULL */
 static char before_line[64]; /* the end of what is in it when a warning comes */
@@ -168,26 +162,14 @@ static void on_line(void *self, fg_log_level level, const char *line)
 static int open_all(void **state)
 {
     (void)state;
-    fg_error err = {0};
-    if (!fake_open(&fake))
-        return 1;
-    train_data = toy_data(12, 1); /* 3 steps an epoch */
-    val_data = toy_data(4, 2);
     fg_log_set(on_line, NULL);
-    return fg_client_open(&(fg_client_options){.accelerator = "cpu",
-                                               .plugin_path = FAKE_PATH,
-                                               .cache_dir = ""},
-                          &client, &err) != FG_OK;
+    return open_place(12, 4); /* 3 steps an epoch */
 }
 
-static int close_all(void **state)
+static int close_saves(void **state)
 {
-    (void)state;
     fg_log_set(NULL, NULL);
-    fg_dataset_destroy(train_data);
-    fg_dataset_destroy(val_data);
-    fg_client_close(client);
-    return fgi_alloc_live() != 0;
+    return close_all(state);
 }
 
 static int reset(void **state)
@@ -198,10 +180,11 @@ static int reset(void **state)
     return 0;
 }
 
-static fg_fit_data the_data(void)
+static fg_fit_data in_order(void)
 {
-    return (fg_fit_data){
-        .train = train_data, .val = val_data, .batch_size = 4, .no_shuffle = true, .workers = -1};
+    fg_fit_data data = the_data();
+    data.no_shuffle = true;
+    return data;
 }
 
 static fg_trainer *create(const fg_trainer_options *options, const char *folder, recorder *r)
@@ -230,7 +213,7 @@ static int last_step(const char *folder)
 static int64_t fit(const fg_trainer_options *options, const char *folder, recorder *r,
                    fg_status expected, fg_error *err)
 {
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     fg_trainer *trainer = create(options, folder, r);
     const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
     if (status != expected)
@@ -274,7 +257,7 @@ static void steps_do_not_wait_for_the_disk(void **state)
     static recorder r;
     static const fg_callback_ops gate = {.epoch_end = close_gate, .batch_end = open_gate};
     const char *folder = fgt_temp_folder();
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     r = (recorder){0};
     fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2}, folder, &r);
     fgt_ok(fg_trainer_add_callback(trainer, &gate, NULL, &err));
@@ -387,7 +370,7 @@ static void a_later_fit_goes_on(void **state)
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
-    const fg_fit_data data = the_data();
+    const fg_fit_data data = in_order();
     r = (recorder){0};
     fg_trainer *trainer =
         create(&(fg_trainer_options){.max_epochs = 8, .wait_for_saves = true}, folder, &r);
@@ -492,5 +475,5 @@ static const struct CMUnitTest tests[] = {
 int main(void)
 {
     toy_use_memory();
-    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+    return cmocka_run_group_tests(tests, open_all, close_saves) == 0 ? 0 : 1;
 }
