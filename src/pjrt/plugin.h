@@ -34,6 +34,11 @@
 
 /* The folder of the user's data: $FULGURITE_HOME and so on. False when there is none. */
 bool fgi_home_folder(char out[FGI_PATH_MAX]);
+/* The folder of the program or shared library that holds this code. False when it is unknown. */
+bool fgi_own_folder(char out[FGI_PATH_MAX]);
+/* Cuts PREFIX/bin, PREFIX/lib or PREFIX/lib/TRIPLE to PREFIX. False for a folder of another kind,
+ * which is cut too. */
+bool fgi_prefix_of(char folder[FGI_PATH_MAX]);
 /* Where a plugin that `fulgurite setup NAME` installs lies inside its folder, plugins/NAME; NULL
  * for an unknown name. */
 const char *fgi_setup_file(const char *name);

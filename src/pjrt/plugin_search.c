@@ -1,9 +1,11 @@
 /* plugin_search.c - where plugins may be: an explicit path, the environment, what `fulgurite setup`
- * installed, and the packages of the active Python environment. Folders are read, Python is never
- * run.
+ * installed, the packages of the active Python environment and those of the environment that this
+ * library is installed in. Folders are read, Python is never run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
+#include <dlfcn.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +199,50 @@ static void resolve_pyenv(char prefix[FGI_PATH_MAX])
         snprintf(prefix, FGI_PATH_MAX, "%.*s", FGI_PATH_MAX - 1, path);
 }
 
+/* A program that the shell found by PATH may be known by its bare name only. */
+bool fgi_own_folder(char out[FGI_PATH_MAX])
+{
+    Dl_info info;
+    static const char anchor = 0;
+    if (dladdr(&anchor, &info) == 0 || !info.dli_fname)
+        return false;
+    char real[PATH_MAX];
+    const char *path = strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe";
+    char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
+    const bool fits = slash && slash - real < FGI_PATH_MAX;
+    if (fits)
+        snprintf(out, FGI_PATH_MAX, "%.*s", (int)(slash - real), real);
+    return fits;
+}
+
+bool fgi_prefix_of(char folder[FGI_PATH_MAX])
+{
+    static const char *const ends[] = {"bin", "lib", "lib64"};
+    for (int up = 0; up < 2; up++) { /* lib/x86_64-linux-gnu: the last but one is lib */
+        char *slash = strrchr(folder, '/');
+        if (!slash || slash == folder)
+            return false;
+        *slash = '\0';
+        for (int i = 0; i < 3; i++) {
+            if (strcmp(slash + 1, ends[i]) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Where pip has installed this library, it has installed the plugin of the wheel's requirements
+ * too; the environment need not be active. */
+static void add_own_python(finder *f)
+{
+    char prefix[FGI_PATH_MAX], lib[FGI_PATH_MAX + 8], names[PYTHONS][32];
+    if (!fgi_own_folder(prefix) || !fgi_prefix_of(prefix))
+        return;
+    snprintf(lib, sizeof lib, "%s/lib", prefix);
+    if (list_pythons(lib, names) > 0)
+        add_prefix(f, prefix);
+}
+
 static void add_python(finder *f)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
@@ -205,6 +251,7 @@ static void add_python(finder *f)
         if (prefix && *prefix)
             add_prefix(f, prefix);
     }
+    add_own_python(f);
     char prefix[FGI_PATH_MAX];
     if (!python_prefix(prefix))
         return;

@@ -3,11 +3,9 @@
  * does the same before there is a library.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fulgurite/setup.h>
-#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -43,23 +41,6 @@ typedef struct job {
 
 static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
 
-/* The folder of the program or shared library that holds this code. A program that the shell found
- * by PATH may be known by its bare name only. */
-static bool own_folder(char out[FGI_PATH_MAX])
-{
-    Dl_info info;
-    static const char anchor = 0;
-    if (dladdr(&anchor, &info) == 0 || !info.dli_fname)
-        return false;
-    char real[PATH_MAX];
-    const char *path = strchr(info.dli_fname, '/') ? info.dli_fname : "/proc/self/exe";
-    char *slash = realpath(path, real) ? strrchr(real, '/') : NULL;
-    const bool fits = slash && slash - real < FGI_PATH_MAX;
-    if (fits)
-        snprintf(out, FGI_PATH_MAX, "%.*s", (int)(slash - real), real);
-    return fits;
-}
-
 /* Looks for NAME.txt: told by the environment; beside the library (installed under a prefix, or in
  * the build folder of a source tree); where distributions install. */
 static fg_status find_pins(job *j, fg_error *err)
@@ -75,7 +56,7 @@ static fg_status find_pins(job *j, fg_error *err)
             return FG_OK;
         return fgi_fail(err, FG_ENOTFOUND, "no plugin '%s': there is no '%s'", j->name, j->pins);
     }
-    for (int i = 0; i < 3 && own_folder(own); i++) {
+    for (int i = 0; i < 3 && fgi_own_folder(own); i++) {
         snprintf(j->pins, room, "%.900s/%s/plugins/%s.txt", own, beside[i], j->name);
         if (is_readable(j->pins))
             return FG_OK;

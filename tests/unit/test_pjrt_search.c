@@ -143,6 +143,25 @@ static void pyenv_is_seen_through(void **state)
                         fgt_path(root, "pyenv/lib/python3*/site-packages/libtpu/libtpu.so"));
 }
 
+static void prefix_is_what_bin_and_lib_are_in(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *folder, *prefix; /* NULL: no installation */
+    } cases[] = {
+        {"/venv/bin", "/venv"},     {"/usr/lib/x86_64-linux-gnu", "/usr"},
+        {"/opt/a/lib64", "/opt/a"}, {"/src/fulgurite/build", NULL},
+        {"/src/library/x", NULL},   {"/bin", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char folder[FGI_PATH_MAX];
+        snprintf(folder, sizeof folder, "%s", cases[i].folder);
+        assert_int_equal(fgi_prefix_of(folder), cases[i].prefix != NULL);
+        if (cases[i].prefix)
+            assert_string_equal(folder, cases[i].prefix);
+    }
+}
+
 static void cuda_has_two_versions(void **state)
 {
     (void)state;
@@ -330,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(order_is_option_environment_setup_python),
     cmocka_unit_test(same_python_is_looked_at_once),
     cmocka_unit_test(pyenv_is_seen_through),
+    cmocka_unit_test(prefix_is_what_bin_and_lib_are_in),
     cmocka_unit_test(cuda_has_two_versions),
     cmocka_unit_test(variable_is_for_what_its_name_says),
     cmocka_unit_test(search_counts_beyond_its_room),
