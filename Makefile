@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-.PHONY: all examples tests demo check test install asan tsan memcheck fuzz coverage format clean help
+.PHONY: all examples tests demo check test install wheel deb asan tsan memcheck fuzz coverage format clean help
 all:  ## build the library and the program, build/fulgurite
 	@tools/install-deps build
 	@test -f build/build.ninja || cmake --preset dev
@@ -28,6 +28,12 @@ test: tests  ## run the tests only
 
 install: all  ## install under PREFIX [/usr/local]
 	@DESTDIR=$(DESTDIR) cmake --install build --prefix $(PREFIX)
+
+wheel: all  ## build a Python wheel with program and library: build/packages
+	@tools/make-wheel build
+
+deb: all  ## build the Debian packages: build/packages
+	@tools/install-deps package && tools/make-deb build
 
 asan:  ## all tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	@tools/install-deps build test && cmake --preset asan >/dev/null && cmake --build build-asan -j $(JOBS)

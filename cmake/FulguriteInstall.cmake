@@ -1,28 +1,49 @@
 # What `make install` puts where: both libraries, the headers, the plugins' pins, and what
 # find_package(fulgurite) and pkg-config need to find them. cli installs the program and its pages.
 # The installed tree can be moved: nothing in it names the prefix.
+#
+# The components are what packages are made of (tools/make-deb, tools/make-wheel):
+#   runtime      the shared library
+#   development  what links to it: the static library, the link's name, CMake's targets, fulgurite.pc
+#   headers      headers and what find_package reads
+#   program      the program
+#   data         its pages, completion, pins and example
+#   portable     what the wheel has instead of runtime, development and program; not installed by
+#                `make install`
 include(CMakePackageConfigHelpers)
 set(fg_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulgurite)
+set(fg_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(TARGETS fulgurite_shared EXPORT fulguriteTargets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT runtime NAMELINK_COMPONENT development)
 install(TARGETS fulgurite_static EXPORT fulguriteStaticTargets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(DIRECTORY include/fulgurite DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h")
-install(DIRECTORY share/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite)
+    COMPONENT headers FILES_MATCHING PATTERN "*.h")
+install(DIRECTORY share/plugins DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite COMPONENT data)
+install(DIRECTORY share/data/digits DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite/data
+    COMPONENT data)
+install(FILES examples/digits.yaml examples/digits_mlp.yaml
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fulgurite/examples COMPONENT data)
 
-install(EXPORT fulguriteTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir})
-install(EXPORT fulguriteStaticTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir})
+install(EXPORT fulguriteTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir}
+    COMPONENT development)
+install(EXPORT fulguriteStaticTargets NAMESPACE fulgurite:: DESTINATION ${fg_cmake_dir}
+    COMPONENT development)
 configure_package_config_file(cmake/fulguriteConfig.cmake.in fulguriteConfig.cmake
     INSTALL_DESTINATION ${fg_cmake_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(fulguriteConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/fulguriteConfig.cmake
-    ${CMAKE_BINARY_DIR}/fulguriteConfigVersion.cmake DESTINATION ${fg_cmake_dir})
+    ${CMAKE_BINARY_DIR}/fulguriteConfigVersion.cmake DESTINATION ${fg_cmake_dir} COMPONENT headers)
 
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX}
     OUTPUT_VARIABLE fg_libdir)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig
     OUTPUT_VARIABLE fg_prefix_from_pc)
+set(fg_pc_libs "-L\${libdir} -lfulgurite")
+set(fg_pc_private
+    "Requires.private: zlib jansson libprotobuf-c\nLibs.private: -lm -ldl -pthread")
 configure_file(cmake/fulgurite.pc.in fulgurite.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/fulgurite.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/fulgurite.pc DESTINATION ${fg_pc_dir} COMPONENT development)
+include(FulguritePortable)

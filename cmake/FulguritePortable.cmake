@@ -1,0 +1,62 @@
+# What the Python wheel carries: a program and a shared library that run on every Linux whose glibc
+# is new enough, with nothing else installed. Both are linked from the objects of the ordinary ones.
+# The program takes its libraries from archives. The shared library can't, because Debian's archives
+# are not position-independent: it looks for them in the folder `fulgurite` beside itself, where
+# tools/make-wheel puts them. zlib is the exception: every manylinux system has it.
+#   cmake --build build --target portable
+set(fg_archives)
+foreach(name fyaml jansson protobuf-c z)
+    find_library(FG_ARCHIVE_${name} lib${name}.a)
+    mark_as_advanced(FG_ARCHIVE_${name})
+    if(FG_ARCHIVE_${name})
+        list(APPEND fg_archives ${FG_ARCHIVE_${name}})
+    endif()
+endforeach()
+list(LENGTH fg_archives fg_archive_count)
+if(NOT TARGET fulgurite OR FG_SANITIZE OR NOT fg_archive_count EQUAL 4)
+    return()
+endif()
+
+add_library(fulgurite_portable_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects>)
+target_link_libraries(fulgurite_portable_shared PRIVATE ${FG_LIBRARIES})
+target_include_directories(fulgurite_portable_shared PUBLIC $<INSTALL_INTERFACE:include>)
+# One file and no links: a wheel has none.
+set(fg_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+set_target_properties(fulgurite_portable_shared PROPERTIES
+    OUTPUT_NAME fulgurite EXPORT_NAME fulgurite
+    VERSION ${fg_soversion} SOVERSION ${fg_soversion}
+    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/fulgurite"
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
+
+add_executable(fulgurite_portable EXCLUDE_FROM_ALL cli/main.c)
+set(fg_own_archives $<TARGET_FILE:fulgurite_cli> $<TARGET_FILE:fulgurite_static>)
+set_target_properties(fulgurite_portable PROPERTIES
+    OUTPUT_NAME fulgurite ENABLE_EXPORTS ON LINK_DEPENDS "${fg_own_archives}"
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
+target_include_directories(fulgurite_portable PRIVATE include)
+# by file name, since the targets would bring their shared libraries along
+target_link_libraries(fulgurite_portable PRIVATE ${fg_own_archives} ${fg_archives}
+    Threads::Threads m ${CMAKE_DL_LIBS})
+# what is exported for stacks must not replace the zlib of a library that is loaded later
+target_link_options(fulgurite_portable PRIVATE
+    -Wl,--exclude-libs,libfyaml.a:libjansson.a:libprotobuf-c.a:libz.a)
+add_dependencies(fulgurite_portable fulgurite_cli fulgurite_static)
+fg_warnings(fulgurite_portable)
+fg_banned(fulgurite_portable)
+add_custom_target(portable DEPENDS fulgurite_portable fulgurite_portable_shared man)
+
+install(TARGETS fulgurite_portable fulgurite_portable_shared EXPORT fulguritePortableTargets
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT portable EXCLUDE_FROM_ALL
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL NAMELINK_SKIP)
+install(EXPORT fulguritePortableTargets FILE fulguriteTargets.cmake NAMESPACE fulgurite::
+    DESTINATION ${fg_cmake_dir} COMPONENT portable EXCLUDE_FROM_ALL)
+# The link's name is a line for the linker.
+file(WRITE ${CMAKE_BINARY_DIR}/portable/link/libfulgurite.so "INPUT(libfulgurite.so.${fg_soversion})\n")
+install(FILES ${CMAKE_BINARY_DIR}/portable/link/libfulgurite.so DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT portable EXCLUDE_FROM_ALL)
+# the loader does not know the folder: programs are told where it is
+set(fg_pc_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lfulgurite")
+set(fg_pc_private)
+configure_file(cmake/fulgurite.pc.in portable/fulgurite.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/portable/fulgurite.pc DESTINATION ${fg_pc_dir}
+    COMPONENT portable EXCLUDE_FROM_ALL)
