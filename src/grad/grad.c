@@ -84,7 +84,7 @@ static void mark(sweep *s, const fg_tensor *wrt, size_t count)
 static void add_to(sweep *s, const fgi_node *node, fg_tensor share)
 {
     fg_tensor *adjoint = &s->adjoint[s->stand_in[node->id]];
-    *adjoint = adjoint->handle != 0 ? fg_add(*adjoint, share) : share;
+    *adjoint = adjoint->handle != 0 ? fgi_add_derivatives(*adjoint, share) : share;
 }
 
 static void step_back(sweep *s, fgi_node *node)

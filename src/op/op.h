@@ -20,6 +20,9 @@ bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out);
 bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim);
 /* Same dtype and shape as `like`, one value everywhere. */
 fg_tensor fgi_full_like(fg_tensor like, double value);
+/* a + b. The derivatives by neighbouring slices of one value, each padded with zeros, are put
+ * together instead of added (adjoin.c). */
+fg_tensor fgi_add_derivatives(fg_tensor a, fg_tensor b);
 fg_tensor fgi_reshape_to(fg_tensor a, const fg_type *type);
 bool fgi_same_shape(const fg_type *a, const fg_type *b);
 /* Sizes, strides and paddings of windows stay below this, so that sums of them fit int64_t. */

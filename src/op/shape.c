@@ -456,7 +456,7 @@ static void pad_vjp(fgi_vjp *v)
     v->din[0] = fg_slice(fg_pad(v->dout, 0, low, high, NULL), start, limit, stride);
 }
 
-static const fgi_op pad = {.name = "pad",
+const fgi_op fgi_pad_op = {.name = "pad",
                            .arity = 2,
                            .role = FGI_MOVES,
                            .infer = pad_infer,
@@ -481,7 +481,7 @@ fg_tensor fg_pad(fg_tensor a, double value, const int64_t *low, const int64_t *h
     if (is_identity)
         return a;
     const fg_tensor fill = fg_full(fg_tensor_trace(a), type->dtype, value, FG_SCALAR);
-    return fgi_apply(&pad, (const fg_tensor[]){a, fill}, 2, &attr, sizeof attr);
+    return fgi_apply(&fgi_pad_op, (const fg_tensor[]){a, fill}, 2, &attr, sizeof attr);
 }
 
 /* ---- concat ---------------------------------------------------------------------------------- */
@@ -524,7 +524,7 @@ static void concat_vjp(fgi_vjp *v)
     }
 }
 
-static const fgi_op concat = {.name = "concat",
+const fgi_op fgi_concat_op = {.name = "concat",
                               .arity = -1,
                               .role = FGI_MOVES,
                               .infer = concat_infer,
@@ -538,7 +538,7 @@ fg_tensor fg_concat(const fg_tensor *in, int count, int axis)
     if (fgi_is_poison(in[0]) || fgi_axes(in[0], "concat", 1, &axis, at) < 0)
         return fgi_poison(fg_tensor_trace(in[0]));
     const fgi_axis_attr attr = {.axis = at[0]};
-    return count == 1 ? in[0] : fgi_apply(&concat, in, count, &attr, sizeof attr);
+    return count == 1 ? in[0] : fgi_apply(&fgi_concat_op, in, count, &attr, sizeof attr);
 }
 
 /* ---- reverse --------------------------------------------------------------------------------- */

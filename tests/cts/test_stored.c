@@ -192,7 +192,7 @@ static void values_split_over_devices_are_stored(void **state)
     fg_client *two = NULL;
     (void)state;
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("two")},
+        &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("")},
         &two, &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         problem split = rows[i];

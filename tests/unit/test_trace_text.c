@@ -251,6 +251,59 @@ static void numbers_are_written_as_the_format_holds_them(void **state)
     splat_is(FG_BOOL, 1, "dense<true> : tensor<i1>");
 }
 
+/* ---- derivatives by slices ------------------------------------------------------------------- */
+
+enum { SLICES = 3 };
+
+/* The gradient of sum(slice i cubed) by what is sliced, f32[4, 12], at columns start[i] to
+ * limit[i]; how often its program has an operation of that name. */
+static int in_gradient_of_slices(const int64_t *start, const int64_t *limit, const char *name)
+{
+    static const fg_type type = {FG_F32, 2, {4, 12}};
+    float zeros[48] = {0};
+    fg_error err = {0};
+    fg_trace *trace;
+    fg_tensor sum = {0}, gradient;
+    int count = 0;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_tensor x = fg_constant(trace, &type, zeros);
+    for (int i = 0; i < SLICES; i++) {
+        const fg_tensor cut =
+            fg_slice(x, (const int64_t[]){0, start[i]}, (const int64_t[]){4, limit[i]}, NULL);
+        const fg_tensor cube = fg_sum(fg_mul(cut, fg_square(cut)), 0, NULL);
+        sum = i == 0 ? cube : fg_add(sum, cube);
+    }
+    fg_grad(sum, &x, 1, &gradient);
+    char *text = text_of(trace, &gradient, 1);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name))
+        count++;
+    fg_text_free(text);
+    fg_trace_destroy(trace);
+    return count;
+}
+
+static void derivatives_by_neighbouring_slices_are_put_together(void **state)
+{
+    const struct {
+        int64_t start[SLICES], limit[SLICES];
+        int concats, pads;
+    } rows[] = {
+        {{0, 3, 8}, {3, 8, 12}, 1, 0},  /* all of it                */
+        {{8, 3, 0}, {12, 8, 3}, 1, 0},  /* the last one first       */
+        {{1, 3, 8}, {3, 8, 11}, 1, 1},  /* all but the edges        */
+        {{0, 4, 8}, {3, 7, 12}, 0, 3},  /* with gaps in between     */
+        {{0, 2, 4}, {4, 6, 12}, 0, 3},  /* overlapping              */
+        {{0, 0, 6}, {12, 6, 12}, 1, 0}, /* and of the whole as well */
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(in_gradient_of_slices(rows[i].start, rows[i].limit, "concatenate"),
+                         rows[i].concats);
+        assert_int_equal(in_gradient_of_slices(rows[i].start, rows[i].limit, "stablehlo.pad"),
+                         rows[i].pads);
+    }
+}
+
 /* ---- faults ---------------------------------------------------------------------------------- */
 
 static fg_status write_down(void *self, fg_error *err)
@@ -333,6 +386,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(locations_name_scope_operation_and_line),
     cmocka_unit_test(deep_scopes_are_counted),
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
+    cmocka_unit_test(derivatives_by_neighbouring_slices_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)
