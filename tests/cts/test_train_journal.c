@@ -389,7 +389,7 @@ static int open_all(void **state)
 {
     (void)state;
     fg_error err = {0};
-    const char *cache = fgt_cache("");
+    const char *cache = fgt_cache(fgt_temp_folder());
     return fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = cache},
                           &clients[0], &err) != FG_OK ||
            fg_client_open(

@@ -128,9 +128,11 @@ static void a_fit_is_refused_before_it_runs(void **state)
     assert_int_equal(fake.get("executions"), runs);
     const char *text = strstr(err.message, "the train_step needs ");
     assert_non_null(text);
-    assert_non_null(strstr(text, "of each device's memory, which is 6.00 KB"));
-    /* 83 parameters; Adam's two moments of each, and its count of steps */
-    assert_non_null(strstr(text, "parameters 332 B, optimizer 692 B, batch 14"));
+    /* 83 parameters; Adam's two moments of each, its count of steps and seven numbers of health */
+    static const char parts[] = "of each device's memory, which is 6.00 KB: parameters 332 B, "
+                                "optimizer 692 B, batch 14 KB, activations 40 B, program 0 B\n";
+    if (strstr(text, parts) == NULL)
+        fail_msg("%s", text);
     long fits = 0;
     const char *advice = strstr(text, "\nbatch_size ");
     assert_non_null(advice);
@@ -140,6 +142,50 @@ static void a_fit_is_refused_before_it_runs(void **state)
     fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
     assert_int_equal(fg_trainer_result(f.trainer)->steps, 2);
     end(&f);
+}
+
+/* Memory that something else has counts, and is named: 2,800 bytes less the model's, which may be
+ * there already. */
+static void what_others_hold_is_named(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fixture f = begin(120);
+    fg_array *array = NULL;
+    static const float numbers[700];
+    fgt_ok(fg_trainer_open(f.trainer, &err));
+    fgt_ok(fg_array_create(fg_trainer_client(f.trainer), &(fg_type){FG_F32, 1, {700}}, numbers,
+                           &array, &err));
+    fake.set("memory_limit_bytes", LIMIT);
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
+    if (strstr(err.message, " which is 6.00 KB, taken of it 1.78 KB: parameters 332 B") == NULL)
+        fail_msg("%s", err.message);
+    fg_array_release(array);
+    end(&f);
+}
+
+static void bytes_in_words(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t bytes;
+        const char *text;
+    } rows[] = {{0, "0 B"},
+                {7, "7 B"},
+                {999, "999 B"},
+                {1000, "1.00 KB"},
+                {9994, "9.99 KB"},
+                {10000, "10 KB"},
+                {999499, "999 KB"},
+                {1000000, "1.00 MB"},
+                {12345678901, "12 GB"},
+                {2500000000, "2.50 GB"},
+                {1500000000000, "1.50 TB"},
+                {2000000000000000, "2000 TB"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[24];
+        assert_string_equal(fgi_bytes_text(rows[i].bytes, text, sizeof text), rows[i].text);
+    }
 }
 
 /* The compiler, or the run, has no room: the same advice. */
@@ -183,6 +229,8 @@ int main(void)
         cmocka_unit_test_teardown(all_samples_fit, nothing_is_alive),
         cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
         cmocka_unit_test_teardown(a_fit_is_refused_before_it_runs, nothing_is_alive),
+        cmocka_unit_test_teardown(what_others_hold_is_named, nothing_is_alive),
+        cmocka_unit_test(bytes_in_words),
         cmocka_unit_test_teardown(what_runs_out_later_is_explained, nothing_is_alive),
     };
     return cmocka_run_group_tests(tests, open_fake, NULL) == 0 ? 0 : 1;
