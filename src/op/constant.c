@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/number.h"
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
 #include "op/op.h"
 
 enum { CONSTANT_LIMIT_BYTES = 64 * 1024 };
@@ -57,7 +57,8 @@ static bool full_infer(fgi_infer *c)
 static void full_emit(fgi_emit *e)
 {
     const full_attr *attr = e->node->attr;
-    fgi_emit_splat(e, fgi_emit_result(e), &attr->type, attr->value);
+    const fgi_value result = fgi_emit_result(e);
+    fgi_build_splat_into(&e->b, &result, attr->value);
 }
 
 static double full_number(const void *attr) { return ((const full_attr *)attr)->value; }
@@ -112,11 +113,7 @@ static void constant_emit(fgi_emit *e)
     fgi_buf text = {0};
     fgi_buf_puts(&text, "value = ");
     fgi_mlir_dense(&text, &e->node->type, attr + sizeof(fg_type));
-    if (text.failed)
-        e->out->failed = true;
-    else
-        fgi_emit_simple(e, "constant", text.data);
-    fgi_buf_fini(&text);
+    fgi_emit_text(e, "constant", &text);
 }
 
 static const fgi_op constant = {.name = "constant", .infer = constant_infer, .emit = constant_emit};

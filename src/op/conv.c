@@ -1,6 +1,6 @@
 /* conv.c - 2-D convolution, channels last, and its two gradients as operations of their own: the
- * three are closed under differentiation, and each is written in one place (conv_emit.c, and
- * conv_cpu.c for XLA's CPU backend).
+ * three are closed under differentiation. conv_emit.c writes them, conv_cpu.c for XLA's CPU
+ * backend.
  * Source: StableHLO specification, "convolution"; Dumoulin and Visin 2016, "A guide to convolution
  * arithmetic for deep learning".
  *
@@ -164,41 +164,41 @@ static double dk_flops(const fgi_node *node)
     return flops(node, node->in[0]->type.dim[3], node->in[1]->type.dim[3]);
 }
 
-static const fgi_op conv2d = {.name = "conv2d",
+const fgi_op fgi_conv2d = {.name = "conv2d",
+                           .arity = 2,
+                           .infer = y_infer,
+                           .rows = conv_rows,
+                           .emit = fgi_conv_emit_y,
+                           .vjp = y_vjp,
+                           .flops = y_flops};
+const fgi_op fgi_conv2d_dx = {.name = "conv2d_dx",
                               .arity = 2,
-                              .infer = y_infer,
+                              .infer = dx_infer,
                               .rows = conv_rows,
-                              .emit = fgi_conv_emit_y,
-                              .vjp = y_vjp,
-                              .flops = y_flops};
-static const fgi_op conv2d_dx = {.name = "conv2d_dx",
-                                 .arity = 2,
-                                 .infer = dx_infer,
-                                 .rows = conv_rows,
-                                 .emit = fgi_conv_emit_dx,
-                                 .vjp = dx_vjp,
-                                 .flops = dx_flops};
-static const fgi_op conv2d_dk = {.name = "conv2d_dk",
-                                 .arity = 2,
-                                 .infer = dk_infer,
-                                 .rows = dk_rows,
-                                 .emit = fgi_conv_emit_dk,
-                                 .vjp = dk_vjp,
-                                 .flops = dk_flops};
+                              .emit = fgi_conv_emit_dx,
+                              .vjp = dx_vjp,
+                              .flops = dx_flops};
+const fgi_op fgi_conv2d_dk = {.name = "conv2d_dk",
+                              .arity = 2,
+                              .infer = dk_infer,
+                              .rows = dk_rows,
+                              .emit = fgi_conv_emit_dk,
+                              .vjp = dk_vjp,
+                              .flops = dk_flops};
 
 static fg_tensor y_of(fg_tensor x, fg_tensor k, const fgi_conv_attr *attr)
 {
-    return fgi_apply(&conv2d, (const fg_tensor[]){x, k}, 2, attr, sizeof *attr);
+    return fgi_apply(&fgi_conv2d, (const fg_tensor[]){x, k}, 2, attr, sizeof *attr);
 }
 
 static fg_tensor dx_of(fg_tensor dy, fg_tensor k, const fgi_conv_attr *attr)
 {
-    return fgi_apply(&conv2d_dx, (const fg_tensor[]){dy, k}, 2, attr, sizeof *attr);
+    return fgi_apply(&fgi_conv2d_dx, (const fg_tensor[]){dy, k}, 2, attr, sizeof *attr);
 }
 
 static fg_tensor dk_of(fg_tensor x, fg_tensor dy, const fgi_conv_attr *attr)
 {
-    return fgi_apply(&conv2d_dk, (const fg_tensor[]){x, dy}, 2, attr, sizeof *attr);
+    return fgi_apply(&fgi_conv2d_dk, (const fg_tensor[]){x, dy}, 2, attr, sizeof *attr);
 }
 
 fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *options)

@@ -5,7 +5,7 @@
 #define FGI_OP_CONV_H
 
 #include "op/op.h"
-#include "op/parts.h"
+#include "hlo/builder.h"
 
 /* A problem has an image x T[N,H,W,C], a kernel k T[kh,kw,C/groups,Co] whose taps stand `dilation`
  * apart, and a result y T[N,H',W',Co]. All three operations carry the same numbers; index 0 is
@@ -32,19 +32,19 @@ typedef struct fgi_window {
 fgi_window fgi_conv_window_y(const fgi_conv_attr *attr);
 fgi_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size);
 fgi_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size);
-fgi_part fgi_conv_line(fgi_emit *e, const fg_type *type, fgi_part lhs, fgi_part rhs,
-                       const fgi_window *w);
-/* [kh,kw,C/g,Co] -> [kh,kw,Co/g,C]: the kernel that carries derivatives back, not yet reversed. */
-fgi_part fgi_conv_turned(fgi_emit *e, fgi_part k, int64_t groups);
+fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_value rhs,
+                        const fgi_window *w);
 
-/* What the node computes: y of (x, k), x's derivative of (dy, k), or k's derivative of (x, dy). */
+/* What the nodes compute: y of (x, k), x's derivative of (dy, k), or k's derivative of (x, dy). */
 void fgi_conv_emit_y(fgi_emit *e);
 void fgi_conv_emit_dx(fgi_emit *e);
 void fgi_conv_emit_dk(fgi_emit *e);
+/* dx with kernel k, which the window still has to reverse, or which is reversed already. */
+void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses);
+/* The derivative of a kernel with one group. */
+fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
+                            const fgi_window *window);
 
-/* The forms for XLA's CPU backend; false where the plain one is as good (conv_cpu.c). */
-bool fgi_conv_cpu_y(fgi_emit *e);
-bool fgi_conv_cpu_dx(fgi_emit *e);
-bool fgi_conv_cpu_dk(fgi_emit *e);
+extern const fgi_op fgi_conv2d, fgi_conv2d_dx, fgi_conv2d_dk;
 
 #endif

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
 #include "op/conv.h"
 
 fgi_window fgi_conv_window_y(const fgi_conv_attr *attr)
@@ -52,8 +52,8 @@ fgi_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
     return w;
 }
 
-fgi_part fgi_conv_line(fgi_emit *e, const fg_type *type, fgi_part lhs, fgi_part rhs,
-                       const fgi_window *w)
+fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_value rhs,
+                        const fgi_window *w)
 {
     fgi_buf text = {0};
     fgi_buf_puts(&text, "window_strides = ");
@@ -70,20 +70,33 @@ fgi_part fgi_conv_line(fgi_emit *e, const fg_type *type, fgi_part lhs, fgi_part 
                    ", dimension_numbers = #stablehlo.conv<%s>, feature_group_count = %" PRId64
                    " : i64, batch_group_count = %" PRId64 " : i64",
                    w->dims, w->feature_groups, w->batch_groups);
-    const fgi_part in[] = {lhs, rhs};
-    const fgi_part r = fgi_part_line(e, type, "convolution", text.failed ? NULL : text.data, 2, in);
-    if (text.failed)
-        e->out->failed = true;
-    fgi_buf_fini(&text);
-    return r;
+    return fgi_build_text(b, type, "convolution", &text, 2, (const fgi_value[]){lhs, rhs});
 }
 
-fgi_part fgi_conv_turned(fgi_emit *e, fgi_part k, int64_t groups)
+/* [kh,kw,C/g,Co] -> [kh,kw,Co/g,C]: the kernel that carries derivatives back. */
+static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
 {
     const int64_t *d = k.type.dim, in = d[2], out = d[3] / groups;
-    const fgi_part split = fgi_part_reshape(e, k, 5, (int64_t[]){d[0], d[1], in, groups, out});
-    const fgi_part swapped = fgi_part_transpose(e, split, (const int64_t[]){0, 1, 4, 3, 2});
-    return fgi_part_reshape(e, swapped, 4, (int64_t[]){d[0], d[1], out, groups * in});
+    const fgi_value split = fgi_build_reshape(b, k, 5, (int64_t[]){d[0], d[1], in, groups, out});
+    const fgi_value swapped = fgi_build_transpose(b, split, (const int64_t[]){0, 1, 4, 3, 2});
+    return fgi_build_reshape(b, swapped, 4, (int64_t[]){d[0], d[1], out, groups * in});
+}
+
+/* With the dimensions in the order that XLA's backends use. The CPU's puts others in order itself,
+ * but not within loops, where they would be run as scalar code. */
+fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
+                            const fgi_window *window)
+{
+    fgi_window w = *window;
+    fg_type turned = *type;
+    w.dims = FGI_CONV_Y;
+    turned.dim[0] = type->dim[2];
+    turned.dim[1] = type->dim[0];
+    turned.dim[2] = type->dim[1];
+    x = fgi_build_transpose(b, x, (const int64_t[]){3, 1, 2, 0});
+    dy = fgi_build_transpose(b, dy, (const int64_t[]){1, 2, 0, 3});
+    const fgi_value dk = fgi_conv_line(b, &turned, x, dy, &w);
+    return fgi_build_transpose(b, dk, (const int64_t[]){1, 2, 0, 3});
 }
 
 /* ---- the three ------------------------------------------------------------------------------- */
@@ -91,38 +104,34 @@ fgi_part fgi_conv_turned(fgi_emit *e, fgi_part k, int64_t groups)
 void fgi_conv_emit_y(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    if (fgi_conv_cpu_y(e))
-        return;
     fgi_window w = fgi_conv_window_y(attr);
     w.feature_groups = attr->groups;
-    const fgi_part x = fgi_part_in(e, 0), k = fgi_part_in(e, 1);
-    fgi_part_become(e, fgi_conv_line(e, &e->node->type, x, k, &w));
+    const fgi_value x = fgi_emit_in(e, 0), k = fgi_emit_in(e, 1);
+    fgi_emit_become(e, fgi_conv_line(&e->b, &e->node->type, x, k, &w));
 }
 
-void fgi_conv_emit_dx(fgi_emit *e)
+void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    if (fgi_conv_cpu_dx(e))
-        return;
-    const fgi_part dy = fgi_part_in(e, 0);
-    fgi_part k = fgi_part_in(e, 1);
+    const fgi_value dy = fgi_emit_in(e, 0);
     fgi_window w = fgi_conv_window_dx(attr, &dy.type.dim[1]);
-    w.is_reversed = true;
+    w.is_reversed = reverses;
     if (attr->groups > 1) {
-        k = fgi_conv_turned(e, k, attr->groups);
+        k = transposed(&e->b, k, attr->groups);
         w.dims = FGI_CONV_Y;
         w.feature_groups = attr->groups;
     }
-    fgi_part_become(e, fgi_conv_line(e, &e->node->type, dy, k, &w));
+    fgi_emit_become(e, fgi_conv_line(&e->b, &e->node->type, dy, k, &w));
 }
+
+void fgi_conv_emit_dx(fgi_emit *e) { fgi_conv_emit_dx_of(e, fgi_emit_in(e, 1), true); }
 
 void fgi_conv_emit_dk(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    if (fgi_conv_cpu_dk(e))
-        return;
-    const fgi_part x = fgi_part_in(e, 0), dy = fgi_part_in(e, 1);
+    const fgi_value x = fgi_emit_in(e, 0), dy = fgi_emit_in(e, 1);
     fgi_window w = fgi_conv_window_dk(attr, &dy.type.dim[1]);
     w.batch_groups = attr->groups;
-    fgi_part_become(e, fgi_conv_line(e, &e->node->type, x, dy, &w));
+    fgi_emit_become(e, attr->groups == 1 ? fgi_conv_dense_dk(&e->b, &e->node->type, x, dy, &w)
+                                         : fgi_conv_line(&e->b, &e->node->type, x, dy, &w));
 }

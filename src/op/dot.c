@@ -5,18 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ir/mlir.h"
-#include "op/op.h"
-#include "op/parts.h"
-
-/* fg_dot_options with positive axes, fixed width and no padding: hashed as bytes. */
-typedef struct dot_attr {
-    int64_t batch_count, contract_count, result;
-    int64_t batch[2][FG_MAX_RANK], contract[2][FG_MAX_RANK];
-} dot_attr;
+#include "op/dot.h"
 
 /* The axes of operand `side` (0: a, 1: b) that are neither batch nor contracted, in order. */
-static int free_axes(const dot_attr *attr, int side, int rank, int *out)
+static int free_axes(const fgi_dot_attr *attr, int side, int rank, int *out)
 {
     unsigned used = 0;
     int count = 0;
@@ -50,7 +42,7 @@ static bool pairs_agree(fgi_infer *c, const char *what, int64_t count, const int
 
 static bool dot_infer(fgi_infer *c)
 {
-    const dot_attr *attr = c->attr;
+    const fgi_dot_attr *attr = c->attr;
     const fg_type *a = c->in[0], *b = c->in[1];
     int64_t dim[3 * FG_MAX_RANK];
     int axis[FG_MAX_RANK], rank = 0;
@@ -81,7 +73,7 @@ static bool dot_infer(fgi_infer *c)
 static bool dot_rows(fgi_infer *c)
 {
     static const fgi_rows none;
-    const dot_attr *attr = c->attr;
+    const fgi_dot_attr *attr = c->attr;
     const fgi_rows *rows[2] = {c->in_rows[0] != NULL ? c->in_rows[0] : &none,
                                c->in_rows[1] != NULL ? c->in_rows[1] : &none};
     int axis[FG_MAX_RANK], to = 0;
@@ -111,54 +103,23 @@ static void put_axes(fgi_buf *text, const char *name, int64_t count, const int64
     fgi_buf_putc(text, ']');
 }
 
-/* A product in bf16 or f16 that is rounded only at its end. XLA's CPU backend has a fast product of
- * bf16 that gives f32, and none that gives bf16; others accumulate in f32 anyhow. */
-static void emit_wide(fgi_emit *e, const char *attributes)
+void fgi_dot_put_numbers(fgi_buf *text, const fgi_dot_attr *attr)
 {
-    const fg_type *type = &e->node->type;
-    fg_type wide = *type;
-    wide.dtype = FG_F32;
-    const uint32_t product = fgi_emit_temp(e);
-    fgi_emit_line(e, product, &wide, "dot_general", attributes, 2,
-                  (const uint32_t[]){fgi_emit_in(e, 0), fgi_emit_in(e, 1)},
-                  (const fg_type *const[]){&e->node->in[0]->type, &e->node->in[1]->type});
-    fgi_emit_line(e, fgi_emit_result(e), type, "convert", NULL, 1, &product,
-                  (const fg_type *const[]){&wide});
-}
-
-/* a b': one contracted axis, the last of a and of a matrix b, whose rows are the result's last. */
-static bool is_by_transposed(const fgi_node *node)
-{
-    const dot_attr *attr = node->attr;
-    const fg_type *a = &node->in[0]->type, *b = &node->in[1]->type;
-    return attr->batch_count == 0 && attr->contract_count == 1 && b->rank == 2 &&
-           attr->contract[0][0] == a->rank - 1 && attr->contract[1][0] == 1;
+    fgi_buf_puts(text, "dot_dimension_numbers = #stablehlo.dot<");
+    if (!text->failed) {
+        put_axes(text, "lhs_batching_dimensions", attr->batch_count, attr->batch[0]);
+        put_axes(text, "rhs_batching_dimensions", attr->batch_count, attr->batch[1]);
+        put_axes(text, "lhs_contracting_dimensions", attr->contract_count, attr->contract[0]);
+        put_axes(text, "rhs_contracting_dimensions", attr->contract_count, attr->contract[1]);
+    }
+    fgi_buf_putc(text, '>');
 }
 
 static void dot_emit(fgi_emit *e)
 {
-    const dot_attr *attr = e->node->attr;
-    if (is_by_transposed(e->node) &&
-        fgi_dot_is_swapped(e, &e->node->in[0]->type, &e->node->in[1]->type)) {
-        fgi_dot_emit_swapped(e);
-        return;
-    }
     fgi_buf text = {0};
-    fgi_buf_puts(&text, "dot_dimension_numbers = #stablehlo.dot<");
-    if (!text.failed) {
-        put_axes(&text, "lhs_batching_dimensions", attr->batch_count, attr->batch[0]);
-        put_axes(&text, "rhs_batching_dimensions", attr->batch_count, attr->batch[1]);
-        put_axes(&text, "lhs_contracting_dimensions", attr->contract_count, attr->contract[0]);
-        put_axes(&text, "rhs_contracting_dimensions", attr->contract_count, attr->contract[1]);
-    }
-    fgi_buf_putc(&text, '>');
-    if (text.failed)
-        e->out->failed = true;
-    else if (fgi_emit_has(e, FGI_LOWER_HALF_DOTS) && fgi_is_half(e->node->type.dtype))
-        emit_wide(e, text.data);
-    else
-        fgi_emit_simple(e, "dot_general", text.data);
-    fgi_buf_fini(&text);
+    fgi_dot_put_numbers(&text, e->node->attr);
+    fgi_emit_text(e, "dot_general", &text);
 }
 
 /* Derivative by operand `side`: the contraction of dy with the other operand over that operand's
@@ -172,7 +133,7 @@ typedef struct share {
     int contract_place[FG_MAX_RANK]; /* of my contracted axis i among the result's */
 } share;
 
-static share share_of(const dot_attr *attr, int side, int my_rank, int their_rank)
+static share share_of(const fgi_dot_attr *attr, int side, int my_rank, int their_rank)
 {
     share s = {.batch = (int)attr->batch_count, .contract_count = (int)attr->contract_count};
     s.free_count = free_axes(attr, side, my_rank, s.my_free);
@@ -184,7 +145,8 @@ static share share_of(const dot_attr *attr, int side, int my_rank, int their_ran
 }
 
 /* Where each of the operand's axes is in the result; true when that is the operand's own order. */
-static bool share_order(const dot_attr *attr, int side, const share *s, bool is_swapped, int *axis)
+static bool share_order(const fgi_dot_attr *attr, int side, const share *s, bool is_swapped,
+                        int *axis)
 {
     const int rank = s->batch + s->free_count + s->contract_count;
     const int free_at = s->batch + (is_swapped ? s->contract_count : 0);
@@ -204,7 +166,7 @@ static bool share_order(const dot_attr *attr, int side, const share *s, bool is_
 
 static fg_tensor operand_share(const fgi_vjp *v, int side)
 {
-    const dot_attr *attr = v->attr;
+    const fgi_dot_attr *attr = v->attr;
     const fg_tensor mine = v->in[side], theirs = v->in[1 - side];
     const share s = share_of(attr, side, fg_tensor_type(mine)->rank, fg_tensor_type(theirs)->rank);
     fg_dot_options o = {.batch_count = s.batch,
@@ -242,14 +204,22 @@ static void dot_vjp(fgi_vjp *v)
 /* One multiplication and one addition for each element of the result and of the inner axes. */
 static double dot_flops(const fgi_node *node)
 {
-    const dot_attr *attr = node->attr;
+    const fgi_dot_attr *attr = node->attr;
     double count = 2 * (double)fg_type_count(&node->type);
     for (int i = 0; i < attr->contract_count; i++)
         count *= (double)node->in[0]->type.dim[attr->contract[0][i]];
     return count;
 }
 
-static const fgi_op dot = {.name = "dot",
+const fgi_op fgi_dot = {.name = "dot",
+                        .arity = 2,
+                        .role = FGI_PRODUCT,
+                        .infer = dot_infer,
+                        .rows = dot_rows,
+                        .emit = dot_emit,
+                        .vjp = dot_vjp,
+                        .flops = dot_flops};
+const fgi_op fgi_matmul = {.name = "matmul",
                            .arity = 2,
                            .role = FGI_PRODUCT,
                            .infer = dot_infer,
@@ -257,19 +227,10 @@ static const fgi_op dot = {.name = "dot",
                            .emit = dot_emit,
                            .vjp = dot_vjp,
                            .flops = dot_flops};
-/* The same under the name that the user wrote. */
-static const fgi_op matmul = {.name = "matmul",
-                              .arity = 2,
-                              .role = FGI_PRODUCT,
-                              .infer = dot_infer,
-                              .rows = dot_rows,
-                              .emit = dot_emit,
-                              .vjp = dot_vjp,
-                              .flops = dot_flops};
 
 /* What is contracted over the batch counts valid rows only. Both operands are masked: 0 times a NaN
  * is one. False where their rows are in different orders. */
-static bool mask_contracted(const char *op, const dot_attr *attr, fg_tensor in[2])
+static bool mask_contracted(const char *op, const fgi_dot_attr *attr, fg_tensor in[2])
 {
     int axis[2][FG_MAX_RANK];
     for (int i = 0; i < attr->contract_count; i++) {
@@ -305,7 +266,7 @@ static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_
     if (o.batch_count < 0 || o.contract_count < 0 || o.batch_count > FG_MAX_RANK ||
         o.contract_count > FG_MAX_RANK)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "%s: wrong number of axes", op->name);
-    dot_attr attr;
+    fgi_dot_attr attr;
     memset(&attr, 0, sizeof attr);
     attr.batch_count = o.batch_count;
     attr.contract_count = o.contract_count;
@@ -326,7 +287,7 @@ static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_
 
 fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options)
 {
-    return apply(&dot, a, b, options);
+    return apply(&fgi_dot, a, b, options);
 }
 
 fg_tensor fg_matmul(fg_tensor a, fg_tensor b)
@@ -345,5 +306,5 @@ fg_tensor fg_matmul(fg_tensor a, fg_tensor b)
     for (int i = 0; i < rank - 2; i++)
         options.a_batch[i] = options.b_batch[i] = i;
     options.batch_count = rank - 2;
-    return apply(&matmul, a, b, &options);
+    return apply(&fgi_matmul, a, b, &options);
 }

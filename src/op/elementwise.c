@@ -103,12 +103,8 @@ fg_tensor fg_square(fg_tensor a) { return fg_mul(a, a); }
 /* relu keeps d where y > 0: where max was tied at 0 the gradient is 0. */
 static void relu_emit(fgi_emit *e)
 {
-    const fg_type *type = &e->node->type;
-    const uint32_t zero = fgi_emit_temp(e);
-    fgi_emit_splat(e, zero, type, 0);
-    fgi_emit_line(e, fgi_emit_result(e), type, "maximum", NULL, 2,
-                  (const uint32_t[]){fgi_emit_in(e, 0), zero},
-                  (const fg_type *const[]){type, type});
+    const fgi_value zero = fgi_build_splat(&e->b, &e->node->type, 0), y = fgi_emit_result(e);
+    fgi_build_into(&e->b, &y, "maximum", NULL, 2, (const fgi_value[]){fgi_emit_in(e, 0), zero});
 }
 
 static void relu_vjp(fgi_vjp *v)

@@ -65,6 +65,14 @@ fg_tensor fgi_row_denominator(fg_tensor a, unsigned axes);
  * returns the mean. */
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
 
+/* Mean and biased variance of each channel of x T[..., C] (f32 or f64), which has n values in each:
+ * T[C]. `shift` T[C] is near the mean, so that little is lost to rounding (mean_variance.c). */
+void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out_mean,
+                       fg_tensor *out_var);
+/* f32[n], n depending on a's shape and the platform: all zeros where all elements of a are finite,
+ * else not (nonfinite.c). */
+fg_tensor fgi_nonfinite(fg_tensor a);
+
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 
 /* Number formats under the trace's precision (widen.c). The operand of a product or a convolution

@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "ir/mlir.h"
-#include "op/op.h"
-#include "op/parts.h"
+#include "hlo/mlir.h"
 #include "op/pool.h"
 
 static bool window_infer(fgi_infer *c)
@@ -41,26 +39,24 @@ static bool window_rows(fgi_infer *c)
     return true;
 }
 
+/* The attributes of an operation over the windows; x_dilation 0: none. */
+static void put_windows(fgi_buf *text, const fgi_pool_attr *attr, int64_t x_dilation)
+{
+    fgi_build_array(text, "window_dimensions", 4, (int64_t[]){1, attr->size, attr->size, 1});
+    fgi_build_array(text, "window_strides", 4, (int64_t[]){1, attr->stride, attr->stride, 1});
+    if (x_dilation > 0)
+        fgi_build_array(text, "base_dilations", 4, (int64_t[]){1, x_dilation, x_dilation, 1});
+    fgi_buf_puts(text, ", padding = ");
+    fgi_mlir_pairs(text, 4, (int64_t[]){0, attr->low[0], attr->low[1], 0},
+                   (int64_t[]){0, attr->high[0], attr->high[1], 0});
+}
+
 static void window_emit(fgi_emit *e, const char *body, double init)
 {
     const fgi_pool_attr *attr = e->node->attr;
-    const int64_t size[4] = {1, attr->size, attr->size, 1};
-    const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
-    const int64_t dilation[4] = {1, attr->x_dilation, attr->x_dilation, 1};
-    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
-    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const fgi_region region = fgi_emit_region_of_node(e, init);
-    fgi_emit_region(e, "reduce_window", body, &region);
-    fgi_buf_puts(e->out, " {window_dimensions = ");
-    fgi_mlir_array(e->out, 4, size);
-    fgi_buf_puts(e->out, ", window_strides = ");
-    fgi_mlir_array(e->out, 4, stride);
-    fgi_buf_puts(e->out, ", base_dilations = ");
-    fgi_mlir_array(e->out, 4, dilation);
-    fgi_buf_puts(e->out, ", padding = ");
-    fgi_mlir_pairs(e->out, 4, low, high);
-    fgi_buf_puts(e->out, "}");
-    fgi_emit_region_end(e, &region);
+    fgi_buf text = {0};
+    put_windows(&text, attr, attr->x_dilation);
+    fgi_emit_reduction(e, "reduce_window", body, init, &text);
 }
 
 /* ---- sums over windows ----------------------------------------------------------------------- */
@@ -132,59 +128,14 @@ static bool dx_infer(fgi_infer *c)
     return fgi_infer_ok(c, x->dtype, x->rank, x->dim);
 }
 
-/* A region of one operation of two numbers. */
-static void put_choice(fgi_emit *e, const char *body, const char *attributes, const char *result)
-{
-    const char *element = fgi_mlir_element(e->node->type.dtype);
-    const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
-    fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
-                   element, b, element);
-    fgi_buf_printf(e->out,
-                   "      %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32
-                   ")%s : (tensor<%s>, tensor<%s>) -> tensor<%s>\n"
-                   "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n",
-                   r, body, a, b, attributes, element, element, result, r, result);
-}
-
-static void emit_scatter(fgi_emit *e)
-{
-    const fgi_pool_attr *attr = e->node->attr;
-    const fg_type scalar = {.dtype = e->node->type.dtype}, *x = &e->node->type;
-    const int64_t size[4] = {1, attr->size, attr->size, 1};
-    const int64_t stride[4] = {1, attr->stride, attr->stride, 1};
-    const int64_t low[4] = {0, attr->low[0], attr->low[1], 0};
-    const int64_t high[4] = {0, attr->high[0], attr->high[1], 0};
-    const uint32_t zero = fgi_emit_temp(e);
-    fgi_emit_splat(e, zero, &scalar, 0);
-    fgi_buf_printf(e->out,
-                   "    %%%" PRIu32 " = \"stablehlo.select_and_scatter\"(%%%" PRIu32 ", %%%" PRIu32
-                   ", %%%" PRIu32 ") ({\n",
-                   fgi_emit_result(e), fgi_emit_in(e, FGI_POOL_X), fgi_emit_in(e, FGI_POOL_DY),
-                   zero);
-    put_choice(e, "compare", " {comparison_direction = #stablehlo<comparison_direction GE>}", "i1");
-    fgi_buf_puts(e->out, "    }, {\n");
-    put_choice(e, "add", "", fgi_mlir_element(scalar.dtype));
-    fgi_buf_puts(e->out, "    }) {window_dimensions = ");
-    fgi_mlir_array(e->out, 4, size);
-    fgi_buf_puts(e->out, ", window_strides = ");
-    fgi_mlir_array(e->out, 4, stride);
-    fgi_buf_puts(e->out, ", padding = ");
-    fgi_mlir_pairs(e->out, 4, low, high);
-    fgi_buf_puts(e->out, "} : (");
-    fgi_mlir_type(e->out, x);
-    fgi_buf_puts(e->out, ", ");
-    fgi_mlir_type(e->out, &e->node->in[FGI_POOL_DY]->type);
-    fgi_buf_puts(e->out, ", ");
-    fgi_mlir_type(e->out, &scalar);
-    fgi_buf_puts(e->out, ") -> ");
-    fgi_mlir_type(e->out, x);
-    fgi_emit_end(e);
-}
-
 static void dx_emit(fgi_emit *e)
 {
-    if (!fgi_pool_cpu_dx(e))
-        emit_scatter(e);
+    const fgi_value result = fgi_emit_result(e);
+    const fgi_value zero = fgi_build_splat(&e->b, &(fg_type){.dtype = result.type.dtype}, 0);
+    fgi_buf text = {0};
+    put_windows(&text, e->node->attr, 0);
+    fgi_build_scatter_to_max(&e->b, &result, fgi_emit_in(e, FGI_POOL_X),
+                             fgi_emit_in(e, FGI_POOL_DY), zero, &text);
 }
 
 /* Linear in dy: each window takes back what stands where its dy went. */
@@ -211,16 +162,16 @@ static void dx_vjp(fgi_vjp *v)
         }
 }
 
-static const fgi_op max_pool_dx_op = {.name = "max_pool_dx",
-                                      .arity = 3,
-                                      .infer = dx_infer,
-                                      .rows = window_rows,
-                                      .emit = dx_emit,
-                                      .vjp = dx_vjp};
+const fgi_op fgi_max_pool_dx = {.name = "max_pool_dx",
+                                .arity = 3,
+                                .infer = dx_infer,
+                                .rows = window_rows,
+                                .emit = dx_emit,
+                                .vjp = dx_vjp};
 
 static fg_tensor max_pool_dx(const fgi_vjp *v, fg_tensor x, fg_tensor y, fg_tensor dy)
 {
-    return fgi_apply(&max_pool_dx_op, (const fg_tensor[]){x, y, dy}, 3, v->attr,
+    return fgi_apply(&fgi_max_pool_dx, (const fg_tensor[]){x, y, dy}, 3, v->attr,
                      sizeof(fgi_pool_attr));
 }
 

@@ -1,4 +1,4 @@
-/* pool.h - pooling: what pool.c asks of the file that writes its gradient for XLA's CPU backend.
+/* pool.h - pooling: what pool.c shares with the lowering for XLA's CPU backend.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OP_POOL_H
@@ -17,7 +17,6 @@ typedef struct fgi_pool_attr {
  * that equals y takes dy. */
 enum { FGI_POOL_X, FGI_POOL_Y, FGI_POOL_DY };
 
-/* That gradient's form for XLA's CPU backend; false where the plain one is as good (pool_cpu.c). */
-bool fgi_pool_cpu_dx(fgi_emit *e);
+extern const fgi_op fgi_max_pool_dx;
 
 #endif

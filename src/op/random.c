@@ -26,83 +26,66 @@ static bool bits_infer(fgi_infer *c)
     return fgi_infer_ok(c, attr->half.dtype, attr->half.rank, dim);
 }
 
-/* Writes lines on values of one type. */
-typedef struct pen {
-    fgi_emit *e;
-    const fg_type *type;
-    uint32_t left[8], right[8]; /* constants of the rotations */
-} pen;
-
-static uint32_t two(pen *p, const char *op, uint32_t a, uint32_t b)
-{
-    const uint32_t r = fgi_emit_temp(p->e);
-    fgi_emit_line(p->e, r, p->type, op, NULL, 2, (const uint32_t[]){a, b},
-                  (const fg_type *const[]){p->type, p->type});
-    return r;
-}
-
-static uint32_t number(pen *p, uint32_t value)
-{
-    const uint32_t r = fgi_emit_temp(p->e);
-    fgi_emit_splat(p->e, r, p->type, value);
-    return r;
-}
-
 static const uint32_t rotation[8] = {13, 15, 26, 6, 17, 29, 16, 24};
 
-static void begin(pen *p, fgi_emit *e, const fg_type *type)
+/* Threefry on values of one type. */
+typedef struct lane {
+    fgi_builder *b;
+    const fg_type *type;
+    fgi_value left[8], right[8]; /* the rotations as constants */
+} lane;
+
+static fgi_value number(const lane *l, uint32_t value)
 {
-    p->e = e;
-    p->type = type;
-    for (int i = 0; i < 8; i++) {
-        p->left[i] = number(p, rotation[i]);
-        p->right[i] = number(p, 32 - rotation[i]);
-    }
+    return fgi_build_splat(l->b, l->type, value);
 }
 
-/* Twenty rounds on (x[0], x[1]) under key (k0, k1), all values of the pen's type. */
-static void threefry(pen *p, uint32_t k0, uint32_t k1, uint32_t x[2])
+static lane lane_of(fgi_builder *b, const fg_type *type)
 {
-    const uint32_t parity = number(p, 0x1BD11BDA);
-    const uint32_t key[3] = {k0, k1, two(p, "xor", two(p, "xor", k0, k1), parity)};
-    x[0] = two(p, "add", x[0], key[0]);
-    x[1] = two(p, "add", x[1], key[1]);
+    lane l = {.b = b, .type = type};
+    for (int i = 0; i < 8; i++) {
+        l.left[i] = number(&l, rotation[i]);
+        l.right[i] = number(&l, 32 - rotation[i]);
+    }
+    return l;
+}
+
+/* Twenty rounds on (x[0], x[1]) under key (k0, k1), all values of the lane's type. */
+static void threefry(const lane *l, fgi_value k0, fgi_value k1, fgi_value x[2])
+{
+    fgi_builder *b = l->b;
+    const fgi_value parity = number(l, 0x1BD11BDA);
+    const fgi_value both = fgi_build_binary(b, "xor", k0, k1);
+    const fgi_value key[3] = {k0, k1, fgi_build_binary(b, "xor", both, parity)};
+    x[0] = fgi_build_binary(b, "add", x[0], key[0]);
+    x[1] = fgi_build_binary(b, "add", x[1], key[1]);
     for (uint32_t round = 0; round < 20; round++) {
         const uint32_t r = round % 8;
-        x[0] = two(p, "add", x[0], x[1]);
-        const uint32_t high = two(p, "shift_left", x[1], p->left[r]);
-        const uint32_t low = two(p, "shift_right_logical", x[1], p->right[r]);
-        x[1] = two(p, "xor", two(p, "or", high, low), x[0]);
+        x[0] = fgi_build_binary(b, "add", x[0], x[1]);
+        const fgi_value high = fgi_build_binary(b, "shift_left", x[1], l->left[r]);
+        const fgi_value low = fgi_build_binary(b, "shift_right_logical", x[1], l->right[r]);
+        x[1] = fgi_build_binary(b, "xor", fgi_build_binary(b, "or", high, low), x[0]);
         if (round % 4 == 3) {
             const uint32_t s = round / 4 + 1;
-            x[0] = two(p, "add", x[0], key[s % 3]);
-            x[1] = two(p, "add", two(p, "add", x[1], key[(s + 1) % 3]), number(p, s));
+            x[0] = fgi_build_binary(b, "add", x[0], key[s % 3]);
+            const fgi_value group = number(l, s);
+            x[1] = fgi_build_binary(b, "add", x[1], key[(s + 1) % 3]);
+            x[1] = fgi_build_binary(b, "add", x[1], group);
         }
     }
 }
 
-static uint32_t spread(fgi_emit *e, uint32_t scalar, const fg_type *type)
-{
-    const fg_type word = {.dtype = FG_U32};
-    const uint32_t r = fgi_emit_temp(e);
-    fgi_emit_line(e, r, type, "broadcast_in_dim", "broadcast_dimensions = array<i64>", 1, &scalar,
-                  (const fg_type *const[]){&word});
-    return r;
-}
-
 /* Row-major index of each element, modulo 2^32. */
-static uint32_t counters(pen *p)
+static fgi_value counters(const lane *l)
 {
-    const fg_type *type = p->type;
-    uint32_t sum = 0;
+    const fg_type *type = l->type;
+    fgi_value sum = {0};
     uint32_t step = 1;
     for (int axis = type->rank - 1; axis >= 0; axis--) {
-        char text[48];
-        const uint32_t index = fgi_emit_temp(p->e);
-        (void)snprintf(text, sizeof text, "iota_dimension = %d : i64", axis);
-        fgi_emit_line(p->e, index, type, "iota", text, 0, NULL, NULL);
-        const uint32_t part = step == 1 ? index : two(p, "multiply", index, number(p, step));
-        sum = axis == type->rank - 1 ? part : two(p, "add", sum, part);
+        const fgi_value index = fgi_build_iota(l->b, type, axis);
+        const fgi_value part =
+            step == 1 ? index : fgi_build_binary(l->b, "multiply", index, number(l, step));
+        sum = axis == type->rank - 1 ? part : fgi_build_binary(l->b, "add", sum, part);
         step *= (uint32_t)type->dim[axis];
     }
     return sum;
@@ -111,15 +94,18 @@ static uint32_t counters(pen *p)
 static void bits_emit(fgi_emit *e)
 {
     const bits_attr *attr = e->node->attr;
-    pen lane;
-    begin(&lane, e, &attr->half);
-    uint32_t x[2] = {counters(&lane), number(&lane, (uint32_t)attr->place)};
-    threefry(&lane, spread(e, fgi_emit_in(e, 0), &attr->half),
-             spread(e, fgi_emit_in(e, 1), &attr->half), x);
-    char text[48];
-    (void)snprintf(text, sizeof text, "dimension = %d : i64", attr->half.rank - 1);
-    fgi_emit_line(e, fgi_emit_result(e), &e->node->type, "concatenate", text, 2, x,
-                  (const fg_type *const[]){&attr->half, &attr->half});
+    const fg_type *type = &attr->half;
+    const lane l = lane_of(&e->b, type);
+    fgi_value x[2];
+    x[0] = counters(&l);
+    x[1] = number(&l, (uint32_t)attr->place);
+    const fgi_value k1 = fgi_build_broadcast(&e->b, fgi_emit_in(e, 1), type, NULL);
+    const fgi_value k0 = fgi_build_broadcast(&e->b, fgi_emit_in(e, 0), type, NULL);
+    threefry(&l, k0, k1, x);
+    const fgi_value y = fgi_emit_result(e);
+    fgi_buf text = {0};
+    fgi_buf_printf(&text, "dimension = %d : i64", type->rank - 1);
+    fgi_build_text_into(&e->b, &y, "concatenate", &text, 2, x);
 }
 
 static const fgi_op random_bits = {.name = "random_bits",

@@ -4,18 +4,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "ir/mlir.h"
-#include "op/op.h"
-#include "op/parts.h"
-
-typedef struct reduce_attr {
-    int64_t count;
-    int64_t axis[FG_MAX_RANK];
-} reduce_attr;
+#include "op/reduce.h"
 
 static bool reduce_infer(fgi_infer *c)
 {
-    const reduce_attr *attr = c->attr;
+    const fgi_reduce_attr *attr = c->attr;
     const fg_type *a = c->in[0];
     int64_t dim[FG_MAX_RANK];
     unsigned gone = 0;
@@ -33,7 +26,7 @@ static bool reduce_infer(fgi_infer *c)
 /* Reduced axes have no rows: padding was masked before, or, in a gradient, is 0. */
 static bool reduce_rows(fgi_infer *c)
 {
-    const reduce_attr *attr = c->attr;
+    const fgi_reduce_attr *attr = c->attr;
     unsigned gone = 0;
     int to = 0;
     for (int i = 0; i < attr->count; i++)
@@ -46,19 +39,15 @@ static bool reduce_rows(fgi_infer *c)
     return true;
 }
 
-/* One reduce with a body of a single operation of two operands. */
 static void emit_reduce(fgi_emit *e, const char *body, double init)
 {
-    const reduce_attr *attr = e->node->attr;
-    const fgi_region region = fgi_emit_region_of_node(e, init);
-    fgi_emit_region(e, "reduce", body, &region);
-    fgi_buf_puts(e->out, " {dimensions = ");
-    fgi_mlir_array(e->out, (int)attr->count, attr->axis);
-    fgi_buf_puts(e->out, "}");
-    fgi_emit_region_end(e, &region);
+    const fgi_reduce_attr *attr = e->node->attr;
+    fgi_buf text = {0};
+    fgi_build_array(&text, "dimensions", (int)attr->count, attr->axis);
+    fgi_emit_reduction(e, "reduce", body, init, &text);
 }
 
-static int attr_axes(const reduce_attr *attr, int *axis)
+static int attr_axes(const fgi_reduce_attr *attr, int *axis)
 {
     for (int i = 0; i < attr->count; i++)
         axis[i] = (int)attr->axis[i];
@@ -67,18 +56,7 @@ static int attr_axes(const reduce_attr *attr, int *axis)
 
 /* ---- sum ------------------------------------------------------------------------------------- */
 
-/* Over the first axes, where that is written in stages, or any others. */
-static void sum_emit(fgi_emit *e)
-{
-    const reduce_attr *attr = e->node->attr;
-    bool is_leading = fgi_sum_has_stages(e, &e->node->in[0]->type, (int)attr->count);
-    for (int i = 0; i < attr->count; i++)
-        is_leading &= attr->axis[i] == i;
-    if (is_leading)
-        fgi_part_become(e, fgi_part_sum_leading(e, fgi_part_in(e, 0), (int)attr->count));
-    else
-        emit_reduce(e, "add", 0);
-}
+static void sum_emit(fgi_emit *e) { emit_reduce(e, "add", 0); }
 
 static void sum_vjp(fgi_vjp *v)
 {
@@ -87,12 +65,12 @@ static void sum_vjp(fgi_vjp *v)
     v->din[0] = fgi_expand(v->dout, count, axis, fg_tensor_type(v->in[0]));
 }
 
-static const fgi_op sum_op = {.name = "sum",
-                              .arity = 1,
-                              .infer = reduce_infer,
-                              .rows = reduce_rows,
-                              .emit = sum_emit,
-                              .vjp = sum_vjp};
+const fgi_op fgi_sum_op = {.name = "sum",
+                           .arity = 1,
+                           .infer = reduce_infer,
+                           .rows = reduce_rows,
+                           .emit = sum_emit,
+                           .vjp = sum_vjp};
 
 /* ---- max ------------------------------------------------------------------------------------- */
 
@@ -143,7 +121,7 @@ static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int
         return fgi_poison(fg_tensor_trace(a));
     if (count == 0)
         return a;
-    reduce_attr attr = {.count = count};
+    fgi_reduce_attr attr = {.count = count};
     for (int i = 0; i < count; i++)
         attr.axis[i] = at[i];
     const double neutral = op == &max_op ? lowest(fg_tensor_type(a)->dtype) : 0;
@@ -153,7 +131,7 @@ static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int
 
 fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
 {
-    return fgi_narrow_again(reduce(&sum_op, fgi_wide(a), axis_count, axis), a);
+    return fgi_narrow_again(reduce(&fgi_sum_op, fgi_wide(a), axis_count, axis), a);
 }
 
 fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)

@@ -7,7 +7,10 @@
  * first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "op/parts.h"
+#include "op/lowerings.h"
+#include "op/reduce.h"
+
+static const char rule[] = "staged-sum";
 
 enum { ROWS = 16, LEAST_ROWS = 4, WIDE = 16, WIDE_ELEMENTS = 1024, LEAST_ELEMENTS = 1 << 15 };
 
@@ -39,40 +42,62 @@ static fg_type as_rows(const fgi_emit *e, const fg_type *a, int count)
 }
 
 /* a [lead, rows, columns] with fewer rows: each is the sum of `rows`. */
-static fgi_part add_rows(fgi_emit *e, fgi_part a, int64_t rows)
+static fgi_value add_rows(fgi_builder *b, fgi_value a, int64_t rows)
 {
     const int64_t *d = a.type.dim, lead = d[0], left = d[1] / rows, columns = d[2];
     const int64_t most =
         columns > 0 && WIDE_ELEMENTS / columns > WIDE ? WIDE_ELEMENTS / columns : WIDE;
     const int64_t wide = divisor(left, most);
-    a = fgi_part_reshape(e, a, 4, (int64_t[]){lead, left / wide, rows, wide * columns});
-    a = fgi_part_sum(e, a, 1, (const int64_t[]){2});
-    return fgi_part_reshape(e, a, 3, (int64_t[]){lead, left, columns});
+    a = fgi_build_reshape(b, a, 4, (int64_t[]){lead, left / wide, rows, wide * columns});
+    a = fgi_build_sum(b, a, 1, (const int64_t[]){2});
+    return fgi_build_reshape(b, a, 3, (int64_t[]){lead, left, columns});
 }
 
-bool fgi_sum_has_stages(const fgi_emit *e, const fg_type *a, int count)
+static bool has_stages(const fgi_emit *e, const fg_type *a, int count)
 {
-    return fgi_emit_has(e, FGI_LOWER_SUMS) && fg_type_count(a) >= LEAST_ELEMENTS &&
+    return fg_type_count(a) >= LEAST_ELEMENTS &&
            first_rows(as_rows(e, a, count).dim[1]) >= LEAST_ROWS;
 }
 
-fgi_part fgi_part_sum_leading(fgi_emit *e, fgi_part a, int count)
+static const int64_t axes[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
+
+/* Sums over the first `count` axes in stages. */
+static fgi_value sum_in_stages(const fgi_emit *e, fgi_builder *b, fgi_value a, int count)
 {
-    static const int64_t axes[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
     const int rank = a.type.rank;
-    int64_t kept[FG_MAX_RANK] = {0};
-    for (int i = count; i < rank; i++)
-        kept[i - count] = a.type.dim[i];
-    if (!fgi_sum_has_stages(e, &a.type, count))
-        return fgi_part_sum(e, a, count, axes);
     const fg_type matrix = as_rows(e, &a.type, count);
-    fgi_part r = fgi_part_reshape(e, a, 3, matrix.dim);
-    r = add_rows(e, r, first_rows(matrix.dim[1]));
+    fgi_value r = fgi_build_reshape(b, a, 3, matrix.dim);
+    r = add_rows(b, r, first_rows(matrix.dim[1]));
     do {
         const int64_t rows = divisor(r.type.dim[1], ROWS);
-        r = fgi_part_sum_windows(e, r, (int64_t[]){1, rows, 1});
+        r = fgi_build_sum_windows(b, r, (int64_t[]){1, rows, 1});
     } while (fg_type_count(&r.type) >= LEAST_ELEMENTS &&
              divisor(r.type.dim[1], ROWS) >= LEAST_ROWS);
-    r = fgi_part_sum(e, r, 2, axes);
-    return rank - count == 1 ? r : fgi_part_reshape(e, r, rank - count, kept);
+    r = fgi_build_sum(b, r, 2, axes);
+    return rank - count == 1 ? r : fgi_build_reshape(b, r, rank - count, &a.type.dim[count]);
 }
+
+fgi_value fgi_sum_leading_cpu(const fgi_emit *e, fgi_builder *b, fgi_value a, int count)
+{
+    if (!fgi_rule_is_on(e->client, rule) || !has_stages(e, &a.type, count))
+        return fgi_build_sum(b, a, count, axes);
+    return sum_in_stages(e, b, a, count);
+}
+
+static bool is_leading(const fgi_emit *e)
+{
+    const fgi_reduce_attr *attr = e->node->attr;
+    for (int i = 0; i < attr->count; i++)
+        if (attr->axis[i] != i)
+            return false;
+    return has_stages(e, &e->node->in[0]->type, (int)attr->count);
+}
+
+static void emit_sum(fgi_emit *e)
+{
+    const fgi_reduce_attr *attr = e->node->attr;
+    fgi_emit_become(e, sum_in_stages(e, &e->b, fgi_emit_in(e, 0), (int)attr->count));
+}
+
+const fgi_lowering fgi_sum_stages_cpu = {
+    .op = &fgi_sum_op, .platform = FGI_CPU, .rule = rule, .applies = is_leading, .emit = emit_sum};

@@ -5,31 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "ir/mlir.h"
 #include "op/op.h"
 #include "op/shape.h"
 
 bool fgi_same_shape(const fg_type *a, const fg_type *b)
 {
     return a->rank == b->rank && memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
-}
-
-/* name = array<i64: ...> */
-static void put_list(fgi_buf *text, const char *name, int count, const int64_t *values)
-{
-    fgi_buf_puts(text, text->size > 0 ? ", " : "");
-    fgi_buf_puts(text, name);
-    fgi_buf_puts(text, " = ");
-    fgi_mlir_array(text, count, values);
-}
-
-static void emit_text(fgi_emit *e, const char *stablehlo_name, fgi_buf *text)
-{
-    if (text->failed)
-        e->out->failed = true;
-    else
-        fgi_emit_simple(e, stablehlo_name, text->data);
-    fgi_buf_fini(text);
 }
 
 /* ---- reshape --------------------------------------------------------------------------------- */
@@ -139,8 +120,8 @@ static void permute_emit(fgi_emit *e)
 {
     const fgi_shape_attr *attr = e->node->attr;
     fgi_buf text = {0};
-    put_list(&text, "permutation", (int)attr->rank, attr->dim);
-    emit_text(e, "transpose", &text);
+    fgi_build_array(&text, "permutation", (int)attr->rank, attr->dim);
+    fgi_emit_text(e, "transpose", &text);
 }
 
 static void permute_vjp(fgi_vjp *v)
@@ -208,8 +189,8 @@ static void broadcast_emit(fgi_emit *e)
 {
     const fgi_broadcast_attr *attr = e->node->attr;
     fgi_buf text = {0};
-    put_list(&text, "broadcast_dimensions", e->node->in[0]->type.rank, attr->axis);
-    emit_text(e, "broadcast_in_dim", &text);
+    fgi_build_array(&text, "broadcast_dimensions", e->node->in[0]->type.rank, attr->axis);
+    fgi_emit_text(e, "broadcast_in_dim", &text);
 }
 
 /* Sums what was repeated; dimensions of 1 that were repeated come back by reshaping. */
@@ -349,10 +330,10 @@ static void slice_emit(fgi_emit *e)
     const fgi_slice_attr *attr = e->node->attr;
     const int rank = e->node->type.rank;
     fgi_buf text = {0};
-    put_list(&text, "start_indices", rank, attr->start);
-    put_list(&text, "limit_indices", rank, attr->limit);
-    put_list(&text, "strides", rank, attr->stride);
-    emit_text(e, "slice", &text);
+    fgi_build_array(&text, "start_indices", rank, attr->start);
+    fgi_build_array(&text, "limit_indices", rank, attr->limit);
+    fgi_build_array(&text, "strides", rank, attr->stride);
+    fgi_emit_text(e, "slice", &text);
 }
 
 static void slice_vjp(fgi_vjp *v)
@@ -434,10 +415,10 @@ static void pad_emit(fgi_emit *e)
     const fgi_pad_attr *attr = e->node->attr;
     const int rank = e->node->type.rank;
     fgi_buf text = {0};
-    put_list(&text, "edge_padding_low", rank, attr->low);
-    put_list(&text, "edge_padding_high", rank, attr->high);
-    put_list(&text, "interior_padding", rank, attr->interior);
-    emit_text(e, "pad", &text);
+    fgi_build_array(&text, "edge_padding_low", rank, attr->low);
+    fgi_build_array(&text, "edge_padding_high", rank, attr->high);
+    fgi_build_array(&text, "interior_padding", rank, attr->interior);
+    fgi_emit_text(e, "pad", &text);
 }
 
 /* Un-pads: cuts the edges off, then takes every (interior + 1)-th element. */
@@ -552,8 +533,8 @@ static void reverse_emit(fgi_emit *e)
 {
     const fgi_shape_attr *attr = e->node->attr;
     fgi_buf text = {0};
-    put_list(&text, "dimensions", (int)attr->rank, attr->dim);
-    emit_text(e, "reverse", &text);
+    fgi_build_array(&text, "dimensions", (int)attr->rank, attr->dim);
+    fgi_emit_text(e, "reverse", &text);
 }
 
 static void reverse_vjp(fgi_vjp *v)

@@ -145,26 +145,6 @@ static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tenso
     }
 }
 
-/* f32[n]: zeros where all elements are finite, else not. An accelerator's compiler adds up by the
- * last dimension in the very loop that updates the parameter, which it does not do for a sum over
- * everything; a CPU's is quickest with such a sum, and with 0 times the element, which is NaN for a
- * bad one, instead of a comparison. */
-static fg_tensor bad_columns(fg_tensor gradient)
-{
-    static const int axis[] = {0, 1, 2, 3, 4, 5, 6, 7};
-    const int rank = fg_tensor_type(gradient)->rank;
-    fg_trace *trace = fg_tensor_trace(gradient);
-    if (fgi_client_platform(trace->client) == FGI_CPU) {
-        const fg_tensor zero = fg_zeros(trace, fg_tensor_type(gradient)->dtype, FG_SCALAR);
-        const fg_tensor bad = fg_cast(fg_mul(gradient, zero), FG_F32);
-        return fg_reshape(fg_sum(bad, 0, NULL), FG_DIMS(1));
-    }
-    const fg_tensor bad = fg_cast(fg_not(fg_is_finite(gradient)), FG_F32);
-    if (rank == 0)
-        return fg_reshape(bad, FG_DIMS(1));
-    return rank > 1 ? fg_sum(bad, rank - 1, axis) : bad;
-}
-
 /* Adds columns to those of the same length among `sums`: few lengths, few sums to reduce. */
 static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
 {
@@ -190,7 +170,7 @@ static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_ten
         else if (by_parameter)
             scratch[count++] = any(fg_not(fg_is_finite(gradients[i])));
         else
-            count = add_columns(bad_columns(gradients[i]), scratch, count);
+            count = add_columns(fgi_nonfinite(gradients[i]), scratch, count);
     for (size_t i = 0; i < count; i++) {
         const fg_tensor one = by_parameter ? scratch[i] : fg_sum(scratch[i], 0, NULL);
         all = i == 0 ? one : fg_add(all, one);

@@ -529,9 +529,21 @@ int fgi_client_mesh_model(const fg_client *client) { return client->mesh_model; 
 
 bool fgi_client_is_compile_only(const fg_client *client) { return client->topology != NULL; }
 
-void fgi_client_set_plain(fg_client *client, uint32_t rules) { client->plain_rules = rules; }
+void fgi_client_set_plain(fg_client *client, const char *rule) { client->plain = rule; }
 
-uint32_t fgi_client_plain(const fg_client *client) { return client->plain_rules; }
+const char *fgi_client_plain(const fg_client *client) { return client->plain; }
+
+fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype)
+{
+    if (client->platform == FGI_TPU && (dtype == FG_F16 || dtype == FG_F64))
+        return FGI_UNSUPPORTED;
+    return client->platform == FGI_CPU && dtype == FG_F16 ? FGI_WIDENED : FGI_NATIVE;
+}
+
+bool fgi_client_is_virtual(const fg_client *client)
+{
+    return client->platform == FGI_CPU && client->info.device_count > 1;
+}
 
 bool fgi_client_uses_onednn(const fg_client *client) { return client->uses_onednn; }
 

@@ -178,10 +178,19 @@ void fgi_client_release(fg_client *client);
 fgi_platform fgi_client_platform(const fg_client *client);
 /* Whether it only compiles, for a topology. */
 bool fgi_client_is_compile_only(const fg_client *client);
-/* Ways of writing programs that this client does without, a bit each: set by tests and
- * measurements, before its first program; what the bits mean is the emitter's affair. */
-void fgi_client_set_plain(fg_client *client, uint32_t rules);
-uint32_t fgi_client_plain(const fg_client *client);
+/* The rule that programs of this client are written without, by name (trace/lowering.h); NULL: all
+ * are in use. For tests and measurements, which set it before the first program; borrowed. */
+void fgi_client_set_plain(fg_client *client, const char *rule);
+const char *fgi_client_plain(const fg_client *client);
+/* How the platform computes matmuls and convolutions in a dtype. */
+typedef enum fgi_support {
+    FGI_NATIVE,
+    FGI_WIDENED,    /* as f32, rounded afterwards: slower than f32 itself */
+    FGI_UNSUPPORTED /* emulated, many times slower, or as another dtype with less range */
+} fgi_support;
+fgi_support fgi_client_support(const fg_client *client, fg_dtype dtype);
+/* Whether its devices are one processor that is made to look like several. */
+bool fgi_client_is_virtual(const fg_client *client);
 /* options.cpu_onednn, on the CPU. */
 bool fgi_client_uses_onednn(const fg_client *client);
 

@@ -134,7 +134,7 @@ struct fg_client {
     fgi_platform platform;
     bool uses_onednn;
     bool sees_chosen_only; /* the plugin was told which devices it may see */
-    uint32_t plain_rules;
+    const char *plain;
     fg_client_info info;
     fgi_device *devices; /* info.device_count of them, by (process, id) unless chosen otherwise */
     fgi_world_device *world;   /* info.global_device_count, by (process, id) in every process */

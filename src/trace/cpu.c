@@ -1,4 +1,5 @@
-/* cpu.c - what XLA's CPU backend (xla-cpu-pjrt 0.0.1) needs to be told.
+/* cpu.c - whole programs for XLA's CPU backend (xla-cpu-pjrt 0.0.1): compiler options, and which
+ * values it must not fuse. Single operations have lowerings of their own (lowering.h).
  *
  * Variables are updated in place, and a weight is read by the backward pass too. Unless asked to
  * look at regions, the backend copies each such weight in every step: 5 % of a perceptron's step.
@@ -16,13 +17,11 @@
  * one before in two orders (x + reverse(x)): 16 such layers took 26 s to compile, others ran for
  * minutes. A value is therefore stored where computing it again for each use would cost more than a
  * fixed number of operations: the length of the compiled program is then linear in that of the
- * trace.
- *
- * What else it does badly is written in another form where it is emitted: the rules of graph.h, all
- * of which hold on the CPU and none elsewhere.
+ * trace. Tests turn this off as the rule "stored-values".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
+#include "trace/lowering.h"
 #include "trace/program.h"
 
 static const fgi_flag flags[] = {
@@ -46,27 +45,12 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
     return flags;
 }
 
-uint32_t fgi_cpu_rules(const fg_client *client)
-{
-    uint32_t all = (1u << FGI_LOWER_COUNT) - 1;
-    if (client == NULL || fgi_client_platform(client) != FGI_CPU)
-        return 0;
-    /* oneDNN packs operands in its own way; how operands are sharded must show in the program */
-    if (fgi_client_uses_onednn(client) || fgi_client_mesh_data(client) > 1 ||
-        fgi_client_mesh_model(client) > 1)
-        all &= ~(1u << FGI_LOWER_SWAP_DOTS);
-    return all & ~fgi_client_plain(client);
-}
-
-bool fgi_trace_has(const fg_trace *trace, fgi_lowering rule)
-{
-    return (fgi_cpu_rules(trace->client) >> rule & 1) != 0;
-}
-
 /* Goes from users to what they use, so that the mark on operands of products passes through
  * operations that only move elements, down to what computes them. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
 {
+    if (trace->client == NULL || !fgi_client_uses_onednn(trace->client))
+        return;
     for (size_t id = trace->node_count; id-- > 0;) {
         const fgi_node *node = trace->nodes[id];
         const fgi_role role = node->op->role;
@@ -111,7 +95,11 @@ static void mark_stored(const fg_trace *trace, const bool *is_live, int64_t *use
 
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out)
 {
+    const fg_client *client = trace->client;
     const size_t count = trace->node_count + 1;
+    if (client == NULL || fgi_client_platform(client) != FGI_CPU ||
+        !fgi_rule_is_on(client, "stored-values"))
+        return true;
     int64_t *uses = fgi_calloc(count, sizeof *uses);
     int64_t *operations = fgi_calloc(count, sizeof *operations);
     const bool is_done = uses != NULL && operations != NULL;

@@ -11,16 +11,24 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
+#include "trace/lowering.h"
 #include "trace/program.h"
 
-bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule) { return (e->rules >> rule & 1) != 0; }
+enum { MOST_OPERANDS = 64 };
 
-uint32_t fgi_emit_in(const fgi_emit *e, int i) { return e->value[e->node->in[i]->first->id]; }
+fgi_value fgi_emit_in(const fgi_emit *e, int i)
+{
+    const fgi_node *in = e->node->in[i];
+    return (fgi_value){e->value[in->first->id], in->type};
+}
 
-uint32_t fgi_emit_result(const fgi_emit *e) { return e->value[e->node->id]; }
+fgi_value fgi_emit_result(const fgi_emit *e)
+{
+    return (fgi_value){e->value[e->node->id], e->node->type};
+}
 
-uint32_t fgi_emit_temp(fgi_emit *e) { return (*e->next_value)++; }
+void fgi_emit_become(fgi_emit *e, fgi_value value) { e->value[e->node->id] = value.id; }
 
 static void put_value(fgi_buf *out, uint32_t value)
 {
@@ -28,58 +36,22 @@ static void put_value(fgi_buf *out, uint32_t value)
     fgi_buf_put_int(out, value);
 }
 
-void fgi_emit_end(fgi_emit *e)
-{
-    if (e->with_locations) {
-        const fgi_node *n = e->node;
-        fgi_buf_putc(e->out, ' ');
-        fgi_mlir_location(e->out, n->scope, n->op->name, n->file, n->line);
-    }
-    fgi_buf_putc(e->out, '\n');
-}
-
-void fgi_emit_line(fgi_emit *e, uint32_t result, const fg_type *type, const char *stablehlo_name,
-                   const char *attributes, int in_count, const uint32_t *in,
-                   const fg_type *const *in_type)
-{
-    fgi_buf *out = e->out;
-    fgi_buf_puts(out, "    ");
-    put_value(out, result);
-    fgi_buf_puts(out, " = \"stablehlo.");
-    fgi_buf_puts(out, stablehlo_name);
-    fgi_buf_puts(out, "\"(");
-    for (int i = 0; i < in_count; i++) {
-        if (i > 0)
-            fgi_buf_puts(out, ", ");
-        put_value(out, in[i]);
-    }
-    fgi_buf_putc(out, ')');
-    if (attributes != NULL) {
-        fgi_buf_puts(out, " {");
-        fgi_buf_puts(out, attributes);
-        fgi_buf_putc(out, '}');
-    }
-    fgi_buf_puts(out, " : (");
-    for (int i = 0; i < in_count; i++) {
-        if (i > 0)
-            fgi_buf_puts(out, ", ");
-        fgi_mlir_type(out, in_type[i]);
-    }
-    fgi_buf_puts(out, ") -> ");
-    fgi_mlir_type(out, type);
-    fgi_emit_end(e);
-}
-
 void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes)
 {
-    uint32_t in[64];
-    const fg_type *types[64];
-    for (int i = 0; i < e->node->arity; i++) {
+    fgi_value in[MOST_OPERANDS];
+    const fgi_value result = fgi_emit_result(e);
+    for (int i = 0; i < e->node->arity; i++)
         in[i] = fgi_emit_in(e, i);
-        types[i] = &e->node->in[i]->type;
-    }
-    fgi_emit_line(e, fgi_emit_result(e), &e->node->type, stablehlo_name, attributes, e->node->arity,
-                  in, types);
+    fgi_build_into(&e->b, &result, stablehlo_name, attributes, e->node->arity, in);
+}
+
+void fgi_emit_text(fgi_emit *e, const char *stablehlo_name, fgi_buf *text)
+{
+    if (text->failed)
+        e->b.out->failed = true;
+    else
+        fgi_emit_simple(e, stablehlo_name, text->data);
+    fgi_buf_fini(text);
 }
 
 void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *format, ...)
@@ -89,78 +61,24 @@ void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *fo
     va_start(args, format);
     fgi_buf_vprintf(&text, format, args);
     va_end(args);
-    if (text.failed)
-        e->out->failed = true;
-    else
-        fgi_emit_simple(e, stablehlo_name, text.data);
-    fgi_buf_fini(&text);
+    fgi_emit_text(e, stablehlo_name, &text);
 }
 
-void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value)
+void fgi_emit_reduction(fgi_emit *e, const char *stablehlo_name, const char *body, double init,
+                        fgi_buf *attributes)
 {
-    fgi_buf text = {0};
-    fgi_buf_puts(&text, "value = ");
-    fgi_mlir_splat(&text, type, value);
-    if (text.failed)
-        e->out->failed = true;
-    else
-        fgi_emit_line(e, result, type, "constant", text.data, 0, NULL, NULL);
-    fgi_buf_fini(&text);
+    const fgi_value result = fgi_emit_result(e);
+    const fgi_value first = fgi_build_splat(&e->b, &(fg_type){.dtype = e->node->type.dtype}, init);
+    fgi_build_reduction(&e->b, &result, stablehlo_name, body, fgi_emit_in(e, 0), first, attributes);
 }
 
-void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, const char *body,
-                     const fgi_region *region)
+void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result)
 {
-    const char *element = fgi_mlir_element(region->type->dtype);
-    const uint32_t a = fgi_emit_temp(e), b = fgi_emit_temp(e), r = fgi_emit_temp(e);
-    fgi_buf_printf(e->out,
-                   "    %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32 ") ({\n",
-                   region->result, stablehlo_name, region->in, region->init);
-    fgi_buf_printf(e->out, "    ^bb0(%%%" PRIu32 ": tensor<%s>, %%%" PRIu32 ": tensor<%s>):\n", a,
-                   element, b, element);
-    fgi_buf_printf(e->out,
-                   "      %%%" PRIu32 " = \"stablehlo.%s\"(%%%" PRIu32 ", %%%" PRIu32
-                   ") : (tensor<%s>, tensor<%s>) -> tensor<%s>\n",
-                   r, body, a, b, element, element, element);
-    fgi_buf_printf(e->out, "      \"stablehlo.return\"(%%%" PRIu32 ") : (tensor<%s>) -> ()\n    })",
-                   r, element);
-}
-
-void fgi_emit_region_end(fgi_emit *e, const fgi_region *region)
-{
-    const fg_type scalar = {.dtype = region->type->dtype};
-    fgi_buf_puts(e->out, " : (");
-    fgi_mlir_type(e->out, region->in_type);
-    fgi_buf_puts(e->out, ", ");
-    fgi_mlir_type(e->out, &scalar);
-    fgi_buf_puts(e->out, ") -> ");
-    fgi_mlir_type(e->out, region->type);
-    fgi_emit_end(e);
-}
-
-fgi_region fgi_emit_region_of_node(fgi_emit *e, double init)
-{
-    const fg_type scalar = {.dtype = e->node->type.dtype};
-    const uint32_t first = fgi_emit_temp(e);
-    fgi_emit_splat(e, first, &scalar, init);
-    return (fgi_region){fgi_emit_result(e), fgi_emit_in(e, 0), first, &e->node->type,
-                        &e->node->in[0]->type};
-}
-
-void fgi_emit_scalar_word(fgi_emit *e, uint32_t result)
-{
-    const fg_type word = {.dtype = FG_U32};
-    const fg_type one = {.dtype = FG_U32, .rank = 1, .dim = {1}};
-    const fg_type all = {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)e->scalar_count}};
-    const uint32_t i = e->scalar_word[fgi_leaf_index(e->node)];
-    const uint32_t cut = fgi_emit_temp(e);
-    char text[128];
-    (void)snprintf(text, sizeof text,
-                   "start_indices = array<i64: %" PRIu32 ">, limit_indices = array<i64: %" PRIu32
-                   ">, strides = array<i64: 1>",
-                   i, i + 1);
-    fgi_emit_line(e, cut, &one, "slice", text, 1, &e->scalars, (const fg_type *const[]){&all});
-    fgi_emit_line(e, result, &word, "reshape", NULL, 1, &cut, (const fg_type *const[]){&one});
+    const fgi_value all = {e->scalars,
+                           {.dtype = FG_U32, .rank = 1, .dim = {(int64_t)e->scalar_count}}};
+    const int64_t start = e->scalar_word[fgi_leaf_index(e->node)], limit = start + 1;
+    const fgi_value word = fgi_build_slice(&e->b, all, &start, &limit, NULL);
+    fgi_build_into(&e->b, result, "reshape", NULL, 1, &word);
 }
 
 /* ---- the module ------------------------------------------------------------------------------ */
@@ -301,36 +219,38 @@ static void put_result_types(const module *m, bool with_splits, fgi_buf *out)
 }
 
 /* Hides a value from the compiler's fusing without changing it: rounds to more digits than the
- * format has. Returns the number of the result. */
-static uint32_t put_apart(fgi_emit *e, uint32_t value)
+ * format has. */
+static fgi_value put_apart(fgi_builder *b, fgi_value value)
 {
-    const fg_type *type = &e->node->type;
-    const uint32_t apart = fgi_emit_temp(e);
-    fgi_emit_line(e, apart, type, "reduce_precision",
-                  "exponent_bits = 11 : i32, mantissa_bits = 52 : i32", 1, &value, &type);
-    return apart;
+    return fgi_build(b, &value.type, "reduce_precision",
+                     "exponent_bits = 11 : i32, mantissa_bits = 52 : i32", 1, &value);
+}
+
+static fgi_value argument_itself(fgi_builder *b, const void *context, const fgi_value *in)
+{
+    (void)b, (void)context;
+    return in[0];
 }
 
 /* Passes a value through a function that returns its argument: the call is not inlined, its operand
- * is stored, and its result is the same memory. Returns the number of the result. */
-static uint32_t put_stored(fgi_emit *e, uint32_t value)
+ * is stored, and its result is the same memory. */
+static fgi_value put_stored(fgi_builder *b, fgi_value value)
 {
-    const fg_type *type = &e->node->type;
-    fgi_function f;
-    fgi_emit_function_begin(e, &f, 1, &type, type);
-    return fgi_emit_function_end(e, &f, 0, type, 1, &value, &type);
+    return fgi_build_call(b, &value.type, 1, &value, argument_itself, NULL);
+}
+
+static fgi_location location_of(const fgi_node *node)
+{
+    return (fgi_location){node->scope, node->op->name, node->file, node->line};
 }
 
 static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
-    fgi_emit e = {.out = out,
-                  .with_locations = with_locations,
-                  .rules = fgi_cpu_rules(m->trace->client),
+    fgi_emit e = {.b = {.out = out, .next = &m->next, .functions = &m->functions},
+                  .client = m->trace->client,
                   .data_devices =
                       m->trace->client != NULL ? fgi_client_mesh_data(m->trace->client) : 1,
                   .value = m->value,
-                  .next_value = &m->next,
-                  .functions = &m->functions,
                   .scalars = m->next - 1,
                   .scalar_word = m->scalar_word,
                   .scalar_count = m->layout->scalar_count};
@@ -345,13 +265,15 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
         if (is_argument)
             continue;
         e.node = node;
+        if (with_locations)
+            e.b.location = location_of(node);
         m->value[id] = node->op->emit == NULL ? m->value[node->in[0]->first->id] : m->next++;
         if (node->op->emit != NULL)
-            node->op->emit(&e);
+            fgi_lower_node(&e);
         if (m->is_apart[id])
-            m->value[id] = put_apart(&e, m->value[id]);
+            fgi_emit_become(&e, put_apart(&e.b, fgi_emit_result(&e)));
         if (m->is_stored[id])
-            m->value[id] = put_stored(&e, m->value[id]);
+            fgi_emit_become(&e, put_stored(&e.b, fgi_emit_result(&e)));
     }
 }
 
@@ -377,9 +299,8 @@ static bool mark_values(module *m)
     m->is_stored = fgi_calloc(trace->node_count + 1, sizeof *m->is_stored);
     if (m->is_apart == NULL || m->is_stored == NULL)
         return false;
-    if (trace->client != NULL && fgi_client_uses_onednn(trace->client))
-        fgi_cpu_keep_apart(trace, is_live, m->is_apart);
-    return !fgi_trace_has(trace, FGI_LOWER_STORES) || fgi_cpu_stored(trace, is_live, m->is_stored);
+    fgi_cpu_keep_apart(trace, is_live, m->is_apart);
+    return fgi_cpu_stored(trace, is_live, m->is_stored);
 }
 
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,

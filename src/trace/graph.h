@@ -12,6 +12,7 @@
 #include <fulgurite/trace.h>
 #include "base/buf.h"
 #include "base/hash.h"
+#include "hlo/builder.h"
 #include "pjrt/pjrt.h"
 
 typedef struct fgi_op fgi_op;
@@ -88,93 +89,37 @@ bool fgi_rows_mixed(fgi_infer *c, int axis, const char *instead);
 
 /* ---- emission -------------------------------------------------------------------------------- */
 
-/* The texts of a program's functions beside @main: types and body, without the name. */
-typedef struct fgi_functions {
-    fgi_buf *body;
-    size_t count;
-} fgi_functions;
-
+/* One operation of a trace being written: the operands and the result of `node` as values of the
+ * program, and the builder (hlo/builder.h) that writes to it. */
 typedef struct fgi_emit {
-    fgi_buf *out;
+    fgi_builder b;
     const fgi_node *node;
-    bool with_locations;
-    uint32_t rules;              /* forms that this platform's compiler wants: fgi_emit_has */
+    const fg_client *client;     /* NULL: none */
     int data_devices;            /* a batch is split over so many */
     uint32_t *value;             /* SSA number of each node id */
-    uint32_t *next_value;        /* for temporaries */
-    fgi_functions *functions;    /* written so far */
     uint32_t scalars;            /* SSA number of the packed scalars */
     const uint32_t *scalar_word; /* of each leaf: its word there */
     size_t scalar_count;
 } fgi_emit;
 
-/* What a platform's compiler does badly in the plain form, and is therefore written in another.
- * Each rule can be turned off for a client (fgi_client_set_plain); cpu.c says which hold where. */
-typedef enum fgi_lowering {
-    FGI_LOWER_REVERSE,   /* kernels reversed by an operation, not by the window      conv_cpu.c */
-    FGI_LOWER_DEPTHWISE, /* depthwise convolutions as sums of shifted images         conv_cpu.c */
-    FGI_LOWER_GROUPS,    /* derivatives of grouped kernels group by group            conv_cpu.c */
-    FGI_LOWER_CHUNKS,    /* derivatives of kernels by chunks of the batch            conv_cpu.c */
-    FGI_LOWER_POOL,      /* the gradient of max pooling by comparisons               pool.c */
-    FGI_LOWER_SUMS,      /* sums over leading dimensions in several stages           reduce_cpu.c */
-    FGI_LOWER_HALF_DOTS, /* products of halves with an f32 result, rounded after     dot.c */
-    FGI_LOWER_SWAP_DOTS, /* a b' as the transpose of b a', where b is large          dot_cpu.c */
-    FGI_LOWER_TWO_PASS,  /* variances around the mean, which is taken first          layer_norm.c */
-    FGI_LOWER_STORES,    /* values that many loops would compute again: stored       cpu.c */
-    FGI_LOWER_COUNT
-} fgi_lowering;
-/* Whether the program is written for a client where the rule holds. */
-bool fgi_emit_has(const fgi_emit *e, fgi_lowering rule);
-/* The same for those who write another graph, not another text. */
-bool fgi_trace_has(const fg_trace *trace, fgi_lowering rule);
-
-/* Emission helpers: an operation writes one or more lines
- *     %r = "stablehlo.NAME"(%a, %b) {ATTRIBUTES} : (types) -> type loc(...)
- * fgi_emit_simple writes one with the node's inputs and output; attributes may be NULL. */
+/* Operand i of the node; its result, whose SSA number is reserved. */
+fgi_value fgi_emit_in(const fgi_emit *e, int i);
+fgi_value fgi_emit_result(const fgi_emit *e);
+/* Makes another value of the same type the node's result. */
+void fgi_emit_become(fgi_emit *e, fgi_value value);
+/* The node as one StableHLO operation on its operands; attributes may be NULL, are formatted, or
+ * are collected in `text`, which is freed. */
 void fgi_emit_simple(fgi_emit *e, const char *stablehlo_name, const char *attributes);
-/* The same with formatted attributes. */
 void fgi_emit_attributes(fgi_emit *e, const char *stablehlo_name, const char *format, ...)
     FG_PRINTF(3, 4);
-/* For emissions of several lines: the SSA number of input i, of the node itself, a fresh one. */
-uint32_t fgi_emit_in(const fgi_emit *e, int i);
-uint32_t fgi_emit_result(const fgi_emit *e);
-uint32_t fgi_emit_temp(fgi_emit *e);
-/* One line: %result = "stablehlo.name"(%in...) {attributes} : (in types) -> type. */
-void fgi_emit_line(fgi_emit *e, uint32_t result, const fg_type *type, const char *stablehlo_name,
-                   const char *attributes, int in_count, const uint32_t *in,
-                   const fg_type *const *in_type);
+void fgi_emit_text(fgi_emit *e, const char *stablehlo_name, fgi_buf *text);
+/* The node as a reduction of its operand 0 (fgi_build_reduction). */
+void fgi_emit_reduction(fgi_emit *e, const char *stablehlo_name, const char *body, double init,
+                        fgi_buf *attributes);
 /* For leaves: the word of the packed scalars that this node stands for, as ui32. */
-void fgi_emit_scalar_word(fgi_emit *e, uint32_t result);
-/* One line: a constant of the type with one value everywhere. */
-void fgi_emit_splat(fgi_emit *e, uint32_t result, const fg_type *type, double value);
-/* An operation with a body of one two-operand operation (reduce, reduce_window):
- *     %result = "stablehlo.NAME"(%in, %init) ({ ... body ... })
- * then the caller writes " {attributes}", then fgi_emit_region_end writes the types. */
-typedef struct fgi_region {
-    uint32_t result, in, init;
-    const fg_type *type, *in_type; /* of one dtype, which is init's */
-} fgi_region;
-void fgi_emit_region(fgi_emit *e, const char *stablehlo_name, const char *body,
-                     const fgi_region *region);
-void fgi_emit_region_end(fgi_emit *e, const fgi_region *region);
-/* The node's own, of its input 0, which begins with `init`. */
-fgi_region fgi_emit_region_of_node(fgi_emit *e, double init);
-/* A function that the compiler compiles by itself: it fuses nothing across the call. What is
- * written between begin and end is its body, in which argument i has SSA number i and nothing from
- * outside may be used. It has no side effects, so functions with equal bodies are written once.
- * end: the body's result is `value`; calls the function and returns the call's SSA number. */
-typedef struct fgi_function {
-    fgi_buf *out, text;
-    uint32_t *next_value, next;
-} fgi_function;
-void fgi_emit_function_begin(fgi_emit *e, fgi_function *f, int in_count,
-                             const fg_type *const *in_type, const fg_type *type);
-uint32_t fgi_emit_function_end(fgi_emit *e, fgi_function *f, uint32_t value, const fg_type *type,
-                               int in_count, const uint32_t *in, const fg_type *const *in_type);
+void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result);
 /* #sdy.sharding<@mesh, [{"data"}, {}]>: how a value of that rank is split over the mesh. */
 void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank);
-/* " loc(...)\n", or the newline alone: ends a line written by hand. */
-void fgi_emit_end(fgi_emit *e);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
@@ -213,13 +158,18 @@ struct fgi_op {
     bool (*infer)(fgi_infer *c);
     bool (*rows)(fgi_infer *c); /* row rule; required unless arity is 0 */
     bool makes_rows;            /* the row rule is asked also when no operand has rows */
-    void (*emit)(fgi_emit *e);  /* NULL: prints nothing, the value is the first input's */
-    void (*vjp)(fgi_vjp *v);    /* NULL: no gradient flows through (comparisons, integers) */
+    /* The lowering to StableHLO, for platforms without one of their own (lowering.h). NULL: prints
+     * nothing, the value is the first input's */
+    void (*emit)(fgi_emit *e);
+    void (*vjp)(fgi_vjp *v); /* NULL: no gradient flows through (comparisons, integers) */
     /* Products and convolutions: multiplications and additions that count, those with padding and
      * with the gaps of dilation left out. NULL: none worth counting */
     double (*flops)(const fgi_node *node);
     /* Constants of one number: which. NULL: not one. */
     double (*number)(const void *attr);
+    /* Composite operations, which have only this and a name: applies other operations to `in`
+     * (fgi_compose) */
+    void (*compose)(const fg_tensor *in, fg_tensor *out);
 };
 
 /* Applies an operation to `count` >= 1 tensors of one trace. attr is copied; its padding must be

@@ -37,11 +37,11 @@ static void leaf_emit(fgi_emit *e)
         return;
     const fg_type word = {.dtype = FG_U32};
     const bool is_word = node->type.dtype == FG_U32;
-    const uint32_t whole = is_word ? fgi_emit_result(e) : fgi_emit_temp(e);
-    fgi_emit_scalar_word(e, whole);
+    const fgi_value result = fgi_emit_result(e);
+    const fgi_value whole = is_word ? result : fgi_build_value(&e->b, &word);
+    fgi_emit_scalar_word(e, &whole);
     if (!is_word)
-        fgi_emit_line(e, fgi_emit_result(e), &node->type, "bitcast_convert", NULL, 1, &whole,
-                      (const fg_type *const[]){&word});
+        fgi_build_into(&e->b, &result, "bitcast_convert", NULL, 1, &whole);
 }
 
 const fgi_op fgi_leaf_op = {.name = "input", .emit = leaf_emit};

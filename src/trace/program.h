@@ -79,19 +79,15 @@ void fgi_layout_fini(fgi_layout *layout);
 /* What the CPU plugin's compiler does well only when asked, and badly unless kept from it
  * (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
-/* The rules of graph.h that hold for the client (NULL: none), a bit each. */
-uint32_t fgi_cpu_rules(const fg_client *client);
-/* Marks the live nodes whose results must not be fused with what uses them, by node id. */
+/* On the CPU with oneDNN: marks the live nodes whose results must not be fused with what uses them,
+ * by node id. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
-/* Marks the live nodes whose values must be stored rather than fused into their uses, by node id.
- * Returns false when out of memory. */
+/* On the CPU: marks the live nodes whose values must be stored rather than fused into their uses,
+ * by node id. Returns false when out of memory. */
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);
 
 /* How result i (outputs, then assigned variables) is split over the devices. */
 const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i);
-/* Writes the functions beside @main; frees their texts (emit_function.c). */
-void fgi_functions_put(const fgi_functions *functions, fgi_buf *out);
-void fgi_functions_fini(fgi_functions *functions);
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
 #include "trace/trace.h"
 
 typedef struct respread_attr {
@@ -24,15 +24,16 @@ static void respread_emit(fgi_emit *e)
 {
     const respread_attr *attr = e->node->attr;
     const fg_type *type = &e->node->type;
-    fgi_buf_printf(e->out,
+    fgi_buf *out = e->b.out;
+    fgi_buf_printf(out,
                    "    %%%" PRIu32 " = \"sdy.sharding_constraint\"(%%%" PRIu32 ") <{sharding = ",
-                   fgi_emit_result(e), fgi_emit_in(e, 0));
-    fgi_emit_split(e->node->trace, e->out, &attr->to, type->rank);
-    fgi_buf_puts(e->out, "}> : (");
-    fgi_mlir_type(e->out, type);
-    fgi_buf_puts(e->out, ") -> ");
-    fgi_mlir_type(e->out, type);
-    fgi_emit_end(e);
+                   fgi_emit_result(e).id, fgi_emit_in(e, 0).id);
+    fgi_emit_split(e->node->trace, out, &attr->to, type->rank);
+    fgi_buf_puts(out, "}> : (");
+    fgi_mlir_type(out, type);
+    fgi_buf_puts(out, ") -> ");
+    fgi_mlir_type(out, type);
+    fgi_build_end(&e->b);
 }
 
 static void respread_vjp(fgi_vjp *v)

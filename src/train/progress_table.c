@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/print.h"
 #include "train/trainer.h"

@@ -1,7 +1,7 @@
 /* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
- * the plain form: each rule of graph.h, on and off, and the client's option that products go
- * through oneDNN. Inputs are small whole numbers, so that every sum is exact and the two must agree
- * bit by bit; products through oneDNN are also compared where sums are not exact.
+ * the plain form: each rule of src/op/lowerings.c, on and off, and the client's option that
+ * products go through oneDNN. Inputs are small whole numbers, so that every sum is exact and the
+ * two must agree bit by bit; products through oneDNN are also compared where sums are not exact.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "forms.h"
 #include "golden.h"
+#include "op/op.h"
 #include "pjrt/pjrt.h"
 #include "plan/hlo_module.h"
 #include "trace/graph.h"
@@ -25,16 +26,16 @@ enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
 static fg_client *client;
 static FILE *forms; /* of all programs, for the golden file */
 
-/* How programs are written: whose they are, and the rules that they do without. */
+/* How programs are written: whose they are, and the rule that they do without (NULL: none). */
 typedef struct form {
     fg_client *client;
-    uint32_t plain;
+    const char *plain;
 } form;
 
 /* Writes the operation under test and what is wanted of it. */
 typedef struct problem {
     const char *name;
-    fgi_lowering rule;
+    const char *rule;
     fg_type in[MOST_INPUTS];
     int in_count;
     size_t (*write)(const struct problem *p, const fg_tensor *in, fg_tensor *out);
@@ -99,7 +100,7 @@ static char *run(const problem *p, const form *f, size_t *out_size, char **out_t
         fg_array_release(arrays[i]);
     }
     fg_trace_destroy(trace);
-    fgi_client_set_plain(f->client, 0);
+    fgi_client_set_plain(f->client, NULL);
     return bytes;
 }
 
@@ -137,10 +138,7 @@ static void compare(const problem *p, const form *one, const form *other)
     free(plain);
 }
 
-static void check(const problem *p)
-{
-    compare(p, &(form){client, 0}, &(form){client, 1u << p->rule});
-}
+static void check(const problem *p) { compare(p, &(form){client, NULL}, &(form){client, p->rule}); }
 
 /* ---- what is written ------------------------------------------------------------------------- */
 
@@ -166,6 +164,15 @@ static size_t sum(const problem *p, const fg_tensor *in, fg_tensor *out)
     return 1;
 }
 
+/* Whether the quotient of the inputs has bad elements. */
+static size_t nonfinite(const problem *p, const fg_tensor *in, fg_tensor *out)
+{
+    const fg_tensor marks = fgi_nonfinite(fg_div(in[0], fg_shift(in[1], p->axes)));
+    const fg_tensor sum = fg_sum(marks, 0, NULL);
+    out[0] = fg_cast(fg_ne(sum, fgi_full_like(sum, 0)), FG_S32);
+    return 1;
+}
+
 static size_t dot(const problem *p, const fg_tensor *in, fg_tensor *out)
 {
     (void)p;
@@ -185,15 +192,15 @@ static size_t dot(const problem *p, const fg_tensor *in, fg_tensor *out)
 static void reversed_kernels(void **state)
 {
     const problem rows[] = {
-        CONV("plain", FGI_LOWER_REVERSE, X(2, 6, 7, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
-        CONV("even", FGI_LOWER_REVERSE, X(2, 7, 5, 2), X(2, 4, 2, 3), .conv = {.pad = 2}),
-        CONV("stride", FGI_LOWER_REVERSE, X(2, 8, 7, 3), X(3, 3, 3, 4),
+        CONV("plain", "reversed-kernel", X(2, 6, 7, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("even", "reversed-kernel", X(2, 7, 5, 2), X(2, 4, 2, 3), .conv = {.pad = 2}),
+        CONV("stride", "reversed-kernel", X(2, 8, 7, 3), X(3, 3, 3, 4),
              .conv = {.stride = 2, .pad = 1}),
-        CONV("stride of points", FGI_LOWER_REVERSE, X(2, 6, 5, 4), X(1, 1, 4, 6),
+        CONV("stride of points", "reversed-kernel", X(2, 6, 5, 4), X(1, 1, 4, 6),
              .conv = {.stride = 2}),
-        CONV("dilation", FGI_LOWER_REVERSE, X(1, 9, 8, 2), X(3, 2, 2, 2),
+        CONV("dilation", "reversed-kernel", X(1, 9, 8, 2), X(3, 2, 2, 2),
              .conv = {.pad = 2, .dilation = 2}),
-        CONV("all", FGI_LOWER_REVERSE, X(2, 9, 8, 4), X(3, 2, 2, 6),
+        CONV("all", "reversed-kernel", X(2, 9, 8, 4), X(3, 2, 2, 6),
              .conv = {.stride = 2, .pad = 2, .dilation = 2, .groups = 2}),
     };
     (void)state;
@@ -204,26 +211,26 @@ static void reversed_kernels(void **state)
 static void depthwise_kernels(void **state)
 {
     const problem rows[] = {
-        CONV("depthwise", FGI_LOWER_DEPTHWISE, X(2, 6, 7, 5), X(3, 3, 1, 5),
+        CONV("depthwise", "depthwise", X(2, 6, 7, 5), X(3, 3, 1, 5),
              .conv = {.pad = 1, .groups = 5}),
-        CONV("depthwise, stride", FGI_LOWER_DEPTHWISE, X(2, 8, 7, 4), X(3, 2, 1, 4),
+        CONV("depthwise, stride", "depthwise", X(2, 8, 7, 4), X(3, 2, 1, 4),
              .conv = {.stride = 2, .pad = 1, .groups = 4}),
-        CONV("depthwise, dilation", FGI_LOWER_DEPTHWISE, X(1, 8, 9, 3), X(2, 3, 1, 3),
+        CONV("depthwise, dilation", "depthwise", X(1, 8, 9, 3), X(2, 3, 1, 3),
              .conv = {.pad = 2, .dilation = 2, .groups = 3}),
-        CONV("depthwise, two outputs", FGI_LOWER_DEPTHWISE, X(2, 5, 5, 4), X(3, 3, 1, 8),
+        CONV("depthwise, two outputs", "depthwise", X(2, 5, 5, 4), X(3, 3, 1, 8),
              .conv = {.stride = 2, .groups = 4}),
-        CONV("depthwise, one tap", FGI_LOWER_DEPTHWISE, X(2, 6, 5, 4), X(1, 1, 1, 4),
+        CONV("depthwise, one tap", "depthwise", X(2, 6, 5, 4), X(1, 1, 1, 4),
              .conv = {.groups = 4}),
-        CONV("depthwise, a row of taps", FGI_LOWER_DEPTHWISE, X(2, 6, 9, 4), X(1, 5, 1, 4),
+        CONV("depthwise, a row of taps", "depthwise", X(2, 6, 9, 4), X(1, 5, 1, 4),
              .conv = {.groups = 4}),
-        CONV("depthwise, more taps than one loop has", FGI_LOWER_DEPTHWISE, X(2, 13, 15, 3),
-             X(9, 8, 1, 3), .conv = {.pad = 3, .stride = 2, .groups = 3}),
-        CONV("depthwise, more taps, dilation", FGI_LOWER_DEPTHWISE, X(1, 20, 21, 2), X(9, 9, 1, 2),
+        CONV("depthwise, more taps than one loop has", "depthwise", X(2, 13, 15, 3), X(9, 8, 1, 3),
+             .conv = {.pad = 3, .stride = 2, .groups = 3}),
+        CONV("depthwise, more taps, dilation", "depthwise", X(1, 20, 21, 2), X(9, 9, 1, 2),
              .conv = {.pad = 2, .dilation = 2, .groups = 2}),
-        CONV("depthwise, sums in stages", FGI_LOWER_DEPTHWISE, X(8, 16, 16, 32), X(7, 7, 1, 32),
+        CONV("depthwise, sums in stages", "depthwise", X(8, 16, 16, 32), X(7, 7, 1, 32),
              .conv = {.pad = 3, .groups = 32}),
-        CONV("no depthwise", FGI_LOWER_DEPTHWISE, X(1, 5, 5, 4), X(3, 3, 2, 4),
-             .conv = {.groups = 2}, .is_same = true),
+        CONV("no depthwise", "depthwise", X(1, 5, 5, 4), X(3, 3, 2, 4), .conv = {.groups = 2},
+             .is_same = true),
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -233,15 +240,15 @@ static void depthwise_kernels(void **state)
 static void grouped_kernels(void **state)
 {
     const problem rows[] = {
-        CONV("two groups", FGI_LOWER_GROUPS, X(3, 6, 5, 4), X(3, 3, 2, 6),
+        CONV("two groups", "group-by-group", X(3, 6, 5, 4), X(3, 3, 2, 6),
              .conv = {.pad = 1, .groups = 2}),
-        CONV("four groups, stride", FGI_LOWER_GROUPS, X(2, 7, 8, 8), X(3, 2, 2, 12),
+        CONV("four groups, stride", "group-by-group", X(2, 7, 8, 8), X(3, 2, 2, 12),
              .conv = {.stride = 2, .pad = 1, .groups = 4}),
-        CONV("groups, dilation", FGI_LOWER_GROUPS, X(2, 9, 8, 6), X(2, 3, 2, 3),
+        CONV("groups, dilation", "group-by-group", X(2, 9, 8, 6), X(2, 3, 2, 3),
              .conv = {.pad = 1, .dilation = 2, .groups = 3}),
-        CONV("many groups", FGI_LOWER_GROUPS, X(1, 5, 4, 600), X(3, 3, 2, 600),
+        CONV("many groups", "group-by-group", X(1, 5, 4, 600), X(3, 3, 2, 600),
              .conv = {.pad = 1, .groups = 300}),
-        CONV("one group", FGI_LOWER_GROUPS, X(2, 5, 5, 4), X(3, 3, 4, 4), .conv = {.pad = 1},
+        CONV("one group", "group-by-group", X(2, 5, 5, 4), X(3, 3, 4, 4), .conv = {.pad = 1},
              .is_same = true),
     };
     (void)state;
@@ -252,17 +259,17 @@ static void grouped_kernels(void **state)
 static void chunks_of_the_batch(void **state)
 {
     const problem rows[] = {
-        CONV("two chunks", FGI_LOWER_CHUNKS, X(32, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
-        CONV("three chunks, stride", FGI_LOWER_CHUNKS, X(48, 16, 17, 2), X(3, 3, 2, 3),
+        CONV("two chunks", "batch-chunks", X(32, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("three chunks, stride", "batch-chunks", X(48, 16, 17, 2), X(3, 3, 2, 3),
              .conv = {.stride = 2, .pad = 1}),
-        CONV("chunks in groups", FGI_LOWER_CHUNKS, X(32, 9, 8, 4), X(2, 2, 2, 6),
+        CONV("chunks in groups", "batch-chunks", X(32, 9, 8, 4), X(2, 2, 2, 6),
              .conv = {.pad = 1, .dilation = 1, .groups = 2}),
-        CONV("ten chunks", FGI_LOWER_CHUNKS, X(160, 8, 9, 3), X(3, 2, 3, 4), .conv = {.pad = 1}),
-        CONV("nine chunks in groups", FGI_LOWER_CHUNKS, X(144, 8, 8, 4), X(3, 3, 2, 6),
+        CONV("ten chunks", "batch-chunks", X(160, 8, 9, 3), X(3, 2, 3, 4), .conv = {.pad = 1}),
+        CONV("nine chunks in groups", "batch-chunks", X(144, 8, 8, 4), X(3, 3, 2, 6),
              .conv = {.stride = 1, .pad = 1, .groups = 2}),
-        CONV("no even chunks", FGI_LOWER_CHUNKS, X(24, 8, 8, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
+        CONV("no even chunks", "batch-chunks", X(24, 8, 8, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
              .is_same = true),
-        CONV("few pixels", FGI_LOWER_CHUNKS, X(32, 4, 4, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
+        CONV("few pixels", "batch-chunks", X(32, 4, 4, 3), X(3, 3, 3, 2), .conv = {.pad = 1},
              .is_same = true),
     };
     (void)state;
@@ -272,7 +279,7 @@ static void chunks_of_the_batch(void **state)
 
 #define POOL(label, x, ...)                                                                        \
     {                                                                                              \
-        .name = (label), .rule = FGI_LOWER_POOL, .in = {x}, .in_count = 1, .write = pool,          \
+        .name = (label), .rule = "compared-maxima", .in = {x}, .in_count = 1, .write = pool,       \
         .pool = {                                                                                  \
             __VA_ARGS__                                                                            \
         }                                                                                          \
@@ -301,7 +308,7 @@ static void gradients_of_max_pooling(void **state)
 
 #define SUM(label, count, ...)                                                                     \
     {                                                                                              \
-        .name = (label), .rule = FGI_LOWER_SUMS, .in = {__VA_ARGS__}, .in_count = 1, .write = sum, \
+        .name = (label), .rule = "staged-sum", .in = {__VA_ARGS__}, .in_count = 1, .write = sum,   \
         .axes = (count)                                                                            \
     }
 
@@ -317,7 +324,7 @@ static void sums_in_stages(void **state)
         SUM("f64", 1, {FG_F64, 3, {320, 7, 33}}),
     };
     const problem few = {.name = "few numbers",
-                         .rule = FGI_LOWER_SUMS,
+                         .rule = "staged-sum",
                          .in = {{FG_F32, 2, {64, 8}}},
                          .in_count = 1,
                          .write = sum,
@@ -327,6 +334,24 @@ static void sums_in_stages(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         check(&rows[i]);
     check(&few);
+}
+
+/* Divisors are from -2 to 2, and from 1 to 5. */
+static void elements_that_are_not_finite(void **state)
+{
+    const problem rows[] = {
+        {.name = "not finite", .axes = 0},
+        {.name = "finite", .axes = 3},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        problem p = rows[i];
+        p.rule = "summed-nonfinite";
+        p.in_count = 2;
+        p.in[0] = p.in[1] = (fg_type){FG_F32, 3, {3, 5, 7}};
+        p.write = nonfinite;
+        check(&p);
+    }
 }
 
 /* What the backend has made of the program (fgi_hlo_free). */
@@ -474,12 +499,12 @@ static void size_adds_nothing(void **state)
     const struct {
         problem of[2];
     } rows[] = {
-        {{CONV("taps", 0, X(2, 16, 16, 16), X(9, 9, 1, 16), .conv = {.pad = 4, .groups = 16}),
-          CONV("taps", 0, X(2, 16, 16, 16), X(13, 9, 1, 16), .conv = {.pad = 4, .groups = 16})}},
-        {{CONV("groups", 0, X(2, 8, 8, 16), X(3, 3, 4, 16), .conv = {.groups = 4}),
-          CONV("groups", 0, X(2, 8, 8, 256), X(3, 3, 4, 256), .conv = {.groups = 64})}},
-        {{CONV("chunks", 0, X(160, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1}),
-          CONV("chunks", 0, X(640, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1})}},
+        {{CONV("taps", NULL, X(2, 16, 16, 16), X(9, 9, 1, 16), .conv = {.pad = 4, .groups = 16}),
+          CONV("taps", NULL, X(2, 16, 16, 16), X(13, 9, 1, 16), .conv = {.pad = 4, .groups = 16})}},
+        {{CONV("groups", NULL, X(2, 8, 8, 16), X(3, 3, 4, 16), .conv = {.groups = 4}),
+          CONV("groups", NULL, X(2, 8, 8, 256), X(3, 3, 4, 256), .conv = {.groups = 64})}},
+        {{CONV("chunks", NULL, X(160, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1}),
+          CONV("chunks", NULL, X(640, 8, 8, 2), X(3, 3, 2, 2), .conv = {.pad = 1})}},
         {{POOL("windows", X(2, 30, 30, 2), .size = 6),
           POOL("windows", X(2, 30, 30, 2), .size = 24)}},
     };
@@ -497,14 +522,14 @@ static void size_adds_nothing(void **state)
 static void forms_on_two_devices(void **state)
 {
     const problem rows[] = {
-        CONV("depthwise", 0, X(4, 8, 9, 4), X(3, 3, 1, 4), .conv = {.pad = 1, .groups = 4}),
-        CONV("depthwise, many taps", 0, X(2, 12, 13, 4), X(9, 8, 1, 4),
+        CONV("depthwise", NULL, X(4, 8, 9, 4), X(3, 3, 1, 4), .conv = {.pad = 1, .groups = 4}),
+        CONV("depthwise, many taps", NULL, X(2, 12, 13, 4), X(9, 8, 1, 4),
              .conv = {.pad = 4, .groups = 4}),
-        CONV("depthwise, sums in stages", 0, X(8, 16, 16, 32), X(3, 3, 1, 32),
+        CONV("depthwise, sums in stages", NULL, X(8, 16, 16, 32), X(3, 3, 1, 32),
              .conv = {.pad = 1, .groups = 32}),
-        CONV("groups", 0, X(4, 6, 5, 4), X(3, 3, 2, 6), .conv = {.pad = 1, .groups = 2}),
-        CONV("chunks", 0, X(64, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
-        CONV("many chunks in groups", 0, X(320, 8, 8, 4), X(2, 2, 2, 4), .conv = {.groups = 2}),
+        CONV("groups", NULL, X(4, 6, 5, 4), X(3, 3, 2, 6), .conv = {.pad = 1, .groups = 2}),
+        CONV("chunks", NULL, X(64, 8, 8, 3), X(3, 3, 3, 4), .conv = {.pad = 1}),
+        CONV("many chunks in groups", NULL, X(320, 8, 8, 4), X(2, 2, 2, 4), .conv = {.groups = 2}),
         POOL("pooling", X(2, 9, 8, 3), .size = 3, .stride = 2, .pad = 1),
         POOL("pooling in stages", X(4, 17, 14, 2), .size = 7, .stride = 3, .pad = 3),
     };
@@ -515,14 +540,14 @@ static void forms_on_two_devices(void **state)
         &(fg_client_options){.accelerator = "cpu", .cpu_devices = 2, .cache_dir = fgt_cache("")},
         &two, &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        compare(&rows[i], &(form){two, 0}, &(form){client, 0});
+        compare(&rows[i], &(form){two, NULL}, &(form){client, NULL});
     fg_client_close(two);
 }
 
 static void products_of_halves(void **state)
 {
     const problem row = {.name = "bf16",
-                         .rule = FGI_LOWER_HALF_DOTS,
+                         .rule = "f32-matmul",
                          .in = {{FG_BF16, 2, {9, 20}}, {FG_BF16, 2, {20, 7}}},
                          .in_count = 2,
                          .write = dot};
@@ -550,7 +575,7 @@ static size_t linear(const problem *p, const fg_tensor *in, fg_tensor *out)
 
 #define SWAP(label, a_axis, b_axis, ...)                                                           \
     {                                                                                              \
-        .name = (label), .rule = FGI_LOWER_SWAP_DOTS, .in = {__VA_ARGS__}, .in_count = 2,          \
+        .name = (label), .rule = "swapped-matmul", .in = {__VA_ARGS__}, .in_count = 2,             \
         .write = contraction, .dot = {                                                             \
             .contract_count = 1,                                                                   \
             .a_contract = {a_axis},                                                                \
@@ -565,7 +590,7 @@ static void transposed_matrices(void **state)
         SWAP("one row", 1, 1, {FG_F32, 2, {1, 300}}, {FG_F32, 2, {200, 300}}),
         SWAP("several axes", 3, 1, {FG_F32, 4, {2, 3, 5, 256}}, {FG_F32, 2, {200, 256}}),
         {.name = "a linear layer",
-         .rule = FGI_LOWER_SWAP_DOTS,
+         .rule = "swapped-matmul",
          .in = {{FG_F32, 2, {24, 256}}, {FG_F32, 2, {256, 128}}},
          .in_count = 2,
          .write = linear},
@@ -694,7 +719,7 @@ static void products_through_onednn(void **state)
         &(fg_client_options){.accelerator = "cpu", .cache_dir = "", .cpu_onednn = true}, &other,
         &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        compare(&rows[i], &(form){other, 0}, &(form){client, 0});
+        compare(&rows[i], &(form){other, NULL}, &(form){client, NULL});
     fg_client_close(other);
 }
 
@@ -738,13 +763,21 @@ static int close_all(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(reversed_kernels),         cmocka_unit_test(depthwise_kernels),
-    cmocka_unit_test(grouped_kernels),          cmocka_unit_test(chunks_of_the_batch),
-    cmocka_unit_test(gradients_of_max_pooling), cmocka_unit_test(sums_in_stages),
-    cmocka_unit_test(stages_stay_apart),        cmocka_unit_test(products_of_halves),
-    cmocka_unit_test(products_through_onednn),  cmocka_unit_test(depth_adds_evenly),
-    cmocka_unit_test(transposed_matrices),      cmocka_unit_test(transposed_matrices_stay_swapped),
-    cmocka_unit_test(size_adds_nothing),        cmocka_unit_test(forms_on_two_devices),
+    cmocka_unit_test(reversed_kernels),
+    cmocka_unit_test(depthwise_kernels),
+    cmocka_unit_test(grouped_kernels),
+    cmocka_unit_test(chunks_of_the_batch),
+    cmocka_unit_test(gradients_of_max_pooling),
+    cmocka_unit_test(sums_in_stages),
+    cmocka_unit_test(elements_that_are_not_finite),
+    cmocka_unit_test(stages_stay_apart),
+    cmocka_unit_test(products_of_halves),
+    cmocka_unit_test(products_through_onednn),
+    cmocka_unit_test(depth_adds_evenly),
+    cmocka_unit_test(transposed_matrices),
+    cmocka_unit_test(transposed_matrices_stay_swapped),
+    cmocka_unit_test(size_adds_nothing),
+    cmocka_unit_test(forms_on_two_devices),
     cmocka_unit_test(forms_are_as_they_were),
 };
 

@@ -240,9 +240,9 @@ static void norms_are_pytorchs(void)
 static void batch_norm_is_pytorchs(void **state)
 {
     norms_are_pytorchs();
-    fgi_client_set_plain(client, 1u << FGI_LOWER_TWO_PASS);
+    fgi_client_set_plain(client, "two-pass-variance");
     norms_are_pytorchs();
-    fgi_client_set_plain(client, 0);
+    fgi_client_set_plain(client, NULL);
 }
 
 /* Far from zero squares of x alone would lose the variance (0.25) in their last digit (0.0625):
@@ -253,7 +253,7 @@ static void statistics_are_taken_near_the_running_mean(void **state)
         float running_mean, x[2];
     } rows[] = {{1000.25f, {1000.5f, 1001.5f}}, {(float)INFINITY, {0.5f, 1.5f}}};
     enum { SAMPLES = 8 };
-    fgi_client_set_plain(client, 1u << FGI_LOWER_TWO_PASS);
+    fgi_client_set_plain(client, "two-pass-variance");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         subject s;
         fg_error err = {0};
@@ -272,7 +272,7 @@ static void statistics_are_taken_near_the_running_mean(void **state)
         fgt_close("running_var", (double)var, 0.25 * SAMPLES / (SAMPLES - 1), 1e-6, 0);
         end(&s);
     }
-    fgi_client_set_plain(client, 0);
+    fgi_client_set_plain(client, NULL);
 }
 
 static void one_sample_does_not_divide_by_zero(void **state)

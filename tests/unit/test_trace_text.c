@@ -15,7 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
 #include "trace/program.h"
 
 static const fg_type batch = {.dtype = FG_F32, .rank = 2, .dim = {4, 3}};

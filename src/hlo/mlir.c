@@ -2,7 +2,7 @@
  * graphs or devices; src/trace/emit.c writes whole programs with it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "ir/mlir.h"
+#include "hlo/mlir.h"
 
 #include <inttypes.h>
 #include <math.h>

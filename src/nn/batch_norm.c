@@ -1,12 +1,8 @@
-/* layer_norm.c - batch normalisation.
+/* batch_norm.c - batch normalization.
  *
- * Statistics are taken in f32 (f64 for f64) over all dimensions but the last, in one pass over the
- * batch: sums of distances from the running mean, and of their squares. An accelerator's compiler
- * takes both sums in the loop that makes x, and adds them up over the devices at once. On the CPU
- * it takes two passes (the mean, then the mean square distance from it). The sums leave padding
- * rows out, as all sums over the batch do; the count is then a value of the program.
- * Source: Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance", of shifted
- * data: the nearer the shift is to the mean, the less is lost in the difference.
+ * Statistics are computed in f32 (f64 for f64) over all dimensions but the last, by
+ * fgi_mean_variance around the running mean. The sums leave padding rows out, as all sums over the
+ * batch do; the count is then a value of the program.
  *
  * The gradient by x goes through the statistics too. It is written down in closed form: going back
  * through each operation would read the whole batch three times more.
@@ -76,27 +72,7 @@ static fg_tensor bessel(fg_tensor n)
 
 static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* Sums over all dimensions but the last, divided by n. */
-static fg_tensor mean_of(fg_tensor x, fg_tensor n)
-{
-    return fg_div(fg_sum(x, fg_tensor_type(x)->rank - 1, every_axis), n);
-}
-
-/* Writes s->mean and s->var. `near` is the running mean, near the mean but in the first steps. */
-static void measure_moments(fg_tensor x, fg_tensor near, statistics *s)
-{
-    if (fgi_trace_has(fg_tensor_trace(x), FGI_LOWER_TWO_PASS)) {
-        s->mean = mean_of(x, s->n);
-        s->var = mean_of(fg_square(fg_sub(x, s->mean)), s->n);
-        return;
-    }
-    const fg_tensor away = fg_sub(x, near), mean = mean_of(away, s->n);
-    const fg_tensor var = fg_sub(mean_of(fg_square(away), s->n), fg_square(mean));
-    s->mean = fg_add(near, mean);
-    s->var = fg_max(var, fgi_full_like(var, 0)); /* not below zero by rounding */
-}
-
-/* x T[N, ..., C]: f32 or f64. */
+/* x T[N, ..., C]: f32 or f64. `near` is the running mean, near the mean but in the first steps. */
 static statistics measure(fg_tensor x, fg_tensor near)
 {
     const fg_type *type = fg_tensor_type(x);
@@ -106,7 +82,7 @@ static statistics measure(fg_tensor x, fg_tensor near)
     s.has_padding = with_rows != 0;
     if (s.has_padding)
         s.valid = fgi_valid_elements(x, with_rows);
-    measure_moments(x, near, &s);
+    fgi_mean_variance(x, near, s.n, &s.mean, &s.var);
     s.unbiased = fg_mul(s.var, bessel(s.n));
     return s;
 }

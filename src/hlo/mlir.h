@@ -2,8 +2,8 @@
  * Source: MLIR language reference; StableHLO specification 1.13.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_IR_MLIR_H
-#define FGI_IR_MLIR_H
+#ifndef FGI_HLO_MLIR_H
+#define FGI_HLO_MLIR_H
 
 #include <fulgurite/dtype.h>
 #include "base/buf.h"

@@ -1,0 +1,194 @@
+/* region.c - operations with regions: reductions and loops.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "hlo/builder.h"
+#include "hlo/mlir.h"
+
+static const fg_type index_type = {.dtype = FG_S32};
+
+/* "%1, %2" */
+static void put_names(fgi_buf *out, int count, const fgi_value *value)
+{
+    for (int i = 0; i < count; i++)
+        fgi_buf_printf(out, "%s%%%" PRIu32, i == 0 ? "" : ", ", value[i].id);
+}
+
+/* "tensor<i32>, tensor<4xf32>" */
+static void put_types(fgi_buf *out, int count, const fgi_value *value)
+{
+    for (int i = 0; i < count; i++) {
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        fgi_mlir_type(out, &value[i].type);
+    }
+}
+
+/* "    %1, %2 = "stablehlo.name"(%3, %4) ({" */
+static void put_head(fgi_builder *b, int result_count, const fgi_value *result, const char *name,
+                     int in_count, const fgi_value *in)
+{
+    fgi_buf_puts(b->out, "    ");
+    put_names(b->out, result_count, result);
+    fgi_buf_printf(b->out, " = \"stablehlo.%s\"(", name);
+    put_names(b->out, in_count, in);
+    fgi_buf_puts(b->out, ") ({\n");
+}
+
+/* Begins a region with arguments of the values' types, which the values become. */
+static void put_arguments(fgi_builder *b, int count, fgi_value *value)
+{
+    fgi_buf_puts(b->out, "    ^bb0(");
+    for (int i = 0; i < count; i++) {
+        value[i] = fgi_build_value(b, &value[i].type);
+        fgi_buf_printf(b->out, "%s%%%" PRIu32 ": ", i == 0 ? "" : ", ", value[i].id);
+        fgi_mlir_type(b->out, &value[i].type);
+    }
+    fgi_buf_puts(b->out, "):\n");
+}
+
+static void put_return(fgi_builder *b, int count, const fgi_value *value)
+{
+    fgi_buf_puts(b->out, "      \"stablehlo.return\"(");
+    put_names(b->out, count, value);
+    fgi_buf_puts(b->out, ") : (");
+    put_types(b->out, count, value);
+    fgi_buf_puts(b->out, ") -> ()\n");
+}
+
+/* " {attributes} : (types) -> type": ends the operation; `attributes` is freed. */
+static void put_tail(fgi_builder *b, const fgi_value *result, int in_count, const fgi_value *in,
+                     fgi_buf *attributes)
+{
+    if (attributes->failed)
+        b->out->failed = true;
+    else
+        fgi_buf_printf(b->out, " {%s}", attributes->data);
+    fgi_buf_puts(b->out, " : (");
+    put_types(b->out, in_count, in);
+    fgi_buf_puts(b->out, ") -> ");
+    fgi_mlir_type(b->out, &result->type);
+    fgi_build_end(b);
+    fgi_buf_fini(attributes);
+}
+
+/* ---- reductions ------------------------------------------------------------------------------ */
+
+/* A region of one operation of two scalars, whose result has this dtype. Without locations. */
+static void put_scalar_body(fgi_builder *b, fg_dtype dtype, const char *name,
+                            const char *attributes, fg_dtype result_dtype)
+{
+    const fg_type scalar = {.dtype = dtype};
+    fgi_value in[2] = {{.type = scalar}, {.type = scalar}};
+    put_arguments(b, 2, in);
+    const fgi_value r = fgi_build_value(b, &(fg_type){.dtype = result_dtype});
+    fgi_buf_printf(b->out, "      %%%" PRIu32 " = \"stablehlo.%s\"(", r.id, name);
+    put_names(b->out, 2, in);
+    fgi_buf_printf(b->out, ")%s : (", attributes);
+    put_types(b->out, 2, in);
+    fgi_buf_puts(b->out, ") -> ");
+    fgi_mlir_type(b->out, &r.type);
+    fgi_buf_putc(b->out, '\n');
+    put_return(b, 1, &r);
+}
+
+void fgi_build_reduction(fgi_builder *b, const fgi_value *result, const char *name,
+                         const char *body, fgi_value in, fgi_value init, fgi_buf *attributes)
+{
+    const fgi_value all[] = {in, init};
+    put_head(b, 1, result, name, 2, all);
+    put_scalar_body(b, init.type.dtype, body, "", init.type.dtype);
+    fgi_buf_puts(b->out, "    })");
+    put_tail(b, result, 2, all, attributes);
+}
+
+void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value x,
+                              fgi_value source, fgi_value init, fgi_buf *attributes)
+{
+    const fgi_value all[] = {x, source, init};
+    const fg_dtype dtype = init.type.dtype;
+    put_head(b, 1, result, "select_and_scatter", 3, all);
+    put_scalar_body(b, dtype, "compare",
+                    " {comparison_direction = #stablehlo<comparison_direction GE>}", FG_BOOL);
+    fgi_buf_puts(b->out, "    }, {\n");
+    put_scalar_body(b, dtype, "add", "", dtype);
+    fgi_buf_puts(b->out, "    })");
+    put_tail(b, result, 3, all, attributes);
+}
+
+/* The sum of x, with the attributes in `text`, which is freed. */
+static fgi_value sum(fgi_builder *b, const fg_type *type, const char *name, fgi_value x,
+                     fgi_buf *text)
+{
+    const fgi_value zero = fgi_build_splat(b, &(fg_type){.dtype = type->dtype}, 0);
+    const fgi_value r = fgi_build_value(b, type);
+    fgi_build_reduction(b, &r, name, "add", x, zero, text);
+    return r;
+}
+
+fgi_value fgi_build_sum(fgi_builder *b, fgi_value x, int count, const int64_t *axis)
+{
+    fgi_buf text = {0};
+    fg_type type = {.dtype = x.type.dtype};
+    int taken = 0;
+    for (int i = 0; i < x.type.rank; i++) {
+        if (taken < count && axis[taken] == i)
+            taken++;
+        else
+            type.dim[type.rank++] = x.type.dim[i];
+    }
+    fgi_build_array(&text, "dimensions", count, axis);
+    return sum(b, &type, "reduce", x, &text);
+}
+
+fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size)
+{
+    fgi_buf text = {0};
+    fg_type type = x.type;
+    for (int i = 0; i < type.rank; i++)
+        type.dim[i] /= size[i];
+    fgi_build_array(&text, "window_dimensions", type.rank, size);
+    fgi_build_array(&text, "window_strides", type.rank, size);
+    return sum(b, &type, "reduce_window", x, &text);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------- */
+
+/* The region that says whether there is another iteration. */
+static void put_condition(fgi_builder *b, int64_t iterations, int count, const fgi_value *state)
+{
+    fgi_value argument[1 + FGI_LOOP_STATE_MAX];
+    for (int i = 0; i < count; i++)
+        argument[i] = state[i];
+    put_arguments(b, count, argument);
+    const fgi_value end = fgi_build_splat(b, &index_type, (double)iterations);
+    const fgi_value is_more = fgi_build_compare(b, "LT", argument[0], end);
+    put_return(b, 1, &is_more);
+}
+
+void fgi_build_loop(fgi_builder *b, int64_t count, int state_count, fgi_value *state,
+                    fgi_loop_body body, const void *context)
+{
+    fgi_value all[1 + FGI_LOOP_STATE_MAX] = {fgi_build_splat(b, &index_type, 0)},
+                      result[1 + FGI_LOOP_STATE_MAX];
+    const int n = state_count + 1;
+    for (int i = 0; i < state_count; i++)
+        all[i + 1] = state[i];
+    for (int i = 0; i < n; i++)
+        result[i] = fgi_build_value(b, &all[i].type);
+    put_head(b, n, result, "while", n, all);
+    put_condition(b, count, n, all);
+    fgi_buf_puts(b->out, "    }, {\n");
+    put_arguments(b, n, all);
+    body(b, context, all[0], &all[1]);
+    all[0] = fgi_build_index(b, "add", all[0], 1);
+    put_return(b, n, all);
+    fgi_buf_puts(b->out, "    }) : (");
+    put_types(b->out, n, result);
+    fgi_buf_puts(b->out, ") -> (");
+    put_types(b->out, n, result);
+    fgi_buf_putc(b->out, ')');
+    fgi_build_end(b);
+    for (int i = 0; i < state_count; i++)
+        state[i] = result[i + 1];
+}

@@ -1,0 +1,26 @@
+/* lowerings.c - the list of all lowerings for one platform (trace/lowering.h). Of the rows of an
+ * operation the first that applies is used.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "op/lowerings.h"
+
+const fgi_lowering *const fgi_lowerings[] = {
+    /* convolutions: conv_cpu.c */
+    &fgi_conv2d_depthwise_cpu,
+    &fgi_conv2d_dx_depthwise_cpu,
+    &fgi_conv2d_dk_depthwise_cpu,
+    &fgi_conv2d_dx_reverse_cpu,
+    &fgi_conv2d_dk_groups_cpu,
+    &fgi_conv2d_dk_chunks_cpu,
+    /* contractions: dot_cpu.c */
+    &fgi_dot_swapped_cpu,
+    &fgi_matmul_swapped_cpu,
+    &fgi_dot_wide_cpu,
+    &fgi_matmul_wide_cpu,
+    &fgi_max_pool_dx_cpu, /* pool_cpu.c */
+    &fgi_sum_stages_cpu,  /* reduce_cpu.c */
+    /* composite operations: mean_variance_cpu.c, nonfinite_cpu.c */
+    &fgi_mean_variance_cpu,
+    &fgi_nonfinite_cpu,
+};
+const size_t fgi_lowering_count = sizeof fgi_lowerings / sizeof fgi_lowerings[0];

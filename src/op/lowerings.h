@@ -1,0 +1,18 @@
+/* lowerings.h - the rows of lowerings.c, each defined next to the operation it is for.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_OP_LOWERINGS_H
+#define FGI_OP_LOWERINGS_H
+
+#include "trace/lowering.h"
+
+extern const fgi_lowering fgi_conv2d_depthwise_cpu, fgi_conv2d_dx_depthwise_cpu,
+    fgi_conv2d_dk_depthwise_cpu, fgi_conv2d_dx_reverse_cpu, fgi_conv2d_dk_groups_cpu,
+    fgi_conv2d_dk_chunks_cpu;
+extern const fgi_lowering fgi_dot_swapped_cpu, fgi_matmul_swapped_cpu, fgi_dot_wide_cpu,
+    fgi_matmul_wide_cpu;
+extern const fgi_lowering fgi_max_pool_dx_cpu;
+extern const fgi_lowering fgi_sum_stages_cpu;
+extern const fgi_lowering fgi_mean_variance_cpu, fgi_nonfinite_cpu;
+
+#endif
