@@ -46,19 +46,18 @@ const fgi_precision *fgi_precision_find(const char *name, fg_error *err)
 fg_status fgi_precision_check(const fgi_precision *precision, const fg_client *client,
                               fg_error *err)
 {
-    if (client == NULL || fgi_client_platform(client) != FGI_TPU)
+    if (client == NULL || precision->product == FG_DTYPE_NONE ||
+        fgi_client_support(client, precision->product) != FGI_UNSUPPORTED)
         return FG_OK;
     if (precision->product == FG_F16)
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "precision '%s': f16 gains nothing on a TPU, whose matrix units compute in "
                         "bf16, and loses small gradients\nuse 'bf16-mixed', or '32-true'",
                         precision->name);
-    if (precision->product == FG_F64)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "precision '%s': a TPU has no f64 and would only imitate it, many times "
-                        "slower\nuse '32-true', or 'bf16-mixed'",
-                        precision->name);
-    return FG_OK;
+    return fgi_fail(err, FG_EUNSUPPORTED,
+                    "precision '%s': a TPU has no f64 and would only imitate it, many times "
+                    "slower\nuse '32-true', or 'bf16-mixed'",
+                    precision->name);
 }
 
 bool fgi_precision_is_narrow(const fgi_precision *precision)

@@ -47,12 +47,11 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
     fg_error err;
     fg_device_info info;
     const char *kind = fg_client_get_info(client)->platform;
-    const bool is_cpu = strcmp(kind, "cpu") == 0;
     if (fg_device_get_info(client, 0, &info, &err) == FG_OK)
         kind = info.kind;
     if (plan->device_count == 1)
         (void)fprintf(out, "%s\n", kind);
-    else if (is_cpu)
+    else if (fgi_client_is_virtual(client))
         (void)fprintf(out, "%d virtual devices of the CPU, for development (%s)\n",
                       plan->device_count, plan->strategy);
     else

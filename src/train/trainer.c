@@ -276,7 +276,8 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 
 static void warn_of_precision(const fg_trainer *trainer)
 {
-    if (trainer->precision->product == FG_F16 && fgi_client_platform(trainer->client) == FGI_CPU)
+    const fg_dtype product = trainer->precision->product;
+    if (product == FG_F16 && fgi_client_support(trainer->client, product) == FGI_WIDENED)
         fgi_log(
             FG_LOG_WARNING,
             "precision '%s': the CPU rounds to f16 but computes in f32, slower than '32-true': for "
