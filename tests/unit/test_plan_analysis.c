@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "ckpt/json_file.h"
+#include "golden.h"
 #include "plan/analysis.h"
 
 #define GOLDEN FGT_SOURCE_DIR "/tests/golden/plan/"
@@ -210,6 +211,29 @@ static void a_loop_counts_as_often_as_it_runs(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* The same program with a loop that goes on while its counter equals the limit: nobody can tell how
+ * often it runs. */
+static void a_loop_of_unknown_length_counts_once(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_plan_analysis a;
+    char *at = program;
+    fgi_buf buf = {0};
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 1};
+    load("loop");
+    while ((at = memmem(at, program_size - (size_t)(at - program), "\2LT", 3)) != NULL)
+        memcpy(at, "\2EQ", 3);
+    fgt_ok(fgi_plan_analyze(program, program_size, &machine, &a, &err));
+    assert_int_equal(a.unknown_loops, 1);
+    fgt_close("flops", layer(&a, "cell")->work.flops, 2.0 * 512 * 512 * 512, 0, 0);
+    fgt_close("cycles", layer(&a, "cell")->work.cycles, 10312.0, 0, 0);
+    fgi_plan_put_text(&a, &buf);
+    assert_non_null(strstr(buf.data, "  1 loops of unknown length are counted as one round\n"));
+    fgi_buf_fini(&buf);
+    fgi_plan_analysis_fini(&a);
+}
+
 static void integers_of_64_bits_are_told(void **state)
 {
     (void)state;
@@ -262,6 +286,36 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* All that is found in the recorded programs, as JSON and as text. */
+static void analyses_are_as_they_were(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *chip;
+        int devices;
+        int64_t batch;
+    } rows[] = {{"dot_128", "TPU v2", 1, 128},     {"dot_129", "TPU v2", 1, 129},
+                {"loop", "TPU v5 lite", 1, 512},   {"wide_integers", "TPU v5 lite", 1, 0},
+                {"mlp_x8", "TPU v5 lite", 8, 128}, {"mlp_fsdp", "TPU v5 lite", 8, 32},
+                {"mlp_x8", "TPU v4", 8, 129},      {"mlp_fsdp", "NVIDIA H100 80GB HBM3", 8, 512}};
+    fgi_buf buf = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].chip),
+                                          .devices = rows[i].devices,
+                                          .batch = rows[i].batch,
+                                          .steps_per_epoch = 3 * (int64_t)i};
+        fgi_plan_analysis a = analyze(rows[i].name, &machine);
+        fgi_buf_printf(&buf, "%s on %d x %s\n", rows[i].name, rows[i].devices, rows[i].chip);
+        fgi_plan_put_json(&a, &buf);
+        fgi_buf_puts(&buf, "\n");
+        fgi_plan_put_text(&a, &buf);
+        fgi_plan_analysis_fini(&a);
+    }
+    assert_false(buf.failed);
+    fgt_golden("plan/analyses.txt", buf.data);
+    fgi_buf_fini(&buf);
+}
+
 static fg_status analyze_once(void *self, fg_error *err)
 {
     fgi_plan_analysis a;
@@ -299,9 +353,11 @@ int main(void)
         cmocka_unit_test(exchanges_are_told_with_bytes_and_algorithm),
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
+        cmocka_unit_test(a_loop_of_unknown_length_counts_once),
         cmocka_unit_test(integers_of_64_bits_are_told),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),
         cmocka_unit_test(json_and_text_say_that_it_is_an_estimate),
+        cmocka_unit_test(analyses_are_as_they_were),
         cmocka_unit_test(memory_may_run_out_anywhere),
         cmocka_unit_test(what_is_cut_short_is_an_error),
     };
