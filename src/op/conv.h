@@ -17,23 +17,23 @@ typedef struct fgi_conv_attr {
 
 /* A convolution as StableHLO has it: elements of lhs stand lhs_dilation apart, taps of rhs
  * rhs_dilation. */
-typedef struct fgi_window {
+typedef struct fgi_conv_window {
     int64_t stride[2], low[2], high[2], lhs_dilation[2], rhs_dilation[2];
     int64_t feature_groups, batch_groups;
     bool is_reversed;
     const char *dims; /* which dimension of lhs, rhs and result is what */
-} fgi_window;
+} fgi_conv_window;
 
 #define FGI_CONV_Y  "[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]"
 #define FGI_CONV_DX "[b, 0, 1, f]x[0, 1, o, i]->[b, 0, 1, f]" /* over the kernel's outputs */
 #define FGI_CONV_DK "[f, 0, 1, b]x[i, 0, 1, o]->[0, 1, b, f]" /* over the samples */
 
 /* The windows of the three; y_size is the result's height and width. Not reversed, one group. */
-fgi_window fgi_conv_window_y(const fgi_conv_attr *attr);
-fgi_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size);
-fgi_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size);
+fgi_conv_window fgi_conv_window_y(const fgi_conv_attr *attr);
+fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size);
+fgi_conv_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size);
 fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_value rhs,
-                        const fgi_window *w);
+                        const fgi_conv_window *w);
 
 /* What the nodes compute: y of (x, k), x's derivative of (dy, k), or k's derivative of (x, dy). */
 void fgi_conv_emit_y(fgi_emit *e);
@@ -43,7 +43,7 @@ void fgi_conv_emit_dk(fgi_emit *e);
 void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses);
 /* The derivative of a kernel with one group. */
 fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
-                            const fgi_window *window);
+                            const fgi_conv_window *window);
 
 extern const fgi_op fgi_conv2d, fgi_conv2d_dx, fgi_conv2d_dk;
 

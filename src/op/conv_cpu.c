@@ -14,11 +14,11 @@ static const char chunk_rule[] = "batch-chunks";
 typedef struct problem {
     const fgi_emit *e;
     const fgi_conv_attr *attr;
-    fgi_window window;
+    fgi_conv_window window;
     fg_type y; /* of the result */
 } problem;
 
-static problem problem_of(const fgi_emit *e, fgi_window window)
+static problem problem_of(const fgi_emit *e, fgi_conv_window window)
 {
     return (problem){e, e->node->attr, window, e->node->type};
 }
@@ -41,7 +41,7 @@ static bool dx_is_depthwise(const fgi_emit *e)
 }
 
 /* x with its padding around and between its elements, and `wide` copies of each channel. */
-static fgi_value padded(fgi_builder *b, fgi_value x, const fgi_window *w, int64_t wide)
+static fgi_value padded(fgi_builder *b, fgi_value x, const fgi_conv_window *w, int64_t wide)
 {
     const int64_t low[4] = {0, w->low[0], w->low[1], 0}, high[4] = {0, w->high[0], w->high[1], 0};
     const int64_t gap[4] = {0, w->lhs_dilation[0] - 1, w->lhs_dilation[1] - 1, 0};
@@ -57,7 +57,7 @@ static fgi_value padded(fgi_builder *b, fgi_value x, const fgi_window *w, int64_
 }
 
 /* What tap (i, j) sees of the padded x: an image of y's size. */
-static fgi_value seen(fgi_builder *b, fgi_value x, const fgi_window *w, const int64_t *y_size,
+static fgi_value seen(fgi_builder *b, fgi_value x, const fgi_conv_window *w, const int64_t *y_size,
                       int64_t i, int64_t j)
 {
     const int64_t start[4] = {0, i * w->rhs_dilation[0], j * w->rhs_dilation[1], 0};
@@ -98,7 +98,7 @@ enum { SUM, IMAGE, KERNEL, ROW_STATE };
 static void add_row(fgi_builder *b, const void *context, fgi_value i, fgi_value *state)
 {
     const problem *p = context;
-    const fgi_window *w = &p->window;
+    const fgi_conv_window *w = &p->window;
     const int64_t *x = state[IMAGE].type.dim, *k = state[KERNEL].type.dim;
     const int64_t rows = fgi_extent(p->y.dim[1], w->stride[0]);
     const fgi_value first = fgi_build_index(b, "multiply", i, w->rhs_dilation[0]);
@@ -127,7 +127,7 @@ static fgi_value shifted(fgi_builder *b, const void *context, const fgi_value *i
 
 /* A sum of shifted and scaled images, by itself: k is [kh,kw,1,Co]. A loop that reads the result
  * under each of its own taps would otherwise compute it again for each. */
-static void emit_shifted(fgi_emit *e, fgi_value x, fgi_value k, fgi_window w)
+static void emit_shifted(fgi_emit *e, fgi_value x, fgi_value k, fgi_conv_window w)
 {
     const fgi_value in[] = {x, k};
     const problem p = problem_of(e, w);
@@ -159,7 +159,7 @@ enum { TAPS, DK_IMAGE, DK_DY, DK_STATE };
 static void add_tap(fgi_builder *b, const void *context, fgi_value i, fgi_value *state)
 {
     const problem *p = context;
-    const fgi_window *w = &p->window;
+    const fgi_conv_window *w = &p->window;
     const int64_t *x = state[DK_IMAGE].type.dim, *y = state[DK_DY].type.dim;
     const int64_t size[4] = {x[0], fgi_extent(y[1], w->stride[0]), fgi_extent(y[2], w->stride[1]),
                              x[3]};

@@ -7,9 +7,9 @@
 #include "hlo/mlir.h"
 #include "op/conv.h"
 
-fgi_window fgi_conv_window_y(const fgi_conv_attr *attr)
+fgi_conv_window fgi_conv_window_y(const fgi_conv_attr *attr)
 {
-    fgi_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_Y};
+    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_Y};
     for (int i = 0; i < 2; i++) {
         w.stride[i] = attr->stride[i];
         w.low[i] = attr->low[i];
@@ -21,9 +21,9 @@ fgi_window fgi_conv_window_y(const fgi_conv_attr *attr)
 }
 
 /* Each element of dy goes back to where its window stood: dy spread out by the stride. */
-fgi_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size)
+fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size)
 {
-    fgi_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DX};
+    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DX};
     for (int i = 0; i < 2; i++) {
         const int64_t taps = fgi_extent(attr->k_size[i], attr->dilation[i]);
         w.stride[i] = 1;
@@ -37,9 +37,9 @@ fgi_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size)
 
 /* The kernel's derivative correlates x with dy: channels become the batch, and the batch becomes
  * the channels that are summed over. */
-fgi_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
+fgi_conv_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
 {
-    fgi_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DK};
+    fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DK};
     for (int i = 0; i < 2; i++) {
         w.stride[i] = attr->dilation[i];
         w.lhs_dilation[i] = 1;
@@ -53,7 +53,7 @@ fgi_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
 }
 
 fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_value rhs,
-                        const fgi_window *w)
+                        const fgi_conv_window *w)
 {
     fgi_buf text = {0};
     fgi_buf_puts(&text, "window_strides = ");
@@ -85,9 +85,9 @@ static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
 /* With the dimensions in the order that XLA's backends use. The CPU's puts others in order itself,
  * but not within loops, where they would be run as scalar code. */
 fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
-                            const fgi_window *window)
+                            const fgi_conv_window *window)
 {
-    fgi_window w = *window;
+    fgi_conv_window w = *window;
     fg_type turned = *type;
     w.dims = FGI_CONV_Y;
     turned.dim[0] = type->dim[2];
@@ -104,7 +104,7 @@ fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fg
 void fgi_conv_emit_y(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
-    fgi_window w = fgi_conv_window_y(attr);
+    fgi_conv_window w = fgi_conv_window_y(attr);
     w.feature_groups = attr->groups;
     const fgi_value x = fgi_emit_in(e, 0), k = fgi_emit_in(e, 1);
     fgi_emit_become(e, fgi_conv_line(&e->b, &e->node->type, x, k, &w));
@@ -114,7 +114,7 @@ void fgi_conv_emit_dx_of(fgi_emit *e, fgi_value k, bool reverses)
 {
     const fgi_conv_attr *attr = e->node->attr;
     const fgi_value dy = fgi_emit_in(e, 0);
-    fgi_window w = fgi_conv_window_dx(attr, &dy.type.dim[1]);
+    fgi_conv_window w = fgi_conv_window_dx(attr, &dy.type.dim[1]);
     w.is_reversed = reverses;
     if (attr->groups > 1) {
         k = transposed(&e->b, k, attr->groups);
@@ -130,7 +130,7 @@ void fgi_conv_emit_dk(fgi_emit *e)
 {
     const fgi_conv_attr *attr = e->node->attr;
     const fgi_value x = fgi_emit_in(e, 0), dy = fgi_emit_in(e, 1);
-    fgi_window w = fgi_conv_window_dk(attr, &dy.type.dim[1]);
+    fgi_conv_window w = fgi_conv_window_dk(attr, &dy.type.dim[1]);
     w.batch_groups = attr->groups;
     fgi_emit_become(e, attr->groups == 1 ? fgi_conv_dense_dk(&e->b, &e->node->type, x, dy, &w)
                                          : fgi_conv_line(&e->b, &e->node->type, x, dy, &w));
