@@ -22,12 +22,12 @@ static fg_status open_images(unsigned char *memory, fg_dataset **out, fg_error *
 /* One batch from the loader onto the devices, and back to the loader. */
 static fg_status deal(fg_client *client, fg_loader *loader, fg_error *err)
 {
-    static const fgi_split split = {{FGI_SPLIT_DATA}};
+    const fgi_sharding sharding = fgi_sharding_of_batch(fgi_client_mesh(client));
     const fg_host_batch *batch = NULL;
     fg_array *array = NULL;
     fgi_event *done = NULL;
     FGI_TRY(fg_loader_next(loader, &batch, err));
-    fg_status status = fgi_array_upload(client, &batch->types[0], &split, batch->data[0],
+    fg_status status = fgi_array_upload(client, &batch->types[0], &sharding, batch->data[0],
                                         FGI_UPLOAD_ASYNC, &array, &done, err);
     if (status == FG_OK)
         status = fg_array_wait(array, err);

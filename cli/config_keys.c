@@ -203,10 +203,14 @@ static const config_key keys[] = {
     {"trainer.model_devices", CONFIG_INT, "1", .min = 1, .max = 1024, .example = "2",
      .help = "Devices along the model axis of the mesh, across which the batch is not sharded; must "
              "divide the number of devices."},
+    {"trainer.mesh", CONFIG_TEXT, NULL, .example = "data=2,fsdp=2,model=2",
+     .help = "Named axes of the device mesh and their sizes, instead of model_devices; -1 is the "
+             "remaining devices. Batches are sharded over the axes data and fsdp, the parameters of "
+             "strategy fsdp over the axis fsdp (without one, over data)."},
     {"trainer.sharding", CONFIG_RULES, "[]", .example = "[fc1.*=model, fc2.weight=none/model]",
      .help = "Shards parameters by name across the mesh; the first rule that matches applies. match is a "
-             "parameter's name as `fulgurite show` lists it, * matches any text; split has an axis, "
-             "data, model or none, for each dimension in the order of checkpoint files."},
+             "parameter's name as `fulgurite show` lists it, * matches any text; split has an axis of the mesh "
+             "(data+fsdp: two axes), or none, for each dimension in the order of checkpoint files."},
     {"trainer.precision", CONFIG_CHOICE, "32-true",
      .choices = "32-true|bf16-mixed|bf16-true|16-mixed|16-true|64-true", .example = "bf16-mixed",
      .help = "32-true: f32; bf16-mixed: matmuls and convolutions in bf16, everything else in f32; "

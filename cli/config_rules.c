@@ -1,5 +1,5 @@
-/* config_rules.c - rules of splitting parameters: how they are written in one line, and turned into
- * the library's.
+/* config_rules.c - sharding rules and the mesh: how they are written, and turned into the
+ * library's.
  *
  * A rule is the text PATTERN=AXIS/AXIS..., "fc2.weight=none/model"; in YAML a mapping {match:
  * PATTERN, split: [AXIS, ...]} becomes that text (config_yaml.c).
@@ -12,16 +12,6 @@
 #include "config_value.h"
 #include "run.h"
 
-/* Whether text[0..size) is the name of an axis. */
-static bool is_axis(const char *text, size_t size)
-{
-    static const char *const names[] = {"none", "data", "model"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strlen(names[i]) == size && strncmp(names[i], text, size) == 0)
-            return true;
-    return false;
-}
-
 bool config_parse_rule(const config_key *key, const char *text, config_item *out, fg_error *err)
 {
     const char *equals = strchr(text, '=');
@@ -30,41 +20,90 @@ bool config_parse_rule(const config_key *key, const char *text, config_item *out
                         "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
                         "got '%.80s'",
                         key->path, text);
-    for (const char *axis = equals[1] != '\0' ? equals + 1 : NULL; axis != NULL;) {
-        const size_t size = strcspn(axis, "/");
-        if (!is_axis(axis, size))
-            return cli_fail(
-                err,
-                "%s: '%.*s': expected an axis of the mesh, data, model or none, for each "
-                "dimension",
-                key->path, (int)(size < 80 ? size : 80), axis);
-        axis = axis[size] == '/' ? axis + size + 1 : NULL;
-    }
     out->text = cli_strdup(text);
     return true;
 }
 
-fg_split_rule *config_rules(const config *c, const char *path, size_t *out_count)
+/* Whether word[0..size) is "none" or the name of an axis. */
+static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
+{
+    bool is_known = size == 4 && strncmp(word, "none", size) == 0;
+    for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
+        is_known |=
+            strlen(mesh->axes[i].name) == size && strncmp(mesh->axes[i].name, word, size) == 0;
+    return is_known;
+}
+
+/* `message` on the key's place: its line, or the command line's option, which names the key. */
+static bool fail_at(const config *c, const char *path, const char *message, fg_error *err)
+{
+    const char *place = config_place(c, path);
+    const bool is_option = strncmp(place, "--", 2) == 0;
+    return cli_fail(err, "%s: %s%s%s", place, is_option ? "" : path, is_option ? "" : ": ",
+                    message);
+}
+
+/* The axes of a rule, "fc2.weight=none/data+fsdp", are the mesh's. */
+static bool check_axes(const config *c, const char *rule, const fg_mesh_options *mesh,
+                       fg_error *err)
+{
+    char names[256] = "", message[448];
+    const char *word = strchr(rule, '=') + 1;
+    for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
+        (void)snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s, ",
+                       mesh->axes[i].name);
+    while (*word != '\0') {
+        const size_t size = strcspn(word, "/+");
+        if (!is_axis(mesh, word, size)) {
+            (void)snprintf(message, sizeof(message),
+                           "'%.*s': expected an axis of the mesh, %sor none, for each dimension",
+                           (int)(size < 80 ? size : 80), word, names);
+            return fail_at(c, "trainer.sharding", message, err);
+        }
+        word += size + (word[size] != '\0');
+    }
+    return true;
+}
+
+bool config_mesh(const config *c, fg_mesh_options *out, fg_error *err)
+{
+    const char *text = config_text(c, "trainer.mesh");
+    const int model = (int)config_int(c, "trainer.model_devices");
+    fg_error why = {0};
+    *out = (fg_mesh_options){.axes = {{"data", -1}, {"model", model}}};
+    if (text != NULL && config_is_given(c, "trainer.model_devices"))
+        return fail_at(c, "trainer.model_devices",
+                       "trainer.mesh is given too: expected an axis 'model' in trainer.mesh alone",
+                       err);
+    if (text != NULL && fg_mesh_parse(text, out, &why) != FG_OK)
+        return fail_at(c, "trainer.mesh", why.message, err);
+    for (size_t i = 0; i < config_count(c, "trainer.sharding"); i++)
+        if (!check_axes(c, config_text_at(c, "trainer.sharding", i), out, err))
+            return false;
+    return true;
+}
+
+fg_sharding_rule *config_rules(const config *c, const char *path, size_t *out_count)
 {
     const size_t count = config_count(c, path);
-    fg_split_rule *rules = cli_alloc(count, sizeof(*rules));
+    fg_sharding_rule *rules = cli_alloc(count, sizeof(*rules));
     for (size_t i = 0; i < count; i++) {
         const char *text = config_text_at(c, path, i);
         const size_t size = strcspn(text, "=");
-        char *split = cli_strdup(text + size + 1);
-        for (char *at = split; *at != '\0'; at++)
+        char *spec = cli_strdup(text + size + 1);
+        for (char *at = spec; *at != '\0'; at++)
             *at = *at == '/' ? ',' : *at;
-        rules[i] = (fg_split_rule){.match = cli_strndup(text, size), .split = split};
+        rules[i] = (fg_sharding_rule){.match = cli_strndup(text, size), .spec = spec};
     }
     *out_count = count;
     return rules;
 }
 
-void config_rules_free(fg_split_rule *rules, size_t count)
+void config_rules_free(fg_sharding_rule *rules, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free((char *)rules[i].match);
-        free((char *)rules[i].split);
+        free((char *)rules[i].spec);
     }
     free(rules);
 }

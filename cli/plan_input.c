@@ -18,7 +18,8 @@ static void put(json_t *o, const char *key, double value)
  * devices of several have the same samples. */
 static int parts_of(const fg_client_info *info)
 {
-    return info->host_count < info->data_devices ? info->host_count : info->data_devices;
+    const int shards = info->mesh.batch_shards;
+    return info->host_count < shards ? info->host_count : shards;
 }
 
 /* As the Trainer's loader of training batches. The batch is that of one host's devices. */

@@ -85,8 +85,10 @@ fg_schedule run_task_schedule(const config *c);
 const char *run_class_name(const run_task *task, int64_t index);
 
 /* Rules of splitting parameters that a key has, to be freed (config_rules.c). */
-fg_split_rule *config_rules(const config *c, const char *path, size_t *out_count);
-void config_rules_free(fg_split_rule *rules, size_t count);
+/* trainer.mesh, or that of trainer.model_devices, after a check of trainer.sharding against it. */
+bool config_mesh(const config *c, fg_mesh_options *out, fg_error *err);
+fg_sharding_rule *config_rules(const config *c, const char *path, size_t *out_count);
+void config_rules_free(fg_sharding_rule *rules, size_t count);
 
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
 
@@ -145,7 +147,8 @@ typedef struct run {
     run_schema schema;
     run_task task;
     char *attached_config, *attached_data; /* texts that go into checkpoints */
-    fg_client *client;                     /* of a topology, else NULL: the Trainer opens its own */
+    fg_mesh_options mesh;
+    fg_client *client; /* of a topology, else NULL: the Trainer opens its own */
     fg_trainer *trainer;
     run_record *record;
     fg_fit_data fit_data;

@@ -67,7 +67,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
     if (r->config_path != NULL && call->count > 1 && !run_set_data(r, call->args[1], err))
         return false;
     return out_file_check("--summary", r->options->summary, err) &&
-           out_file_check("--out", r->options->out, err) && read_old_keys(r, err);
+           out_file_check("--out", r->options->out, err) && read_old_keys(r, err) &&
+           config_mesh(r->c, &r->mesh, err);
 }
 
 static void warn(void *self, const char *line)
@@ -174,7 +175,7 @@ static fg_trainer_options trainer_options(run *r, const char *resume, const fg_s
         .accelerator = config_text(c, "trainer.accelerator"),
         .devices = r->client != NULL ? NULL : devices(c),
         .strategy = config_text(c, "trainer.strategy"),
-        .model_devices = r->client != NULL ? 0 : (int)config_int(c, "trainer.model_devices"),
+        .mesh = r->client != NULL ? (fg_mesh_options){.batch_axes = NULL} : r->mesh,
         .lr_scaling = config_text(c, "trainer.lr_scaling"),
         .base_batch_size = config_is_auto(c, "trainer.base_batch_size")
                                ? 0
@@ -271,10 +272,8 @@ static fg_status check_limits(const run *r, fg_error *err)
 /* The client of a machine that is not there. */
 static fg_status open_topology(run *r, fg_error *err)
 {
-    const fg_client_options options = {.topology = r->options->topology,
-                                       .devices = devices(r->c),
-                                       .model_devices =
-                                           (int)config_int(r->c, "trainer.model_devices")};
+    const fg_client_options options = {
+        .topology = r->options->topology, .devices = devices(r->c), .mesh = r->mesh};
     return r->options->kind == RUN_PLAN ? fg_client_open(&options, &r->client, err) : FG_OK;
 }
 
@@ -341,12 +340,12 @@ static fg_status set_up(run *r, fg_error *err)
     if (status != FG_OK)
         return status;
     fg_trainer_options options = trainer_options(r, resume, &schedule);
-    fg_split_rule *rules = config_rules(r->c, "trainer.sharding", &options.split_rule_count);
-    options.split_rules = rules;
+    fg_sharding_rule *rules = config_rules(r->c, "trainer.sharding", &options.sharding_rule_count);
+    options.sharding_rules = rules;
     const char **skip = run_weights_options(r->c, &options.weights_options);
     run_attach(r, attachments, &options);
     status = fg_trainer_create(&options, &r->trainer, err);
-    config_rules_free(rules, options.split_rule_count);
+    config_rules_free(rules, options.sharding_rule_count);
     free(skip);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);

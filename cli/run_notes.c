@@ -73,8 +73,7 @@ void run_note_batch(const run *r, void (*note)(void *self, const char *line))
     const int64_t samples = r->fit_data.train != NULL ? fg_dataset_count(r->fit_data.train) : -1;
     if (client == NULL || samples < 1)
         return;
-    const int64_t rows =
-        fg_client_get_info(client)->device_count / config_int(r->c, "trainer.model_devices");
+    const int64_t rows = fg_client_get_info(client)->mesh.batch_shards;
     const int64_t batch = r->fit_data.global_batch_size > 0 ? r->fit_data.global_batch_size
                                                             : r->fit_data.batch_size * rows;
     if (batch <= samples)

@@ -23,11 +23,12 @@ static fg_status introduce(void)
 {
     const fg_client_info *all = fg_client_get_info(client);
     fg_device_info one;
-    printf("process %d of %d: %d devices, %d along data, %d along model\n", all->process_index,
-           all->process_count, all->device_count, all->data_devices, all->model_devices);
+    printf("process %d of %d: %d devices, a batch in %d shards\n", all->process_index,
+           all->process_count, all->device_count, all->mesh.batch_shards);
     for (int i = 0; i < all->device_count; i++) {
         TRY(fg_device_get_info(client, i, &one, &err));
-        printf("  device %d: %s, rank %d of %d\n", i, one.kind, one.data_rank, all->data_devices);
+        printf("  device %d: %s, batch shard %d of %d\n", i, one.kind, one.batch_shard,
+               all->mesh.batch_shards);
     }
 done:
     return err.status;
@@ -38,7 +39,8 @@ static fg_status feed(const fg_host_batch *batch, fg_tensor out[2])
 {
     fg_array *array = NULL;
     for (int i = 0; i < 2; i++) {
-        TRY(fg_array_create_split(client, &batch->types[i], "data", batch->data[i], &array, &err));
+        TRY(fg_array_create_sharded(client, &batch->types[i], "data", batch->data[i], &array,
+                                    &err));
         out[i] = fg_input(trace, array);
         fg_array_release(array); /* the trace has it now */
     }

@@ -10,6 +10,7 @@
 
 #include <fulgurite/base.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/mesh.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,8 +31,7 @@ typedef struct fg_client_options {
                                one), "4": the first four, "[1]": the second alone, "0,2": those.
                                The CPU makes as many virtual ones as are needed. A TPU v2 or v3
                                gives one core or all. Of GPUs the others are not touched ["auto"] */
-    int model_devices;      /* devices along the mesh's model axis; they divide the devices, and
-                               the rest is the data axis                                      [1] */
+    fg_mesh_options mesh;   /* how the devices are arranged [data: all of them, model: 1]         */
     bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
     const char *cache_dir;  /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
                                ~/.cache, then /fulgurite]                                         */
@@ -86,20 +86,21 @@ typedef struct fg_client_info {
                                      plugin lays them out; otherwise one a process */
     const char *topology;         /* what is only compiled for, as it was asked for; NULL: the
                                      devices are there */
-    int data_devices;             /* the mesh: its data axis, along which batches are split, ... */
-    int model_devices;            /* ... and its model axis; data_devices * model_devices devices */
+    fg_mesh_info mesh;            /* of this process's devices */
 } fg_client_info;
 FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 
 /* Facts about a device; strings live as long as the client. */
 typedef struct fg_device_info {
-    int64_t id;                 /* the plugin's global id */
-    int data_rank, model_rank;  /* its place in the mesh: along the data axis and the model axis */
-    const char *kind;           /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
-    const char *description;    /* the plugin's longer text */
-    int64_t memory_used_bytes;  /* -1 where the plugin does not say */
-    int64_t memory_peak_bytes;  /* likewise */
-    int64_t memory_limit_bytes; /* likewise */
+    int64_t id;                        /* the plugin's global id */
+    int process;                       /* of its owner; of a topology: its host's number */
+    int coordinates[FG_MAX_MESH_AXES]; /* in the mesh, one per axis */
+    int batch_shard;                   /* which shard of a batch it has */
+    const char *kind;                  /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
+    const char *description;           /* the plugin's longer text */
+    int64_t memory_used_bytes;         /* -1 where the plugin does not say */
+    int64_t memory_peak_bytes;         /* likewise */
+    int64_t memory_limit_bytes;        /* likewise */
 } fg_device_info;
 
 /* index counts the client's devices from 0. Errors: FG_EINVAL (no such index). A plugin without
@@ -140,15 +141,14 @@ FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
 FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *type,
                                              const void *data, fg_array **out, fg_error *err);
 
-/* The same for an array that is dealt to the devices. split has a word for each of the first
- * dimensions, "data", "model" or "none": "data" gives each place along the mesh's data axis its
- * rows of a batch, "none,model" its columns along the model axis. Dimensions without a word, and
- * everything where split is "" or NULL, are whole on every device. A program that reads the array
- * computes the same as from a whole one; each device does its part. Errors also: FG_EINVAL (no such
- * axis), FG_ESHAPE (a dimension that cannot be cut into equal parts). */
-FG_API FG_MUST_USE fg_status fg_array_create_split(fg_client *client, const fg_type *type,
-                                                   const char *split, const void *data,
-                                                   fg_array **out, fg_error *err);
+/* The same for an array that is sharded over the client's mesh. spec is a partition spec (mesh.h):
+ * "data" shards the first dimension along the axis `data`, "none,model" the second one along
+ * `model`; "" and NULL replicate the array. A program computes the same from it as from a
+ * replicated one; each device does its share. Errors also: FG_EINVAL (no such axis), FG_ESHAPE (a
+ * dimension that cannot be sharded evenly). */
+FG_API FG_MUST_USE fg_status fg_array_create_sharded(fg_client *client, const fg_type *type,
+                                                     const char *spec, const void *data,
+                                                     fg_array **out, fg_error *err);
 
 /* Waits for the array and copies it to the host, row-major: out_data has room for size_bytes,
  * which must equal fg_type_bytes. This is a host read: it is counted by the client with its call

@@ -12,6 +12,7 @@
 #include <fulgurite/dist.h>
 #include <fulgurite/dtype.h>
 #include <fulgurite/host.h>
+#include <fulgurite/mesh.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/ops.h>
 #include <fulgurite/optim.h>

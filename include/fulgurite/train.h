@@ -197,12 +197,12 @@ typedef struct fg_trainer_options {
                                 the CPU's: one); "8"; "0,2"; "[1]": the second alone. A number makes
                                 so many virtual devices of the CPU                       ["auto"] */
     const char *strategy;    /* "single": one device; "ddp": each device has the whole model and a
-                                part of every batch; "fsdp": parameters are split over the data axis as
-                                well (dist.h); "auto": by the number of devices          ["auto"] */
-    int model_devices;       /* the mesh's second axis, as in fg_client_options               [1] */
-    const fg_split_rule *split_rules; /* how parameters are split over the devices, by name; the
-                                         first that matches holds; copied                 [none] */
-    size_t split_rule_count;
+                                shard of every batch; "fsdp": parameters are sharded as well
+                                (dist.h); "auto": by the number of devices               ["auto"] */
+    fg_mesh_options mesh;    /* how the devices are arranged, as in fg_client_options; copied */
+    const fg_sharding_rule *sharding_rules; /* how parameters are sharded, by name; the first that
+                                               matches applies; copied                    [none] */
+    size_t sharding_rule_count;
     fg_client *client;     /* an open client to use instead, borrowed                    [NULL] */
     const char *cache_dir; /* of compiled programs, as in fg_client_options          [NULL: on] */
     const char
@@ -392,7 +392,7 @@ FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 typedef struct fg_fit_plan {
     const char *strategy;      /* "single", "ddp", "fsdp" */
     int device_count;          /* all that take part */
-    int batch_rows;            /* of them, those that the batch is dealt to: the mesh's data axis */
+    int batch_shards;          /* that a batch is cut into: devices along the mesh's batch axes */
     int64_t batch_size;        /* samples of each of these in a batch */
     int64_t global_batch_size; /* of all */
     int64_t accumulate_grad_batches; /* batches of a step of the optimizer */

@@ -222,7 +222,7 @@ const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
 static int64_t chunk_of(const fgi_emit *e)
 {
     const fg_type *dy = &e->node->in[1]->type;
-    const int64_t devices = e->data_devices, pixels = dy->dim[1] * dy->dim[2];
+    const int64_t devices = e->batch_shards, pixels = dy->dim[1] * dy->dim[2];
     const int64_t each = dy->dim[0] / devices;
     const bool is_chunked = dy->dim[0] % devices == 0 && each > CHUNK && each % CHUNK == 0 &&
                             pixels >= CHUNK_LEAST_PIXELS;
@@ -269,7 +269,7 @@ static fgi_value dense_dk(fgi_builder *b, const fgi_emit *e, const fg_type *type
                           fgi_value dy)
 {
     const problem p = problem_of(e, fgi_conv_window_dk(e->node->attr, &dy.type.dim[1]));
-    const int64_t devices = e->data_devices, chunk = chunk_of(e);
+    const int64_t devices = e->batch_shards, chunk = chunk_of(e);
     if (chunk == 0 || !fgi_rule_is_on(e->client, chunk_rule))
         return fgi_conv_dense_dk(b, type, x, dy, &p.window);
     fgi_value state[DENSE_STATE] = {fgi_build_splat(b, type, 0)};

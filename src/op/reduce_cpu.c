@@ -34,7 +34,7 @@ static fg_type as_rows(const fgi_emit *e, const fg_type *a, int count)
     for (int i = 1; i < a->rank; i++)
         r.dim[i < count ? 1 : 2] *= a->dim[i];
     if (first_rows(r.dim[1]) < LEAST_ROWS) {
-        const int64_t lead = a->dim[0] % e->data_devices == 0 ? e->data_devices : 1;
+        const int64_t lead = a->dim[0] % e->batch_shards == 0 ? e->batch_shards : 1;
         r.dim[1] *= a->dim[0] / lead;
         r.dim[0] = lead;
     }

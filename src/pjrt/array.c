@@ -44,7 +44,7 @@ fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type)
 /* ---- handles ----------------------------------------------------------------------------------
  */
 
-fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split *split)
+fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_sharding *sharding)
 {
     const size_t count = (size_t)client->info.device_count;
     fg_array *a = fgi_calloc(1, sizeof *a + count * sizeof a->buffer[0]);
@@ -52,8 +52,8 @@ fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split 
         return NULL;
     a->client = fgi_client_retain(client);
     a->type = *type;
-    if (split)
-        a->split = *split;
+    if (sharding)
+        a->sharding = *sharding;
     a->buffer_count = client->info.device_count;
     atomic_init(&a->references, 1);
     return a;
@@ -132,13 +132,21 @@ void fg_array_release(fg_array *array)
     fgi_plugin_leave(begin);
 }
 
-const fgi_split *fgi_array_split(const fg_array *array) { return &array->split; }
+const fgi_sharding *fgi_array_sharding(const fg_array *array) { return &array->sharding; }
 
 const fg_type *fg_array_type(const fg_array *array) { return &array->type; }
 
 fg_client *fg_array_client(const fg_array *array) { return array->client; }
 
 bool fgi_array_is_donated(const fg_array *array) { return atomic_load(&array->is_donated); }
+
+/* What a device has of the array. */
+static fgi_shard shard_of(const fg_array *array, int device)
+{
+    const fgi_mesh *mesh = &array->client->mesh;
+    return fgi_sharding_shard(mesh, &array->type, &array->sharding,
+                              fgi_mesh_device_number(mesh, device));
+}
 
 /* The lowest device that has the array; -1 after a breach of contract. */
 static int first_device(const fg_array *array)
@@ -199,7 +207,7 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
     return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
 }
 
-/* Uploads a device's block; the event for the end of the plugin's use of `data` goes to `events`.
+/* Uploads a device's shard; the event for the end of the plugin's use of `data` goes to `events`.
  */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
                            fgi_event *events, fg_error *err)
@@ -207,14 +215,14 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     static const char nothing[64] = {0};
     fg_client *c = array->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_block block = fgi_split_block(c, &array->type, &array->split, device);
-    const char *from = data ? (const char *)data + block.offset : nothing;
+    const fgi_shard shard = shard_of(array, device);
+    const char *from = data ? (const char *)data + shard.offset : nothing;
     FGI_ARGS(PJRT_Client_BufferFromHostBuffer_Args, args, .client = c->client, .data = from,
-             .type = fgi_dtype_to_pjrt(array->type.dtype), .dims = block.type.dim,
+             .type = fgi_dtype_to_pjrt(array->type.dtype), .dims = shard.type.dim,
              .num_dims = (size_t)array->type.rank,
-             .byte_strides = block.is_dense ? NULL : block.stride,
-             .num_byte_strides = block.is_dense ? 0 : (size_t)array->type.rank,
-             .host_buffer_semantics = semantics(c, block.is_dense ? mode : FGI_UPLOAD_COPY, from),
+             .byte_strides = shard.is_dense ? NULL : shard.stride,
+             .num_byte_strides = shard.is_dense ? 0 : (size_t)array->type.rank,
+             .host_buffer_semantics = semantics(c, shard.is_dense ? mode : FGI_UPLOAD_COPY, from),
              .device = c->devices[device].device);
     const char *label = c->devices[device].label;
     const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
@@ -223,7 +231,7 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     fgi_plugin_leave(begin);
     FGI_TRY(fgi_check(error, &place, err));
     array->buffer[device] = args.buffer;
-    const int64_t bytes = (int64_t)fg_type_bytes(&block.type);
+    const int64_t bytes = (int64_t)fg_type_bytes(&shard.type);
     (void)atomic_fetch_add(&c->stats.uploaded_bytes, bytes);
     if (args.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy)
         (void)atomic_fetch_add(&c->stats.in_place_bytes, bytes);
@@ -235,7 +243,7 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
     return fgi_check(api->PJRT_Event_Destroy(&destroy), &place, err);
 }
 
-fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_split *split,
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_sharding *sharding,
                            const void *data, fgi_upload_mode mode, fg_array **out,
                            fgi_event **out_host_done, fg_error *err)
 {
@@ -245,15 +253,15 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_spl
     if ((mode == FGI_UPLOAD_ASYNC) != (out_host_done != NULL))
         return fgi_fail(err, FG_EINVAL, "an asynchronous upload, and no other, gives an event");
     FGI_TRY(check_type(type, data, err));
-    FGI_TRY(fgi_split_check(client, type, split, err));
+    FGI_TRY(fgi_sharding_check(&client->mesh, type, sharding, err));
     fgi_event *events = NULL;
     fg_status status = FG_OK;
-    fg_array *array = fgi_array_new(client, type, split);
+    fg_array *array = fgi_array_new(client, type, sharding);
     if (mode == FGI_UPLOAD_ASYNC)
         events = fgi_event_create(client, "uploading an array", client->info.device_count);
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
-    /* without devices an array is its type and its split, no more */
+    /* without devices an array is its type and its sharding, no more */
     const int copies = client->topology ? 0 : client->info.device_count;
     for (int i = 0; i < copies && status == FG_OK; i++)
         status = upload_to(array, i, data, mode, events, err);
@@ -276,20 +284,20 @@ fg_status fg_array_create(fg_client *client, const fg_type *type, const void *da
     return fgi_array_upload(client, type, NULL, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
-fg_status fg_array_create_split(fg_client *client, const fg_type *type, const char *split,
-                                const void *data, fg_array **out, fg_error *err)
+fg_status fg_array_create_sharded(fg_client *client, const fg_type *type, const char *spec,
+                                  const void *data, fg_array **out, fg_error *err)
 {
-    fgi_split parsed;
+    fgi_sharding parsed;
     *out = NULL;
-    FGI_TRY(fgi_split_parse(split, &parsed, NULL, err));
+    FGI_TRY(fgi_sharding_parse(&client->mesh, spec, &parsed, NULL, err));
     return fgi_array_upload(client, type, &parsed, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
 /* ---- to the host ------------------------------------------------------------------------------
  */
 
-/* Starts the copy of one device's block; row-major whatever the device's layout is. */
-static fg_status start_download(const fg_array *array, int device, const fg_type *block,
+/* Starts the copy of one device's shard; row-major whatever the device's layout is. */
+static fg_status start_download(const fg_array *array, int device, const fg_type *shard,
                                 void *out_data, PJRT_Event **out_event, fg_error *err)
 {
     int64_t minor_to_major[FG_MAX_RANK];
@@ -300,7 +308,7 @@ static fg_status start_download(const fg_array *array, int device, const fg_type
     layout.tiled.minor_to_major = minor_to_major;
     layout.tiled.minor_to_major_size = (size_t)array->type.rank;
     FGI_ARGS(PJRT_Buffer_ToHostBuffer_Args, args, .src = array->buffer[device],
-             .host_layout = &layout, .dst = out_data, .dst_size = fg_type_bytes(block));
+             .host_layout = &layout, .dst = out_data, .dst_size = fg_type_bytes(shard));
     const fg_client *c = array->client;
     const fgi_place place = {c, c->devices[device].label, "reading an array", FG_EDEVICE};
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Buffer_ToHostBuffer(&args), &place, err));
@@ -308,41 +316,41 @@ static fg_status start_download(const fg_array *array, int device, const fg_type
     return FG_OK;
 }
 
-/* A block that lies in pieces in the whole: through memory of its own, waiting. */
-static fg_status download_pieces(const fg_array *array, int device, const fgi_block *block,
+/* A shard that is not contiguous in the whole array: through memory of its own, waiting. */
+static fg_status download_pieces(const fg_array *array, int device, const fgi_shard *shard,
                                  void *out_data, fg_error *err)
 {
     PJRT_Event *event = NULL;
-    const size_t size = fg_type_bytes(&block->type);
+    const size_t size = fg_type_bytes(&shard->type);
     fgi_event *done = fgi_event_create(array->client, "reading an array", 1);
     void *dense = fgi_alloc(size + 1);
     fg_status status = done && dense ? FG_OK : fgi_no_memory(err);
     if (status == FG_OK)
-        status = start_download(array, device, &block->type, dense, &event, err);
+        status = start_download(array, device, &shard->type, dense, &event, err);
     if (status == FG_OK) {
         fgi_event_add(done, event, array->client->devices[device].label);
         status = fgi_event_wait(done, err);
     }
     if (status == FG_OK)
-        fgi_block_scatter(block, dense, out_data);
+        fgi_shard_scatter(shard, dense, out_data);
     fgi_event_destroy(done);
     fgi_free(dense);
     return status;
 }
 
-static fg_status download_block(const fg_array *array, int device, void *out_data, fgi_event *done,
+static fg_status download_shard(const fg_array *array, int device, void *out_data, fgi_event *done,
                                 fg_error *err)
 {
     PJRT_Event *event = NULL;
-    const fgi_block block = fgi_split_block(array->client, &array->type, &array->split, device);
+    const fgi_shard shard = shard_of(array, device);
     /* a whole array comes from the first device that has it, which need not be the mesh's first */
-    const bool is_whole = fgi_split_is_whole(&array->split);
-    if (is_whole ? device != first_device(array) : !block.is_first)
+    const bool is_whole = fgi_sharding_is_replicated(&array->sharding);
+    if (is_whole ? device != first_device(array) : !shard.is_first)
         return FG_OK;
-    if (!block.is_dense)
-        return download_pieces(array, device, &block, out_data, err);
+    if (!shard.is_dense)
+        return download_pieces(array, device, &shard, out_data, err);
     FGI_TRY(
-        start_download(array, device, &block.type, (char *)out_data + block.offset, &event, err));
+        start_download(array, device, &shard.type, (char *)out_data + shard.offset, &event, err));
     fgi_event_add(done, event, array->client->devices[device].label);
     return FG_OK;
 }
@@ -363,7 +371,7 @@ fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_
         return fgi_no_memory(err);
     fg_status status = FG_OK;
     for (int d = 0; d < array->buffer_count && status == FG_OK; d++)
-        status = download_block(array, d, out_data, done, err);
+        status = download_shard(array, d, out_data, done, err);
     if (status != FG_OK) {
         (void)fgi_event_wait(done, NULL);
         fgi_event_destroy(done);

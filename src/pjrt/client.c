@@ -28,14 +28,17 @@ static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
                              .value_size = 1};
 }
 
+/* The user's options, and `devices` of them parsed. */
+typedef struct request {
+    const fg_client_options *opt;
+    fgi_device_list devices;
+} request;
+
 /* As many as were asked for by number, or as the list of devices needs. */
-static int cpu_device_count(const fg_client_options *opt)
+static int cpu_device_count(const request *r)
 {
-    fgi_device_list list;
-    const int asked = opt->cpu_devices > 0 ? opt->cpu_devices : 1;
-    if (fgi_device_list_parse(opt->devices, &list, NULL) != FG_OK)
-        return asked; /* check_options has refused it */
-    const int needed = fgi_device_list_needed(&list);
+    const int asked = r->opt->cpu_devices > 0 ? r->opt->cpu_devices : 1;
+    const int needed = fgi_device_list_needed(&r->devices);
     return needed > asked ? needed : asked;
 }
 
@@ -55,12 +58,9 @@ static PJRT_NamedValue *add(create_options *out, const char *name, PJRT_NamedVal
 }
 
 /* Only the devices that were asked for: the plugin takes memory on all that it sees. */
-static void add_visible(create_options *out, const fg_client_options *opt)
+static void add_visible(create_options *out, const request *r)
 {
-    fgi_device_list list;
-    if (fgi_device_list_parse(opt->devices, &list, NULL) != FG_OK)
-        return; /* check_options has refused it */
-    out->visible_count = fgi_device_list_ascending(&list, out->visible);
+    out->visible_count = fgi_device_list_ascending(&r->devices, out->visible);
     if (out->visible_count == 0)
         return;
     PJRT_NamedValue *value = add(out, "visible_devices", PJRT_NamedValue_kInt64List);
@@ -70,19 +70,19 @@ static void add_visible(create_options *out, const fg_client_options *opt)
 
 /* Source of CUDA's: XLA, pjrt_c_api_gpu_internal.cc. By default it would take 3/4 of the memory at
  * once. */
-static void fill_options(const char *accelerator, const fg_client_options *opt, create_options *out)
+static void fill_options(const char *accelerator, const request *r, create_options *out)
 {
     out->count = out->needed = out->visible_count = 0;
     if (accelerator && strcmp(accelerator, "cpu") == 0) {
         /* its default would be 4 */
-        add(out, "cpu_device_count", PJRT_NamedValue_kInt64)->int64_value = cpu_device_count(opt);
+        add(out, "cpu_device_count", PJRT_NamedValue_kInt64)->int64_value = cpu_device_count(r);
         out->needed = out->count;
     } else if (accelerator && strcmp(accelerator, "cuda") == 0) {
-        add(out, "preallocate", PJRT_NamedValue_kBool)->bool_value = opt->preallocate;
-        if (opt->memory_fraction > 0)
+        add(out, "preallocate", PJRT_NamedValue_kBool)->bool_value = r->opt->preallocate;
+        if (r->opt->memory_fraction > 0)
             add(out, "memory_fraction", PJRT_NamedValue_kFloat)->float_value =
-                (float)opt->memory_fraction;
-        add_visible(out, opt);
+                (float)r->opt->memory_fraction;
+        add_visible(out, r);
     }
 }
 
@@ -120,11 +120,11 @@ static void leave_out(const fg_client *c, const PJRT_Error *error, create_option
     options->count = kept;
 }
 
-static fg_status create_client(fg_client *c, const char *accelerator, const fg_client_options *opt,
+static fg_status create_client(fg_client *c, const char *accelerator, const request *r,
                                fg_error *err)
 {
     create_options options;
-    fill_options(accelerator, opt, &options);
+    fill_options(accelerator, r, &options);
     const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
     PJRT_Error *error = create(c, options.option, options.count);
     /* A plugin of another age may not know an option: without it is better than not at all. */
@@ -226,23 +226,12 @@ static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out,
     return FG_OK;
 }
 
-static int compare(int process, int64_t id, int other_process, int64_t other_id)
-{
-    if (process != other_process)
-        return process < other_process ? -1 : 1;
-    return (id > other_id) - (id < other_id);
-}
-
 static int by_process_and_id(const void *a, const void *b)
 {
     const fgi_device *x = a, *y = b;
-    return compare(x->process, x->id, y->process, y->id);
-}
-
-static int by_place_in_world(const void *a, const void *b)
-{
-    const fgi_world_device *x = a, *y = b;
-    return compare(x->process, x->id, y->process, y->id);
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
 }
 
 fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
@@ -252,13 +241,6 @@ fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
     c->info.global_device_count = (int)count;
     c->world = fgi_arena_alloc(&c->arena, (count + 1) * sizeof *c->world);
     return c->world ? FG_OK : fgi_no_memory(err);
-}
-
-/* The plugin promises no order: each process puts them into the same one. */
-void fgi_client_order_world(fg_client *c)
-{
-    const int count = c->info.global_device_count;
-    qsort(c->world, (size_t)count, sizeof *c->world, by_place_in_world);
 }
 
 /* The devices of all processes, and how many these are. */
@@ -278,13 +260,11 @@ static fg_status read_world(fg_client *c, fg_error *err)
         FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process,
                  .device_description = get.device_description);
         FGI_TRY(fgi_check(api->PJRT_DeviceDescription_ProcessIndex(&process), &place, err));
-        c->world[i] = (fgi_world_device){.id = id.id,
-                                         .process = process.process_index,
-                                         .is_here = process.process_index == c->info.process_index};
+        c->world[i] = (fgi_mesh_device){.id = id.id, .process = process.process_index};
         if (process.process_index >= c->info.process_count)
             c->info.process_count = process.process_index + 1;
     }
-    fgi_client_order_world(c);
+    fgi_mesh_sort_devices(c->world, c->info.global_device_count, c->info.process_index);
     c->info.host_count = c->info.process_count;
     return FG_OK;
 }
@@ -322,24 +302,23 @@ static int count_hosts(const fg_client *c)
 }
 
 /* Those that were asked for, by (process, id) unless a list says otherwise. */
-static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_error *err)
+static fg_status choose_devices(fg_client *c, const request *r, fg_error *err)
 {
-    fgi_device_list chosen;
+    fgi_device_list chosen = r->devices;
     qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_process_and_id);
-    FGI_TRY(fgi_device_list_parse(opt->devices, &chosen, err));
     if (c->sees_chosen_only) {
-        const int wanted = chosen.first > 0 ? chosen.first : chosen.count;
+        const int wanted = fgi_device_list_size(&chosen);
         if (c->info.device_count < wanted)
             return fgi_fail(
                 err, FG_ENOTFOUND,
                 "devices '%s' were requested, but only %d of them are available; `fulgurite "
                 "devices` lists all",
-                opt->devices, c->info.device_count);
+                r->opt->devices, c->info.device_count);
         fgi_device_list_renumber(&chosen);
     }
     const int all = c->info.device_count;
-    FGI_TRY(
-        fgi_device_list_choose(&chosen, c->info.platform, c->devices, &c->info.device_count, err));
+    FGI_TRY(fgi_device_list_choose(&chosen, c->info.platform, c->devices, sizeof *c->devices,
+                                   &c->info.device_count, err));
     FGI_TRY(fgi_check_cores(c->devices[0].kind, c->info.device_count, all, err));
     if (c->topology)
         c->info.host_count = count_hosts(c);
@@ -347,22 +326,24 @@ static fg_status choose_devices(fg_client *c, const fg_client_options *opt, fg_e
     return FG_OK;
 }
 
-static fg_status make_mesh(fg_client *c, const fg_client_options *opt, fg_error *err)
+/* Of the client's devices, in their order: those of a topology's other hosts count as its own. */
+static fg_status make_mesh(fg_client *c, const fg_mesh_options *options, fg_error *err)
 {
     const int count = c->info.device_count;
-    c->mesh_model = opt->model_devices > 0 ? opt->model_devices : 1;
-    c->mesh_data = count / c->mesh_model;
-    if (c->mesh_data * c->mesh_model != count)
-        return fgi_fail(err, FG_EINVAL, "%d devices cannot be laid out in rows of %d", count,
-                        c->mesh_model);
-    c->info.data_devices = c->mesh_data;
-    c->info.model_devices = c->mesh_model;
+    fgi_mesh_device *devices = fgi_arena_alloc(&c->arena, (size_t)count * sizeof *devices);
+    if (!devices)
+        return fgi_no_memory(err);
+    for (int i = 0; i < count; i++)
+        devices[i] = (fgi_mesh_device){c->devices[i].id, c->devices[i].process, i};
+    FGI_TRY(fgi_mesh_init(&c->mesh, options, devices, count, err));
+    c->info.mesh.axis_count = c->mesh.axis_count;
+    memcpy(c->info.mesh.axes, c->mesh.axes, sizeof c->mesh.axes);
+    c->info.mesh.batch_shards = c->mesh.batch_shards;
     return FG_OK;
 }
 
-static fg_status check_platform(const fg_client *c, const fg_client_options *opt, fg_error *err)
+static fg_status check_platform(const fg_client *c, const char *named_one, fg_error *err)
 {
-    const char *named_one = opt->accelerator;
     if (!named_one || strcmp(named_one, "auto") == 0 || strcmp(named_one, c->info.platform) == 0)
         return FG_OK;
     return fgi_fail(err, FG_EPLUGIN, "plugin '%s' is for '%s', but '%s' was requested",
@@ -373,29 +354,29 @@ static fg_status check_platform(const fg_client *c, const fg_client_options *opt
  */
 
 /* The plugin's client, its platform and its devices. */
-static fg_status open_devices(fg_client *c, const char *accelerator, const fg_client_options *opt,
+static fg_status open_devices(fg_client *c, const char *accelerator, const request *r,
                               fg_error *err)
 {
-    FGI_TRY(create_client(c, accelerator, opt, err));
+    FGI_TRY(create_client(c, accelerator, r, err));
     FGI_TRY(read_platform(c, err));
-    FGI_TRY(check_platform(c, opt, err));
+    FGI_TRY(check_platform(c, r->opt->accelerator, err));
     FGI_TRY(read_world(c, err));
     return read_devices(c, err);
 }
 
 /* The same of a machine that is not there. */
-static fg_status open_topology(fg_client *c, const fg_client_options *opt, fg_error *err)
+static fg_status open_topology(fg_client *c, const request *r, fg_error *err)
 {
     fgi_topology_name name;
-    FGI_TRY(fgi_topology_parse(opt->topology, &name, err));
-    FGI_TRY(fgi_topology_open(c, opt->topology, &name, err));
-    return check_platform(c, &(fg_client_options){.accelerator = name.accelerator}, err);
+    FGI_TRY(fgi_topology_parse(r->opt->topology, &name, err));
+    FGI_TRY(fgi_topology_open(c, r->opt->topology, &name, err));
+    return check_platform(c, name.accelerator, err);
 }
 
-static fg_status open_path(const char *path, const char *accelerator, const fg_client_options *opt,
+static fg_status open_path(const char *path, const char *accelerator, const request *r,
                            fg_client **out, fg_error *err)
 {
-    const fgi_plugin_use use = {accelerator, opt->show_plugin_log, opt->topology != NULL};
+    const fgi_plugin_use use = {accelerator, r->opt->show_plugin_log, r->opt->topology != NULL};
     fg_status status;
     fg_client *c = fgi_calloc(1, sizeof *c);
     if (!c)
@@ -405,15 +386,15 @@ static fg_status open_path(const char *path, const char *accelerator, const fg_c
     const char *kept = fgi_arena_strdup(&c->arena, path);
     FGI_DONE(kept ? FG_OK : fgi_no_memory(err));
     status = fgi_plugin_load(kept, &use, &c->plugin, err);
-    if (status != FG_OK && c->plugin.has_refused && opt->topology == NULL)
+    if (status != FG_OK && c->plugin.has_refused && r->opt->topology == NULL)
         status = fgi_explain_refusal(NULL, accelerator, status, err);
     FGI_DONE(status);
-    FGI_DONE(opt->topology ? open_topology(c, opt, err) : open_devices(c, accelerator, opt, err));
-    FGI_DONE(choose_devices(c, opt, err));
-    FGI_DONE(make_mesh(c, opt, err));
-    c->uses_onednn = opt->cpu_onednn && c->platform == FGI_CPU;
+    FGI_DONE(r->opt->topology ? open_topology(c, r, err) : open_devices(c, accelerator, r, err));
+    FGI_DONE(choose_devices(c, r, err));
+    FGI_DONE(make_mesh(c, &r->opt->mesh, err));
+    c->uses_onednn = r->opt->cpu_onednn && c->platform == FGI_CPU;
     /* what is compiled without devices could not be loaded from a cache without them either */
-    FGI_DONE(fgi_cache_open(c, opt->topology ? "" : opt->cache_dir, err));
+    FGI_DONE(fgi_cache_open(c, r->opt->topology ? "" : r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
 done:
@@ -426,23 +407,23 @@ done:
 }
 
 /* Opens the first plugin that is there. */
-static fg_status open_accelerator(const char *accelerator, const fg_client_options *opt,
-                                  fg_client **out, fg_error *err)
+static fg_status open_accelerator(const char *accelerator, const request *r, fg_client **out,
+                                  fg_error *err)
 {
     size_t count = 0, i = 0;
     fg_plugin_candidate *places = fgi_calloc(CANDIDATES_MAX, sizeof *places);
     if (!places)
         return fgi_no_memory(err);
-    fg_status status = fg_plugin_search(accelerator, opt, places, CANDIDATES_MAX, &count, err);
+    fg_status status = fg_plugin_search(accelerator, r->opt, places, CANDIDATES_MAX, &count, err);
     if (status == FG_OK) {
         count = count < CANDIDATES_MAX ? count : CANDIDATES_MAX;
         /* What was asked for by its path is taken as it is, also when it does not exist. */
         while (i < count && !places[i].exists && strcmp(places[i].source, "FULGURITE_PLUGIN") != 0)
             i++;
         if (i < count)
-            status = open_path(places[i].path, accelerator, opt, out, err);
+            status = open_path(places[i].path, accelerator, r, out, err);
         else
-            status = opt->topology != NULL
+            status = r->opt->topology != NULL
                          ? fgi_explain_no_compiler(accelerator, places, count, err)
                          : fgi_explain_missing(NULL, accelerator, places, count, err);
     }
@@ -451,16 +432,16 @@ static fg_status open_accelerator(const char *accelerator, const fg_client_optio
 }
 
 /* A TPU before a GPU before the CPU, where the machine has one and its plugin works. */
-static fg_status open_auto(const fg_client_options *opt, fg_client **out, fg_error *err)
+static fg_status open_auto(const request *r, fg_client **out, fg_error *err)
 {
     const char *variable = getenv("FULGURITE_PLUGIN");
     if (variable && *variable)
-        return open_path(variable, fgi_accelerator_of_file(variable), opt, out, err);
+        return open_path(variable, fgi_accelerator_of_file(variable), r, out, err);
     for (int i = 0; i < ACCELERATORS - 1; i++) {
         fg_error why = {0};
         if (!fgi_machine_has("", accelerators[i]))
             continue;
-        const fg_status status = open_accelerator(accelerators[i], opt, out, &why);
+        const fg_status status = open_accelerator(accelerators[i], r, out, &why);
         if (status == FG_OK || status == FG_ENOMEM) {
             if (status != FG_OK)
                 return fgi_no_memory(err);
@@ -468,7 +449,7 @@ static fg_status open_auto(const fg_client_options *opt, fg_client **out, fg_err
         }
         fgi_log(FG_LOG_WARNING, "%s", why.message);
     }
-    return open_accelerator("cpu", opt, out, err);
+    return open_accelerator("cpu", r, out, err);
 }
 
 static fg_status check_options(const fg_client_options *opt, fg_error *err)
@@ -483,8 +464,6 @@ static fg_status check_options(const fg_client_options *opt, fg_error *err)
     if (opt->cpu_devices < 0 || opt->cpu_devices > CPU_DEVICES_MAX)
         return fgi_fail(err, FG_EINVAL, "cpu_devices is %d: expected 1 to %d (0 means 1)",
                         opt->cpu_devices, CPU_DEVICES_MAX);
-    fgi_device_list list;
-    FGI_TRY(fgi_device_list_parse(opt->devices, &list, err));
     if (!(opt->memory_fraction >= 0 && opt->memory_fraction <= 1))
         return fgi_fail(err, FG_EINVAL, "memory_fraction is %g: expected 0 to 1",
                         opt->memory_fraction);
@@ -496,7 +475,9 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
     static const fg_client_options defaults = {.accelerator = "auto"};
     const fg_client_options *opt = options ? options : &defaults;
     *out = NULL;
+    request r = {.opt = opt};
     FGI_TRY(check_options(opt, err));
+    FGI_TRY(fgi_device_list_parse(opt->devices, &r.devices, err));
     const char *accelerator = opt->accelerator;
     if (accelerator && strcmp(accelerator, "auto") == 0)
         accelerator = NULL;
@@ -511,9 +492,9 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
     if (opt->plugin_path && *opt->plugin_path) {
         if (!accelerator)
             accelerator = fgi_accelerator_of_file(opt->plugin_path);
-        return open_path(opt->plugin_path, accelerator, opt, out, err);
+        return open_path(opt->plugin_path, accelerator, &r, out, err);
     }
-    return accelerator ? open_accelerator(accelerator, opt, out, err) : open_auto(opt, out, err);
+    return accelerator ? open_accelerator(accelerator, &r, out, err) : open_auto(&r, out, err);
 }
 
 /* ---- questions --------------------------------------------------------------------------------
@@ -523,9 +504,7 @@ const fg_client_info *fg_client_get_info(const fg_client *client) { return &clie
 
 fgi_platform fgi_client_platform(const fg_client *client) { return client->platform; }
 
-int fgi_client_mesh_data(const fg_client *client) { return client->mesh_data; }
-
-int fgi_client_mesh_model(const fg_client *client) { return client->mesh_model; }
+const fgi_mesh *fgi_client_mesh(const fg_client *client) { return &client->mesh; }
 
 bool fgi_client_is_compile_only(const fg_client *client) { return client->topology != NULL; }
 
@@ -554,14 +533,18 @@ fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info 
         return fgi_fail(err, FG_EINVAL, "device %d does not exist: there are %d", index,
                         client->info.device_count);
     const fgi_device *d = &client->devices[index];
+    const fgi_mesh *mesh = &client->mesh;
+    const int number = fgi_mesh_device_number(mesh, index);
     *out = (fg_device_info){.id = d->id,
-                            .data_rank = index / client->mesh_model,
-                            .model_rank = index % client->mesh_model,
+                            .process = d->process,
+                            .batch_shard = fgi_mesh_shard_of(mesh, mesh->batch, number),
                             .kind = d->kind,
                             .description = d->description,
                             .memory_used_bytes = -1,
                             .memory_peak_bytes = -1,
                             .memory_limit_bytes = d->memory_limit_bytes};
+    for (int i = 0; i < mesh->axis_count; i++)
+        out->coordinates[i] = fgi_mesh_coordinate(mesh, i, number);
     if (!d->device)
         return FG_OK;
     const PJRT_Api *api = client->plugin.api;

@@ -61,16 +61,16 @@ static fg_status check_all(const fg_client *client, const fgi_compile_options *o
 {
     int here = 0;
     for (int i = 0; i < client->info.global_device_count; i++)
-        here += client->world[i].is_here;
+        here += client->world[i].local_index >= 0;
     if (here != client->info.device_count)
         return fgi_fail(err, FG_EINVAL,
                         "a program of all processes runs on all of their devices: of this "
                         "process's %d only %d were chosen",
                         here, client->info.device_count);
-    for (size_t i = 0; options->out_splits && i < options->out_count; i++)
-        if (!fgi_split_is_whole(&options->out_splits[i]))
+    for (size_t i = 0; options->out_shardings && i < options->out_count; i++)
+        if (!fgi_sharding_is_replicated(&options->out_shardings[i]))
             return fgi_fail(err, FG_EUNSUPPORTED,
-                            "output %zu of a program of all processes is split", i);
+                            "output %zu of a program of all processes is sharded", i);
     return FG_OK;
 }
 

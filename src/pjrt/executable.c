@@ -79,8 +79,8 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
         return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, not %zu", e->out_count,
                         options->out_count);
     e->out_types = fgi_calloc(e->out_count + 1, sizeof *e->out_types);
-    e->out_splits = fgi_calloc(e->out_count + 1, sizeof *e->out_splits);
-    if (!e->out_types || !e->out_splits)
+    e->out_shardings = fgi_calloc(e->out_count + 1, sizeof *e->out_shardings);
+    if (!e->out_types || !e->out_shardings)
         return fgi_no_memory(err);
     if (!options->out_types || e->partition_count == 1)
         FGI_TRY(read_types(e, e->out_types, err));
@@ -92,8 +92,8 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
                             fg_type_format(&e->out_types[i], got, sizeof got),
                             fg_type_format(type, wanted, sizeof wanted));
         e->out_types[i] = *type;
-        if (options->out_splits)
-            e->out_splits[i] = options->out_splits[i];
+        if (options->out_shardings)
+            e->out_shardings[i] = options->out_shardings[i];
     }
     return FG_OK;
 }
@@ -117,7 +117,7 @@ static void destroy(fgi_executable *executable)
     fgi_scratch_free(atomic_load(&executable->scratch));
     fgi_free(executable->device_index);
     fgi_free(executable->out_types);
-    fgi_free(executable->out_splits);
+    fgi_free(executable->out_shardings);
     fgi_client_release(executable->client);
     fgi_free(executable);
 }

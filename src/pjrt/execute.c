@@ -150,7 +150,7 @@ static fg_status make_outputs(const fgi_executable *e, fg_array **outs, fgi_even
                               fg_error *err)
 {
     for (size_t i = 0; i < e->out_count; i++) {
-        outs[i] = fgi_array_new(e->client, &e->out_types[i], &e->out_splits[i]);
+        outs[i] = fgi_array_new(e->client, &e->out_types[i], &e->out_shardings[i]);
         if (!outs[i])
             return fgi_no_memory(err);
     }

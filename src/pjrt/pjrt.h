@@ -6,6 +6,7 @@
 #define FGI_PJRT_PJRT_H
 
 #include <fulgurite/device.h>
+#include "mesh/mesh.h"
 
 /* ---- events: something a device will finish -------------------------------------------------- */
 
@@ -24,45 +25,6 @@ typedef void fgi_event_fn(void *self, fg_status status, const char *message);
 fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, fg_error *err);
 void fgi_event_destroy(fgi_event *event);
 
-/* ---- choosing devices ------------------------------------------------------------------------ */
-
-enum { FGI_DEVICES_MAX = 1024 };
-
-/* Which devices a user asked for: all (zero), the first so many, or a list. */
-typedef struct fgi_device_list {
-    int first;
-    int count;
-    int index[FGI_DEVICES_MAX];
-} fgi_device_list;
-
-/* text may be NULL: all. Errors: FG_EINVAL. */
-fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error *err);
-/* How many devices must be there; 0: any number. */
-int fgi_device_list_needed(const fgi_device_list *list);
-
-/* ---- splitting arrays over devices ----------------------------------------------------------- */
-
-/* The axes of a client's mesh of devices that a dimension can be split along. */
-enum { FGI_SPLIT_NONE = 0, FGI_SPLIT_DATA = 1, FGI_SPLIT_MODEL = 2 };
-
-/* How each dimension of an array is split; all zero: every device has the whole. An axis splits at
- * most one dimension. */
-typedef struct fgi_split {
-    unsigned char axis[FG_MAX_RANK];
-} fgi_split;
-
-/* True when no dimension is split, along an axis of whatever length. */
-bool fgi_split_is_whole(const fgi_split *split);
-bool fgi_split_equal(const fgi_split *a, const fgi_split *b);
-/* Reads "model, none": a word for each of the first dimensions, "data", "model" or "none"; those
- * without one are not split. *out_count (may be NULL): how many words there were. Error: FG_EINVAL.
- */
-fg_status fgi_split_parse(const char *text, fgi_split *out, int *out_count, fg_error *err);
-
-/* Lengths of the mesh's axes: data * model devices. */
-int fgi_client_mesh_data(const fg_client *client);
-int fgi_client_mesh_model(const fg_client *client);
-
 /* ---- compiling ------------------------------------------------------------------------------- */
 
 /* A flag of the plugin's compiler, for one program: a DebugOptions field or a plugin's own. */
@@ -80,8 +42,8 @@ typedef struct fgi_compile_options {
                                 arrays, since a client's mesh is of its own devices             */
     const fgi_flag *flags;
     size_t flag_count;
-    const fg_type *out_types;    /* global types of the outputs, in order */
-    const fgi_split *out_splits; /* how they are split, as the text says; NULL: all whole */
+    const fg_type *out_types;          /* global types of the outputs, in order */
+    const fgi_sharding *out_shardings; /* as the text says; NULL: all replicated */
     size_t out_count;
 } fgi_compile_options;
 
@@ -149,15 +111,13 @@ typedef enum fgi_upload_mode {
                         released and every program that reads it has ended */
 } fgi_upload_mode;
 
-/* Uploads an array: to each device its block (split NULL: the whole to every device). out_host_done
- * is NULL for FGI_UPLOAD_COPY. Errors also: FG_ESHAPE when a dimension cannot be split evenly. */
-fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_split *split,
+/* Uploads an array: to each device its shard (sharding NULL: the whole array to every device).
+ * out_host_done is NULL for FGI_UPLOAD_COPY. Errors also: those of fgi_sharding_check. */
+fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_sharding *sharding,
                            const void *data, fgi_upload_mode mode, fg_array **out,
                            fgi_event **out_host_done, fg_error *err);
-/* Bytes of such an array on one device, the same on each. */
-size_t fgi_split_bytes(const fg_client *client, const fg_type *type, const fgi_split *split);
-/* How the array is split; borrowed, lives as long as the array. */
-const fgi_split *fgi_array_split(const fg_array *array);
+/* Borrowed, lives as long as the array. */
+const fgi_sharding *fgi_array_sharding(const fg_array *array);
 
 /* Starts copying the array to `out_data` (row-major) and returns an event for its end; does not
  * count as a blocking read. */
@@ -176,6 +136,8 @@ typedef enum fgi_platform { FGI_CPU, FGI_CUDA, FGI_TPU, FGI_OTHER } fgi_platform
 fg_client *fgi_client_retain(fg_client *client);
 void fgi_client_release(fg_client *client);
 fgi_platform fgi_client_platform(const fg_client *client);
+/* The mesh of its devices, which lives as long as the client. */
+const fgi_mesh *fgi_client_mesh(const fg_client *client);
 /* Whether it only compiles, for a topology. */
 bool fgi_client_is_compile_only(const fg_client *client);
 /* The rule that programs of this client are written without, by name (trace/lowering.h); NULL: all

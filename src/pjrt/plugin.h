@@ -85,13 +85,6 @@ typedef struct fgi_device {
     int64_t memory_limit_bytes; /* of one that is only described; -1: unknown */
 } fgi_device;
 
-/* A device of any process. */
-typedef struct fgi_world_device {
-    int64_t id;
-    int process;
-    bool is_here; /* one of the client's own */
-} fgi_world_device;
-
 /* ---- why there are no devices: client_explain.c -----------------------------------------------
  * host: the machine, NULL for this one; each fails with what is there, why it cannot be had, and
  * what to type.
@@ -111,17 +104,6 @@ fg_status fgi_explain_refusal(const struct fgi_host *host, const char *accelerat
 /* FG_EINVAL where so many of a host's cores cannot be taken: a TPU v2 or v3 gives one or all. */
 fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err);
 
-/* ---- choosing devices: device_list.c ----------------------------------------------------------
- */
-
-/* Writes the devices meant, smallest first; returns how many, 0 for all. */
-size_t fgi_device_list_ascending(const fgi_device_list *list, int64_t *out);
-/* Numbers them as a plugin does that sees no others: the smallest is device 0. */
-void fgi_device_list_renumber(fgi_device_list *list);
-/* Leaves the chosen ones, in the order asked for, in devices[0..*count). Errors: FG_ENOTFOUND. */
-fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
-                                 fgi_device *devices, int *count, fg_error *err);
-
 /* Released arrays that were donated are kept for so many launches. */
 enum { FGI_LAUNCHES_KEPT = 16 };
 
@@ -137,13 +119,13 @@ struct fg_client {
     const char *plain;
     fg_client_info info;
     fgi_device *devices; /* info.device_count of them, by (process, id) unless chosen otherwise */
-    fgi_world_device *world;   /* info.global_device_count, by (process, id) in every process */
-    int mesh_data, mesh_model; /* their product is info.device_count */
-    const char *label;         /* "cpu:0", or "cpu" for several devices */
-    fgi_arena arena;           /* every string and table above */
-    char *cache_dir;           /* NULL: no cache */
-    fgi_hash cache_seed;       /* all of the cache's key but program and options */
-    pthread_mutex_t lock;      /* of the list below, and of its members' references */
+    fgi_mesh_device *world; /* info.global_device_count, by (process, id) in every process */
+    fgi_mesh mesh;          /* of `devices` */
+    const char *label;      /* "cpu:0", or "cpu" for several devices */
+    fgi_arena arena;        /* every string and table above */
+    char *cache_dir;        /* NULL: no cache */
+    fgi_hash cache_seed;    /* all of the cache's key but program and options */
+    pthread_mutex_t lock;   /* of the list below, and of its members' references */
     bool has_lock;
     fgi_executable *programs; /* what was compiled and is still held by somebody */
     struct {
@@ -159,9 +141,8 @@ fg_status fgi_client_set_platform(fg_client *client, fgi_str name, fgi_str versi
 fg_status fgi_client_read_description(fg_client *client, PJRT_DeviceDescription *about,
                                       fgi_device *out, fg_error *err);
 
-/* Room for the devices of all processes, to be filled in; then puts them in order. */
+/* Room for the devices of all processes, to be filled in and sorted. */
 fg_status fgi_client_make_world(fg_client *client, size_t count, fg_error *err);
-void fgi_client_order_world(fg_client *client);
 
 /* topology.c: what a client without devices has instead of a PJRT client. */
 fg_status fgi_topology_open(fg_client *client, const char *text, const fgi_topology_name *name,
@@ -216,28 +197,12 @@ void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label);
 /* ---- arrays -----------------------------------------------------------------------------------
  */
 
-/* The block of an array that a device has, and where it lies in the whole. */
-typedef struct fgi_block {
-    fg_type type;                /* of the block */
-    int64_t offset;              /* of its first element, in bytes */
-    int64_t stride[FG_MAX_RANK]; /* of the whole, in bytes */
-    bool is_dense;               /* the block lies in one piece in the whole */
-    bool is_first;               /* no device before has the same block */
-} fgi_block;
-
-fg_status fgi_split_check(const fg_client *client, const fg_type *type, const fgi_split *split,
-                          fg_error *err);
-fgi_block fgi_split_block(const fg_client *client, const fg_type *type, const fgi_split *split,
-                          int device);
-/* Copies a block's elements, dense, to their places in the whole. */
-void fgi_block_scatter(const fgi_block *block, const void *from, void *to_whole);
-
 /* One buffer for each of the client's devices, NULL where the array is not. Each holds the device's
- * block. */
+ * shard. */
 struct fg_array {
     fg_client *client;
     fg_type type;
-    fgi_split split;
+    fgi_sharding sharding;
     _Atomic int references;
     _Atomic bool is_donated;
     int64_t donated_at; /* which execution of the client took it */
@@ -250,7 +215,7 @@ struct fg_array {
  * before each launch. */
 void fgi_donated_free(fg_client *client, bool all);
 /* An array without buffers, one reference; NULL when out of memory. */
-fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_split *split);
+fg_array *fgi_array_new(fg_client *client, const fg_type *type, const fgi_sharding *sharding);
 PJRT_Buffer_Type fgi_dtype_to_pjrt(fg_dtype dtype);
 fg_dtype fgi_dtype_from_pjrt(PJRT_Buffer_Type type);
 
@@ -270,7 +235,7 @@ struct fgi_executable {
     int device_count;    /* ... and those of them that are this process's */
     int *device_index;   /* row of the argument lists -> the client's device */
     fg_type *out_types;
-    fgi_split *out_splits;
+    fgi_sharding *out_shardings;
     size_t out_count;
     _Atomic(fgi_scratch *) scratch; /* taken by a launch, put back after it */
 };

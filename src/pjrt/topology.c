@@ -140,10 +140,10 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
     for (size_t i = 0; i < list.num_descriptions; i++) {
         FGI_TRY(fgi_client_read_description(c, list.descriptions[i], &c->devices[i], err));
         c->devices[i].memory_limit_bytes = memory_limit(c, list.descriptions[i], name);
-        c->world[i] = (fgi_world_device){
-            .id = c->devices[i].id, .process = c->devices[i].process, .is_here = true};
+        c->world[i] = (fgi_mesh_device){.id = c->devices[i].id, .process = c->devices[i].process};
     }
-    fgi_client_order_world(c); /* a host's devices are a process's */
+    /* one process has the devices of all hosts */
+    fgi_mesh_sort_devices(c->world, (int)list.num_descriptions, -1);
     c->info.device_count = (int)list.num_descriptions;
     c->info.process_count = 1; /* one that has them all */
     return FG_OK;

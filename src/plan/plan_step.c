@@ -194,7 +194,7 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
     const fg_client *client = trainer->client;
     const double before = fg_client_get_stats(client).compile_s;
     FGI_TRY(fgi_batch_size(trainer, data, &out->global_batch_size, err));
-    out->batch_size = out->global_batch_size / fgi_client_mesh_data(client);
+    out->batch_size = out->global_batch_size / fgi_client_mesh(client)->batch_shards;
     if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
         out->hbm_available_bytes = device.memory_limit_bytes;
     const fg_status status = fgi_trainer_compile(trainer, task, FGI_TRAIN, data, &executable, &why);

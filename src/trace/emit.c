@@ -2,7 +2,7 @@
  *
  * Arguments are the array leaves in order, then one u32 vector with all scalars; results are the
  * outputs, then the assigned variables, each aliased to the argument it replaces. For several
- * devices each of them says how it is split over the mesh (Shardy annotations).
+ * devices each of them has its sharding over the mesh (Shardy annotations).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -121,40 +121,53 @@ static int device_count(const fg_trace *trace)
     return trace->client != NULL ? fg_client_get_info(trace->client)->device_count : 1;
 }
 
-/* An axis of one device splits nothing. */
-void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank)
+/* The axes of a dimension; one of size 1 shards nothing. */
+static void put_axes(const fgi_mesh *mesh, fgi_buf *out, fgi_axis_set axes)
 {
-    const int length[] = {1, fgi_client_mesh_data(trace->client),
-                          fgi_client_mesh_model(trace->client)};
-    static const char *const name[] = {"", "\"data\"", "\"model\""};
+    const char *before = "";
+    fgi_buf_putc(out, '{');
+    for (int i = 0; i < mesh->axis_count; i++)
+        if ((axes >> i & 1) != 0 && mesh->axes[i].size > 1) {
+            fgi_buf_printf(out, "%s\"%s\"", before, mesh->axes[i].name);
+            before = ", ";
+        }
+    fgi_buf_putc(out, '}');
+}
+
+void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *sharding, int rank)
+{
     fgi_buf_puts(out, "#sdy.sharding<@mesh, [");
     for (int i = 0; i < rank; i++) {
-        const int axis = split->axis[i];
-        fgi_buf_puts(out, i == 0 ? "{" : ", {");
-        fgi_buf_puts(out, length[axis] > 1 ? name[axis] : "");
-        fgi_buf_putc(out, '}');
+        fgi_buf_puts(out, i == 0 ? "" : ", ");
+        put_axes(fgi_client_mesh(trace->client), out, sharding->axes[i]);
     }
     fgi_buf_puts(out, "]>");
 }
 
-static void put_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank)
+static void put_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *sharding,
+                         int rank)
 {
     fgi_buf_puts(out, "sdy.sharding = ");
-    fgi_emit_split(trace, out, split, rank);
+    fgi_emit_sharding(trace, out, sharding, rank);
 }
 
 static void put_mesh(const fg_trace *trace, fgi_buf *out)
 {
-    if (device_count(trace) > 1)
-        fgi_buf_printf(out, "  sdy.mesh @mesh = <[\"data\"=%d, \"model\"=%d]>\n",
-                       fgi_client_mesh_data(trace->client), fgi_client_mesh_model(trace->client));
+    if (device_count(trace) == 1)
+        return;
+    const fgi_mesh *mesh = fgi_client_mesh(trace->client);
+    fgi_buf_puts(out, "  sdy.mesh @mesh = <[");
+    for (int i = 0; i < mesh->axis_count; i++)
+        fgi_buf_printf(out, "%s\"%s\"=%d", i == 0 ? "" : ", ", mesh->axes[i].name,
+                       mesh->axes[i].size);
+    fgi_buf_puts(out, "]>\n");
 }
 
-const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i)
+const fgi_sharding *fgi_result_sharding(const fg_trace *trace, const fgi_layout *layout, size_t i)
 {
     if (i < layout->output_count)
-        return &trace->result_split;
-    return fgi_leaf_split(trace->leaves[layout->assigned_leaf[i - layout->output_count]].node);
+        return &trace->result_sharding;
+    return fgi_leaf_sharding(trace->leaves[layout->assigned_leaf[i - layout->output_count]].node);
 }
 
 /* {tf.aliasing_output = 2 : i32, sdy.sharding = ...}: what holds for argument `leaf`. */
@@ -162,7 +175,7 @@ static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
 {
     const fgi_layout *layout = m->layout;
     const fgi_node *node = m->trace->leaves[leaf].node;
-    const bool is_split = device_count(m->trace) > 1;
+    const bool is_sharded = device_count(m->trace) > 1;
     const char *before = " {";
     for (size_t k = 0; k < layout->assigned_count; k++)
         if (layout->assigned_leaf[k] == leaf) {
@@ -170,10 +183,10 @@ static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
                            layout->output_count + k);
             before = ", ";
         }
-    if (is_split) {
+    if (is_sharded) {
         fgi_buf_puts(out, before);
         before = ", ";
-        put_split(m->trace, out, fgi_leaf_split(node), node->type.rank);
+        put_sharding(m->trace, out, fgi_leaf_sharding(node), node->type.rank);
     }
     if (before[0] == ',')
         fgi_buf_putc(out, '}');
@@ -198,21 +211,21 @@ static void put_arguments(module *m, fgi_buf *out)
         fgi_buf_printf(out, ": tensor<%zuxui32>", layout->scalar_count);
         if (device_count(m->trace) > 1) {
             fgi_buf_puts(out, " {");
-            put_split(m->trace, out, &(fgi_split){{0}}, 1);
+            put_sharding(m->trace, out, &(fgi_sharding){{0}}, 1);
             fgi_buf_putc(out, '}');
         }
     }
 }
 
-static void put_result_types(const module *m, bool with_splits, fgi_buf *out)
+static void put_result_types(const module *m, bool with_shardings, fgi_buf *out)
 {
     for (size_t i = 0; i < result_count(m); i++) {
         const fg_type *type = &result_node(m, i)->type;
         fgi_buf_puts(out, i == 0 ? "" : ", ");
         fgi_mlir_type(out, type);
-        if (with_splits && device_count(m->trace) > 1) {
+        if (with_shardings && device_count(m->trace) > 1) {
             fgi_buf_puts(out, " {");
-            put_split(m->trace, out, fgi_result_split(m->trace, m->layout, i), type->rank);
+            put_sharding(m->trace, out, fgi_result_sharding(m->trace, m->layout, i), type->rank);
             fgi_buf_putc(out, '}');
         }
     }
@@ -248,8 +261,9 @@ static void put_body(module *m, bool with_locations, fgi_buf *out)
 {
     fgi_emit e = {.b = {.out = out, .next = &m->next, .functions = &m->functions},
                   .client = m->trace->client,
-                  .data_devices =
-                      m->trace->client != NULL ? fgi_client_mesh_data(m->trace->client) : 1,
+                  .batch_shards = m->trace->client != NULL
+                                      ? fgi_client_mesh(m->trace->client)->batch_shards
+                                      : 1,
                   .value = m->value,
                   .scalars = m->next - 1,
                   .scalar_word = m->scalar_word,

@@ -95,7 +95,7 @@ typedef struct fgi_emit {
     fgi_builder b;
     const fgi_node *node;
     const fg_client *client;     /* NULL: none */
-    int data_devices;            /* a batch is split over so many */
+    int batch_shards;            /* of the mesh */
     uint32_t *value;             /* SSA number of each node id */
     uint32_t scalars;            /* SSA number of the packed scalars */
     const uint32_t *scalar_word; /* of each leaf: its word there */
@@ -118,8 +118,8 @@ void fgi_emit_reduction(fgi_emit *e, const char *stablehlo_name, const char *bod
                         fgi_buf *attributes);
 /* For leaves: the word of the packed scalars that this node stands for, as ui32. */
 void fgi_emit_scalar_word(fgi_emit *e, const fgi_value *result);
-/* #sdy.sharding<@mesh, [{"data"}, {}]>: how a value of that rank is split over the mesh. */
-void fgi_emit_split(const fg_trace *trace, fgi_buf *out, const fgi_split *split, int rank);
+/* #sdy.sharding<@mesh, [{"data"}, {}]>: the sharding of a value of that rank. */
+void fgi_emit_sharding(const fg_trace *trace, fgi_buf *out, const fgi_sharding *sharding, int rank);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 

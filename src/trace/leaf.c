@@ -12,13 +12,13 @@ typedef struct leaf_attr {
     uint64_t index;
     int64_t kind;
     fg_type type;
-    fgi_split split;
+    fgi_sharding sharding;
 } leaf_attr;
 
-const fgi_split *fgi_leaf_split(const fgi_node *node)
+const fgi_sharding *fgi_leaf_sharding(const fgi_node *node)
 {
     const leaf_attr *attr = node->attr;
-    return &attr->split;
+    return &attr->sharding;
 }
 
 size_t fgi_leaf_index(const fgi_node *node)
@@ -54,7 +54,7 @@ static fgi_hash key_of(const void *address)
 
 /* The leaf for `key` (an address, or NULL for a new one each time), made on first use. */
 static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, const fg_type *type,
-                      const fgi_split *split)
+                      const fgi_sharding *sharding)
 {
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
@@ -75,8 +75,8 @@ static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, co
     attr.type.dtype = type->dtype;
     attr.type.rank = type->rank;
     memcpy(attr.type.dim, type->dim, (size_t)type->rank * sizeof type->dim[0]);
-    if (split != NULL)
-        attr.split = *split;
+    if (sharding != NULL)
+        attr.sharding = *sharding;
     node = fgi_node_create(trace, &fgi_leaf_op, 0);
     if (node == NULL)
         return fgi_poison(trace);
@@ -107,19 +107,19 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count)
 fg_tensor fg_input(fg_trace *trace, fg_array *array)
 {
     const fgi_leaf init = {.kind = FGI_LEAF_ARRAY, .of.array = array};
-    return leaf(trace, array, &init, fg_array_type(array), fgi_array_split(array));
+    return leaf(trace, array, &init, fg_array_type(array), fgi_array_sharding(array));
 }
 
 fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type)
 {
-    return fgi_trace_feed_split(trace, feed, type, NULL);
+    return fgi_trace_feed_sharded(trace, feed, type, NULL);
 }
 
-fg_tensor fgi_trace_feed_split(fg_trace *trace, int feed, const fg_type *type,
-                               const fgi_split *split)
+fg_tensor fgi_trace_feed_sharded(fg_trace *trace, int feed, const fg_type *type,
+                                 const fgi_sharding *sharding)
 {
     const fgi_leaf init = {.kind = FGI_LEAF_FEED, .of.feed = feed};
-    return leaf(trace, NULL, &init, type, split);
+    return leaf(trace, NULL, &init, type, sharding);
 }
 
 fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
@@ -134,7 +134,8 @@ fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
 static fg_tensor variable_leaf(fg_trace *trace, fg_variable *variable)
 {
     const fgi_leaf init = {.kind = FGI_LEAF_VARIABLE, .of.variable = variable};
-    return leaf(trace, variable, &init, fg_variable_type(variable), fgi_variable_split(variable));
+    return leaf(trace, variable, &init, fg_variable_type(variable),
+                fgi_variable_sharding(variable));
 }
 
 fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable)
@@ -157,14 +158,16 @@ fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable)
 fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
 {
     const fg_tensor part = fgi_variable_part(trace, variable);
-    const fgi_split *split = fgi_variable_split(variable);
-    fgi_split gathered = *split;
-    for (int i = 0; i < FG_MAX_RANK; i++)
-        if (gathered.axis[i] == FGI_SPLIT_DATA)
-            gathered.axis[i] = FGI_SPLIT_NONE;
-    if (fg_variable_get_kind(variable) != FG_PARAMETER || fgi_split_equal(split, &gathered))
+    const fg_client *client = fg_trace_client(trace);
+    if (client == NULL || fg_variable_get_kind(variable) != FG_PARAMETER)
         return part;
-    return fgi_respread(part, split, &gathered);
+    const fgi_mesh *mesh = fgi_client_mesh(client);
+    const fgi_sharding *sharding = fgi_variable_sharding(variable);
+    const fgi_sharding gathered =
+        fgi_sharding_without(sharding, (fgi_axis_set)(mesh->batch | mesh->fsdp));
+    if (fgi_sharding_equal(sharding, &gathered))
+        return part;
+    return fgi_reshard(part, sharding, &gathered);
 }
 
 /* The value that is about to be replaced joins the older ones, unless nobody has read it. */

@@ -17,7 +17,7 @@ struct fgi_program {
     fgi_executable *executable;
     fgi_layout layout;
     fg_type *argument_type; /* of the array arguments */
-    fgi_split *argument_split;
+    fgi_sharding *argument_sharding;
     fg_array **arguments; /* scratch for a launch: array arguments and the scalars */
     fg_array **results;   /* scratch: all results */
     fgi_product_flops flops;
@@ -107,21 +107,21 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     fgi_buf text = {0}, key = {0};
     const size_t results = layout->output_count + layout->assigned_count;
     fg_type *types = fgi_calloc(results + 1, sizeof *types);
-    fgi_split *splits = fgi_calloc(results + 1, sizeof *splits);
-    if (types == NULL || splits == NULL) {
+    fgi_sharding *shardings = fgi_calloc(results + 1, sizeof *shardings);
+    if (types == NULL || shardings == NULL) {
         fgi_free(types);
-        fgi_free(splits);
+        fgi_free(shardings);
         return fgi_no_memory(err);
     }
     for (size_t i = 0; i < results; i++) {
         types[i] = i < layout->output_count
                        ? *fg_tensor_type(outputs[i])
                        : trace->leaves[layout->assigned_leaf[i - layout->output_count]].node->type;
-        splits[i] = *fgi_result_split(trace, layout, i);
+        shardings[i] = *fgi_result_sharding(trace, layout, i);
     }
     fgi_compile_options options = {.device_count = fg_client_get_info(trace->client)->device_count,
                                    .out_types = types,
-                                   .out_splits = splits,
+                                   .out_shardings = shardings,
                                    .out_count = results};
     options.flags = fgi_cpu_flags(trace->client, &options.flag_count);
     FGI_DONE(fgi_emit_module(trace, layout, outputs, true, &text, err));
@@ -129,7 +129,7 @@ static fg_status compile(const fg_trace *trace, const fgi_layout *layout, const 
     FGI_DONE(compile_text(trace->client, &text, &key, &options, out, err));
 done:
     fgi_free(types);
-    fgi_free(splits);
+    fgi_free(shardings);
     fgi_buf_fini(&text);
     fgi_buf_fini(&key);
     return status;
@@ -159,18 +159,18 @@ static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tens
     program->layout = *layout;
     const fgi_layout *l = &program->layout;
     program->argument_type = fgi_calloc(l->argument_count + 1, sizeof(fg_type));
-    program->argument_split = fgi_calloc(l->argument_count + 1, sizeof(fgi_split));
+    program->argument_sharding = fgi_calloc(l->argument_count + 1, sizeof(fgi_sharding));
     program->arguments = fgi_calloc(l->argument_count + 1, sizeof(fg_array *));
     program->results = fgi_calloc(l->output_count + l->assigned_count + 1, sizeof(fg_array *));
     program->words = fgi_calloc(l->scalar_count + 1, sizeof(uint32_t));
     fg_status status = FG_OK;
-    if (program->argument_type == NULL || program->argument_split == NULL ||
+    if (program->argument_type == NULL || program->argument_sharding == NULL ||
         program->arguments == NULL || program->results == NULL || program->words == NULL)
         status = fgi_no_memory(err);
     for (size_t i = 0; status == FG_OK && i < l->argument_count; i++) {
         const fgi_node *leaf = trace->leaves[l->argument_leaf[i]].node;
         program->argument_type[i] = leaf->type;
-        program->argument_split[i] = *fgi_leaf_split(leaf);
+        program->argument_sharding[i] = *fgi_leaf_sharding(leaf);
     }
     count_flops(trace, l, &program->flops);
     if (status == FG_OK)
@@ -249,7 +249,7 @@ void fgi_program_release(fgi_program *program)
     fgi_executable_destroy(program->executable);
     fgi_layout_fini(&program->layout);
     fgi_free(program->argument_type);
-    fgi_free(program->argument_split);
+    fgi_free(program->argument_sharding);
     fgi_free(program->arguments);
     fgi_free(program->results);
     fgi_free(program->words);
@@ -298,10 +298,10 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
                         fg_type_format(fg_array_type(array), a, sizeof a),
                         fg_type_format(&program->argument_type[i], b, sizeof b));
     }
-    if (!fgi_split_equal(fgi_array_split(array), &program->argument_split[i]))
+    if (!fgi_sharding_equal(fgi_array_sharding(array), &program->argument_sharding[i]))
         return fgi_fail(err, FG_EINVAL,
-                        "argument %zu of a program is split over the devices otherwise than when "
-                        "it was traced: distribute the module before its first step",
+                        "argument %zu of a program is sharded differently than when it was "
+                        "traced: distribute the module before its first step",
                         i);
     program->arguments[i] = array;
     return FG_OK;

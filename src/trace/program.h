@@ -86,8 +86,8 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
  * by node id. Returns false when out of memory. */
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);
 
-/* How result i (outputs, then assigned variables) is split over the devices. */
-const fgi_split *fgi_result_split(const fg_trace *trace, const fgi_layout *layout, size_t i);
+/* The sharding of result i (outputs, then assigned variables). */
+const fgi_sharding *fgi_result_sharding(const fg_trace *trace, const fgi_layout *layout, size_t i);
 /* Writes the StableHLO module (emit.c). */
 fg_status fgi_emit_module(const fg_trace *trace, const fgi_layout *layout, const fg_tensor *outputs,
                           bool with_locations, fgi_buf *out, fg_error *err);

@@ -92,7 +92,7 @@ struct fg_trace {
     const struct fgi_precision *precision; /* NULL: 32-true */
     fg_tensor mask;                        /* f32[B] */
     fg_tensor valid_count;                 /* f32[]: its rows that count */
-    fgi_split result_split; /* of every output; the Trainer's predictions keep the batch's */
+    fgi_sharding result_sharding; /* of every output; the Trainer's predictions keep the batch's */
     bool has_mask, has_valid_count, is_training;
     bool has_rows;  /* a batch axis was marked: the mask can't change any more */
     bool has_marks; /* by the user: nothing is assumed of values without rows */
@@ -126,12 +126,12 @@ extern const fgi_op fgi_leaf_op;
 size_t fgi_leaf_index(const fgi_node *node);
 /* The values that the variable had in this trace before the one in force. */
 const fgi_version *fgi_variable_older(fg_trace *trace, fg_variable *variable);
-/* How a leaf's array is split over the devices. */
-const fgi_split *fgi_leaf_split(const fgi_node *node);
-/* A batch tensor of the Trainer: array number `feed` at launch; whole, or split so. */
+/* The sharding of a leaf's array. */
+const fgi_sharding *fgi_leaf_sharding(const fgi_node *node);
+/* A batch tensor of the Trainer: array number `feed` at launch; replicated, or sharded so. */
 fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type);
-fg_tensor fgi_trace_feed_split(fg_trace *trace, int feed, const fg_type *type,
-                               const fgi_split *split);
+fg_tensor fgi_trace_feed_sharded(fg_trace *trace, int feed, const fg_type *type,
+                                 const fgi_sharding *sharding);
 /* Drops the references that leaves hold. */
 void fgi_leaves_release(fgi_leaf *leaves, size_t count);
 
@@ -139,19 +139,19 @@ void fgi_leaves_release(fgi_leaf *leaves, size_t count);
  * initialised first if need be; borrowed. */
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err);
-/* How the variable is split over the devices. A value that is there already is split anew when the
- * next program uses it; programs compiled before must not be launched any more. */
-const fgi_split *fgi_variable_split(const fg_variable *variable);
-void fgi_variable_set_split(fg_variable *variable, const fgi_split *split);
-/* `state`, of the same shape, is split as `parameter` is from now on; it must not be used after it.
- */
+/* The sharding of the variable. An existing value is resharded when the next program uses it;
+ * programs compiled before must not be launched any more. */
+const fgi_sharding *fgi_variable_sharding(const fg_variable *variable);
+void fgi_variable_set_sharding(fg_variable *variable, const fgi_sharding *sharding);
+/* `state`, of the same shape, has the sharding of `parameter` from now on; it must not be used
+ * after it. */
 void fgi_variable_follow(fg_variable *state, const fg_variable *parameter);
-/* fg_variable_value as the devices hold it. A parameter that is split along the data axis is
- * gathered by fg_variable_value; an update, element by element, wants the devices' parts alone. */
+/* fg_variable_value as the devices hold it. fg_variable_value gathers a parameter that is sharded
+ * along the mesh's batch or fsdp axes; an elementwise update needs the devices' shards only. */
 fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable);
-/* The same value, split otherwise: XLA exchanges what that takes (respread.c). Its gradient is
- * split as the value was, `from`. */
-fg_tensor fgi_respread(fg_tensor value, const fgi_split *from, const fgi_split *to);
+/* The same value with another sharding: XLA inserts the communication (reshard.c). Its gradient
+ * has the sharding of the value before, `from`. */
+fg_tensor fgi_reshard(fg_tensor value, const fgi_sharding *from, const fgi_sharding *to);
 /* The variable takes over one reference of `take_array`. */
 void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */

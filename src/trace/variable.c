@@ -17,8 +17,8 @@ struct fg_variable {
     char *name;
     fg_type type;
     fg_variable_options options;
-    fgi_split split;
-    const fg_variable *leader; /* whose split it takes, or NULL */
+    fgi_sharding sharding;
+    const fg_variable *leader; /* whose sharding it has, or NULL */
     bool has_file_axis;
     bool is_frozen;  /* nothing in the library changes it */
     bool is_lost;    /* consumed by a program that failed */
@@ -112,9 +112,9 @@ void fg_variable_set_trainable(fg_variable *variable, bool trainable)
 
 bool fg_variable_is_trainable(const fg_variable *variable) { return !variable->is_frozen; }
 
-const fgi_split *fgi_variable_split(const fg_variable *variable)
+const fgi_sharding *fgi_variable_sharding(const fg_variable *variable)
 {
-    return variable->leader != NULL ? &variable->leader->split : &variable->split;
+    return variable->leader != NULL ? &variable->leader->sharding : &variable->sharding;
 }
 
 void fgi_variable_follow(fg_variable *state, const fg_variable *parameter)
@@ -122,9 +122,9 @@ void fgi_variable_follow(fg_variable *state, const fg_variable *parameter)
     state->leader = parameter;
 }
 
-void fgi_variable_set_split(fg_variable *variable, const fgi_split *split)
+void fgi_variable_set_sharding(fg_variable *variable, const fgi_sharding *sharding)
 {
-    variable->split = *split;
+    variable->sharding = *sharding;
 }
 
 const int *fg_variable_file_axis(const fg_variable *variable)
@@ -230,12 +230,12 @@ fg_status fgi_variable_download(const fg_variable *variable, void *out_data, siz
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err)
 {
-    const fgi_split *split = fgi_variable_split(variable);
+    const fgi_sharding *sharding = fgi_variable_sharding(variable);
     *out = variable->array;
     if (variable->array != NULL && fg_array_client(variable->array) == client &&
-        fgi_split_equal(fgi_array_split(variable->array), split))
+        fgi_sharding_equal(fgi_array_sharding(variable->array), sharding))
         return FG_OK;
-    if (variable->array != NULL) { /* it moves from another client, or is split anew */
+    if (variable->array != NULL) { /* it moves from another client, or is resharded */
         const size_t size = fg_type_bytes(&variable->type);
         void *host = fgi_alloc_aligned(size > 0 ? size : 1);
         if (host == NULL)
@@ -250,7 +250,7 @@ fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array 
         variable->host = host;
     }
     FGI_TRY(host_value(variable, err));
-    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, split, variable->host, FGI_UPLOAD_COPY,
+    FGI_TRY_CTX(fgi_array_upload(client, &variable->type, sharding, variable->host, FGI_UPLOAD_COPY,
                                  &variable->array, NULL, err),
                 err, "uploading variable '%s'", variable->name);
     fgi_free_aligned(variable->host);

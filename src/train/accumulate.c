@@ -42,7 +42,7 @@ static fg_status create_sum(fg_variable *parameter, fg_variable **out, fg_error 
     if (status == FG_OK)
         status = fg_variable_create(name.data, &type, &options, out, err);
     if (status == FG_OK)
-        fgi_variable_set_split(*out, fgi_variable_split(parameter));
+        fgi_variable_set_sharding(*out, fgi_variable_sharding(parameter));
     fgi_buf_fini(&name);
     return status;
 }

@@ -25,8 +25,8 @@ fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stag
 /* Bytes of a variable on one device. */
 static int64_t bytes_of(const fg_trainer *trainer, const fg_variable *variable)
 {
-    return (int64_t)fgi_split_bytes(trainer->client, fg_variable_type(variable),
-                                    fgi_variable_split(variable));
+    return (int64_t)fgi_sharding_bytes(fgi_client_mesh(trainer->client), fg_variable_type(variable),
+                                       fgi_variable_sharding(variable));
 }
 
 fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)

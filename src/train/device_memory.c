@@ -192,7 +192,7 @@ static fg_status begin(search *s, fg_trainer *trainer, const fg_fit_data *data, 
     *s = (search){.trainer = trainer,
                   .kind = FGI_TRAIN,
                   .data = *data,
-                  .rows = fgi_client_mesh_data(trainer->client),
+                  .rows = fgi_batch_shards(trainer),
                   .limit = limit_of(trainer->client),
                   .parts = 16};
     if (train == NULL)

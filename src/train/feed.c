@@ -80,8 +80,9 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **out, fg_error *err)
 {
     fgi_event *done = NULL;
-    FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], &fgi_batch_split,
-                             u->batch->data[f], FGI_UPLOAD_ASYNC, out, &done, err));
+    const fgi_sharding sharding = fgi_batch_sharding(trainer);
+    FGI_TRY(fgi_array_upload(trainer->client, &u->batch->types[f], &sharding, u->batch->data[f],
+                             FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
     const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
     if (status != FG_OK) { /* nobody will tell when the device is done with the memory: wait */

@@ -76,7 +76,7 @@ fg_status fgi_share_check(const char *name, double share, const fg_dataset *data
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err)
 {
-    const int64_t rows = fgi_client_mesh_data(trainer->client);
+    const int64_t shards = fgi_batch_shards(trainer);
     const int64_t each = data->batch_size != 0 ? data->batch_size : 32;
     const int64_t all = data->global_batch_size;
     if (data->batch_size != 0 && all != 0)
@@ -88,27 +88,27 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
     if (data->shuffle_buffer < 0 || data->shuffle_buffer > INT32_MAX)
         return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld: expected at least 0",
                         (long long)data->shuffle_buffer);
-    *out = all != 0 ? all : each * rows;
+    *out = all != 0 ? all : each * shards;
     FGI_TRY(check_size(all != 0 ? "global_batch_size" : "batch_size times devices", *out, err));
-    if (*out % rows == 0)
+    if (*out % shards == 0)
         return FG_OK;
-    const int64_t below = *out / rows * rows;
+    const int64_t below = *out / shards * shards;
     return fgi_fail(
         err, FG_EINVAL,
         "global_batch_size %lld cannot be divided evenly among %lld devices: use %lld or %lld",
-        (long long)all, (long long)rows, (long long)(below > 0 ? below : rows),
-        (long long)(below > 0 ? below + rows : 2 * rows));
+        (long long)all, (long long)shards, (long long)(below > 0 ? below : shards),
+        (long long)(below > 0 ? below + shards : 2 * shards));
 }
 
 static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_error *err)
 {
-    const int rows = fgi_client_mesh_data(trainer->client);
-    if (count >= rows || count <= 0) /* of none it is said that an epoch has no step */
+    const int shards = fgi_batch_shards(trainer);
+    if (count >= shards || count <= 0) /* of none it is said that an epoch has no step */
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "%lld training samples are fewer than the %d devices\n"
                     "use devices=%lld or fewer, or more data",
-                    (long long)count, rows, (long long)count);
+                    (long long)count, shards, (long long)count);
 }
 
 /* ---- the learning rate ----------------------------------------------------------------------- */
@@ -139,15 +139,15 @@ static void scale_lr(fg_trainer *trainer)
 static void describe(fg_trainer *trainer, int64_t size)
 {
     const fg_trainer_options *o = &trainer->options;
-    const int rows = fgi_client_mesh_data(trainer->client);
+    const int shards = fgi_batch_shards(trainer);
     trainer->plan = (fg_fit_plan){
         .strategy = fgi_strategy_name(trainer),
         .device_count = fg_client_get_info(trainer->client)->device_count,
-        .batch_rows = rows,
-        .batch_size = size / rows,
+        .batch_shards = shards,
+        .batch_size = size / shards,
         .global_batch_size = size,
         .accumulate_grad_batches = o->accumulate_grad_batches,
-        .base_batch_size = o->base_batch_size > 0 ? o->base_batch_size : size / rows,
+        .base_batch_size = o->base_batch_size > 0 ? o->base_batch_size : size / shards,
     };
 }
 

@@ -24,8 +24,8 @@ static void put_plan(FILE *out, const fg_trainer *trainer, const fg_progress *at
     if (plan->lr_factor != 1)
         (void)fgi_fprintf(out, ", %g x %g", plan->lr_given, plan->lr_factor);
     (void)fprintf(out, "), batches of %" PRId64, plan->global_batch_size);
-    if (plan->batch_rows > 1)
-        (void)fprintf(out, " (%d x %" PRId64 ")", plan->batch_rows, plan->batch_size);
+    if (plan->batch_shards > 1)
+        (void)fprintf(out, " (%d x %" PRId64 ")", plan->batch_shards, plan->batch_size);
     if (plan->accumulate_grad_batches > 1)
         (void)fprintf(out, ", %" PRId64 " a step", plan->accumulate_grad_batches);
     if (plan->total_steps < 0) {

@@ -15,8 +15,6 @@
 #include "train/step.h"
 #include "train/trainer.h"
 
-const fgi_split fgi_batch_split = {{FGI_SPLIT_DATA}};
-
 const char *fgi_stage_prefix(fgi_stage_kind kind)
 {
     static const char *const prefix[] = {"train_", "val_", "test_", ""};
@@ -66,8 +64,9 @@ static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
 /* A field of the batch, whose first dimension is the batch axis. */
 static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
 {
+    const fgi_sharding sharding = fgi_batch_sharding(trainer);
     const fg_tensor given =
-        fgi_trace_feed_split(stage->trace, i, &stage->field_type[i], &fgi_batch_split);
+        fgi_trace_feed_sharded(stage->trace, i, &stage->field_type[i], &sharding);
     return fg_batch_axis(in_precision(trainer->precision, given), 0);
 }
 
@@ -177,7 +176,7 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
     FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
     fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
     if (stage->kind == FGI_PREDICT)
-        trace->result_split = fgi_batch_split;
+        trace->result_sharding = fgi_batch_sharding(trainer);
     set_mask(&step);
     batch.count = step.count;
     for (int i = 0; i < stage->field_count; i++)

@@ -1,13 +1,14 @@
-/* strategy.c - on which devices a Trainer works and how they share it.
+/* strategy.c - on which devices a Trainer runs, and how arrays are sharded over them.
  *
- * There is one program for all devices: the client lays them out as a mesh, and a strategy says
- * what is dealt along it. "single" is a mesh of one; "ddp" deals the batch and leaves the model
- * whole on each device, which on one device is the same; "fsdp" deals the parameters too
- * (sharing.c).
+ * There is one program for all devices: the client arranges them as a mesh, and shardings say what
+ * is sharded along its axes. "single" is a mesh of one device; "ddp" shards batches and replicates
+ * the model, which on one device is the same; "fsdp" shards parameters too
+ * (src/mesh/sharding_rules.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <fulgurite/dist.h>
 #include "base/error.h"
 #include "train/trainer.h"
 
@@ -30,6 +31,12 @@ static fg_status check_count(const fg_trainer_options *o, int count, fg_error *e
                     count);
 }
 
+static bool has_mesh(const fg_trainer_options *o)
+{
+    return o->mesh.axes[0].name[0] != '\0' || o->mesh.batch_axes != NULL ||
+           o->mesh.fsdp_axes != NULL;
+}
+
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
 {
     static const char *const known[] = {"auto", "single", "ddp", "fsdp"};
@@ -41,13 +48,14 @@ fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "unknown strategy '%s': expected 'auto', 'single', 'ddp' or 'fsdp'",
                         o->strategy);
-    if (o->client != NULL && (o->devices != NULL || o->model_devices > 1))
+    if (o->client != NULL && (o->devices != NULL || has_mesh(o)))
         return fgi_fail(err, FG_EINVAL,
-                        "devices and model_devices apply only to a client that the Trainer opens: "
+                        "devices and mesh apply only to a client that the Trainer opens: "
                         "the given client already has its devices");
     FGI_TRY(fgi_device_list_parse(o->devices, &list, err));
-    FGI_TRY(check_count(o, o->model_devices, err));
-    return check_count(o, list.count > 0 ? list.count : list.first, err);
+    for (int i = 0; i < FG_MAX_MESH_AXES && o->mesh.axes[i].name[0] != '\0'; i++)
+        FGI_TRY(check_count(o, o->mesh.axes[i].size, err));
+    return check_count(o, fgi_device_list_size(&list), err);
 }
 
 fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
@@ -60,7 +68,7 @@ fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
     const fg_client_options options = {.accelerator = o->accelerator,
                                        .devices =
                                            is_single && is_open(o->devices) ? "1" : o->devices,
-                                       .model_devices = o->model_devices,
+                                       .mesh = o->mesh,
                                        .cache_dir = o->cache_dir};
     if (client == NULL)
         FGI_TRY(fg_client_open(&options, &client, err));
@@ -87,4 +95,45 @@ const char *fgi_strategy_name(const fg_trainer *trainer)
 fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err)
 {
     return fgi_strategy_open(trainer, err);
+}
+
+/* ---- shardings ------------------------------------------------------------------------------- */
+
+fgi_sharding fgi_batch_sharding(const fg_trainer *trainer)
+{
+    return fgi_sharding_of_batch(fgi_client_mesh(trainer->client));
+}
+
+int fgi_batch_shards(const fg_trainer *trainer)
+{
+    return fgi_client_mesh(trainer->client)->batch_shards;
+}
+
+bool fgi_sharding_keep(fg_trainer *trainer)
+{
+    fg_trainer_options *o = &trainer->options;
+    if (o->sharding_rule_count == 0)
+        return true;
+    fg_sharding_rule *rules = fgi_arena_copy(&trainer->strings, o->sharding_rules,
+                                             o->sharding_rule_count * sizeof *o->sharding_rules);
+    for (size_t i = 0; rules != NULL && i < o->sharding_rule_count; i++) {
+        const char *match = rules[i].match != NULL ? rules[i].match : "";
+        const char *spec = rules[i].spec != NULL ? rules[i].spec : "";
+        rules[i].match = fgi_arena_strdup(&trainer->strings, match);
+        rules[i].spec = fgi_arena_strdup(&trainer->strings, spec);
+        if (rules[i].match == NULL || rules[i].spec == NULL)
+            return false;
+    }
+    o->sharding_rules = rules;
+    return rules != NULL;
+}
+
+fg_status fgi_sharding_apply(const fg_trainer *trainer, fg_module *root, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    const bool is_fsdp = strcmp(fgi_strategy_name(trainer), "fsdp") == 0;
+    const fg_distribute_options options = {.strategy = is_fsdp ? "fsdp" : "ddp",
+                                           .rules = o->sharding_rules,
+                                           .rule_count = o->sharding_rule_count};
+    return fg_module_distribute(root, trainer->client, &options, err);
 }

@@ -33,7 +33,6 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         {"save_every_epochs", o->save_every_epochs, -1},
         {"save_every_steps", o->save_every_steps, 0},
         {"keep_checkpoints", o->keep_checkpoints, -1},
-        {"model_devices", o->model_devices, 0},
         {"base_batch_size", o->base_batch_size, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
@@ -106,10 +105,11 @@ static bool keep_patterns(fg_trainer *trainer)
 static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const char **text[] = {&o->accelerator, &o->devices,   &o->strategy,      &o->lr_scaling,
-                           &o->cache_dir,   &o->run_dir,   &o->monitor,       &o->weights,
-                           &o->resume,      &o->precision, &o->progress_style};
-    bool ok = fgi_sharing_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
+    const char **text[] = {
+        &o->accelerator,    &o->devices,         &o->strategy,      &o->lr_scaling, &o->cache_dir,
+        &o->run_dir,        &o->monitor,         &o->weights,       &o->resume,     &o->precision,
+        &o->progress_style, &o->mesh.batch_axes, &o->mesh.fsdp_axes};
+    bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
               keep(trainer, &o->weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
@@ -239,7 +239,7 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
     task->ops->build(task->self, root);
     fg_status status = fg_module_error(root, err);
     if (status == FG_OK)
-        status = fgi_sharing_apply(trainer, root, err);
+        status = fgi_sharding_apply(trainer, root, err);
     if (status != FG_OK) {
         fg_module_destroy(root);
         return status;

@@ -72,8 +72,10 @@ bool fgi_metric_value(const fgi_stage *stage, size_t i, const double *sum, const
                       double *out);
 fgi_stage *fgi_step_stage(const fg_step *step);
 
-/* A batch's first dimension is dealt along the mesh's data axis. */
-extern const fgi_split fgi_batch_split;
+/* Of the Trainer's mesh: the first dimension over its batch axes. */
+fgi_sharding fgi_batch_sharding(const fg_trainer *trainer);
+/* Shards of a batch. */
+int fgi_batch_shards(const fg_trainer *trainer);
 
 /* "train_", "val_", "test_", "". */
 const char *fgi_stage_prefix(fgi_stage_kind kind);
@@ -279,6 +281,10 @@ fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);
 fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err);
 /* The strategy in force, once the client is open: "single", "ddp" or "fsdp". */
 const char *fgi_strategy_name(const fg_trainer *trainer);
+/* Copies options.sharding_rules into the Trainer's memory; false: out of memory. */
+bool fgi_sharding_keep(fg_trainer *trainer);
+/* Shards a module's parameters over the client's mesh as the options say. */
+fg_status fgi_sharding_apply(const fg_trainer *trainer, fg_module *root, fg_error *err);
 
 /* plan.c: in which steps. The client is open. */
 fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
@@ -293,12 +299,6 @@ int64_t fgi_limit(int64_t batches, double share, int64_t all);
 fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* The same once it is known where training stands: what is left of it, and its learning rates. */
 fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err);
-
-/* sharing.c: copies options.split_rules into the Trainer's memory; false when there is none left.
- */
-bool fgi_sharing_keep(fg_trainer *trainer);
-/* Splits a module's parameters over the client's devices as the options say. */
-fg_status fgi_sharing_apply(const fg_trainer *trainer, fg_module *root, fg_error *err);
 
 /* result.c: a public call begins: checks its arguments, clears the result. */
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,

@@ -55,7 +55,7 @@ static void deal_field(fg_client *client, const fg_host_batch *batch, int f, int
     fg_error err = {0};
     fg_array *array = NULL;
     fgi_event *done = NULL;
-    const fgi_split split = {{FGI_SPLIT_DATA}};
+    const fgi_sharding split = {{FGT_DATA}};
     const size_t size = fg_type_bytes(&batch->types[f]);
     fgt_ok(fgi_array_upload(client, &batch->types[f], &split, batch->data[f], FGI_UPLOAD_ASYNC,
                             &array, &done, &err));
@@ -125,7 +125,7 @@ static void odd_addresses_are_copied(void **state)
         &err));
     unsigned char *rows = fgi_alloc_aligned(800);
     memset(rows, 7, 800);
-    fgt_ok(fgi_array_upload(client, &type, &(fgi_split){{FGI_SPLIT_DATA}}, rows, FGI_UPLOAD_ASYNC,
+    fgt_ok(fgi_array_upload(client, &type, &(fgi_sharding){{FGT_DATA}}, rows, FGI_UPLOAD_ASYNC,
                             &array, &done, &err));
     const fg_client_stats stats = fg_client_get_stats(client);
     assert_int_equal(stats.uploaded_bytes, 800);

@@ -106,7 +106,8 @@ static const fg_task_ops ops = {.build = build,
 static const fg_task mlp = {.name = "mlp", .ops = &ops};
 
 /* As Megatron splits a perceptron: the first weight's outputs, the second one's inputs. */
-static const fg_split_rule columns_and_rows[] = {{"fc1.*", "model"}, {"fc2.weight", "none,model"}};
+static const fg_sharding_rule columns_and_rows[] = {{"fc1.*", "model"},
+                                                    {"fc2.weight", "none,model"}};
 
 static curve_run run_on(int devices)
 {
@@ -126,14 +127,14 @@ static curve_run run_on(int devices)
 static curve_run run_split(int devices, int model_devices, const char *strategy, bool with_rules)
 {
     curve_run run = run_on(devices);
-    run.model_devices = model_devices;
+    run.mesh = (fg_mesh_options){.axes = {{"data", -1}, {"model", model_devices}}};
     run.strategy = strategy;
     run.rules = with_rules ? columns_and_rows : NULL;
     run.rule_count = with_rules ? 2 : 0;
     return run;
 }
 
-static curve one, two, eight; /* on so many devices with whole parameters */
+static curve one, two, four, eight; /* on so many devices with replicated parameters */
 
 /* ---- the same numbers ------------------------------------------------------------------------ */
 
@@ -150,6 +151,8 @@ static void any_number_of_devices(void **state)
             one = c;
         if (counts[i] == 2)
             two = c;
+        if (counts[i] == 4)
+            four = c;
         if (counts[i] == 8)
             eight = c;
         (void)snprintf(what, sizeof what, "%d devices", counts[i]);
@@ -232,6 +235,42 @@ static void both_axes_at_once(void **state)
     curve_fit(&run, &c);
     curves_agree("both axes", &one, &c, 0, STEPS, 1e-3);
     assert_saved(&two, &c, ELEMENTS - ELEMENTS / 8 + WIDE - WIDE / 4);
+}
+
+/* Meshes of three axes and of other names, with strategy fsdp: the losses of one device, and the
+ * memory that the shards leave. */
+static void any_mesh_of_eight_devices(void **state)
+{
+    static const struct {
+        fg_mesh_options mesh;
+        const curve *replicated; /* with as many shards of the batch */
+        bool has_rules;
+        int fsdp, model; /* shards of a parameter, and of these by rules */
+    } rows[] = {
+        {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, false, 2, 1},
+        {{.axes = {{"data", 2}, {"fsdp", 2}, {"model", 2}}}, &four, true, 2, 2},
+        {{.axes = {{"model", 2}, {"fsdp", 2}, {"data", -1}}}, &four, true, 2, 2},
+        {{.axes = {{"data", 2}, {"fsdp", 4}}}, &eight, false, 4, 1},
+        {{.axes = {{"data", 2}, {"fsdp", 4}}, .fsdp_axes = "data,fsdp"}, &eight, false, 8, 1},
+        {{.axes = {{"replica", 2}, {"expert", 2}, {"model", 2}}, .batch_axes = "replica,expert"},
+         &four,
+         true,
+         4,
+         2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        curve c;
+        char what[32];
+        curve_run run = run_split(8, 1, "fsdp", rows[i].has_rules);
+        run.mesh = rows[i].mesh;
+        curve_fit(&run, &c);
+        (void)snprintf(what, sizeof what, "mesh %zu", i);
+        curves_agree(what, &one, &c, 0, STEPS, 1e-3);
+        assert_saved(rows[i].replicated, &c,
+                     ELEMENTS - ELEMENTS / rows[i].fsdp / rows[i].model + WIDE -
+                         WIDE / rows[i].model);
+    }
 }
 
 /* Two batches a step: their sums of gradients are split as the parameters are. */
@@ -386,47 +425,52 @@ static void mistakes_leave_the_module_as_it_was(void **state)
 {
     const struct {
         const char *strategy;
-        fg_split_rule rules[2];
+        fg_sharding_rule rules[2];
         size_t count;
         fg_status status;
         const char *message;
     } bad[] = {
-        {"zero", {{0}}, 0, FG_EINVAL, "strategy 'zero': ddp or fsdp is wanted"},
+        {"zero", {{0}}, 0, FG_EINVAL, "unknown strategy 'zero': expected ddp or fsdp"},
         {NULL,
          {{"fc1.*", "model"}, {"fc4.*", "model"}},
          2,
          FG_ENOTFOUND,
-         "rule 'fc4.*' matches the name of no parameter; there are 'fc1.weight', 'fc1.bias', "
+         "rule 'fc4.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', "
          "'fc2.weight', 'fc2.bias', 'fc3.weight', 'fc3.bias'"},
-        {NULL, {{"", "model"}}, 1, FG_EINVAL, "a rule without a pattern of names"},
+        {NULL,
+         {{"", "model"}},
+         1,
+         FG_EINVAL,
+         "a sharding rule has no pattern: expected names of parameters"},
         {"fsdp",
          {{"fc?.weight", "model,columns"}},
          1,
          FG_EINVAL,
-         "rule 'fc?.weight': split \"model,columns\": 'columns' is not an axis: expected data, "
-         "model or none for each dimension"},
+         "rule 'fc?.weight': partition spec \"model,columns\": 'columns' is not an axis of the "
+         "mesh "
+         "data=2,model=2: expected one of its axes, or none, for each dimension"},
         {NULL,
          {{"fc*", "none,model"}},
          1,
          FG_ESHAPE,
-         "rule 'fc*' splits 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
+         "rule 'fc*' shards 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
          "match it"},
         {NULL,
          {{"*[12].weight", "model"}, {"fc3.*", "model"}},
          2,
          FG_ESHAPE,
-         "rule 'fc3.*': dimension 0 of parameter 'fc3.weight' is 3, which the 2 devices of the "
-         "model "
-         "axis do not divide"},
+         "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, which do not "
+         "divide its size, 3"},
     };
     fg_client *client = NULL;
     fg_module *root = NULL;
     fg_error err = {0};
     (void)state;
-    fgt_ok(fg_client_open(
-        &(fg_client_options){
-            .accelerator = "cpu", .cpu_devices = 4, .model_devices = 2, .cache_dir = fgt_cache("")},
-        &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .cpu_devices = 4,
+                                               .mesh = {.axes = {{"data", -1}, {"model", 2}}},
+                                               .cache_dir = fgt_cache("")},
+                          &client, &err));
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     build(NULL, root);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
@@ -436,7 +480,8 @@ static void mistakes_leave_the_module_as_it_was(void **state)
         assert_int_equal(fg_module_distribute(root, client, &options, &err), bad[i].status);
         assert_string_equal(err.message, bad[i].message);
         for (size_t k = 0; k < fg_module_variable_count(root); k++)
-            assert_true(fgi_split_is_whole(fgi_variable_split(fg_module_variable_at(root, k))));
+            assert_true(
+                fgi_sharding_is_replicated(fgi_variable_sharding(fg_module_variable_at(root, k))));
     }
     fg_module_destroy(root);
     fg_client_close(client);
@@ -445,29 +490,30 @@ static void mistakes_leave_the_module_as_it_was(void **state)
 /* The first rule that matches holds; on an axis of one device nothing is split. */
 static void the_first_rule_holds(void **state)
 {
-    static const fg_split_rule rules[] = {
+    static const fg_sharding_rule rules[] = {
         {"fc1.weight", "none,model"}, {"*.weight", ""}, {"fc1.*", "model"}};
-    static const fgi_split want[] = {
-        {{FGI_SPLIT_MODEL, FGI_SPLIT_DATA}}, {{FGI_SPLIT_MODEL}}, {{FGI_SPLIT_DATA}}};
+    static const fgi_sharding want[] = {{{FGT_MODEL, FGT_DATA}}, {{FGT_MODEL}}, {{FGT_DATA}}};
     fg_error err = {0};
     (void)state;
     for (int devices = 1; devices <= 4; devices += 3) {
         fg_client *client = NULL;
         fg_module *root = NULL;
-        fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
-                                                   .cpu_devices = devices,
-                                                   .model_devices = devices / 2,
-                                                   .cache_dir = fgt_cache("")},
-                              &client, &err));
+        fgt_ok(fg_client_open(
+            &(fg_client_options){
+                .accelerator = "cpu",
+                .cpu_devices = devices,
+                .mesh = {.axes = {{"data", -1}, {"model", devices / 2 + (devices == 1)}}},
+                .cache_dir = fgt_cache("")},
+            &client, &err));
         fgt_ok(fg_module_create(NULL, 1, &root, &err));
         build(NULL, root);
         fgt_ok(fg_module_distribute(
             root, client,
             &(fg_distribute_options){.strategy = "fsdp", .rules = rules, .rule_count = 3}, &err));
         for (size_t k = 0; k < 3; k++) { /* fc1.weight, fc1.bias, fc2.weight */
-            const fgi_split *split = fgi_variable_split(fg_module_variable_at(root, k));
-            assert_true(devices == 1 ? fgi_split_is_whole(split)
-                                     : fgi_split_equal(split, &want[k]));
+            const fgi_sharding *split = fgi_variable_sharding(fg_module_variable_at(root, k));
+            assert_true(devices == 1 ? fgi_sharding_is_replicated(split)
+                                     : fgi_sharding_equal(split, &want[k]));
         }
         fg_module_destroy(root);
         fg_client_close(client);
@@ -481,6 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(indivisible_parameters_stay_whole),
     cmocka_unit_test(columns_and_rows_along_model),
     cmocka_unit_test(both_axes_at_once),
+    cmocka_unit_test(any_mesh_of_eight_devices),
     cmocka_unit_test(split_gradients_are_accumulated),
     cmocka_unit_test(predictions_with_split_parameters),
     cmocka_unit_test(resumed_on_other_devices),

@@ -65,7 +65,7 @@ static fg_array *numbers(const problem *p, fg_client *of, int which)
     fg_type f32 = *type;
     f32.dtype = FG_F32;
     if (which == 0 && fg_client_get_info(of)->device_count > 1)
-        fgt_ok(fg_array_create_split(of, &f32, "data", values, &array, &err));
+        fgt_ok(fg_array_create_sharded(of, &f32, "data", values, &array, &err));
     else
         fgt_ok(fg_array_create(of, &f32, values, &array, &err));
     free(values);

@@ -14,10 +14,11 @@ static int open_client(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(fg_client_open(
-        &(fg_client_options){
-            .accelerator = "cpu", .cpu_devices = 8, .model_devices = 2, .cache_dir = fgt_cache("")},
-        &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu",
+                                               .cpu_devices = 8,
+                                               .mesh = {.axes = {{"data", -1}, {"model", 2}}},
+                                               .cache_dir = fgt_cache("")},
+                          &client, &err));
     return 0;
 }
 
@@ -46,7 +47,7 @@ static void every_split_reads_back_as_it_was(void **state)
     (void)state;
     fill(data, COUNT);
     for (size_t i = 0; i < sizeof axes / sizeof axes[0]; i++) {
-        const fgi_split split = {{axes[i][0], axes[i][1], axes[i][2]}};
+        const fgi_sharding split = {{axes[i][0], axes[i][1], axes[i][2]}};
         fg_array *a = NULL;
         memset(back, 0, sizeof back);
         fgt_ok(fgi_array_upload(client, &cube, &split, data, FGI_UPLOAD_COPY, &a, NULL, &err));
@@ -64,7 +65,7 @@ static void devices_get_their_part_only(void **state)
     const int64_t before = fg_client_get_stats(client).uploaded_bytes;
     (void)state;
     fill(data, 8 * 4 * 6);
-    fgt_ok(fgi_array_upload(client, &cube, &(fgi_split){{FGI_SPLIT_DATA, FGI_SPLIT_MODEL}}, data,
+    fgt_ok(fgi_array_upload(client, &cube, &(fgi_sharding){{FGT_DATA, FGT_MODEL}}, data,
                             FGI_UPLOAD_COPY, &a, NULL, &err));
     assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before, sizeof data);
     fg_array_release(a);
@@ -77,13 +78,12 @@ static void uneven_and_repeated_splits_are_refused(void **state)
     fg_error err = {0};
     fg_array *a = NULL;
     (void)state;
-    assert_int_equal(fgi_array_upload(client, &odd, &(fgi_split){{FGI_SPLIT_DATA}}, data,
+    assert_int_equal(fgi_array_upload(client, &odd, &(fgi_sharding){{FGT_DATA}}, data,
                                       FGI_UPLOAD_COPY, &a, NULL, &err),
                      FG_ESHAPE);
     assert_string_equal(err.message,
-                        "dimension 0 of array f32[6,6] cannot be split evenly over 4 devices");
-    assert_int_equal(fgi_array_upload(client, &odd,
-                                      &(fgi_split){{FGI_SPLIT_MODEL, FGI_SPLIT_MODEL}}, data,
+                        "dimension 0 of array f32[6,6] cannot be sharded evenly over 4 devices");
+    assert_int_equal(fgi_array_upload(client, &odd, &(fgi_sharding){{FGT_MODEL, FGT_MODEL}}, data,
                                       FGI_UPLOAD_COPY, &a, NULL, &err),
                      FG_EINVAL);
     assert_null(a);
@@ -107,7 +107,7 @@ static void arrays_are_split_by_words(void **state)
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
         fg_array *a = NULL;
         const int64_t before = fg_client_get_stats(client).uploaded_bytes;
-        fgt_ok(fg_array_create_split(client, &cube, good[i].split, data, &a, &err));
+        fgt_ok(fg_array_create_sharded(client, &cube, good[i].split, data, &a, &err));
         assert_int_equal(fg_client_get_stats(client).uploaded_bytes - before,
                          sizeof data * good[i].copies);
         fgt_ok(fg_array_read(a, back, sizeof back, &err));
@@ -121,20 +121,29 @@ static void words_that_are_no_split(void **state)
     const struct {
         const char *split, *message;
     } bad[] = {
-        {"rows",
-         "split \"rows\": 'rows' is not an axis: expected data, model or none for each dimension"},
-        {"data,,model", "split \"data,,model\": '' is not an axis: expected data, model or none "
-                        "for each dimension"},
-        {"data,data", "split \"data,data\": an axis splits one dimension only"},
-        {"none,none,none,model", "array f32[8,4,6] cannot be split that way"},
-        {"none,none,data", "dimension 2 of array f32[8,4,6] cannot be split evenly over 4 devices"},
+        {"rows", "partition spec \"rows\": 'rows' is not an axis of the mesh data=4,model=2: "
+                 "expected one of "
+                 "its axes, or none, for each dimension"},
+        {"data,,model", "partition spec \"data,,model\": '' is not an axis of the mesh "
+                        "data=4,model=2: expected one "
+                        "of its axes, or none, for each dimension"},
+        {"data,data",
+         "partition spec \"data,data\": axis 'data' is given twice: an axis shards one "
+         "dimension only"},
+        {"model+data",
+         "partition spec \"model+data\": the axes 'model+data' of a dimension must be "
+         "in the order of the mesh data=4,model=2"},
+        {"none,none,none,model",
+         "dimension 3 of array f32[8,4,6] cannot be sharded: the array has 3"},
+        {"none,none,data",
+         "dimension 2 of array f32[8,4,6] cannot be sharded evenly over 4 devices"},
     };
     static const float data[8 * 4 * 6];
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fg_error err = {0};
         fg_array *a = NULL;
-        assert_int_not_equal(fg_array_create_split(client, &cube, bad[i].split, data, &a, &err),
+        assert_int_not_equal(fg_array_create_sharded(client, &cube, bad[i].split, data, &a, &err),
                              FG_OK);
         assert_null(a);
         assert_string_equal(err.message, bad[i].message);
@@ -146,13 +155,18 @@ static void devices_tell_their_place(void **state)
     const fg_client_info *all = fg_client_get_info(client);
     fg_error err = {0};
     (void)state;
-    assert_int_equal(all->data_devices, 4);
-    assert_int_equal(all->model_devices, 2);
+    assert_int_equal(all->mesh.axis_count, 2);
+    assert_string_equal(all->mesh.axes[0].name, "data");
+    assert_int_equal(all->mesh.axes[0].size, 4);
+    assert_int_equal(all->mesh.axes[1].size, 2);
+    assert_int_equal(all->mesh.batch_shards, 4);
     for (int i = 0; i < all->device_count; i++) {
         fg_device_info one;
         fgt_ok(fg_device_get_info(client, i, &one, &err));
-        assert_int_equal(one.data_rank, i / 2);
-        assert_int_equal(one.model_rank, i % 2);
+        assert_int_equal(one.process, 0);
+        assert_int_equal(one.batch_shard, i / 2);
+        assert_int_equal(one.coordinates[0], i / 2);
+        assert_int_equal(one.coordinates[1], i % 2);
     }
 }
 
@@ -160,8 +174,7 @@ static void devices_tell_their_place(void **state)
 static void a_variable_is_split_anew(void **state)
 {
     const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {8, 4}};
-    static const fgi_split ways[] = {
-        {{0}}, {{FGI_SPLIT_DATA}}, {{FGI_SPLIT_MODEL, FGI_SPLIT_DATA}}};
+    static const fgi_sharding ways[] = {{{0}}, {{FGT_DATA}}, {{FGT_MODEL, FGT_DATA}}};
     float data[32], back[32];
     fg_variable *w = NULL;
     fg_trace *trace = NULL;
@@ -176,7 +189,7 @@ static void a_variable_is_split_anew(void **state)
     fgt_ok(fgi_step_program_create(trace, NULL, 0, &step, &err));
     fg_trace_reset(trace);
     for (int i = 0; i < 3; i++) {
-        fgi_variable_set_split(w, &ways[i]);
+        fgi_variable_set_sharding(w, &ways[i]);
         fg_assign(w, fg_shift(fg_variable_value(trace, w), 1));
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
@@ -184,7 +197,7 @@ static void a_variable_is_split_anew(void **state)
     for (int i = 0; i < 32; i++)
         assert_true(back[i] == data[i] + 3);
     assert_int_equal(fgi_step_program_launch(step, NULL, 0, NULL, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "is split over the devices otherwise"));
+    assert_non_null(strstr(err.message, "is sharded differently"));
     fgi_step_program_destroy(step);
     fg_trace_destroy(trace);
     fg_variable_destroy(w);
@@ -208,9 +221,9 @@ static void a_product_of_split_operands_is_the_product(void **state)
                 want[i * 4 + j] += x[i * 6 + k] * w[k * 4 + j];
     for (int i = 0; i < 32; i++)
         total += want[i];
-    fgt_ok(fgi_array_upload(client, &x_type, &(fgi_split){{FGI_SPLIT_DATA}}, x, FGI_UPLOAD_COPY,
-                            &ax, NULL, &err));
-    fgt_ok(fgi_array_upload(client, &w_type, &(fgi_split){{0, FGI_SPLIT_MODEL}}, w, FGI_UPLOAD_COPY,
+    fgt_ok(fgi_array_upload(client, &x_type, &(fgi_sharding){{FGT_DATA}}, x, FGI_UPLOAD_COPY, &ax,
+                            NULL, &err));
+    fgt_ok(fgi_array_upload(client, &w_type, &(fgi_sharding){{0, FGT_MODEL}}, w, FGI_UPLOAD_COPY,
                             &aw, NULL, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
     const fg_tensor product = fg_matmul(fg_input(trace, ax), fg_input(trace, aw));

@@ -157,7 +157,8 @@ static void evaluate(const char *devices, const char *strategy, passes *out)
     fgt_ok(fg_trainer_predict(trainer, &task, &other, keep_rows, &out->predicted, &err));
     const fg_module *root = fg_trainer_module(trainer);
     for (size_t i = 0; i < fg_module_variable_count(root); i++)
-        out->split += !fgi_split_is_whole(fgi_variable_split(fg_module_variable_at(root, i)));
+        out->split +=
+            !fgi_sharding_is_replicated(fgi_variable_sharding(fg_module_variable_at(root, i)));
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(train_data);
     fg_dataset_destroy(rows);

@@ -153,13 +153,13 @@ static void put_plan(const fg_fit_plan *p)
 {
     if (p->device_count == 0)
         return;
-    (void)fprintf(out,
-                  "  plan: %s on %d, %d rows of %" PRId64 ", in all %" PRId64 ", %" PRId64
-                  " a step, %" PRId64 " steps an epoch, %" PRId64 " steps; %s of base %" PRId64
-                  ": %.4g * %.4g = %.4g; at",
-                  p->strategy, p->device_count, p->batch_rows, p->batch_size, p->global_batch_size,
-                  p->accumulate_grad_batches, p->steps_per_epoch, p->total_steps, p->lr_scaling,
-                  p->base_batch_size, p->lr_given, p->lr_factor, p->lr);
+    (void)fprintf(
+        out,
+        "  plan: %s on %d, %d rows of %" PRId64 ", in all %" PRId64 ", %" PRId64 " a step, %" PRId64
+        " steps an epoch, %" PRId64 " steps; %s of base %" PRId64 ": %.4g * %.4g = %.4g; at",
+        p->strategy, p->device_count, p->batch_shards, p->batch_size, p->global_batch_size,
+        p->accumulate_grad_batches, p->steps_per_epoch, p->total_steps, p->lr_scaling,
+        p->base_batch_size, p->lr_given, p->lr_factor, p->lr);
     for (int i = 0; i < 5; i++)
         (void)fprintf(out, " %.4g", p->lr_at[i]);
     (void)fputc('\n', out);

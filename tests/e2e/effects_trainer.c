@@ -365,6 +365,8 @@ const effect effects_trainer[] = {
     {"trainer.strategy", "--trainer.strategy=single", steps, .says = "\"strategy\": \"single\""},
     {"trainer.model_devices", FOUR "--trainer.model_devices=2", steps, .count = 12,
      .says = "\"global_batch_size\": 2"},
+    {"trainer.mesh", FOUR "--trainer.mesh=data=1,fsdp=2,model=2", steps, .count = 12,
+     .says = "\"global_batch_size\": 2"},
     {"trainer.sharding", FOUR "--trainer.model_devices=2 --trainer.sharding=fc.weight=none/model",
      steps, .count = 12},
     {"trainer.sharding", FOUR "--trainer.model_devices=2 --trainer.sharding=fc9.*=model", steps,

@@ -59,12 +59,15 @@ static void the_same_curve(void **state)
         "--trainer.devices=8 --trainer.strategy=fsdp --trainer.batch_size=4",
         "--trainer.devices=4 --trainer.model_devices=2 --trainer.batch_size=16 "
         "'--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
+        "--trainer.devices=8 --trainer.mesh=data=2,fsdp=2,model=2 --trainer.strategy=fsdp "
+        "--trainer.batch_size=8 '--trainer.sharding=fc1.*=model, fc2.weight=none/model'",
     };
-    static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\""};
+    static const char *const summary[] = {"\"strategy\": \"fsdp\"", "\"strategy\": \"ddp\"",
+                                          "\"strategy\": \"fsdp\""};
     const losses one = fit("digits_mlp.yaml", fgt_temp_folder(), "--trainer.devices=1");
     char what[64];
     (void)state;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         char with_summary[1024];
         const char *folder = fgt_temp_folder();
         (void)snprintf(with_summary, sizeof with_summary, "%s --summary='%s'", keys[i],
@@ -117,13 +120,40 @@ static void a_rule_that_matches_nothing(void **state)
                    "'--trainer.sharding=fc9.*=model'",
                    fgt_temp_folder());
     contains(program_gives(1, FGT_SOURCE_DIR, line)->err,
-             "rule 'fc9.*' matches the name of no parameter; there are 'fc1.weight', 'fc1.bias', ");
+             "rule 'fc9.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', ");
+}
+
+/* Sizes that the devices do not fit, and a mesh that no batch can be sharded over. */
+static void meshes_that_do_not_fit(void **state)
+{
+    static const struct {
+        const char *mesh;
+        int status;
+        const char *message;
+    } rows[] = {
+        {"data=2,fsdp=3", 1,
+         "mesh data=2,fsdp=3 does not fit 4 devices: expected sizes whose product "
+         "is 4, or one axis of size -1 for the remaining devices"},
+        {"data=-1,model=3", 1, "mesh data=-1,model=3 does not fit 4 devices"},
+        {"rows=2,columns=2", 1,
+         "mesh rows=2,columns=2 has no axis 'data' or 'fsdp' to shard batches "
+         "over"},
+        {"data=2,data=2", 2, "--trainer.mesh: mesh 'data=2,data=2': axis 'data' is given twice"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char line[512];
+        (void)snprintf(line, sizeof line,
+                       "fit examples/digits_mlp.yaml --quiet --draw=never --trainer.devices=4 "
+                       "--trainer.mesh=%s --trainer.run_dir='%s'",
+                       rows[i].mesh, fgt_temp_folder());
+        contains(program_gives(rows[i].status, FGT_SOURCE_DIR, line)->err, rows[i].message);
+    }
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_same_curve),
-    cmocka_unit_test(convolutions_too),
-    cmocka_unit_test(rules_out_of_a_file),
-    cmocka_unit_test(a_rule_that_matches_nothing),
+    cmocka_unit_test(the_same_curve),         cmocka_unit_test(convolutions_too),
+    cmocka_unit_test(rules_out_of_a_file),    cmocka_unit_test(a_rule_that_matches_nothing),
+    cmocka_unit_test(meshes_that_do_not_fit),
 };
 FGT_MAIN(tests)

@@ -31,13 +31,13 @@ static fg_trainer *open(const curve_run *run)
     fg_trainer *trainer = NULL;
     const fg_client_options devices = {.accelerator = "cpu",
                                        .cpu_devices = run->devices > 0 ? run->devices : 1,
-                                       .model_devices = run->model_devices,
+                                       .mesh = run->mesh,
                                        .cache_dir = run->cache_dir != NULL ? run->cache_dir : ""};
     fgt_ok(fg_client_open(&devices, &client, &err));
     const fg_trainer_options options = {.client = client,
                                         .strategy = run->strategy,
-                                        .split_rules = run->rules,
-                                        .split_rule_count = run->rule_count,
+                                        .sharding_rules = run->rules,
+                                        .sharding_rule_count = run->rule_count,
                                         .max_steps = run->steps,
                                         .accumulate_grad_batches = run->accumulate,
                                         .log_every = 1,

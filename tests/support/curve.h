@@ -8,10 +8,10 @@
 
 /* A training, and the devices it runs on. Each run opens a client of its own. */
 typedef struct curve_run {
-    int devices;       /* virtual ones of the CPU       [1] */
-    int model_devices; /* of them along the model axis  [1] */
+    int devices; /* virtual ones of the CPU       [1] */
+    fg_mesh_options mesh;
     const char *strategy;
-    const fg_split_rule *rules;
+    const fg_sharding_rule *rules;
     size_t rule_count;
     const fg_task *task;
     fg_dataset *train, *val;

@@ -22,6 +22,9 @@
             fail_msg("%s: %s", fg_status_name(fgt_status_), err.message);                          \
     } while (0)
 
+/* The axes of the default mesh, as in fgi_sharding. */
+enum { FGT_DATA = 1, FGT_MODEL = 2 };
+
 /* A fresh empty folder that is removed when the program ends; static storage, valid until then. */
 const char *fgt_temp_folder(void);
 /* Where a test keeps compiled programs when it does not matter whether they are compiled or loaded:

@@ -212,11 +212,11 @@ static void rules(void **state)
         config_format(c, key),
         "[\"fc1.*=model\", \"fc2.weight=none/model\", \"blocks.*.w=none/none/data\", \"whole=\"]");
     size_t count = 0;
-    fg_split_rule *list = config_rules(c, "trainer.sharding", &count);
+    fg_sharding_rule *list = config_rules(c, "trainer.sharding", &count);
     assert_int_equal(count, 4);
     assert_string_equal(list[1].match, "fc2.weight");
-    assert_string_equal(list[1].split, "none,model");
-    assert_string_equal(list[3].split, "");
+    assert_string_equal(list[1].spec, "none,model");
+    assert_string_equal(list[3].spec, "");
     config_rules_free(list, count);
     assert_true(config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err));
     assert_string_equal(config_format(c, key), "[\"*.0.weight=model/none\", \"b=data\"]");
@@ -224,9 +224,6 @@ static void rules(void **state)
     refused("trainer: {sharding: [fc1]}\n",
             "run.yaml:1:11: trainer.sharding: expected {match: PATTERN, split: [AXIS, ...]} or "
             "PATTERN=AXIS/AXIS, got 'fc1'");
-    refused("trainer: {sharding: [{match: fc1, split: [rows]}]}\n",
-            "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh, data, model or "
-            "none, for each dimension");
     refused("trainer: {sharding: [{match: fc1, axis: model}]}\n",
             "run.yaml:1:35: trainer.sharding: a rule has match and split, not 'axis'");
     refused("trainer: {sharding: [{split: [model]}]}\n",
@@ -234,6 +231,53 @@ static void rules(void **state)
     refused("trainer: {sharding: [{match: fc1, split: [[model]]}]}\n",
             "run.yaml:1:11: trainer.sharding: expected a list of {match: PATTERN, split: [AXIS, "
             "...]} (for example [fc1.*=model, fc2.weight=none/model]), got a list");
+}
+
+/* The mesh of trainer.mesh or trainer.model_devices, and rules that name its axes. */
+static void meshes(void **state)
+{
+    static const struct {
+        const char *yaml, *message; /* message: NULL, it is read */
+        fg_mesh_axis axes[4];
+    } rows[] = {
+        {"model: {name: mlp}\n", NULL, {{"data", -1}, {"model", 1}}},
+        {"trainer: {model_devices: 4}\n", NULL, {{"data", -1}, {"model", 4}}},
+        {"trainer: {mesh: 'data=2,fsdp=-1,model=2', sharding: [a=data+fsdp/model, b=none]}\n",
+         NULL,
+         {{"data", 2}, {"fsdp", -1}, {"model", 2}}},
+        {"trainer: {mesh: data=2, model_devices: 2}\n",
+         "run.yaml:1:40: trainer.model_devices: trainer.mesh is given too: expected an axis "
+         "'model' "
+         "in trainer.mesh alone",
+         {{"", 0}}},
+        {"trainer: {mesh: data=two}\n",
+         "run.yaml:1:17: trainer.mesh: mesh 'data=two': 'data=two' is not an axis with its size: "
+         "expected NAME=SIZE for each axis, as in data=2,fsdp=2,model=2 (-1: the remaining "
+         "devices)",
+         {{"", 0}}},
+        {"trainer: {sharding: [{match: fc1, split: [rows]}]}\n",
+         "run.yaml:1:11: trainer.sharding: 'rows': expected an axis of the mesh, data, model, or "
+         "none, for each dimension",
+         {{"", 0}}},
+        {"trainer: {mesh: 'data=2,fsdp=2', sharding: [fc1=fsdp/model]}\n",
+         "run.yaml:1:34: trainer.sharding: 'model': expected an axis of the mesh, data, fsdp, or "
+         "none, for each dimension",
+         {{"", 0}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fg_mesh_options mesh;
+        config *c = read_ok(rows[i].yaml);
+        assert_int_equal(config_mesh(c, &mesh, &err), rows[i].message == NULL);
+        if (rows[i].message != NULL)
+            assert_string_equal(err.message, rows[i].message);
+        for (int k = 0; rows[i].message == NULL && k < 4; k++) {
+            assert_string_equal(mesh.axes[k].name, rows[i].axes[k].name);
+            assert_int_equal(mesh.axes[k].size, rows[i].axes[k].size);
+        }
+        config_destroy(c);
+    }
 }
 
 static void broken_yaml(void **state)
@@ -380,11 +424,15 @@ static void devices_in_every_spelling(void **state)
     assert_string_equal(config_text(c, "trainer.devices"), "[0, 2]");
     assert_false(config_override(c, "trainer.devices=0", &err));
     assert_string_equal(err.message,
-                        "--trainer.devices: expected a number of devices, -1 (all), or a list of "
-                        "them, counted from 0, or auto (for example 8), got '0'");
+                        "--trainer.devices: devices '0' selects no device\n"
+                        "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the "
+                        "second, \"0,2\" those two; `fulgurite devices` lists them");
     config_destroy(c);
-    refused("trainer: {devices: [2, 2]}\n",
-            "run.yaml:1:11: trainer.devices: '[2,2]' names a device twice");
+    refused(
+        "trainer: {devices: [2, 2]}\n",
+        "run.yaml:1:11: trainer.devices: devices '[2,2]' names a device twice\n"
+        "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the second, \"0,2\" "
+        "those two; `fulgurite devices` lists them");
     refused("trainer: {gpus: 2}\n",
             "run.yaml:1:11: unknown key 'trainer.gpus': did you mean 'trainer.devices'?");
 }
@@ -626,6 +674,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(unknown_keys),
     cmocka_unit_test(wrong_values),
     cmocka_unit_test(rules),
+    cmocka_unit_test(meshes),
     cmocka_unit_test(broken_yaml),
     cmocka_unit_test(keys_without_effect),
     cmocka_unit_test(overrides),

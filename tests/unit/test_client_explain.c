@@ -267,9 +267,9 @@ static void cores_of_a_tpu(void **state)
         {2, "[8]", 0, 0,
          "device 8 was requested, but tpu has only 8, counted from 0; `fulgurite devices` lists "
          "them\nuse devices=[7] for the last one, or devices=auto for all"},
-        {2, "0", 0, 0, "devices '0': at least one device is needed\n"},
-        {2, "1;2", 0, 0, "devices '1;2': is neither a number nor a list\n"},
-        {2, "[1,]", 0, 0, "devices '[1,]': is not a list of integers\n"},
+        {2, "0", 0, 0, "devices '0' selects no device\n"},
+        {2, "1;2", 0, 0, "devices '1;2' is neither a number nor a list\n"},
+        {2, "[1,]", 0, 0, "devices '[1,]' is not a list of integers\n"},
     };
     (void)state;
     fake.set("devices", 8);

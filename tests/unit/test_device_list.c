@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include "pjrt/plugin.h"
+#include "mesh/mesh.h"
 
 static void texts_mean_devices(void **state)
 {
@@ -22,7 +22,7 @@ static void texts_mean_devices(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         fgi_device_list list;
-        fgi_device devices[4] = {{.id = 0}, {.id = 1}, {.id = 2}, {.id = 3}};
+        int devices[4] = {0, 1, 2, 3};
         int count = rows[i].there;
         const fg_status status = fgi_device_list_parse(rows[i].text, &list, &err);
         if (rows[i].count < 0) {
@@ -31,10 +31,10 @@ static void texts_mean_devices(void **state)
             continue;
         }
         fgt_ok(status);
-        fgt_ok(fgi_device_list_choose(&list, "cpu", devices, &count, &err));
+        fgt_ok(fgi_device_list_choose(&list, "cpu", devices, sizeof devices[0], &count, &err));
         assert_int_equal(count, rows[i].count);
         for (int k = 0; k < count; k++)
-            assert_int_equal(devices[k].id, rows[i].index[k]);
+            assert_int_equal(devices[k], rows[i].index[k]);
     }
 }
 
@@ -42,24 +42,48 @@ static void missing_devices_are_told(void **state)
 {
     fg_error err = {0};
     fgi_device_list list;
-    fgi_device devices[2] = {{.id = 0}, {.id = 1}};
+    int devices[2] = {0, 1};
     int count = 2;
     (void)state;
     fgt_ok(fgi_device_list_parse("4", &list, &err));
-    assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, &count, &err), FG_ENOTFOUND);
+    assert_int_equal(fgi_device_list_choose(&list, "tpu", devices, sizeof devices[0], &count, &err),
+                     FG_ENOTFOUND);
     assert_string_equal(
         err.message,
         "4 devices were requested, but tpu has only 2; `fulgurite devices` lists them\n"
         "use devices=2 or devices=auto");
     fgt_ok(fgi_device_list_parse("[2]", &list, &err));
-    assert_int_equal(fgi_device_list_choose(&list, "cuda", devices, &count, &err), FG_ENOTFOUND);
+    assert_int_equal(
+        fgi_device_list_choose(&list, "cuda", devices, sizeof devices[0], &count, &err),
+        FG_ENOTFOUND);
     assert_non_null(
         strstr(err.message, "device 2 was requested, but cuda has only 2, counted from 0"));
     assert_int_equal(count, 2);
 }
 
+static void selections_have_one_canonical_form(void **state)
+{
+    static const struct {
+        const char *text, *formatted;
+    } rows[] = {
+        {"auto", "-1"},        {" all ", "-1"},   {"-1", "-1"},   {"8", "8"},
+        {"[ 3 ,1]", "[3, 1]"}, {"0,2", "[0, 2]"}, {"[1]", "[1]"}, {"1024", "1024"},
+    };
+    char out[32], small[6];
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgt_ok(fg_devices_format(rows[i].text, out, sizeof out, &err));
+        assert_string_equal(out, rows[i].formatted);
+    }
+    assert_int_equal(fg_devices_format("1025", out, sizeof out, &err), FG_EINVAL);
+    assert_int_equal(fg_devices_format("[1, x]", out, sizeof out, &err), FG_EINVAL);
+    assert_int_equal(fg_devices_format("0,2", small, sizeof small, &err), FG_EINVAL);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_mean_devices),
     cmocka_unit_test(missing_devices_are_told),
+    cmocka_unit_test(selections_have_one_canonical_form),
 };
 FGT_MAIN(tests)

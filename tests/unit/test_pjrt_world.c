@@ -87,7 +87,7 @@ static void devices_are_ordered_by_process_and_id(void **state)
             for (int i = 0; i < all; i++) {
                 assert_int_equal(client->world[i].id, w->id[i]);
                 assert_int_equal(client->world[i].process, i / w->each);
-                assert_int_equal(client->world[i].is_here, i / w->each == process);
+                assert_int_equal(client->world[i].local_index >= 0, i / w->each == process);
             }
             for (int i = 0; i < w->each; i++) {
                 fgt_ok(fg_device_get_info(client, i, &device, &err));
@@ -202,7 +202,7 @@ static void not_compiled(fg_client *client, const fgi_compile_options *options, 
 static void what_cannot_span_processes_is_refused(void **state)
 {
     (void)state;
-    const fgi_split splits[2] = {{{FGI_SPLIT_DATA}}, {{0}}};
+    const fgi_sharding splits[2] = {{{FGT_DATA}}, {{0}}};
     fg_client *client = join(&worlds[0], 1, "2", "");
     not_compiled(client, &(fgi_compile_options){.all_processes = true}, FG_EINVAL,
                  "a program of all processes runs on all of their devices: of this process's 4 "
@@ -212,8 +212,8 @@ static void what_cannot_span_processes_is_refused(void **state)
     not_compiled(
         client,
         &(fgi_compile_options){
-            .all_processes = true, .out_types = types, .out_splits = splits, .out_count = 2},
-        FG_EUNSUPPORTED, "output 0 of a program of all processes is split");
+            .all_processes = true, .out_types = types, .out_shardings = splits, .out_count = 2},
+        FG_EUNSUPPORTED, "output 0 of a program of all processes is sharded");
     fg_client_close(client);
 }
 

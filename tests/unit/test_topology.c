@@ -162,10 +162,10 @@ static void described_devices_are_the_clients(void **state)
         assert_int_equal(device.memory_used_bytes, -1);
         assert_int_equal(client->world[i].id, i); /* the plugin lists them backwards */
         assert_int_equal(client->world[i].process, 0);
-        assert_true(client->world[i].is_here);
+        assert_int_equal(client->world[i].local_index, i);
     }
     assert_true(fgi_client_is_compile_only(client));
-    assert_int_equal(fgi_client_mesh_data(client), 8);
+    assert_int_equal(fgi_client_mesh(client)->batch_shards, 8);
     assert_int_equal(info->host_count, 1);
     fg_client_close(client);
     client = open_for("h100:2", "cuda");

@@ -1,18 +1,19 @@
-/* device_list.c - which of a plugin's devices are meant: "auto", "all", a number, a list.
+/* device_list.c - the parser of `devices` options: "auto", "all", a number, a list.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "pjrt/plugin.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "mesh/mesh.h"
 
 static fg_status bad(const char *text, const char *why, fg_error *err)
 {
     return fgi_fail(
         err, FG_EINVAL,
-        "devices '%s': %s\n"
+        "devices '%.80s' %s\n"
         "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the second, "
         "\"0,2\" those two; `fulgurite devices` lists them",
         text, why);
@@ -36,7 +37,7 @@ static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out
         if (!fgi_parse_i64(fgi_str_trim((fgi_str){rest.data, size}), &device))
             return bad(text, "is not a list of integers", err);
         if (device < 0 || device >= FGI_DEVICES_MAX)
-            return bad(text, "devices are counted from 0", err);
+            return bad(text, "has a number that is not a device: they are counted from 0", err);
         if (is_in(out, (int)device))
             return bad(text, "names a device twice", err);
         out->index[out->count++] = (int)device;
@@ -64,7 +65,7 @@ fg_status fgi_device_list_parse(const char *text, fgi_device_list *out, fg_error
     if (!fgi_parse_i64(all, &count))
         return bad(text, "is neither a number nor a list", err);
     if (count < 1 || count > FGI_DEVICES_MAX)
-        return bad(text, "at least one device is needed", err);
+        return bad(text, count < 1 ? "selects no device" : "selects too many devices", err);
     out->first = (int)count;
     return FG_OK;
 }
@@ -75,6 +76,11 @@ int fgi_device_list_needed(const fgi_device_list *list)
     for (int i = 0; i < list->count; i++)
         needed = list->index[i] >= needed ? list->index[i] + 1 : needed;
     return needed;
+}
+
+int fgi_device_list_size(const fgi_device_list *list)
+{
+    return list->count > 0 ? list->count : list->first;
 }
 
 /* How many of the list are smaller than `device`. */
@@ -102,10 +108,22 @@ void fgi_device_list_renumber(fgi_device_list *list)
         list->index[i] = smaller(&before, before.index[i]);
 }
 
-fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform,
-                                 fgi_device *devices, int *count, fg_error *err)
+/* Moves the listed items to the front, in the order of the list. */
+static fg_status gather(const fgi_device_list *list, char *items, size_t size, fg_error *err)
 {
-    fgi_device chosen[FGI_DEVICES_MAX];
+    char *chosen = fgi_alloc((size_t)list->count * size + 1);
+    if (chosen == NULL)
+        return fgi_no_memory(err);
+    for (int i = 0; i < list->count; i++)
+        memcpy(chosen + (size_t)i * size, items + (size_t)list->index[i] * size, size);
+    memcpy(items, chosen, (size_t)list->count * size);
+    fgi_free(chosen);
+    return FG_OK;
+}
+
+fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platform, void *items,
+                                 size_t size, int *count, fg_error *err)
+{
     const int needed = fgi_device_list_needed(list);
     if (needed > *count && list->count > 0)
         return fgi_fail(err, FG_ENOTFOUND,
@@ -119,10 +137,22 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
             "%d devices were requested, but %s has only %d; `fulgurite devices` lists %s\n"
             "use devices=%d or devices=auto",
             needed, platform, *count, *count == 1 ? "it" : "them", *count);
-    for (int i = 0; i < list->count; i++)
-        chosen[i] = devices[list->index[i]];
     if (list->count > 0)
-        memcpy(devices, chosen, (size_t)list->count * sizeof *devices);
-    *count = list->count > 0 ? list->count : list->first > 0 ? list->first : *count;
+        FGI_TRY(gather(list, items, size, err));
+    *count = needed > 0 ? fgi_device_list_size(list) : *count;
+    return FG_OK;
+}
+
+fg_status fg_devices_format(const char *text, char *out, size_t size, fg_error *err)
+{
+    fgi_device_list list;
+    FGI_TRY(fgi_device_list_parse(text, &list, err));
+    const int all = list.first > 0 ? list.first : -1;
+    int used = snprintf(out, size, list.count > 0 ? "[" : "%d", all);
+    for (int i = 0; i < list.count && used >= 0 && (size_t)used < size; i++)
+        used += snprintf(out + used, size - (size_t)used, "%s%d%s", i > 0 ? ", " : "",
+                         list.index[i], i == list.count - 1 ? "]" : "");
+    if (used < 0 || (size_t)used >= size)
+        return bad(text, "names too many devices", err);
     return FG_OK;
 }

@@ -1,0 +1,276 @@
+/* test_device_mesh.c - axes, sizes and coordinates of meshes, partition specs, shards, rules.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "mesh/mesh.h"
+
+/* `count` devices of `processes`, the plugin's order reversed. */
+static void make_devices(fgi_mesh_device *out, int count, int processes, int process)
+{
+    for (int i = 0; i < count; i++)
+        out[i] = (fgi_mesh_device){.id = 100 - i, .process = i / (count / processes)};
+    fgi_mesh_sort_devices(out, count, process);
+}
+
+static fgi_mesh mesh_of(const char *text, int count)
+{
+    static fgi_mesh_device devices[64];
+    fg_mesh_options options;
+    fg_error err = {0};
+    fgi_mesh mesh;
+    make_devices(devices, count, 1, 0);
+    fgt_ok(fg_mesh_parse(text, &options, &err));
+    fgt_ok(fgi_mesh_init(&mesh, &options, devices, count, &err));
+    return mesh;
+}
+
+/* Each process finds the same order, with its own devices as one run of local indices. */
+static void devices_of_all_processes(void **state)
+{
+    fg_mesh_options options;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_mesh_parse("data=2,model=4", &options, &err));
+    for (int process = 0; process < 2; process++) {
+        fgi_mesh_device devices[8];
+        fgi_mesh mesh;
+        make_devices(devices, 8, 2, process);
+        fgt_ok(fgi_mesh_init(&mesh, &options, devices, 8, &err));
+        for (int i = 0; i < 8; i++) {
+            assert_int_equal(devices[i].process, i / 4);
+            assert_int_equal(devices[i].id, (i < 4 ? 97 : 93) + i % 4);
+            assert_int_equal(devices[i].local_index, i / 4 == process ? i % 4 : -1);
+        }
+        for (int i = 0; i < 4; i++)
+            assert_int_equal(fgi_mesh_device_number(&mesh, i), process * 4 + i);
+        assert_int_equal(fgi_mesh_device_number(&mesh, 4), -1);
+    }
+}
+
+static void coordinates_run_row_by_row(void **state)
+{
+    const fgi_mesh mesh = mesh_of("data=2,fsdp=-1,model=3", 24);
+    const fgi_axis_set outer = 1 | 1 << 2;
+    char text[64];
+    (void)state;
+    assert_string_equal(fgi_mesh_format(&mesh, text, sizeof text), "data=2,fsdp=4,model=3");
+    assert_int_equal(fgi_mesh_shards(&mesh, outer), 6);
+    assert_int_equal(mesh.batch_shards, 8);
+    for (int d = 0; d < 24; d++) {
+        assert_int_equal(fgi_mesh_coordinate(&mesh, 0, d), d / 12);
+        assert_int_equal(fgi_mesh_coordinate(&mesh, 1, d), d / 3 % 4);
+        assert_int_equal(fgi_mesh_coordinate(&mesh, 2, d), d % 3);
+        assert_int_equal(fgi_mesh_shard_of(&mesh, outer, d), d / 12 * 3 + d % 3);
+        assert_int_equal(fgi_mesh_shard_of(&mesh, mesh.batch, d), d / 3);
+        assert_int_equal(fgi_mesh_shard_of(&mesh, 0, d), 0);
+    }
+}
+
+/* Which axes shard batches and, under fsdp, parameters. */
+static void axes_have_roles(void **state)
+{
+    static const struct {
+        const char *mesh, *batch_axes, *fsdp_axes;
+        fgi_axis_set batch, fsdp;
+    } rows[] = {
+        {"", NULL, NULL, 1, 1},
+        {"data=4,model=2", NULL, NULL, 1, 1},
+        {"data=2,fsdp=2,model=2", NULL, NULL, 3, 2},
+        {"fsdp=8", NULL, NULL, 1, 1},
+        {"model=2,data=4", NULL, NULL, 2, 2},
+        {"replica=2,expert=2,model=2", "replica , expert", NULL, 3, 3},
+        {"replica=2,expert=2,model=2", "replica", "expert", 1, 2},
+        {"data=2,fsdp=4", NULL, "data,fsdp", 3, 3},
+    };
+    fgi_mesh_device devices[8];
+    (void)state;
+    make_devices(devices, 8, 1, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_mesh_options options;
+        fg_error err = {0};
+        fgi_mesh mesh;
+        fgt_ok(fg_mesh_parse(rows[i].mesh, &options, &err));
+        options.batch_axes = rows[i].batch_axes;
+        options.fsdp_axes = rows[i].fsdp_axes;
+        fgt_ok(fgi_mesh_init(&mesh, &options, devices, 8, &err));
+        assert_int_equal(mesh.batch, rows[i].batch);
+        assert_int_equal(mesh.fsdp, rows[i].fsdp);
+    }
+}
+
+static void meshes_that_are_refused(void **state)
+{
+    static const struct {
+        fg_mesh_options options;
+        const char *message;
+    } rows[] = {
+        {{.axes = {{"data", 3}, {"model", 2}}},
+         "mesh data=3,model=2 does not fit 8 devices: expected sizes whose product is 8, or one "
+         "axis of size -1 for the remaining devices"},
+        {{.axes = {{"data", 2}, {"model", 2}}}, "mesh data=2,model=2 does not fit 8 devices"},
+        {{.axes = {{"data", 0}, {"model", 3}}}, "mesh data=-1,model=3 does not fit 8 devices"},
+        {{.axes = {{"data", 1 << 20}, {"fsdp", 1 << 20}}}, "does not fit 8 devices"},
+        {{.axes = {{"data", -1}, {"fsdp", 0}}},
+         "mesh: axes 'data' and 'fsdp' both lack a size: expected one axis of size -1 at most"},
+        {{.axes = {{"data", -2}}},
+         "mesh: axis 'data' has size -2: expected 1 or more, or -1 for the remaining devices"},
+        {{.axes = {{"data", 4}, {"data", 2}}}, "mesh: axis 'data' is given twice"},
+        {{.axes = {{"none", 8}}}, "mesh: 'none' cannot name an axis"},
+        {{.axes = {{"2d", 8}}}, "mesh: '2d' cannot name an axis"},
+        {{.axes = {{"data-axis", 8}}}, "mesh: 'data-axis' cannot name an axis"},
+        {{.axes = {{"rows", 8}}},
+         "mesh rows=8 has no axis 'data' or 'fsdp' to shard batches over: name one so, with size 1 "
+         "to shard none, or set batch_axes"},
+        {{.axes = {{"data", 8}}, .batch_axes = "rows"},
+         "batch_axes \"rows\": 'rows' is not an axis of the mesh data=8"},
+        {{.axes = {{"data", 8}}, .fsdp_axes = "data,"},
+         "fsdp_axes \"data,\": '' is not an axis of the mesh data=8"},
+    };
+    fgi_mesh_device devices[8];
+    (void)state;
+    make_devices(devices, 8, 1, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fg_error err = {0};
+        fgi_mesh mesh;
+        assert_int_equal(fgi_mesh_init(&mesh, &rows[i].options, devices, 8, &err), FG_EINVAL);
+        if (strstr(err.message, rows[i].message) == NULL)
+            fail_msg("%s\nexpected: %s", err.message, rows[i].message);
+    }
+}
+
+static void texts_that_are_no_mesh(void **state)
+{
+    static const char *const texts[] = {"data",
+                                        "data=",
+                                        "=2",
+                                        "data=0",
+                                        "data=-2",
+                                        "data=2,",
+                                        "2",
+                                        "data=1025",
+                                        "none=2",
+                                        "a b=2",
+                                        "data=2;model=2",
+                                        "data=2,data=4",
+                                        "an_axis_of_24_letters_it=1"};
+    fg_mesh_options options;
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(fg_mesh_parse(texts[i], &options, &err), FG_EINVAL);
+        assert_non_null(strstr(err.message, texts[i]));
+    }
+    assert_int_equal(fg_mesh_parse("a=1,b=1,c=1,d=1,e=1,f=1,g=1", &options, &err), FG_EINVAL);
+    assert_string_equal(err.message, "mesh 'a=1,b=1,c=1,d=1,e=1,f=1,g=1' has more than 6 axes");
+    fgt_ok(fg_mesh_parse(" data = 2 , model=-1 ", &options, &err));
+    assert_string_equal(options.axes[0].name, "data");
+    assert_int_equal(options.axes[0].size, 2);
+    assert_int_equal(options.axes[1].size, -1);
+}
+
+/* Every element of an array is in as many shards as it has copies, at its own place. */
+static void shards_tile_the_array(void **state)
+{
+    static const struct {
+        const char *spec;
+        int copies;
+    } rows[] = {{"", 8},
+                {"data", 4},
+                {"data+fsdp", 2},
+                {"data+fsdp+model", 1},
+                {"none,model", 4},
+                {"fsdp,data+model", 1},
+                {"none,data+fsdp,model", 1}};
+    const fg_type type = {.dtype = FG_U8, .rank = 3, .dim = {8, 4, 2}};
+    const fgi_mesh mesh = mesh_of("data=2,fsdp=2,model=2", 8);
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fgi_sharding sharding;
+        unsigned char covered[64] = {0}, first[64] = {0}, ones[64];
+        memset(ones, 1, sizeof ones);
+        fgt_ok(fgi_sharding_parse(&mesh, rows[i].spec, &sharding, NULL, &err));
+        fgt_ok(fgi_sharding_check(&mesh, &type, &sharding, &err));
+        for (int d = 0; d < 8; d++) {
+            const fgi_shard shard = fgi_sharding_shard(&mesh, &type, &sharding, d);
+            unsigned char hit[64] = {0};
+            fgi_shard_scatter(&shard, ones, hit);
+            for (int k = 0; k < 64; k++) {
+                covered[k] = (unsigned char)(covered[k] + hit[k]);
+                first[k] = (unsigned char)(first[k] + (shard.is_first ? hit[k] : 0));
+            }
+        }
+        assert_int_equal(fgi_sharding_bytes(&mesh, &type, &sharding), 64 * rows[i].copies / 8);
+        for (int k = 0; k < 64; k++) {
+            assert_int_equal(covered[k], rows[i].copies);
+            assert_int_equal(first[k], 1);
+        }
+    }
+}
+
+/* The shards that JAX makes (tests/golden/mesh/record_shards.py). */
+static void shards_are_those_of_jax(void **state)
+{
+    const fg_type type = {.dtype = FG_U8, .rank = 3, .dim = {8, 4, 2}};
+    FILE *file = fopen(FGT_SOURCE_DIR "/tests/golden/mesh/jax_shards.txt", "r");
+    char text[64], spec[64];
+    int device, first[3], size[3], lines = 0;
+    fg_error err = {0};
+    (void)state;
+    assert_non_null(file);
+    while (fscanf(file, "%63s %63s %d %d %d %d %d %d %d", text, spec, &device, &first[0], &first[1],
+                  &first[2], &size[0], &size[1], &size[2]) == 9) {
+        fgi_sharding sharding;
+        const fgi_mesh mesh = mesh_of(text, 8);
+        fgt_ok(fgi_sharding_parse(&mesh, spec, &sharding, NULL, &err));
+        const fgi_shard shard = fgi_sharding_shard(&mesh, &type, &sharding, device);
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(shard.type.dim[i], size[i]);
+        assert_int_equal(shard.offset, (first[0] * 4 + first[1]) * 2 + first[2]);
+        lines++;
+    }
+    assert_int_equal(lines, 120);
+    (void)fclose(file);
+}
+
+/* Rules, then the strategy, whose fsdp axis a rule may have taken. */
+static void rules_and_strategies(void **state)
+{
+    static const fg_sharding_rule rules[] = {
+        {"fc1.weight", "model"}, {"fc2.*", "none,data+fsdp"}, {"*.bias", "model"}};
+    static const int swapped[] = {1, 0};
+    static const struct {
+        const char *strategy, *name;
+        fg_type type;
+        unsigned char axes[2]; /* data 1, fsdp 2, model 4 */
+    } rows[] = {
+        {"ddp", "fc1.weight", {FG_F32, 2, {64, 32}}, {0, 4}},
+        {"fsdp", "fc1.weight", {FG_F32, 2, {64, 32}}, {2, 4}},
+        {"fsdp", "fc2.weight", {FG_F32, 2, {64, 32}}, {3, 0}},
+        {"fsdp", "fc3.weight", {FG_F32, 2, {63, 32}}, {0, 2}},
+        {"fsdp", "fc3.weight", {FG_F32, 2, {63, 33}}, {0, 0}},
+        {"fsdp", "fc3.weight", {FG_F32, 2, {8, 8}}, {0, 0}}, /* too small */
+        {"ddp", "fc3.weight", {FG_F32, 2, {64, 32}}, {0, 0}},
+    };
+    const fgi_mesh mesh = mesh_of("data=2,fsdp=2,model=2", 8);
+    fg_error err = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fgi_strategy *strategy;
+        const fgi_parameter parameter = {rows[i].name, &rows[i].type, swapped};
+        fgi_sharding sharding;
+        fgt_ok(fgi_strategy_find(rows[i].strategy, &strategy, &err));
+        fgt_ok(fgi_rules_apply(&mesh, rules, 3, strategy, &parameter, &sharding, &err));
+        assert_int_equal(sharding.axes[0], rows[i].axes[0]);
+        assert_int_equal(sharding.axes[1], rows[i].axes[1]);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(devices_of_all_processes), cmocka_unit_test(coordinates_run_row_by_row),
+    cmocka_unit_test(axes_have_roles),          cmocka_unit_test(meshes_that_are_refused),
+    cmocka_unit_test(texts_that_are_no_mesh),   cmocka_unit_test(shards_tile_the_array),
+    cmocka_unit_test(shards_are_those_of_jax),  cmocka_unit_test(rules_and_strategies),
+};
+FGT_MAIN(tests)
