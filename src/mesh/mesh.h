@@ -119,7 +119,8 @@ size_t fgi_sharding_bytes(const fgi_mesh *mesh, const fg_type *type, const fgi_s
 /* Copies a shard's elements, dense, to their places in the whole array. */
 void fgi_shard_scatter(const fgi_shard *shard, const void *from, void *to_whole);
 
-/* ---- rules: sharding_rules.c -------------------------------------------------------------------------- */
+/* ---- rules: sharding_rules.c
+ * -------------------------------------------------------------------------- */
 
 /* How a parameter is sharded that no rule matches, and the dimensions that a rule leaves. */
 typedef struct fgi_strategy {
