@@ -157,8 +157,8 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
 /* The region that says whether there is another iteration. */
 static void put_condition(fgi_builder *b, int64_t iterations, int count, const fgi_value *state)
 {
-    fgi_value argument[1 + FGI_LOOP_STATE_MAX];
-    for (int i = 0; i < count; i++)
+    fgi_value argument[1 + FGI_LOOP_STATE_MAX] = {state[0]};
+    for (int i = 1; i < count; i++)
         argument[i] = state[i];
     put_arguments(b, count, argument);
     const fgi_value end = fgi_build_splat(b, &index_type, (double)iterations);
