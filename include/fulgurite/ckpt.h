@@ -131,6 +131,7 @@ typedef struct fg_ckpt_content {
     const fg_attachment *attachments; /* at most 12                                     [none] */
     size_t attachment_count;
     const char *const *metadata; /* of the model file, as in fg_safetensors_write       [none] */
+    uint64_t reserved[4];        /* must be 0 */
 } fg_ckpt_content;
 
 /* Writes the checkpoint folder `path`, and its parents where they are missing. The files are

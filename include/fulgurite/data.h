@@ -59,6 +59,7 @@ typedef struct fg_dataset_ops {
                         fg_error *err);
     /* Frees self when the last user of the dataset is gone. Optional. */
     void (*destroy)(void *self);
+    void (*reserved[4])(void); /* must be NULL */
 } fg_dataset_ops;
 
 /* Makes a dataset of the user's own. `ops` and `spec` are copied, names included. take_self is
@@ -91,6 +92,7 @@ typedef struct fg_source_ops {
     void (*close)(void *reader);
     /* Frees self when the last user of the dataset is gone. Optional. */
     void (*destroy)(void *self);
+    void (*reserved[4])(void); /* must be NULL */
 } fg_source_ops;
 
 /* Makes a dataset of a source. Loaders and the Trainer take it like any other; an epoch ends with
@@ -276,6 +278,7 @@ typedef struct fg_csv_parts {
     fg_dataset *train;
     fg_dataset *val; /* NULL where neither val_path nor val_fraction is given */
     fg_csv_schema *schema;
+    uint64_t reserved[2]; /* set to 0 */
 } fg_csv_parts;
 
 /* Opens a CSV file (RFC 4180: quotes, doubled quotes, line ends within quotes, CRLF or LF; UTF-8,
@@ -348,6 +351,7 @@ typedef struct fg_csv_column {
     const char *const *categories;   /* in the order of their numbers */
     int64_t text_row;                /* row of the first text, from 1; 0 where there is none */
     const char *text;                /* that text, at most 64 bytes; NULL */
+    uint64_t reserved[4];            /* set to 0 */
 } fg_csv_column;
 
 /* The columns of the training file, in its order. Strings are borrowed for the schema's life. Of a
@@ -455,6 +459,7 @@ typedef struct fg_loader_stats {
     int64_t ready;        /* batches that are ready now */
     double ready_mean;    /* batches that were ready when fg_loader_next was called, on average */
     int64_t memory_bytes; /* of all slots */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_loader_stats;
 FG_API fg_loader_stats fg_loader_get_stats(fg_loader *loader);
 
@@ -469,6 +474,7 @@ typedef struct fg_input_rate {
     int64_t sample_bytes; /* of one sample, all fields */
     int64_t samples;      /* delivered in `seconds`; rows that repeat one do not count */
     double seconds;       /* measured */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_input_rate;
 
 /* Runs a loader of these options without any device, taking each batch and giving it back at once,

@@ -101,6 +101,7 @@ typedef struct fg_device_info {
     int64_t memory_used_bytes;         /* -1 where the plugin does not say */
     int64_t memory_peak_bytes;         /* likewise */
     int64_t memory_limit_bytes;        /* likewise */
+    uint64_t reserved[4];              /* set to 0 */
 } fg_device_info;
 
 /* index counts the client's devices from 0. Errors: FG_EINVAL (no such index). A plugin without
@@ -110,8 +111,9 @@ FG_API FG_MUST_USE fg_status fg_device_get_info(const fg_client *client, int ind
 
 /* What the name of a machine to compile for means (fg_client_options.topology). */
 typedef struct fg_topology_info {
-    char accelerator[8]; /* "tpu", "cuda": whose plugin compiles for it */
-    char machine[120];   /* equal for two names of the same machine: "v5e-8" and "kaggle" */
+    char accelerator[8];  /* "tpu", "cuda": whose plugin compiles for it */
+    char machine[120];    /* equal for two names of the same machine: "v5e-8" and "kaggle" */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_topology_info;
 
 /* Reads such a name; no plugin is needed. Thread-safe. Errors: FG_EINVAL, with the names that there
@@ -125,6 +127,7 @@ typedef struct fg_plugin_candidate {
     char source[48];     /* "option", "FULGURITE_PLUGIN", "fulgurite setup", "python: ..." */
     char path[1024];
     bool exists;
+    uint64_t reserved[4]; /* set to 0 */
 } fg_plugin_candidate;
 
 /* Fills out[0..capacity) in search order for one accelerator ("cpu", "cuda", "tpu") and sets
@@ -209,6 +212,7 @@ typedef struct fg_client_stats {
     int64_t host_reads;     /* blocking copies from a device */
     int64_t uploaded_bytes; /* to all devices: what every device has whole counts for each */
     int64_t in_place_bytes; /* of these: read by the plugin where they lie, without a copy (CPU) */
+    uint64_t reserved[4];   /* set to 0 */
 } fg_client_stats;
 FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
 

@@ -1,5 +1,10 @@
 /* fulgurite.h - all of the public interface.
  *
+ * Structs have a member `reserved` that later versions turn into new members. Initialize the
+ * structs that you fill, so that it is 0: `fg_adamw_options o = {.lr = 1e-3};`. Every function that
+ * takes such a struct returns FG_EINVAL if it is not, or keeps the error where it keeps its others.
+ * In structs that the library fills it is set to 0.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_FULGURITE_H
 #define FULGURITE_FULGURITE_H

@@ -89,6 +89,7 @@ typedef struct fg_tpu_use {
     int64_t memory_used_bytes;  /* HBM, -1 where it is not told */
     int64_t memory_total_bytes; /* likewise */
     double duty_cycle; /* the share of the last seconds in which the chip was busy, 0 to 1; NaN */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_tpu_use;
 
 /* Asks the metrics server that libtpu opens in a training process of this machine. address is

@@ -106,6 +106,7 @@ typedef struct fg_module_info {
     size_t variable_count;   /* its own, not its children's                                       */
     int64_t parameter_count; /* elements of its own parameters                                    */
     fg_type output;          /* of its last application; dtype FG_DTYPE_NONE before the first     */
+    uint64_t reserved[4];    /* set to 0 */
 } fg_module_info;
 
 /* The module and all below it, depth first; *out of number `index` (0 is the module itself). False

@@ -153,6 +153,7 @@ typedef struct fg_dot_options {
     int a_contract[FG_MAX_RANK], b_contract[FG_MAX_RANK];
     fg_dtype
         result; /* f32 for bf16 and f16 operands: accumulated in and returned  [the operands'] */
+    uint64_t reserved[2]; /* must be 0 */
 } fg_dot_options;
 FG_API fg_tensor fg_dot(fg_tensor a, fg_tensor b, const fg_dot_options *options);
 

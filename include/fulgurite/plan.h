@@ -56,6 +56,7 @@ typedef struct fg_plan {
     char trouble[496];        /* why it does not fit, "" when it does */
     char *analysis_json;      /* where its work is, and is lost: an object, and ... */
     char *analysis_text;      /* ... lines for people; NULL where the compiler does not show it */
+    uint64_t reserved[8];     /* set to 0 */
 } fg_plan;
 
 /* Compiles the training step for the Trainer's client (fg_trainer_options.client), by the way of

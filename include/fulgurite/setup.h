@@ -25,6 +25,7 @@ typedef struct fg_setup_options {
 typedef struct fg_setup_result {
     char plugin_path[1024]; /* the plugin's .so */
     bool was_there;         /* it had been installed before, nothing was done */
+    uint64_t reserved[4];   /* set to 0 */
 } fg_setup_result;
 
 /* Installs the plugin NAME ("cpu", "tpu", "cuda13") with the versions pinned in

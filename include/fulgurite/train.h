@@ -106,6 +106,7 @@ typedef struct fg_task_ops {
     fg_tensor (*predict_step)(void *self, fg_step *step, const fg_batch *batch);
     /* Makes the optimizer of root's parameters. Called once, before fit. */
     fg_optimizer *(*optimizer)(void *self, fg_module *root);
+    void (*reserved[4])(void); /* must be NULL */
 } fg_task_ops;
 
 /* A model and what is done with it: a table of functions and what they are called with. */
@@ -113,6 +114,7 @@ typedef struct fg_task {
     const char *name;
     void *self;
     const fg_task_ops *ops;
+    uint64_t reserved[2]; /* must be 0 */
 } fg_task;
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -167,6 +169,7 @@ typedef struct fg_callback_ops {
     fg_status (*eval_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*eval_end)(void *self, const fg_progress *at, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
+    void (*reserved[4])(void);   /* must be NULL */
 } fg_callback_ops;
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
@@ -369,6 +372,7 @@ typedef struct fg_batch_fit {
     int64_t need_bytes;        /* of one device, by the compiled program; -1: none fits */
     int64_t limit_bytes;       /* what one has; of the CPU's devices, their share of the host's */
     bool all_fit;              /* it is all the training samples: larger ones make no sense */
+    uint64_t reserved[4];      /* set to 0 */
 } fg_batch_fit;
 
 /* Finds the largest batch whose training step leaves a tenth of each device's memory free, to
@@ -418,7 +422,8 @@ typedef struct fg_idle {
     double compile_s;
     double read_s; /* waited for a value */
     double checkpoint_s;
-    double other_s; /* launches, callbacks, everything else */
+    double other_s;       /* launches, callbacks, everything else */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_idle;
 
 /* Metrics of a result, at most. */

@@ -85,6 +85,7 @@ typedef struct fg_load_entry {
     fg_type
         wanted;    /* of the variable, in the file's order of dimensions; dtype none: no variable */
     fg_type found; /* of the tensor; dtype none: no tensor */
+    uint64_t reserved[2]; /* set to 0 */
 } fg_load_entry;
 
 /* What a load did. Everything is owned by the report. */
@@ -94,6 +95,7 @@ typedef struct fg_load_report {
     size_t entry_count;
     const char *text; /* the same for people: a first line with the numbers, then one line for each
                          kind of outcome but FG_LOAD_DONE, with names */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_load_report;
 
 /* Loads a .safetensors file or the model of a checkpoint folder into the module and all below it.

@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/reserved.h"
 #include "ckpt/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
@@ -79,6 +80,7 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
     *out = NULL;
     if (!path || !*path)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: no path given");
+    FGI_TRY_RESERVED(fg_ckpt_options, options, err);
     struct stat info;
     const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
     fg_ckpt *ckpt = fgi_calloc(1, sizeof(*ckpt));
@@ -108,6 +110,7 @@ fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt
     if (!out || !which)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_open_run: no checkpoint named");
     *out = NULL;
+    FGI_TRY_RESERVED(fg_ckpt_options, options, err);
     char *folder = run_dir ? fgi_path_join(run_dir, "checkpoints") : NULL, *path = NULL;
     if (run_dir && !folder)
         return fgi_no_memory(err);

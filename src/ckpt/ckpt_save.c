@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/output.h"
+#include "base/reserved.h"
 #include "base/temporary.h"
 #include "ckpt/attach.h"
 #include "ckpt/json_file.h"
@@ -235,6 +236,7 @@ fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content, fg_erro
 {
     if (!path || !*path)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no path given");
+    FGI_TRY_RESERVED(fg_ckpt_content, content, err);
     FGI_TRY(check_content(content, err));
     if (content->process_index != 0)
         return FG_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/reserved.h"
 #include "data/csv_schema.h"
 #include "data/dataset.h"
 #include "data/memory.h"
@@ -452,6 +453,7 @@ fg_status fg_csv_open(const char *path, const fg_csv_options *options, fg_csv_pa
     *out = (fg_csv_parts){0};
     fg_csv_options o;
     fgi_block block;
+    FGI_TRY_RESERVED(fg_csv_options, options, err);
     FGI_TRY(complete_options(options, &o, err));
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
     FGI_TRY(fgi_csv_open_block(path, &block, &o, out, err));
@@ -479,6 +481,7 @@ fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
     fgi_block block;
     fgi_csv csv;
     char delimiter = schema->delimiter;
+    FGI_TRY_RESERVED(fg_csv_apply_options, options, err);
     if (options != NULL)
         FGI_TRY(check_apply(options, err));
     if (options != NULL && options->delimiter != '\0')

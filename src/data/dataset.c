@@ -2,6 +2,7 @@
  * samples come from is behind fg_dataset_ops: memory.c, subset.c or the user's own.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/reserved.h"
 #include "data/dataset.h"
 
 #include <inttypes.h>
@@ -44,6 +45,7 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
 static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
                             size_t row_bytes[FG_MAX_FIELDS], fg_error *err)
 {
+    FGI_TRY_RESERVED(fg_dataset_spec, spec, err);
     if (spec->count < least_count)
         return fgi_fail(err, FG_EINVAL, "the dataset has a count of %" PRId64, spec->count);
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
@@ -107,10 +109,11 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
                             fg_dataset **out, fg_error *err)
 {
     *out = NULL;
-    const fg_status status =
-        ops->read == NULL && ops->gather == NULL
-            ? fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather")
-            : create(spec, 0, out, err);
+    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_dataset_ops, ops), err);
+    if (status == FG_OK && ops->read == NULL && ops->gather == NULL)
+        status = fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather");
+    if (status == FG_OK)
+        status = create(spec, 0, out, err);
     if (status == FG_OK) {
         (*out)->ops = *ops;
         (*out)->self = take_self;
@@ -124,9 +127,11 @@ fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
                                  const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
-    const fg_status status = ops->open == NULL || ops->next == NULL
-                                 ? fgi_fail(err, FG_EINVAL, "the source lacks open or next")
-                                 : create(spec, FG_UNKNOWN_COUNT, out, err);
+    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_source_ops, ops), err);
+    if (status == FG_OK && (ops->open == NULL || ops->next == NULL))
+        status = fgi_fail(err, FG_EINVAL, "the source lacks open or next");
+    if (status == FG_OK)
+        status = create(spec, FG_UNKNOWN_COUNT, out, err);
     if (status == FG_OK) {
         (*out)->source = *ops;
         (*out)->ops.destroy = ops->destroy;

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "base/thread.h"
 #include "data/dataset.h"
 
@@ -72,6 +73,7 @@ fg_status fg_input_rate_measure(fg_dataset *dataset, const fg_loader_options *op
     fg_loader *loader = NULL;
     tally t;
     *out = (fg_input_rate){0};
+    FGI_TRY_RESERVED(fg_loader_options, options, err);
     if (!(seconds > 0) || !isfinite(seconds))
         return fgi_fail(err, FG_EINVAL, "seconds is %g: expected a time to measure for", seconds);
     fg_loader_options endless = {0};

@@ -15,6 +15,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/reserved.h"
 #include "base/thread.h"
 #include "data/dataset.h"
 #include "data/sampler.h"
@@ -586,6 +587,7 @@ fg_status fg_loader_create(fg_dataset *dataset, const fg_loader_options *options
     *out = NULL;
     const fg_loader_options defaults = {0};
     const fg_loader_options *o = options == NULL ? &defaults : options;
+    FGI_TRY_RESERVED(fg_loader_options, options, err);
     FGI_TRY(check_options(o, err));
     fg_loader *loader = fgi_calloc(1, sizeof(*loader));
     if (loader == NULL)

@@ -2,6 +2,7 @@
  * for a batch is a loop of copies, so it is here that a small batch's time is spent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/reserved.h"
 #include "data/memory.h"
 
 #include <string.h>
@@ -113,6 +114,7 @@ fg_status fg_dataset_from_arrays(const fg_dataset_spec *spec, const void *const 
                                  fg_storage storage, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
+    FGI_TRY_RESERVED(fg_dataset_spec, spec, err);
     fgi_block blocks[FG_MAX_FIELDS] = {{0}};
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
         return fgi_fail(err, FG_EINVAL, "the dataset has %d fields: expected 1 to %d",

@@ -3,6 +3,7 @@
  * Proposal 1 and numpy.lib.format (versions 1.0, 2.0, 3.0).
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/reserved.h"
 #include "data/npy.h"
 
 #include <inttypes.h>
@@ -266,6 +267,7 @@ fg_status fg_npy_open(const char *x_path, const char *y_path, const fg_npy_optio
                       fg_dataset **out, fg_error *err)
 {
     *out = NULL;
+    FGI_TRY_RESERVED(fg_npy_options, options, err);
     const bool keep = options != NULL && options->keep_dtypes;
     fg_field fields[2] = {{"x", {0}}, {"y", {0}}};
     fgi_block blocks[2] = {{0}};

@@ -2,6 +2,7 @@
  * findings from rules.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/reserved.h"
 #include "host/doctor.h"
 
 #include <stdarg.h>
@@ -97,6 +98,7 @@ fg_status fg_host_open(const fg_host_options *options, fg_host **out, fg_error *
 {
     static const fg_host_options none;
     *out = NULL;
+    FGI_TRY_RESERVED(fg_host_options, options, err);
     fg_host *host = fgi_calloc(1, sizeof *host);
     if (!host)
         return fgi_no_memory(err);

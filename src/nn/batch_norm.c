@@ -36,6 +36,8 @@ fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
     fg_module *module = fg_module_child(parent, name);
     if (module == NULL)
         return NULL;
+    if (!fgi_module_check_reserved(module, FGI_RESERVED(fg_batch_norm_options, options)))
+        return NULL;
     if (o.channels < 1 || !(o.momentum >= 0 && o.momentum <= 1) || !(o.eps >= 0))
         return fgi_module_fail(module, FG_EINVAL,
                                "batch_norm '%s': channels %" PRId64 ", momentum %g, eps %g; "

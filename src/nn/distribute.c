@@ -9,6 +9,7 @@
 #include <fulgurite/dist.h>
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/reserved.h"
 #include "trace/trace.h"
 
 /* The next parameter at or after *index; NULL at the end. */
@@ -51,6 +52,7 @@ fg_status fg_module_distribute(fg_module *root, fg_client *client,
 {
     static const fg_distribute_options defaults;
     const fg_distribute_options *o = options != NULL ? options : &defaults;
+    FGI_TRY_RESERVED(fg_distribute_options, options, err);
     const fgi_mesh *mesh = fgi_client_mesh(client);
     const fgi_strategy *strategy;
     FGI_TRY(fg_module_error(root, err));

@@ -5,9 +5,12 @@
 #define FGI_NN_LAYER_H
 
 #include <fulgurite/nn.h>
+#include "base/reserved.h"
 
 /* Keeps an error in the root of module, which is not NULL; returns NULL, to be passed on. */
 void *fgi_module_fail(fg_module *module, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
+/* False after keeping an error: `reserved` of a layer's options is not zero. */
+bool fgi_module_check_reserved(fg_module *module, fgi_reserved reserved);
 /* A layer's struct, cleared and owned by the module; NULL after an error. */
 void *fgi_layer_create(fg_module *module, size_t size);
 /* A variable of rank 1, f32. */

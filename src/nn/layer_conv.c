@@ -72,7 +72,9 @@ fg_conv *fg_conv_create(fg_module *parent, const char *name, const fg_conv_optio
 {
     const fg_conv_options o = with_defaults(options);
     fg_module *module = fg_module_child(parent, name);
-    if (module == NULL || !check(module, &o))
+    if (module == NULL ||
+        !fgi_module_check_reserved(module, FGI_RESERVED(fg_conv_options, options)) ||
+        !check(module, &o))
         return NULL;
     describe(module, &o);
     fg_conv *layer = fgi_layer_create(module, sizeof *layer);

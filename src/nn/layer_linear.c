@@ -21,6 +21,8 @@ fg_linear *fg_linear_create(fg_module *parent, const char *name, const fg_linear
     fg_module *module = fg_module_child(parent, name);
     if (module == NULL)
         return NULL;
+    if (!fgi_module_check_reserved(module, FGI_RESERVED(fg_linear_options, options)))
+        return NULL;
     if (o.in < 1 || o.out < 1)
         return fgi_module_fail(module, FG_EINVAL,
                                "linear '%s': in %" PRId64 ", out %" PRId64 "; both must be given",

@@ -239,6 +239,8 @@ fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
         return NULL;
     if (options == NULL || options->name == NULL)
         return fgi_module_fail(root, FG_EINVAL, "a model needs a name");
+    if (!fgi_module_check_reserved(root, FGI_RESERVED(fg_model_options, options)))
+        return NULL;
     const fg_model_options *o = options;
     const int kind = choose(root, "model", o->name, names, sizeof kinds / sizeof kinds[0]);
     const int activation =

@@ -72,6 +72,15 @@ void *fgi_module_fail(fg_module *module, fg_status status, const char *format, .
     return NULL;
 }
 
+bool fgi_module_check_reserved(fg_module *module, fgi_reserved reserved)
+{
+    fg_error error = {0};
+    if (fgi_check_reserved(reserved, &error) == FG_OK)
+        return true;
+    fg_module_fail(module, &error);
+    return false;
+}
+
 static void *no_memory(fg_module *module)
 {
     fg_error error = {0};

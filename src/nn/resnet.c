@@ -136,6 +136,8 @@ fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options)
 {
     if (module == NULL || fg_module_error(module, NULL) != FG_OK)
         return NULL;
+    if (!fgi_module_check_reserved(module, FGI_RESERVED(fg_resnet_options, options)))
+        return NULL;
     fg_resnet_options o = options != NULL ? *options : (fg_resnet_options){0};
     o.depth = o.depth != 0 ? o.depth : 18;
     o.in = o.in != 0 ? o.in : 3;

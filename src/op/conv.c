@@ -204,6 +204,8 @@ static fg_tensor dk_of(fg_tensor x, fg_tensor dy, const fgi_conv_attr *attr)
 fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *options)
 {
     const fg_conv2d_options o = options != NULL ? *options : (fg_conv2d_options){0};
+    if (!fgi_trace_check_reserved(fg_tensor_trace(x), FGI_RESERVED(fg_conv2d_options, options)))
+        return fgi_poison(fg_tensor_trace(x));
     const int64_t most = FGI_LARGEST_WINDOW;
     if (o.stride < 0 || o.stride > most || o.dilation < 0 || o.dilation > most || o.pad < 0 ||
         o.pad > most || o.groups < 0)

@@ -260,6 +260,8 @@ static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_
 {
     if (fgi_is_poison(a) || fgi_is_poison(b))
         return fgi_poison(fg_tensor_trace(a));
+    if (!fgi_trace_check_reserved(fg_tensor_trace(a), FGI_RESERVED(fg_dot_options, options)))
+        return fgi_poison(fg_tensor_trace(a));
     a = fgi_for_product(a);
     b = fgi_for_product(b);
     const fg_dot_options o = options != NULL ? *options : (fg_dot_options){0};

@@ -207,6 +207,8 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
     fg_trace *trace = fg_tensor_trace(logits);
     if (!wants_logits_and_label("cross_entropy", logits, label))
         return fgi_poison(trace);
+    if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_cross_entropy_options, options)))
+        return fgi_poison(trace);
     if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
         return fgi_trace_fail(trace, FG_EINVAL,
                               "cross_entropy: label_smoothing is %g, but must be 0 to 1",

@@ -187,6 +187,8 @@ static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options,
                            .x_dilation = 1,
                            .low = {o.pad, o.pad},
                            .high = {o.pad, o.pad}};
+    if (!fgi_trace_check_reserved(fg_tensor_trace(x), FGI_RESERVED(fg_pool_options, options)))
+        return false;
     if (o.size >= 0 && o.size <= most && o.stride >= 0 && o.stride <= most && o.pad >= 0 &&
         o.pad < size)
         return true;

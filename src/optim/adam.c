@@ -61,6 +61,8 @@ static double or_default(double value, double otherwise) { return value != 0 ? v
 
 fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options)
 {
+    if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adam_options, options)))
+        return NULL;
     const fg_adam_options o = options != NULL ? *options : (fg_adam_options){0};
     const fgi_hyper hyper = {.lr = or_default(o.lr, 1e-3),
                              .momentum = or_default(o.beta1, 0.9),
@@ -72,6 +74,8 @@ fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options)
 
 fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options)
 {
+    if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adamw_options, options)))
+        return NULL;
     const fg_adamw_options o = options != NULL ? *options : (fg_adamw_options){0};
     const fgi_hyper hyper = {.lr = or_default(o.lr, 1e-3),
                              .momentum = or_default(o.beta1, 0.9),

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "op/op.h"
 #include "optim/optimizer.h"
 #include "trace/trace.h"
@@ -37,6 +38,7 @@ fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_sca
     const double backoff = o.backoff != 0 ? o.backoff : 0.5;
     const int64_t interval = o.growth_interval != 0 ? o.growth_interval : 2000;
     fgi_guard *g = &optimizer->guard;
+    FGI_TRY_RESERVED(fg_loss_scale_options, options, err);
     if (!(init > 0 && isfinite(init) && growth >= 1 && isfinite(growth) && backoff > 0 &&
           backoff < 1 && interval >= 1 && interval <= INT32_MAX))
         return fgi_fail(err, FG_EINVAL,

@@ -149,6 +149,15 @@ static fg_status init(fg_optimizer *o, const fg_module *root, int moments, fg_er
     return FG_OK;
 }
 
+bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved)
+{
+    fg_error error = {0};
+    if (fgi_check_reserved(reserved, &error) == FG_OK)
+        return true;
+    fg_module_fail(root, &error);
+    return false;
+}
+
 fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
                                    int moments)
 {

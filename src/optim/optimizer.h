@@ -5,6 +5,7 @@
 #define FGI_OPTIM_OPTIMIZER_H
 
 #include <fulgurite/optim.h>
+#include "base/reserved.h"
 
 enum { FGI_MOMENTS = 2 };
 
@@ -97,6 +98,8 @@ struct fg_optimizer {
     fgi_guard guard;
 };
 
+/* False after keeping an error in root: `reserved` of an optimizer's options is not zero. */
+bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved);
 /* A new optimizer that root owns, with `moments` moments; NULL after an error. */
 fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
                                    int moments);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "optim/optimizer.h"
 
 static const char *const names[] = {"constant", "onecycle"};
@@ -47,6 +48,7 @@ fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err)
 {
     if (schedule == NULL)
         return FG_OK;
+    FGI_TRY_RESERVED(fg_schedule, schedule, err);
     if (place(schedule->name, names, NAMES) < 0)
         return unknown("schedule", schedule->name, names, err);
     if (place(schedule->anneal, anneals, ANNEALS) < 0)

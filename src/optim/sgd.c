@@ -33,6 +33,8 @@ static const fgi_rule sgd = {.name = "sgd", .moment = {"momentum_buffer"}, .upda
 
 fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *options)
 {
+    if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_sgd_options, options)))
+        return NULL;
     const fg_sgd_options o = options != NULL ? *options : (fg_sgd_options){0};
     const fgi_hyper hyper = {.lr = o.lr != 0 ? o.lr : 1e-3,
                              .momentum = o.momentum,

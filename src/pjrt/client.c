@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "base/thread.h"
 #include "pjrt/plugin.h"
@@ -476,6 +477,8 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
     const fg_client_options *opt = options ? options : &defaults;
     *out = NULL;
     request r = {.opt = opt};
+    FGI_TRY_RESERVED(fg_client_options, opt, err);
+    FGI_TRY_RESERVED(fg_mesh_options, &opt->mesh, err);
     FGI_TRY(check_options(opt, err));
     FGI_TRY(fgi_device_list_parse(opt->devices, &r.devices, err));
     const char *accelerator = opt->accelerator;

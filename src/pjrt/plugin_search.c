@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/reserved.h"
 #include "host/tpu.h"
 #include "pjrt/plugin.h"
 
@@ -292,6 +293,7 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
                            fg_error *err)
 {
     *out_count = 0;
+    FGI_TRY_RESERVED(fg_client_options, options, err);
     bool known = false;
     for (int i = 0; i < LAYOUTS && accelerator; i++)
         known = known || strcmp(layouts[i].accelerator, accelerator) == 0;

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/reserved.h"
 #include "pjrt/plugin.h"
 
 enum { PINS_LIMIT = 1 << 16, NAME_LIMIT = 32 };
@@ -335,6 +336,7 @@ fg_status fg_setup_install(const char *name, const fg_setup_options *options, fg
     if (!j)
         return fgi_no_memory(err);
     j->name = name;
+    FGI_DONE(fgi_check_reserved(FGI_RESERVED(fg_setup_options, options), err));
     FGI_DONE(prepare(j, opt, err));
     snprintf(result.plugin_path, sizeof result.plugin_path, "%.960s/%s", j->folder,
              fgi_setup_file(name));

@@ -230,7 +230,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
 fg_status fg_topology_describe(const char *name, fg_topology_info *out, fg_error *err)
 {
     fgi_topology_name parsed;
-    *out = (fg_topology_info){{0}, {0}};
+    *out = (fg_topology_info){.accelerator = ""};
     FGI_TRY(fgi_topology_parse(name, &parsed, err));
     (void)snprintf(out->accelerator, sizeof out->accelerator, "%s", parsed.accelerator);
     (void)snprintf(out->machine, sizeof out->machine, "%s %s %s %" PRId64 "x%" PRId64 "x%" PRId64,

@@ -12,6 +12,7 @@
 #include <fulgurite/trace.h>
 #include "base/buf.h"
 #include "base/hash.h"
+#include "base/reserved.h"
 #include "hlo/builder.h"
 #include "pjrt/pjrt.h"
 
@@ -215,6 +216,8 @@ bool fgi_is_poison(fg_tensor tensor);
 /* Keeps an error in a trace unless it has one, blames the user's place, and returns poison. */
 fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, ...)
     FG_PRINTF(3, 4);
+/* False after keeping an error: `reserved` of an operation's options is not zero. */
+bool fgi_trace_check_reserved(fg_trace *trace, fgi_reserved reserved);
 /* Another node with the tensor's value: a derivative by it counts only what was computed from it,
  * not other uses of the tensor. Nothing is emitted for it. */
 fg_tensor fgi_alias(fg_tensor tensor);

@@ -238,4 +238,13 @@ fg_tensor fgi_trace_fail(fg_trace *trace, fg_status status, const char *format, 
     return fgi_tensor_of(&trace->poison);
 }
 
+bool fgi_trace_check_reserved(fg_trace *trace, fgi_reserved reserved)
+{
+    fg_error error = {0};
+    if (fgi_check_reserved(reserved, &error) == FG_OK)
+        return true;
+    (void)fgi_trace_fail(trace, error.status, "%s", error.message);
+    return false;
+}
+
 void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/number.h"
+#include "base/reserved.h"
 #include "base/rng.h"
 #include "pjrt/pjrt.h"
 #include "trace/trace.h"
@@ -66,6 +67,7 @@ fg_status fg_variable_create(const char *name, const fg_type *type,
                              const fg_variable_options *options, fg_variable **out, fg_error *err)
 {
     *out = NULL;
+    FGI_TRY_RESERVED(fg_variable_options, options, err);
     FGI_TRY(check_type(name, type, err));
     fg_variable *variable = fgi_calloc(1, sizeof *variable);
     if (variable == NULL)

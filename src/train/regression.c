@@ -50,6 +50,8 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
 {
     const double unit = opt != NULL && opt->unit != 0 ? opt->unit : 1;
     const double center = opt != NULL ? opt->center : 0;
+    if (!fgi_trace_check_reserved(fg_step_trace(step), FGI_RESERVED(fg_regression_options, opt)))
+        return;
     if (!(unit > 0) || !isfinite(unit) || !isfinite(center)) {
         (void)fgi_trace_fail(fg_step_trace(step), FG_EINVAL,
                              "log_regression: unit %g and center %g: expected a unit above 0 and "

@@ -7,6 +7,7 @@
 #include <fulgurite/chip.h>
 
 #include "base/error.h"
+#include "base/reserved.h"
 #include "base/thread.h"
 #include "train/trainer.h"
 
@@ -56,6 +57,9 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
                         trainer == NULL ? "Trainer was"
                         : data == NULL  ? "data were"
                                         : "task, or one without ops, was");
+    FGI_TRY_RESERVED(fg_task, task, err);
+    FGI_TRY_RESERVED(fg_task_ops, task->ops, err);
+    FGI_TRY_RESERVED(fg_fit_data, data, err);
     if (trainer->is_busy)
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer is running: a callback must not start it again");

@@ -4,6 +4,7 @@
  * client unless one was given.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "base/reserved.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -57,6 +58,9 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
                         fgi_precision_find(o->precision, NULL)->name);
+    FGI_TRY_RESERVED(fg_trainer_options, o, err);
+    FGI_TRY_RESERVED(fg_mesh_options, &o->mesh, err);
+    FGI_TRY_RESERVED(fg_load_options, &o->weights_options, err);
     if (o->schedule != NULL)
         FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
     FGI_TRY(fgi_attach_check("trainer", o->attachments, o->attachment_count, err));
@@ -195,18 +199,27 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_free(trainer);
 }
 
+static bool room_for_callback(fg_trainer *trainer)
+{
+    if (trainer->callback_count < trainer->callback_capacity)
+        return true;
+    fgi_callback *grown = fgi_grow(trainer->callbacks, trainer->callback_count,
+                                   &trainer->callback_capacity, sizeof *grown);
+    if (grown != NULL)
+        trainer->callbacks = grown;
+    return grown != NULL;
+}
+
 fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
                                   fg_error *err)
 {
-    if (trainer->callback_count == trainer->callback_capacity) {
-        fgi_callback *grown = fgi_grow(trainer->callbacks, trainer->callback_count,
-                                       &trainer->callback_capacity, sizeof *grown);
-        if (grown == NULL) {
-            if (ops->destroy != NULL)
-                ops->destroy(take_self);
-            return fgi_no_memory(err);
-        }
-        trainer->callbacks = grown;
+    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
+    if (status == FG_OK && !room_for_callback(trainer))
+        status = fgi_no_memory(err);
+    if (status != FG_OK) {
+        if (ops->destroy != NULL)
+            ops->destroy(take_self);
+        return status;
     }
     trainer->callbacks[trainer->callback_count++] = (fgi_callback){.ops = ops, .self = take_self};
     return FG_OK;

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/reserved.h"
 #include "base/text.h"
 #include "ckpt/json_file.h"
 #include "optim/optimizer.h"
@@ -105,6 +106,7 @@ fg_status fg_training_save(const char *path, const fg_module *module, const fg_o
     char steps[24];
     if (module == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_training_save: no module");
+    FGI_TRY_RESERVED(fg_training_options, options, err);
     FGI_TRY(fg_module_error(module, err));
     (void)snprintf(steps, sizeof steps, "%" PRId64, steps_done(optimizer));
     FGI_DONE(frozen_text(optimizer, &frozen, err));
@@ -138,6 +140,7 @@ fg_status fg_module_load(fg_module *module, const char *path, const fg_load_opti
     if (module == NULL)
         return fgi_fail(err, FG_EINVAL, "fg_module_load: no module");
     FGI_TRY(fg_module_error(module, err));
+    FGI_TRY_RESERVED(fg_load_options, options, err);
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const fg_status status = fgi_weights_load(module, ckpt, path, options, report, err);
     fg_ckpt_close(ckpt);

@@ -28,11 +28,13 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 static fg_status train(fg_dataset *data, fg_error *err)
 {
     fg_task_ops ops = fg_task_ops();
-    fg_task task = {"task", nullptr, &ops};
+    fg_task task = fg_task();
     fg_trainer_options options = fg_trainer_options();
     fg_fit_data fit = fg_fit_data();
     fg_trainer *trainer = nullptr;
     ops.train_step = step;
+    task.name = "task";
+    task.ops = &ops;
     options.max_epochs = 3;
     fit.train = data;
     fg_status status = fg_trainer_create(&options, &trainer, err);

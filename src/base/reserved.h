@@ -1,0 +1,32 @@
+/* reserved.h - refuses a struct of the user whose `reserved` is not zero.
+ *
+ * Members that a later version adds to such a struct take the place of `reserved`. A program that
+ * was compiled against that version may set one of them, and a library that does not know the
+ * member would ignore what the program asks for. So every function that takes such a struct
+ * checks it first.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_BASE_RESERVED_H
+#define FGI_BASE_RESERVED_H
+
+#include <stddef.h>
+#include <fulgurite/base.h>
+
+typedef struct fgi_reserved {
+    const char *type;    /* its name, for the message */
+    const void *options; /* or NULL, which is accepted */
+    size_t offset, bytes;
+} fgi_reserved;
+
+/* `reserved` of options, a `const type *`; anything else is a compiler's warning. */
+#define FGI_RESERVED(type, options)                                                                \
+    ((fgi_reserved){#type, (1 ? (options) : (const type *)NULL), offsetof(type, reserved),         \
+                    sizeof(((const type *)NULL)->reserved)})
+
+/* FG_EINVAL unless all bytes of `reserved` are 0. */
+fg_status fgi_check_reserved(fgi_reserved reserved, fg_error *err);
+
+#define FGI_TRY_RESERVED(type, options, err)                                                       \
+    FGI_TRY(fgi_check_reserved(FGI_RESERVED(type, options), err))
+
+#endif

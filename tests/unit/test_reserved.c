@@ -1,0 +1,487 @@
+/* test_reserved.c - every struct of the public headers can grow: those that a user fills have a
+ * `reserved` that is refused when it is not zero, those that the library fills clear theirs. The
+ * test reads the headers, so a new struct needs a row in one of the lists.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <dirent.h>
+#include <fulgurite/fulgurite.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/reserved.h"
+#include "train/step.h"
+
+/* ---- what refuses it ------------------------------------------------------------------------- */
+
+typedef void call(fg_error *err); /* gives the library the struct with its last reserved bit set */
+
+#define LAST(array) (array)[sizeof(array) / sizeof *(array)-1]
+/* A struct `o` of this type whose `reserved` is not zero. */
+#define NEWER(type, ...)                                                                           \
+    type o = {__VA_ARGS__};                                                                        \
+    LAST(o.reserved) = 1
+
+static void never(void) {}
+
+static fg_module *root_of(void)
+{
+    fg_module *root = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    return root;
+}
+
+/* Takes the module's error and destroys it. */
+static void end_module(fg_module *root, fg_error *err)
+{
+    (void)fg_module_error(root, err);
+    fg_module_destroy(root);
+}
+
+static fg_trace *trace_of(void)
+{
+    fg_trace *trace = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    return trace;
+}
+
+static void end_trace(fg_trace *trace, fg_error *err)
+{
+    (void)fg_trace_error(trace, err);
+    fg_trace_destroy(trace);
+}
+
+#define BY_STATUS(type, expression)                                                                \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        NEWER(type, 0);                                                                            \
+        assert_int_equal(expression, FG_EINVAL);                                                   \
+    }
+#define BY_MODULE(type, expression)                                                                \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        NEWER(type, 0);                                                                            \
+        fg_module *root = root_of();                                                               \
+        assert_null(expression);                                                                   \
+        end_module(root, err);                                                                     \
+    }
+#define BY_TRACE(type, expression)                                                                 \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        NEWER(type, 0);                                                                            \
+        fg_trace *trace = trace_of();                                                              \
+        const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2, 4, 4, 2));                          \
+        const fg_tensor label = fg_zeros(trace, FG_S32, FG_DIMS(2, 4, 4));                         \
+        (void)x, (void)label;                                                                      \
+        (void)(expression);                                                                        \
+        end_trace(trace, err);                                                                     \
+    }
+
+static fg_ckpt *ckpt;
+static fg_dataset *dataset;
+static fg_client *client;
+static fg_host *host;
+static fg_trainer *trainer;
+static fg_variable *variable;
+static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
+
+BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
+BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
+BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, err))
+BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
+BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
+BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
+BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
+BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
+BY_STATUS(fg_schedule, fg_schedule_check(&o, err))
+BY_STATUS(fg_trainer_options, fg_trainer_create(&o, &trainer, err))
+BY_MODULE(fg_linear_options, fg_linear_create(root, "fc", &o))
+BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
+BY_MODULE(fg_batch_norm_options, fg_batch_norm_create(root, "bn", &o))
+BY_MODULE(fg_resnet_options, fg_resnet_create(root, &o))
+BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
+BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
+BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
+BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
+BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
+BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
+
+static void by_fg_model_options(fg_error *err)
+{
+    NEWER(fg_model_options, .name = "linear");
+    fg_module *root = root_of();
+    assert_null(fg_model_create(root, &o));
+    end_module(root, err);
+}
+
+static void by_fg_pool_options(fg_error *err)
+{
+    NEWER(fg_pool_options, 0);
+    for (int i = 0; i < 2; i++) {
+        fg_trace *trace = trace_of();
+        const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2, 4, 4, 2));
+        (void)(i == 0 ? fg_max_pool(x, &o) : fg_avg_pool(x, &o));
+        end_trace(trace, err);
+        assert_int_equal(err->status, FG_EINVAL);
+    }
+}
+
+static void by_fg_regression_options(fg_error *err)
+{
+    NEWER(fg_regression_options, 0);
+    fg_trace *trace = trace_of();
+    fg_step step = {.trace = trace};
+    const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2));
+    fg_step_log_regression(&step, x, x, &o);
+    end_trace(trace, err);
+}
+
+/* Also through what takes the options on behalf of a loader. */
+static void by_fg_loader_options(fg_error *err)
+{
+    NEWER(fg_loader_options, 0);
+    const float x[2] = {0};
+    const fg_field field = {"x", {.dtype = FG_F32}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    fg_dataset *data = NULL;
+    fg_loader *loader = NULL;
+    fg_input_rate rate;
+    assert_int_equal(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_COPY, &data, err),
+                     FG_OK);
+    assert_int_equal(fg_input_rate_measure(data, &o, 1, &rate, err), FG_EINVAL);
+    assert_int_equal(fg_loader_create(data, &o, &loader, err), FG_EINVAL);
+    fg_dataset_destroy(data);
+}
+
+static const char *csv_file(void)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "table.csv"), text[] = "a,b\n1,2\n2,4\n3,7\n";
+    fgt_write(path, text, sizeof text - 1);
+    return path;
+}
+
+static void by_fg_csv_options(fg_error *err)
+{
+    NEWER(fg_csv_options, 0);
+    fg_csv_parts parts;
+    assert_int_equal(fg_csv_open(csv_file(), &o, &parts, err), FG_EINVAL);
+}
+
+static void by_fg_csv_apply_options(fg_error *err)
+{
+    NEWER(fg_csv_apply_options, 0);
+    fg_csv_parts parts;
+    const char *path = csv_file();
+    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
+    assert_int_equal(fg_csv_apply_with(parts.schema, path, &o, &dataset, err), FG_EINVAL);
+    fg_csv_schema_destroy(parts.schema);
+    fg_dataset_destroy(parts.train);
+    fg_dataset_destroy(parts.val);
+}
+
+static void by_fg_distribute_options(fg_error *err)
+{
+    NEWER(fg_distribute_options, 0);
+    fg_module *root = root_of();
+    assert_int_equal(fg_module_distribute(root, NULL, &o, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
+static void by_fg_loss_scale_options(fg_error *err)
+{
+    NEWER(fg_loss_scale_options, 0);
+    fg_error built = {0};
+    fg_module *root = root_of();
+    (void)fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1});
+    fg_optimizer *sgd = fg_sgd_create(root, NULL);
+    assert_int_equal(fg_module_error(root, &built), FG_OK);
+    assert_int_equal(fg_optimizer_set_loss_scale(sgd, &o, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
+static void by_fg_training_options(fg_error *err)
+{
+    NEWER(fg_training_options, 0);
+    fg_module *root = root_of();
+    assert_int_equal(fg_training_save("nowhere", root, NULL, &o, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
+static void by_fg_mesh_options(fg_error *err)
+{
+    NEWER(fg_mesh_options, .axes = {{.size = 0}});
+    const fg_client_options with = {.mesh = o};
+    assert_int_equal(fg_client_open(&with, &client, err), FG_EINVAL);
+    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.mesh = o}, &trainer, err), FG_EINVAL);
+}
+
+static void by_fg_load_options(fg_error *err)
+{
+    NEWER(fg_load_options, 0);
+    fg_module *root = root_of();
+    const fg_trainer_options with = {.weights_options = o};
+    assert_int_equal(fg_trainer_create(&with, &trainer, err), FG_EINVAL);
+    assert_int_equal(fg_module_load(root, "nowhere", &o, NULL, err), FG_EINVAL);
+    fg_module_destroy(root);
+}
+
+/* ---- tables of functions, and what a fit takes ----------------------------------------------- */
+
+static bool is_destroyed;
+static void destroy(void *self) { is_destroyed = true; }
+
+#define NEWER_TABLE(type)                                                                          \
+    type o = {0};                                                                                  \
+    LAST(o.reserved) = never
+
+#define BY_TABLE(type, expression)                                                                 \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        NEWER_TABLE(type);                                                                         \
+        fg_trainer *t = NULL;                                                                      \
+        o.destroy = destroy;                                                                       \
+        is_destroyed = false;                                                                      \
+        assert_int_equal(fg_trainer_create(NULL, &t, err), FG_OK);                                 \
+        assert_int_equal(expression, FG_EINVAL);                                                   \
+        assert_true(is_destroyed); /* self is taken, also after a failure */                       \
+        fg_trainer_destroy(t);                                                                     \
+    }
+
+static const fg_dataset_spec no_spec;
+BY_TABLE(fg_dataset_ops, fg_dataset_create(&o, NULL, &no_spec, &dataset, err))
+BY_TABLE(fg_source_ops, fg_dataset_from_source(&o, NULL, &no_spec, &dataset, err))
+BY_TABLE(fg_callback_ops, fg_trainer_add_callback(t, &o, NULL, err))
+
+static void fit(const fg_task *task, const fg_fit_data *data, fg_error *err)
+{
+    fg_trainer *t = NULL;
+    assert_int_equal(fg_trainer_create(NULL, &t, err), FG_OK);
+    assert_int_equal(fg_trainer_validate(t, task, data, err), FG_EINVAL);
+    assert_int_equal(fg_trainer_fit(t, task, data, err), FG_EINVAL);
+    fg_trainer_destroy(t);
+}
+
+static const fg_task_ops no_ops;
+static const fg_fit_data no_data;
+
+static void by_fg_task_ops(fg_error *err)
+{
+    NEWER_TABLE(fg_task_ops);
+    fit(&(fg_task){.name = "t", .ops = &o}, &no_data, err);
+}
+
+static void by_fg_task(fg_error *err)
+{
+    NEWER(fg_task, .name = "t", .ops = &no_ops);
+    fit(&o, &no_data, err);
+}
+
+static void by_fg_fit_data(fg_error *err)
+{
+    NEWER(fg_fit_data, 0);
+    fit(&(fg_task){.name = "t", .ops = &no_ops}, &o, err);
+}
+
+/* ---- the lists ------------------------------------------------------------------------------- */
+
+#define ROW(type)                                                                                  \
+    {                                                                                              \
+#type, by_##type                                                                           \
+    }
+/* Filled by the user. */
+static const struct row {
+    const char *type;
+    call *give;
+} refused[] = {
+    ROW(fg_adam_options),
+    ROW(fg_adamw_options),
+    ROW(fg_batch_norm_options),
+    ROW(fg_callback_ops),
+    ROW(fg_ckpt_content),
+    ROW(fg_ckpt_options),
+    ROW(fg_client_options),
+    ROW(fg_conv2d_options),
+    ROW(fg_conv_options),
+    ROW(fg_cross_entropy_options),
+    ROW(fg_csv_apply_options),
+    ROW(fg_csv_options),
+    ROW(fg_dataset_ops),
+    ROW(fg_dataset_spec),
+    ROW(fg_distribute_options),
+    ROW(fg_dot_options),
+    ROW(fg_fit_data),
+    ROW(fg_host_options),
+    ROW(fg_linear_options),
+    ROW(fg_load_options),
+    ROW(fg_loader_options),
+    ROW(fg_loss_scale_options),
+    ROW(fg_mesh_options),
+    ROW(fg_model_options),
+    ROW(fg_npy_options),
+    ROW(fg_pool_options),
+    ROW(fg_regression_options),
+    ROW(fg_resnet_options),
+    ROW(fg_schedule),
+    ROW(fg_setup_options),
+    ROW(fg_sgd_options),
+    ROW(fg_source_ops),
+    ROW(fg_task),
+    ROW(fg_task_ops),
+    ROW(fg_trainer_options),
+    ROW(fg_training_options),
+    ROW(fg_variable_options),
+};
+/* Filled by the library in memory of the caller's, or elements of its arrays. */
+static const char *const filled[] = {
+    "fg_batch_fit",        "fg_client_stats", "fg_csv_column",    "fg_csv_parts",
+    "fg_device_info",      "fg_idle",         "fg_input_rate",    "fg_load_entry",
+    "fg_load_report",      "fg_loader_stats", "fg_module_info",   "fg_plan",
+    "fg_plugin_candidate", "fg_setup_result", "fg_topology_info", "fg_tpu_use",
+};
+/* Made by the library, seen through a pointer: members are added at the end. */
+static const char *const borrowed[] = {
+    "fg_chip",     "fg_client_info", "fg_finding",     "fg_fit_plan",
+    "fg_hang",     "fg_host_batch",  "fg_host_info",   "fg_host_variable",
+    "fg_progress", "fg_result",      "fg_tensor_info",
+};
+/* Values that other structs and arrays contain: they never change. */
+static const char *const values[] = {
+    "fg_attachment", "fg_ckpt_tensor", "fg_error",  "fg_field",         "fg_init",   "fg_mesh_axis",
+    "fg_mesh_info",  "fg_metric",      "fg_scalar", "fg_sharding_rule", "fg_tensor", "fg_type",
+};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static void non_zero_is_refused(void **state)
+{
+    for (size_t i = 0; i < COUNT(refused); i++) {
+        char want[256];
+        fg_error err = {0};
+        refused[i].give(&err);
+        (void)snprintf(want, sizeof want,
+                       "%s: 'reserved' must be zero: the program was compiled against a newer "
+                       "version of the library's headers, or the struct was not initialised",
+                       refused[i].type);
+        if (err.status != FG_EINVAL || strstr(err.message, want) == NULL)
+            fail_msg("%s: %s: '%s'", refused[i].type, fg_status_name(err.status), err.message);
+    }
+}
+
+/* Fills *p with ones, so that what the library leaves alone is seen. */
+#define FRESH(type, p)                                                                             \
+    type p;                                                                                        \
+    memset(&(p), 0xff, sizeof(p))
+#define IS_CLEAR(type, p) (fgi_check_reserved(FGI_RESERVED(type, &(p)), NULL) == FG_OK)
+
+static void library_clears_what_it_fills(void **state)
+{
+    fg_error err = {0};
+    FRESH(fg_csv_parts, parts);
+    FRESH(fg_csv_column, column);
+    FRESH(fg_input_rate, rate);
+    FRESH(fg_topology_info, topology);
+    FRESH(fg_plugin_candidate, candidate);
+    FRESH(fg_module_info, module);
+    size_t count = 0;
+    fgt_ok(fg_csv_open(csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
+    fgt_ok(fg_csv_schema_column(parts.schema, 0, &column, &err));
+    fgt_ok(fg_input_rate_measure(parts.train, NULL, 1e-3, &rate, &err));
+    fgt_ok(fg_topology_describe("v5e:2x4", &topology, &err));
+    fgt_ok(fg_plugin_search("cpu", &(fg_client_options){.plugin_path = "p.so"}, &candidate, 1,
+                            &count, &err));
+    fg_module *root = root_of();
+    assert_true(fg_module_info_at(root, 0, &module));
+    assert_true(IS_CLEAR(fg_csv_parts, parts));
+    assert_true(IS_CLEAR(fg_csv_column, column));
+    assert_true(IS_CLEAR(fg_input_rate, rate));
+    assert_true(IS_CLEAR(fg_topology_info, topology));
+    assert_true(IS_CLEAR(fg_plugin_candidate, candidate));
+    assert_true(IS_CLEAR(fg_module_info, module));
+    fg_module_destroy(root);
+    fg_csv_schema_destroy(parts.schema);
+    fg_dataset_destroy(parts.train);
+    fg_dataset_destroy(parts.val);
+}
+
+static bool is_in(const char *name, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i], name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_refused(const char *name)
+{
+    for (size_t i = 0; i < COUNT(refused); i++)
+        if (strcmp(refused[i].type, name) == 0)
+            return true;
+    return false;
+}
+
+static void check_struct(const char *header, const char *name, bool has_reserved)
+{
+    const bool grows = is_refused(name) || is_in(name, filled, COUNT(filled));
+    const bool stays = is_in(name, borrowed, COUNT(borrowed)) || is_in(name, values, COUNT(values));
+    if (!grows && !stays)
+        fail_msg("%s: struct %s is in none of this test's lists: say how it can grow "
+                 "(docs/versioning.md)",
+                 header, name);
+    if (grows != has_reserved)
+        fail_msg("%s: struct %s %s", header, name,
+                 grows ? "needs 'reserved' as its last member"
+                       : "has 'reserved', but no row that it is refused or cleared");
+}
+
+/* Counts the structs of a header, "typedef struct NAME {" to "} NAME;". */
+static size_t check_header(const char *header, char *text)
+{
+    size_t count = 0;
+    const char start[] = "\ntypedef struct ";
+    for (char *at = text; (at = strstr(at, start)) != NULL;) {
+        at += sizeof start - 1;
+        const size_t length = strcspn(at, " ;");
+        if (strncmp(at + length, " {", 2) != 0)
+            continue; /* opaque */
+        char name[64];
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, at);
+        char *end = strstr(at, "\n}");
+        assert_non_null(end);
+        *end = '\0';
+        check_struct(header, name, strstr(at, "reserved") != NULL);
+        at = end + 1;
+        count++;
+    }
+    return count;
+}
+
+static void every_struct_has_a_way_to_grow(void **state)
+{
+    const char *folder = FGT_SOURCE_DIR "/include/fulgurite";
+    size_t count = 0;
+    DIR *dir = opendir(folder);
+    assert_non_null(dir);
+    for (const struct dirent *entry; (entry = readdir(dir)) != NULL;) {
+        char *text = NULL;
+        size_t size = 0;
+        fg_error err = {0};
+        if (strstr(entry->d_name, ".h") == NULL)
+            continue;
+        fgt_ok(fgi_file_read(fgt_path(folder, entry->d_name), 1 << 20, &text, &size, &err));
+        count += check_header(entry->d_name, text);
+        fgi_free(text);
+    }
+    closedir(dir);
+    assert_int_equal(count, COUNT(refused) + COUNT(filled) + COUNT(borrowed) + COUNT(values));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(non_zero_is_refused),
+    cmocka_unit_test(library_clears_what_it_fills),
+    cmocka_unit_test(every_struct_has_a_way_to_grow),
+};
+FGT_MAIN(tests)
