@@ -208,7 +208,7 @@ static int run(const cli_call *call)
         (void)putchar('\n');
         json_decref(root);
     } else if (taken != NULL) {
-        (void)printf("auto       takes %s\n", taken);
+        (void)printf("auto       uses %s\n", taken);
     }
     json_decref(list);
     return CLI_DONE;

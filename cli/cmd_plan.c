@@ -92,7 +92,7 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
     if (found == NULL)
         found = nothing_known(topology, outcome.trouble[0] != '\0'
                                             ? outcome.trouble
-                                            : "the compiling process reported nothing");
+                                            : "the compiler's process ended without a result");
     return found;
 }
 
@@ -151,6 +151,8 @@ static int plan_all(const cli_call *call, const plan_limits *limits, const plan_
     json_t *found = json_array();
     for (; done < count; done++) {
         const plan_machine *m = &machines[done];
+        if (m->same_as == NULL && !settings.is_quiet)
+            (void)fprintf(stderr, "%s: compiling the training step\n", m->name);
         json_t *one =
             m->same_as != NULL ? same_again(m, machines, found) : plan_one(call, m->name, limits);
         if (one == NULL)
@@ -170,7 +172,9 @@ static int run_plans(const cli_call *call)
     plan_limits limits;
     plan_machine machines[TOPOLOGIES_MAX];
     if (topologies == NULL)
-        return cli_complain(CLI_USAGE, "plan", "--topology=NAME[,NAME] is missing");
+        return cli_complain(
+            CLI_USAGE, "plan",
+            "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
         !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
         !run_plan_check(&settings, &err) || !out_file_check("--html", page, &err) ||
@@ -179,7 +183,7 @@ static int run_plans(const cli_call *call)
     settings.topology = topologies;
     settings.topology_json = as_json;
     if (is_in_process && page != NULL)
-        return cli_complain(CLI_USAGE, "plan", "--html=%s: not with --in-process", page);
+        return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);
     if (is_in_process)
         return run_command(call, &settings);
     char *text = cli_strdup(topologies);

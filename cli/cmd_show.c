@@ -54,8 +54,9 @@ static void print_lines(const fg_ckpt *ckpt)
             (void)printf("\t%s", part_name(t->part));
         (void)putchar('\n');
     }
-    (void)fprintf(stderr, "%zu tensors, %s; %" PRId64 " elements in the model\n",
-                  fg_ckpt_count(ckpt), cli_bytes(bytes), parameters);
+    (void)fprintf(stderr, "%zu tensor%s, %s; %" PRId64 " element%s in the model\n",
+                  fg_ckpt_count(ckpt), fg_ckpt_count(ckpt) == 1 ? "" : "s", cli_bytes(bytes),
+                  parameters, parameters == 1 ? "" : "s");
 }
 
 static json_t *tensor_object(const fg_tensor_info *t)

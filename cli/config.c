@@ -287,6 +287,21 @@ const char *config_place(const config *c, const char *path)
     return place != NULL ? place : "default";
 }
 
+const char *config_where(const config *c, const char *path)
+{
+    static char where[4][512];
+    static size_t next;
+    char *out = where[next++ % 4];
+    const char *place = look_up(c, path)->place;
+    if (place == NULL)
+        (void)snprintf(out, sizeof(where[0]), "%s", path);
+    else if (strncmp(place, "--", 2) == 0)
+        (void)snprintf(out, sizeof(where[0]), "%s", place);
+    else
+        (void)snprintf(out, sizeof(where[0]), "%.400s: %s", place, path);
+    return out;
+}
+
 char *config_file(const config *c, const char *path, int *out_line)
 {
     const char *place = config_place(c, path);
@@ -346,15 +361,15 @@ void config_warn(const config *c, void (*warn)(void *self, const char *line), vo
 {
     config *plain = config_create();
     for (size_t i = 0; i < config_key_count(); i++) {
-        char chooser[64], line[512], mine[256];
+        char chooser[64], line[1024], mine[256];
         const config_key *key = config_key_at(i);
         if (!config_is_given(c, key->path) || has_effect(c, key->only, chooser, sizeof(chooser)))
             continue;
         (void)snprintf(mine, sizeof(mine), "%.250s", config_format(c, key));
         if (strncmp(mine, config_format(plain, key), 250) == 0)
             continue;
-        (void)snprintf(line, sizeof(line), "%s: %s has no effect: %s is %s",
-                       config_place(c, key->path), key->path, chooser, config_text(c, chooser));
+        (void)snprintf(line, sizeof(line), "%s has no effect: %s is %s", config_where(c, key->path),
+                       chooser, config_text(c, chooser));
         warn(self, line);
     }
     config_destroy(plain);
@@ -363,15 +378,13 @@ void config_warn(const config *c, void (*warn)(void *self, const char *line), vo
 void config_notes(const config *c, void (*note)(void *self, const char *line), void *self)
 {
     for (size_t i = 0; i < config_key_count(); i++) {
-        char line[512];
+        char line[1024];
         const config_key *key = config_key_at(i);
         const config_item *item = item_at(c, key->path, 0);
         if (item->alias == NULL)
             continue;
-        const char *place = config_place(c, key->path);
-        const bool is_option = strncmp(place, "--", 2) == 0;
-        (void)snprintf(line, sizeof(line), "%s: %s%s'%.80s' is read as '%s'", place,
-                       is_option ? "" : key->path, is_option ? "" : ": ", item->alias, item->text);
+        (void)snprintf(line, sizeof(line), "%s: '%.80s' is read as '%s'",
+                       config_where(c, key->path), item->alias, item->text);
         note(self, line);
     }
 }

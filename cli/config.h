@@ -111,6 +111,9 @@ int64_t config_amount(const config *c, const char *path, int64_t whole);
 double config_share(const config *c, const char *path);
 /* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
 const char *config_place(const config *c, const char *path);
+/* The same with the key, to begin a message with: "run.yaml:3:7: a.b", "--a.b", "a.b". Valid until
+ * a fourth later call. */
+const char *config_where(const config *c, const char *path);
 /* The file and line of the value; NULL and 0 when no file gave it. The caller frees the name. */
 char *config_file(const config *c, const char *path, int *out_line);
 

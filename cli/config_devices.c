@@ -35,9 +35,9 @@ bool config_modernize(config *c, bool *out_was_old, fg_error *err)
         const char *now = config_is_auto(c, others[i]) ? "auto" : config_text(c, others[i]);
         if (strcmp(now, "auto") != 0 && (i == 1 || strcmp(now, "tpu") != 0))
             return cli_fail(err,
-                            "%s: trainer.tpu_cores: %s is '%s' too: expected trainer.accelerator: "
-                            "tpu with trainer.devices alone",
-                            place, others[i], now);
+                            "%s: %s is '%s' too: expected trainer.accelerator: tpu with "
+                            "trainer.devices alone",
+                            config_where(c, old->path), others[i], now);
     }
     char *cores = cli_strdup(config_format(c, old)), *at = cli_strdup(place);
     const bool is_good = config_set_text(c, config_find(others[0]), "tpu", at, err) &&

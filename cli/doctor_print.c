@@ -25,7 +25,7 @@ static const char *place_name(const char *place)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         if (strcmp(names[i][0], place) == 0)
             return names[i][1];
-    return "a machine of no known kind";
+    return "an unknown kind of machine";
 }
 
 static void print_tpu(FILE *out, const fg_host_info *info)
@@ -88,7 +88,7 @@ void doctor_print(FILE *out, const doctor *d)
     print_plugins(out, d);
     if (d->test.was_run && d->test.devices > 0)
         (void)fprintf(out,
-                      "test     %s: %d x %s, PJRT %d.%d: a product on each, a sum over all: %s "
+                      "test     %s: %d x %s, PJRT %d.%d: a matmul on each, an all-reduce: %s "
                       "(%.1f s)\n",
                       d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
                       d->test.api_minor, d->test.is_good ? "right" : "WRONG", d->test.seconds);

@@ -167,9 +167,10 @@ void doctor_run_test(doctor *d, const char *accelerator, const char *devices, do
     if (status != FG_OK)
         doctor_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s", test->err.message);
     else if (test->bad_device >= 0)
-        doctor_find(d, FG_WRONG, "bad-product", NULL, "device %d of %s multiplies wrongly",
-                    test->bad_device, test->kind);
+        doctor_find(d, FG_WRONG, "bad-product", NULL,
+                    "device %d of %s computes a matmul incorrectly", test->bad_device, test->kind);
     else if (!test->is_good)
-        doctor_find(d, FG_WRONG, "bad-sum", NULL, "the sum over %d devices of %s is wrong",
-                    test->devices, test->kind);
+        doctor_find(d, FG_WRONG, "bad-sum", NULL,
+                    "the all-reduce over %d devices of %s gives a wrong result", test->devices,
+                    test->kind);
 }

@@ -251,7 +251,7 @@ bool look_table_read(const char *path, look_table *out, fg_error *err)
     choose_header(out);
     if (out->rows == 0) {
         look_table_free(out);
-        return cli_fail(err, "'%s' has a header and no rows: expected samples to look at", path);
+        return cli_fail(err, "'%s' has a header but no rows: expected samples to look at", path);
     }
     choose_target(out);
     return true;

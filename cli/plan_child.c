@@ -138,10 +138,11 @@ static void watch(child *c, const plan_limits *limits, plan_outcome *out)
         const double bytes = resident_bytes(c->pid);
         if (limits->seconds > 0 && cli_now_s() - begin > limits->seconds)
             (void)snprintf(out->trouble, sizeof out->trouble,
-                           "the compiler had not finished after %g s", limits->seconds);
+                           "the compiler has not finished after %g s (--time-limit)",
+                           limits->seconds);
         else if (limits->bytes > 0 && bytes > limits->bytes)
             (void)snprintf(out->trouble, sizeof out->trouble,
-                           "the compiler took more than %s of this host's memory",
+                           "the compiler used more than %s of this host's memory (--memory-limit)",
                            cli_bytes(limits->bytes));
         else
             continue;
@@ -165,8 +166,8 @@ bool plan_child_run(const char *const *arguments, const plan_limits *limits, pla
     if (WIFEXITED(state))
         out->status = WEXITSTATUS(state);
     else if (out->trouble[0] == '\0')
-        (void)snprintf(out->trouble, sizeof out->trouble,
-                       "the compiler ended its process (signal %d)", WTERMSIG(state));
+        (void)snprintf(out->trouble, sizeof out->trouble, "the compiler crashed (signal %d)",
+                       WTERMSIG(state));
     out->text = c.text != NULL ? c.text : cli_strdup("");
     return true;
 }

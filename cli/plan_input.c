@@ -38,17 +38,18 @@ static void put_verdict(json_t *o, const run *r, double share, bool is_alone)
     char words[160], advice[64];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const char *host = is_alone ? "this host" : "a host like this one";
-    (void)snprintf(advice, sizeof advice, "%s would help",
-                   is_alone ? "smaller samples, a larger host or several"
+    (void)snprintf(advice, sizeof advice, "use %s",
+                   is_alone ? "smaller samples, a larger host or several hosts"
                             : "smaller samples or larger hosts");
     if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
         (void)snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here", processors);
     if (share >= 1)
-        (void)snprintf(words, sizeof words, "%s can feed %.3g times what %s", host, share,
-                       is_alone ? "they want" : "its devices need");
+        (void)snprintf(words, sizeof words, "%s delivers %.3g times the required rate", host,
+                       share);
     else
-        (void)snprintf(words, sizeof words, "%s can feed %.2g %% of %s, and devices would wait: %s",
-                       host, 100 * share, is_alone ? "it" : "that", advice);
+        (void)snprintf(words, sizeof words,
+                       "%s delivers %.2g %% of the required rate, so the devices would wait: %s",
+                       host, 100 * share, advice);
     (void)json_object_set_new(o, "input_verdict", json_string(words));
 }
 

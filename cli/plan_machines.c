@@ -68,7 +68,9 @@ static bool is_wanted(const struct compiler *c)
     (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
                   c->what, c->command);
     (void)fflush(stderr);
-    return fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y');
+    if (fgets(answer, sizeof answer, stdin) == NULL)
+        (void)fputc('\n', stderr); /* Ctrl-D leaves the cursor behind the question */
+    return answer[0] == 'y' || answer[0] == 'Y';
 }
 
 static void print_line(void *self, fg_log_level level, const char *line)

@@ -110,7 +110,7 @@ static void verdict(FILE *out, const json_t *o)
     const char *class = json_is_true(fits) ? "good" : json_is_false(fits) ? "bad" : "note";
     const char *words = json_is_true(fits)    ? "fits"
                         : json_is_false(fits) ? "does not fit"
-                                              : "not known";
+                                              : "no verdict";
     (void)fprintf(out, "<span class=\"%s\">%s</span>", class, words);
 }
 
@@ -192,11 +192,10 @@ static void put_memory(FILE *out, const json_t *o)
     html_element(out, "h3", "Memory per device");
     const bool is_small = limit > SMALL * sum;
     if (limit >= sum && !is_small)
-        (void)fprintf(out, "<p class=\"note\">The bar's length is all of it, %s.</p>\n",
-                      cli_bytes(limit));
+        (void)fprintf(out, "<p class=\"note\">The whole bar is %s.</p>\n", cli_bytes(limit));
     else if (limit > 0)
         (void)fprintf(out, "<p class=\"note\">%s: %s.</p>\n",
-                      is_small ? "The bar is what is needed; there is far more"
+                      is_small ? "The bar shows what is needed; far more is available"
                                : "More than available",
                       cli_bytes(limit));
     memory_stack(out, o, limit > sum && !is_small ? limit : sum);
@@ -341,13 +340,13 @@ static void put_sweep(FILE *out, const json_t *o)
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* "129 is computed as 256"; the batch is named as such. */
+/* "129 is padded to 256"; the batch is named as such. */
 static void dimension_cell(FILE *out, const json_t *dim)
 {
     const double size = number(dim, "size"), padded = number(dim, "padded");
     (void)fputs("<td>", out);
     if (padded > size)
-        (void)fprintf(out, "%s %.0f is computed as %.0f",
+        (void)fprintf(out, "%s %.0f is padded to %.0f",
                       json_is_true(json_object_get(dim, "is_batch")) ? "batch" : "dimension", size,
                       padded);
     (void)fputs("</td>", out);
@@ -463,17 +462,17 @@ static void put_input(FILE *out, const json_t *o)
     const double most = fmax(need, fed);
     html_element(out, "h3", "Input");
     begin_table(out, heads);
-    (void)fputs("<tr><td>the step wants (estimate)</td>", out);
+    (void)fputs("<tr><td>required by the step (estimate)</td>", out);
     if (is_shared) {
         figure_cell(out, number(o, "input_needed_samples_per_s"));
         bytes_cell(out, number(o, "input_needed_bytes_per_s"));
-        (void)fprintf(out, "<td></td></tr>\n<tr><td>of it each of %.0f hosts</td>",
+        (void)fprintf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
                       number(o, "hosts"));
     }
     figure_cell(out, need);
     bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
     html_bar_cell(out, need / most);
-    (void)fputs("</tr>\n<tr><td>the loader on this host gives (measured)</td>", out);
+    (void)fputs("</tr>\n<tr><td>delivered by the loader on this host (measured)</td>", out);
     figure_cell(out, fed);
     bytes_cell(out, number(o, "input_measured_bytes_per_s"));
     html_bar_cell(out, fed / most);

@@ -150,7 +150,7 @@ static void print_report(FILE *out, const json_t *o)
 static const char *verdict(const json_t *o)
 {
     const json_t *fits = json_object_get(o, "fits");
-    return json_is_true(fits) ? "fits" : json_is_false(fits) ? "does not fit" : "not known";
+    return json_is_true(fits) ? "fits" : json_is_false(fits) ? "does not fit" : "no verdict";
 }
 
 void plan_print(FILE *out, const json_t *o)
@@ -165,7 +165,7 @@ void plan_print(FILE *out, const json_t *o)
         (void)fprintf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
         if (number(o, "hosts") > 1)
             (void)fprintf(out, " on %.0f hosts", number(o, "hosts"));
-        (void)fprintf(out, "), batch %.0f a device", number(o, "batch_size"));
+        (void)fprintf(out, "), batch %.0f per device", number(o, "batch_size"));
     }
     (void)fprintf(out, ": %s\n", verdict(o));
     if (json_is_boolean(json_object_get(o, "fits")))

@@ -38,8 +38,8 @@ fg_status run_batch_find(run *r, fg_error *err)
         return status;
     if (fit.batch_size == 0) {
         (void)cli_fail(err,
-                       "not even a batch of 1 per device fits into %s: a smaller model, "
-                       "trainer.strategy=fsdp or a precision of 16 bits need less",
+                       "not even a batch of 1 per device fits into %s: use a smaller model, "
+                       "trainer.strategy=fsdp or a 16-bit precision",
                        bytes_text(fit.limit_bytes));
         return FG_EDEVMEM;
     }

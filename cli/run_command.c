@@ -40,7 +40,9 @@ static bool read_resume(run *r, fg_error *err)
     if (which == NULL)
         return true;
     if (r->options->overwrite)
-        return cli_fail(err, "--resume and --overwrite: a run is either continued or deleted");
+        return cli_fail(
+            err,
+            "--resume and --overwrite exclude each other: a run is either continued or deleted");
     (void)snprintf(text, sizeof(text), "trainer.resume=%s", *which != '\0' ? which : "last");
     return config_override(r->c, text, err);
 }
@@ -60,10 +62,8 @@ static bool read_config(run *r, const cli_call *call, fg_error *err)
         return false;
     if (config_is_given(r->c, "trainer.batch_size") &&
         !config_is_auto(r->c, "trainer.global_batch_size"))
-        return cli_fail(err,
-                        "%s: trainer.global_batch_size: trainer.batch_size is given too: expected "
-                        "one of them",
-                        config_place(r->c, "trainer.global_batch_size"));
+        return cli_fail(err, "%s: trainer.batch_size is given too: set only one of them",
+                        config_where(r->c, "trainer.global_batch_size"));
     if (r->config_path != NULL && call->count > 1 && !run_set_data(r, call->args[1], err))
         return false;
     return out_file_check("--summary", r->options->summary, err) &&
@@ -243,7 +243,7 @@ static fg_status choose_data(run *r, fg_error *err)
         r->fit_data.val = NULL;
     if (r->options->kind == RUN_FIT || is_dry(r) || r->fit_data.val != NULL)
         return FG_OK;
-    (void)cli_fail(err, "there is nothing to %s with: give %s", r->options->command,
+    (void)cli_fail(err, "no data to %s: set %s", r->options->command,
                    strcmp(config_text(r->c, "data.format"), "npy") == 0
                        ? "data.val_x and data.val_y, or data.val_fraction"
                        : "data.val or data.val_fraction");
@@ -254,16 +254,15 @@ static fg_status check_limits(const run *r, fg_error *err)
 {
     const config *c = r->c;
     if (config_amount(c, "trainer.limit_train_batches", 1) == 0)
-        (void)cli_fail(err, "%s: trainer.limit_train_batches: expected at least one batch, got 0",
-                       config_place(c, "trainer.limit_train_batches"));
+        (void)cli_fail(err, "%s: expected at least one batch, got 0",
+                       config_where(c, "trainer.limit_train_batches"));
     else if (config_int(c, "trainer.max_steps") == 0 ||
              (!config_is_auto(c, "trainer.max_epochs") && config_int(c, "trainer.max_epochs") == 0))
         (void)cli_fail(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                             "(no limit), got 0");
     else if (max_epochs(c) == NEVER && strcmp(config_text(c, "schedule.name"), "constant") != 0)
-        (void)cli_fail(
-            err, "%s: schedule.name: a schedule requires trainer.max_epochs or trainer.max_steps",
-            config_place(c, "schedule.name"));
+        (void)cli_fail(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
+                       config_where(c, "schedule.name"));
     else
         return FG_OK;
     return FG_EINVAL;
@@ -410,7 +409,7 @@ static void print_completion(const run *r)
         return;
     (void)fprintf(stderr,
                   "nothing left to do: the run is complete (step %" PRId64 ", epoch %" PRId64
-                  "); to train on, raise %s\n",
+                  "); to train longer, raise %s\n",
                   r->result.steps, r->result.epochs,
                   config_int(r->c, "trainer.max_steps") > 0 &&
                           r->result.steps >= config_int(r->c, "trainer.max_steps")

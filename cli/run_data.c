@@ -10,7 +10,7 @@
 /* The configuration is wrong: says where. */
 static fg_status wrong(const config *c, const char *key, fg_error *err, const char *what)
 {
-    (void)cli_fail(err, "%s: %s: %s", config_place(c, key), key, what);
+    (void)cli_fail(err, "%s: %s", config_where(c, key), what);
     return FG_EINVAL;
 }
 
@@ -69,7 +69,7 @@ static fg_status check_csv(const config *c, fg_error *err)
     if (sides != 0 && sides != 3)
         return wrong(c, "data.image", err, "expected [height, width, channels]");
     if (config_text(c, "data.val") != NULL && has_fraction(c))
-        return wrong(c, "data.val_fraction", err, "data.val is given too: expected one of them");
+        return wrong(c, "data.val_fraction", err, "data.val is given too: set only one of them");
     return FG_OK;
 }
 
@@ -137,8 +137,10 @@ static fg_status open_folder(const config *c, open_split *open, run_data *data, 
 static fg_status open_pair(const config *c, const char *x, const char *y, fg_dataset **out,
                            fg_error *err)
 {
-    if (config_text(c, x) == NULL && config_text(c, y) != NULL)
-        return wrong(c, y, err, "given without its inputs");
+    if (config_text(c, x) == NULL && config_text(c, y) != NULL) {
+        (void)cli_fail(err, "%s: given without the inputs, %s", config_where(c, y), x);
+        return FG_EINVAL;
+    }
     if (config_text(c, x) == NULL)
         return FG_OK;
     return fg_npy_open(config_text(c, x), config_text(c, y), NULL, out, err);
@@ -196,7 +198,7 @@ static fg_status open_npy(const config *c, run_data *data, fg_error *err)
     if (need(c, "data.x", err) != FG_OK || need(c, "data.y", err) != FG_OK)
         return FG_EINVAL;
     if (config_text(c, "data.val_x") != NULL && has_fraction(c))
-        return wrong(c, "data.val_fraction", err, "data.val_x is given too: expected one of them");
+        return wrong(c, "data.val_fraction", err, "data.val_x is given too: set only one of them");
     if (config_text(c, "data.val_x") != NULL && need(c, "data.val_y", err) != FG_OK)
         return FG_EINVAL;
     fg_status status = open_pair(c, "data.x", "data.y", &data->train, err);

@@ -68,8 +68,7 @@ fg_status run_data_check_eval(const config *c, run_kind kind, fg_error *err)
                        : kind == RUN_TEST  ? (is_csv ? "data.test" : "data.test_x and data.test_y")
                        : is_csv            ? "data.val"
                                            : "data.val_x and data.val_y,";
-    (void)cli_fail(err, "there is nothing to %s with: give %s or data.val_fraction", verbs[kind],
-                   keys);
+    (void)cli_fail(err, "no data to %s: set %s or data.val_fraction", verbs[kind], keys);
     return FG_EINVAL;
 }
 
@@ -242,8 +241,8 @@ fg_status run_data_open_eval(const config *c, run_kind kind, const run_schema *s
     fg_status status;
     *out = (run_data){0};
     if (format == NULL || (strcmp(format, "csv") == 0) != (strcmp(schema->format, "csv") == 0)) {
-        (void)cli_fail(err, "%s: data.format is %s: the checkpoint was trained with %s",
-                       config_place(c, "data.format"), format != NULL ? format : "not given",
+        (void)cli_fail(err, "%s is %s: the checkpoint was trained with %s",
+                       config_where(c, "data.format"), format != NULL ? format : "not given",
                        schema->format);
         return FG_EINVAL;
     }

@@ -82,7 +82,7 @@ static void write_report(const run *r, const fg_hang *hang, int file)
 {
     (void)dprintf(file,
                   "fulgurite %s: no progress for %.1f s: %s\n"
-                  "  %s\n  waited for: %s\n  last checkpoint: %s\n",
+                  "  %s\n  waiting for: %s\n  last checkpoint: %s\n",
                   r->options->command, hang->seconds, hang->doing, hang->last_event, hang->devices,
                   hang->checkpoint[0] != '\0' ? hang->checkpoint : "none");
     if (hang->checkpoint[0] != '\0')

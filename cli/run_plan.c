@@ -92,7 +92,7 @@ static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fi
     (void)fprintf(stderr, "%s: batch_size %" PRId64 " %s", r->options->topology, batch_size,
                   fits ? "fits" : "is too much");
     if (need_bytes >= 0)
-        (void)fprintf(stderr, ": needs %s a device", cli_bytes((double)need_bytes));
+        (void)fprintf(stderr, ": needs %s per device", cli_bytes((double)need_bytes));
     (void)fputc('\n', stderr);
 }
 

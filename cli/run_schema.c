@@ -177,7 +177,7 @@ fg_status run_schema_of_json(const char *path, const json_t *root, run_schema *o
     const int64_t outputs = json_integer_value(json_object_get(root, "outputs"));
     const char *task = json_string_value(json_object_get(root, "task"));
     if (format == NULL || strcmp(format, FORMAT_NAME) != 0) {
-        (void)cli_fail(err, "%s: data.json is not a description of data", path);
+        (void)cli_fail(err, "%s: data.json does not describe data", path);
         return FG_EFORMAT;
     }
     if (json_integer_value(version) != FORMAT_VERSION) {

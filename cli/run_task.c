@@ -27,7 +27,7 @@ static void freeze(const run_task *t, fg_module *root)
         const fg_status status = fg_module_freeze(root, config_text_at(t->c, key, i), NULL, &err);
         if (status == FG_OK)
             continue;
-        (void)cli_fail(&named, "%s: %s: %s", config_place(t->c, key), key, err.message);
+        (void)cli_fail(&named, "%s: %s", config_where(t->c, key), err.message);
         named.status = status;
         fg_module_fail(root, &named);
     }
@@ -196,9 +196,8 @@ static fg_status find_classes(const config *c, run_task *t, fg_error *err)
         return FG_EINVAL;
     }
     if (!config_is_auto(c, "model.classes") && config_int(c, "model.classes") < classes) {
-        (void)cli_fail(err,
-                       "%s: model.classes is %" PRId64 ", but the data have %" PRId64 " classes",
-                       config_place(c, "model.classes"), config_int(c, "model.classes"), classes);
+        (void)cli_fail(err, "%s is %" PRId64 ", but the data have %" PRId64 " classes",
+                       config_where(c, "model.classes"), config_int(c, "model.classes"), classes);
         return FG_EINVAL;
     }
     if (!config_is_auto(c, "model.classes"))
@@ -214,9 +213,10 @@ static fg_status read_channels(const config *c, const char *key, const fg_type *
     const int64_t channels = input->rank > 0 ? input->dim[input->rank - 1] : 1;
     const size_t count = config_count(c, key);
     if (count > 1 && ((int64_t)count != channels || count > MOST_CHANNELS)) {
-        (void)cli_fail(err,
-                       "%s: %s has %zu numbers: expected 1 or %" PRId64 ", one for each channel",
-                       config_place(c, key), key, count, channels);
+        char each[64] = ", for the only channel";
+        if (channels > 1)
+            (void)snprintf(each, sizeof(each), " or %" PRId64 ", one for each channel", channels);
+        (void)cli_fail(err, "%s has %zu numbers: expected 1%s", config_where(c, key), count, each);
         return FG_EINVAL;
     }
     for (size_t i = 0; i < count; i++)
@@ -230,13 +230,10 @@ static fg_status check_config(const config *c, fg_error *err)
     const bool is_mlp = strcmp(config_text(c, "model.name"), "mlp") == 0;
     const size_t hidden = config_count(c, "model.hidden");
     if (is_mlp && (hidden < 1 || hidden > 16))
-        (void)cli_fail(err,
-                       "%s: model.hidden has %zu layers: expected 1 to 16 (model.name linear has "
-                       "none)",
-                       config_place(c, "model.hidden"), hidden);
+        (void)cli_fail(err, "%s has %zu layers: expected 1 to 16 (model.name linear has none)",
+                       config_where(c, "model.hidden"), hidden);
     else if (config_count(c, "optimizer.betas") != 2)
-        (void)cli_fail(err, "%s: optimizer.betas: expected two numbers",
-                       config_place(c, "optimizer.betas"));
+        (void)cli_fail(err, "%s: expected two numbers", config_where(c, "optimizer.betas"));
     else
         return FG_OK;
     return FG_EINVAL;

@@ -80,7 +80,7 @@ static fg_status read_file_entry(const char *path, const json_t *entry, size_t i
                         "%s: files[%zu]: expected bytes and xxh3_64 (16 hexadecimal digits)", path,
                         index);
     if (fgi_manifest_find(out, file->name))
-        return fgi_fail(err, FG_EFORMAT, "%s: '%s' stands twice", path, file->name);
+        return fgi_fail(err, FG_EFORMAT, "%s: '%s' is listed twice", path, file->name);
     file->bytes = (uint64_t)bytes;
     out->file_count++;
     return FG_OK;

@@ -18,7 +18,7 @@ fg_status fgi_cifar_decode(const char *name, const unsigned char *data, size_t s
 {
     if (size == 0 || size % FGI_CIFAR_RECORD_BYTES != 0)
         return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte %zu: the file ends within a record: %zu bytes are no multiple "
+                        "%s: byte %zu: the file ends within a record: %zu bytes are not a multiple "
                         "of %d",
                         name, size, size, FGI_CIFAR_RECORD_BYTES);
     const size_t count = size / FGI_CIFAR_RECORD_BYTES;

@@ -48,7 +48,8 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
         all_numeric = all_numeric && c->kind != FGI_CSV_CATEGORICAL;
     }
     if (schema->feature_count == 0)
-        return fgi_fail(err, FG_EFORMAT, "no column is left as a feature");
+        return fgi_fail(err, FG_EFORMAT,
+                        "every column is the target or ignored: no features are left");
     if (fgi_csv_is_image(schema)) {
         const int64_t *image = schema->image;
         int64_t pixels;
@@ -89,7 +90,7 @@ static fg_status store(const converter *c, size_t column, double value, float *o
 {
     *out = (float)value;
     if (!isfinite(*out))
-        return CONVERT_FAIL(c, column, "%g does not fit a 32-bit number", value);
+        return CONVERT_FAIL(c, column, "%g is out of range for a 32-bit float", value);
     return FG_OK;
 }
 
@@ -377,8 +378,7 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     if (!(o->image_scale >= 0) || !isfinite(o->image_scale))
         return fgi_fail(err, FG_EINVAL, "image_scale is %g", o->image_scale);
     if (o->val_path != NULL && o->val_fraction != 0)
-        return fgi_fail(err, FG_EINVAL,
-                        "val_path and val_fraction are given: expected one of them");
+        return fgi_fail(err, FG_EINVAL, "val_path and val_fraction are both given: set only one");
     return FG_OK;
 }
 

@@ -78,7 +78,7 @@ static fg_status name_kinds(fitter *f)
     if (o->target != NULL)
         FGI_TRY(find_column(f, o->target, "target", &at));
     if (schema->columns[at].kind == FGI_CSV_IGNORED)
-        return fgi_fail(f->err, FG_EINVAL, "column '%s' is the target and to be ignored",
+        return fgi_fail(f->err, FG_EINVAL, "column '%s' is both the target and listed in ignore",
                         schema->columns[at].name);
     schema->columns[at].kind = FGI_CSV_TARGET;
     schema->target = (int64_t)at;

@@ -185,8 +185,9 @@ fg_status fgi_csv_report(fg_csv_schema *s, const fgi_csv *csv, size_t row_count,
 {
     fgi_buf out = {0};
     const int width = name_width(s);
-    fgi_buf_printf(&out, "%s: %zu rows, %zu of them for training, %" PRId64 " features\n",
-                   csv->name, csv->row_count, row_count, s->feature_count);
+    fgi_buf_printf(&out, "%s: %zu row%s, %zu of them for training, %" PRId64 " feature%s\n",
+                   csv->name, csv->row_count, csv->row_count == 1 ? "" : "s", row_count,
+                   s->feature_count, s->feature_count == 1 ? "" : "s");
     fgi_buf_printf(&out, "%-*s  %-15s  missing  range or categories\n", width, "column", "type");
     put_columns(&out, s, width);
     s->report = fgi_buf_take(&out);

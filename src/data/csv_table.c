@@ -357,7 +357,7 @@ static fg_status parse_rows(fgi_csv *csv, fg_error *err)
     for (skip_empty_lines(&s); s.at < csv->size; skip_empty_lines(&s))
         FGI_TRY(add_row(csv, &s, err));
     if (csv->row_count == 0)
-        return fgi_fail(err, FG_EFORMAT, "%s:1: a header and no rows", csv->name);
+        return fgi_fail(err, FG_EFORMAT, "%s:1: the file has a header but no rows", csv->name);
     return FG_OK;
 }
 

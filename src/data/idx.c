@@ -108,7 +108,7 @@ static fg_status read_labels(const char *const names[2], const fgi_block *file, 
     FGI_TRY(fgi_idx_parse(names[1], file->data, file->size, &idx, err));
     if (idx.type.rank != 1 || fg_dtype_is_float(idx.type.dtype))
         return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte 2: labels are %s of rank %d, wanted integers of "
+                        "%s: byte 2: labels are %s of rank %d, expected integers of "
                         "rank 1",
                         names[1], fg_dtype_name(idx.type.dtype), idx.type.rank);
     if (idx.type.dim[0] != count)

@@ -467,8 +467,8 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
     if (world < 1 || o->rank < 0 || o->rank >= world)
         return fgi_fail(err, FG_EINVAL, "rank %d of a world of %d", o->rank, o->world);
     if (batch % world != 0)
-        return fgi_fail(err, FG_EINVAL, "batch_size %" PRId64 " is no multiple of world %d", batch,
-                        world);
+        return fgi_fail(err, FG_EINVAL, "batch_size %" PRId64 " is not a multiple of world %d",
+                        batch, world);
     if (o->epoch < 0 || o->position < 0)
         return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, o->epoch,
                         o->position);

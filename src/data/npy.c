@@ -236,7 +236,7 @@ static fg_status read_field(const char *path, bool is_target, bool keep, fg_fiel
                             .count = fg_type_count(&npy.type),
                             .dtype = npy.type.dtype};
     if (status == FG_OK && npy.type.rank == 0)
-        status = fgi_fail(err, FG_ESHAPE, "'%s' is a scalar, wanted one row a sample", path);
+        status = fgi_fail(err, FG_ESHAPE, "'%s' is a scalar: expected one row per sample", path);
     for (int i = 1; status == FG_OK && i < npy.type.rank; i++)
         if (npy.type.dim[i] == 0)
             status = fgi_fail(err, FG_ESHAPE, "'%s' has rows without numbers", path);

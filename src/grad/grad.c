@@ -134,7 +134,7 @@ static bool check_loss(fg_tensor loss)
     if (type->rank == 0 && fg_dtype_is_float(type->dtype))
         return true;
     (void)fgi_trace_fail(fg_tensor_trace(loss), type->rank != 0 ? FG_ESHAPE : FG_EDTYPE,
-                         "grad: the loss is %s, a floating scalar is wanted",
+                         "grad: the loss is %s, but must be a floating-point scalar",
                          fg_type_format(type, text, sizeof text));
     return false;
 }
@@ -145,9 +145,10 @@ static bool check_wanted(fg_trace *trace, fg_tensor wanted, size_t i)
     char text[96];
     if (fg_tensor_trace(wanted) == trace && fg_dtype_is_float(type->dtype))
         return true;
-    (void)fgi_trace_fail(trace, FG_EDTYPE,
-                         "grad: tensor %zu is %s; a floating one of the same trace is wanted", i,
-                         fg_type_format(type, text, sizeof text));
+    (void)fgi_trace_fail(
+        trace, FG_EDTYPE,
+        "grad: tensor %zu is %s, but must be a floating-point tensor of the same trace", i,
+        fg_type_format(type, text, sizeof text));
     return false;
 }
 

@@ -166,7 +166,7 @@ static fg_status unpack(const exchange *x, fgi_buf *out, fg_error *err)
         return fgi_buf_status(out, err);
     }
     if (x->grpc_status[0] == '\0')
-        return fgi_fail(err, FG_EFORMAT, "%s: the answer is no gRPC", x->request->url);
+        return fgi_fail(err, FG_EFORMAT, "%s: the answer is not gRPC", x->request->url);
     if (strcmp(x->grpc_status, "0") != 0)
         return fgi_fail(err, FG_EDEVICE, "%s: gRPC status %s: %s", x->request->url, x->grpc_status,
                         x->grpc_message);

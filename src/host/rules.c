@@ -42,7 +42,7 @@ static void rule_no_chip(fg_host *host)
     fgi_host_tpu_looked(&host->source, &host->scan, looked, sizeof looked);
     if (is_told)
         fgi_doctor_find(host, FG_WRONG, "tpu-missing", command,
-                        "the environment speaks of a TPU, but this machine shows none (%s)",
+                        "the environment variables name a TPU, but this machine shows none (%s)",
                         looked);
     else
         fgi_doctor_find(host, FG_NOTE, "tpu-none", NULL, "no TPU (%s)", looked);
@@ -198,8 +198,9 @@ static void rule_metadata(fg_host *host)
                         "begins");
         fgi_doctor_mend(host, "TPU_SKIP_MDS_QUERY", "1");
     } else if (missing[0]) {
-        fgi_doctor_find(host, FG_WARNING, "slice-untold", command,
-                        "TPU_SKIP_MDS_QUERY is set, but not all that libtpu then wants to be told");
+        fgi_doctor_find(
+            host, FG_WARNING, "slice-untold", command,
+            "TPU_SKIP_MDS_QUERY is set, but not all variables that libtpu then requires");
     }
 }
 

@@ -65,7 +65,8 @@ static fg_status unpack(const fgi_buf *answer, reading out[DEVICES_MAX], size_t 
         return fgi_no_memory(err);
     if (!response)
         return fgi_fail(err, FG_EFORMAT,
-                        "the TPU's metrics server sent %zu bytes that are no metric", answer->size);
+                        "the TPU's metrics server sent %zu bytes that are not a metric",
+                        answer->size);
     const Fulgurite__Tpu__TpuMetric *metric = response->metric;
     for (size_t i = 0; metric && i < metric->n_metrics && i < DEVICES_MAX; i++)
         out[(*out_count)++] = read_metric(metric->metrics[i], i);
@@ -130,7 +131,7 @@ static fg_status read_all(const char *address, reading all[3][DEVICES_MAX], fg_t
             return status;
     }
     if (count[0] == 0)
-        return fgi_fail(err, FG_ENOTFOUND, "%s: no device: does a program run on the TPU?",
+        return fgi_fail(err, FG_ENOTFOUND, "%s: no device: is a program running on the TPU?",
                         address);
     for (size_t i = 0; i < count[0] && i < capacity; i++) {
         const bool has_total = i < count[1] && isfinite(all[1][i].value);

@@ -123,7 +123,8 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
     const fg_type *type = fg_tensor_type(x);
     if (type->rank < 2 || fg_tensor_dim(x, -1) != layer->channels ||
         !fg_dtype_is_float(type->dtype)) {
-        *out = fgi_layer_fail(layer->module, x, "wants floating numbers [N, ..., %" PRId64 "]",
+        *out = fgi_layer_fail(layer->module, x,
+                              "expected a floating-point tensor [N, ..., %" PRId64 "]",
                               layer->channels);
         return false;
     }

@@ -106,8 +106,8 @@ fg_tensor fg_conv_apply(const fg_conv *layer, fg_tensor x)
         return y;
     const fg_type *type = fg_tensor_type(x);
     if (type->rank != 4 || type->dim[3] != layer->in || !fg_dtype_is_float(type->dtype))
-        return fgi_layer_fail(layer->module, x, "wants floating images [N, H, W, %" PRId64 "]",
-                              layer->in);
+        return fgi_layer_fail(layer->module, x,
+                              "expected floating-point images [N, H, W, %" PRId64 "]", layer->in);
     fg_scope_push(fg_tensor_trace(x), fg_module_name(layer->module));
     y = fg_conv2d(x, fgi_layer_value(x, layer->weight, type->dtype), &layer->window);
     if (layer->bias != NULL)

@@ -53,7 +53,8 @@ fg_tensor fg_linear_apply(const fg_linear *layer, fg_tensor x)
     const fg_type *type = fg_tensor_type(x);
     if (type->rank < 1 || fg_tensor_dim(x, -1) != layer->in || !fg_dtype_is_float(type->dtype))
         return fgi_layer_fail(layer->module, x,
-                              "wants floating numbers whose last dimension is %" PRId64, layer->in);
+                              "expected a floating-point tensor whose last dimension is %" PRId64,
+                              layer->in);
     fg_scope_push(fg_tensor_trace(x), fg_module_name(layer->module));
     const fg_dot_options contract = {
         .contract_count = 1, .a_contract = {type->rank - 1}, .b_contract = {0}};

@@ -61,7 +61,7 @@ static bool mlp_build(fg_model *m, const fg_model_options *o)
     const int count = o->hidden_count > 0 ? o->hidden_count : 2;
     int64_t in = fg_type_count(&o->input);
     if (o->hidden_count < 0 || count > MAX_HIDDEN || hidden == NULL) {
-        (void)fgi_module_fail(m->root, FG_EINVAL, "mlp: %d hidden layers; 1 to %d go",
+        (void)fgi_module_fail(m->root, FG_EINVAL, "mlp: %d hidden layers: expected 1 to %d",
                               o->hidden_count, (int)MAX_HIDDEN);
         return false;
     }
@@ -105,7 +105,7 @@ static bool find_image(fg_model *m, const fg_model_options *o)
     if (in->rank > 3 || fg_type_count(&type) != count || image[0] < 1 || image[1] < 1) {
         char text[96];
         (void)fgi_module_fail(m->root, FG_EINVAL,
-                              "%s on %s: wants images [H,W] or [H,W,C], or flat ones with their "
+                              "%s on %s: expected images [H,W] or [H,W,C], or flat ones with their "
                               "height, width and channels given",
                               o->name, fg_type_format(in, text, sizeof text));
         return false;
@@ -222,14 +222,15 @@ static bool check_input(fg_module *root, const fg_model_options *o)
     const bool goes = o->input.rank >= 1 && o->input.rank < FG_MAX_RANK && count >= 1 &&
                       count < INT32_MAX && fg_dtype_size(o->input.dtype) > 0;
     if (!goes)
-        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': no input of type %s goes", o->name,
-                              fg_type_format(&o->input, text, sizeof text));
+        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': inputs of type %s are not supported",
+                              o->name, fg_type_format(&o->input, text, sizeof text));
     else if (o->outputs < 1)
         (void)fgi_module_fail(root, FG_EINVAL, "model '%s': outputs %" PRId64 "; must be given",
                               o->name, o->outputs);
     else if (!(o->dropout >= 0 && o->dropout < 1))
-        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': dropout %g; 0 <= dropout < 1 is wanted",
-                              o->name, o->dropout);
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "model '%s': dropout is %g: expected 0 <= dropout < 1", o->name,
+                              o->dropout);
     return fg_module_error(root, NULL) == FG_OK;
 }
 
@@ -289,7 +290,7 @@ fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
     if (!fgi_layer_enter(model, "model", x, &y))
         return y;
     if (!input_goes(model, fg_tensor_type(x)))
-        return fgi_layer_fail(model->root, x, "wants a batch of %s",
+        return fgi_layer_fail(model->root, x, "expected a batch of %s",
                               fg_type_format(&model->input, want, sizeof want));
     if (!fg_dtype_is_float(fg_tensor_type(x)->dtype))
         x = fg_scale(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);

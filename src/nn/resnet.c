@@ -117,11 +117,11 @@ static void make_stages(fg_resnet *net, const struct kind *kind, int64_t width)
 static bool check(fg_module *module, const fg_resnet_options *o)
 {
     if (kind_of(o->depth) == NULL)
-        (void)fgi_module_fail(module, FG_EINVAL, "resnet: depth %d; there are 18, 34 and 50",
+        (void)fgi_module_fail(module, FG_EINVAL, "resnet: depth is %d: expected 18, 34 or 50",
                               o->depth);
     else if (strcmp(o->stem, "imagenet") != 0 && strcmp(o->stem, "small") != 0)
-        (void)fgi_module_fail(module, FG_EINVAL, "resnet: stem '%s'; there are imagenet and small",
-                              o->stem);
+        (void)fgi_module_fail(module, FG_EINVAL,
+                              "resnet: stem is '%s': expected 'imagenet' or 'small'", o->stem);
     else if (o->in < 1 || o->classes < 1 || o->width < 1)
         (void)fgi_module_fail(module, FG_EINVAL,
                               "resnet: in %" PRId64 ", classes %" PRId64 ", width %" PRId64
@@ -200,8 +200,8 @@ fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x)
         return y;
     const fg_type *type = fg_tensor_type(x);
     if (type->rank != 4 || type->dim[3] != net->in || !fg_dtype_is_float(type->dtype))
-        return fgi_layer_fail(net->module, x, "wants floating images [N, H, W, %" PRId64 "]",
-                              net->in);
+        return fgi_layer_fail(net->module, x,
+                              "expected floating-point images [N, H, W, %" PRId64 "]", net->in);
     y = fg_relu(apply_unit(&net->stem, x));
     if (!net->has_small_stem)
         y = fg_max_pool(y, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1});

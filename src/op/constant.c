@@ -25,7 +25,8 @@ bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, c
         return false;
     }
     if (rank < 0 || rank > FG_MAX_RANK) {
-        (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: rank %d; 0 to %d go", op, rank, FG_MAX_RANK);
+        (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: rank is %d: expected 0 to %d", op, rank,
+                             FG_MAX_RANK);
         return false;
     }
     for (int i = 0; i < rank; i++)
@@ -37,7 +38,7 @@ bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, c
     set_type(&type, dtype, rank, dim);
     if (fgi_type_is_countable(&type))
         return true;
-    (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: larger than can be counted", op);
+    (void)fgi_trace_fail(trace, FG_ESHAPE, "%s: its size overflows 64 bits", op);
     return false;
 }
 
@@ -125,13 +126,12 @@ fg_tensor fg_constant(fg_trace *trace, const fg_type *type, const void *data)
     const size_t size = fg_type_bytes(type);
     if (size > CONSTANT_LIMIT_BYTES)
         return fgi_trace_fail(trace, FG_EINVAL,
-                              "constant: %zu bytes would be written into the program; at most %d "
-                              "go: make it an input or a variable",
+                              "constant: %zu bytes would become part of the program: expected at "
+                              "most %d; make it an input or a variable",
                               size, (int)CONSTANT_LIMIT_BYTES);
     if (type->dtype == FG_BOOL)
         return fgi_trace_fail(trace, FG_EDTYPE,
-                              "constant: bool tables are not taken: give u8 and "
-                              "cast it");
+                              "constant: bool is not supported: pass u8 and cast it");
     unsigned char *attr = fgi_calloc(1, sizeof(fg_type) + size);
     if (attr == NULL)
         return fgi_trace_fail(trace, FG_ENOMEM, "out of memory");

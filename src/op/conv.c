@@ -13,9 +13,9 @@ static bool is_pair(fgi_infer *c, const char *wants)
 {
     const fg_type *a = c->in[0], *b = c->in[1];
     if (a->rank != 4 || b->rank != 4)
-        return fgi_infer_fail(c, FG_ESHAPE, "wants %s", wants);
+        return fgi_infer_fail(c, FG_ESHAPE, "expected %s", wants);
     if (a->dtype != b->dtype || !fg_dtype_is_float(a->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants two operands of one floating dtype");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected two operands of one floating-point dtype");
     return true;
 }
 

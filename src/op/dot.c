@@ -49,7 +49,7 @@ static bool dot_infer(fgi_infer *c)
     if (a->dtype != b->dtype)
         return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
     if (a->dtype == FG_BOOL)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
     if (attr->result != (int64_t)a->dtype && !(fgi_is_half(a->dtype) && attr->result == FG_F32))
         return fgi_infer_fail(c, FG_EDTYPE, "cannot be accumulated in %s",
                               fg_dtype_name((fg_dtype)attr->result));
@@ -301,7 +301,7 @@ fg_tensor fg_matmul(fg_tensor a, fg_tensor b)
     if (rank < 2 || fg_tensor_type(b)->rank != rank) {
         char x[96], y[96];
         return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
-                              "matmul(%s, %s): wants two tensors of one rank, at least 2",
+                              "matmul(%s, %s): expected two tensors of the same rank, at least 2",
                               fg_type_format(fg_tensor_type(a), x, sizeof x),
                               fg_type_format(fg_tensor_type(b), y, sizeof y));
     }

@@ -13,7 +13,7 @@ static bool same_float(fgi_infer *c)
 {
     const fg_type *a = c->in[0];
     if (!fg_dtype_is_float(a->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a floating-point dtype: cast it first");
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 
@@ -21,7 +21,7 @@ static bool same_number(fgi_infer *c)
 {
     const fg_type *a = c->in[0];
     if (a->dtype == FG_BOOL)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 
@@ -29,7 +29,7 @@ static bool same_signed(fgi_infer *c)
 {
     const fg_dtype dtype = c->in[0]->dtype;
     if (dtype == FG_U8 || dtype == FG_U16 || dtype == FG_U32 || dtype == FG_U64)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants a signed dtype: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a signed dtype: cast it first");
     return same_number(c);
 }
 
@@ -176,21 +176,21 @@ static bool agree(fgi_infer *c)
 static bool binary_number(fgi_infer *c)
 {
     if (c->in[0]->dtype == FG_BOOL)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
     return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
 static bool binary_float(fgi_infer *c)
 {
     if (!fg_dtype_is_float(c->in[0]->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a floating-point dtype: cast it first");
     return binary_number(c);
 }
 
 static bool binary_bits(fgi_infer *c)
 {
     if (fg_dtype_is_float(c->in[0]->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants bool or integers");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected bool or an integer dtype");
     return agree(c) && fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
@@ -271,7 +271,7 @@ BINARY_FLAT(or, "or", binary_bits)
 static bool not_infer(fgi_infer *c)
 {
     if (fg_dtype_is_float(c->in[0]->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants bool or integers");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected bool or an integer dtype");
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 

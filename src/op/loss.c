@@ -18,7 +18,7 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     if (fgi_is_poison(index))
         return index;
     if (type->dtype != FG_S32)
-        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: wants s32 indices, not %s",
+        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: expected s32 indices, not %s",
                               fg_dtype_name(type->dtype));
     if (type->rank >= FG_MAX_RANK || depth < 0)
         return fgi_trace_fail(trace, FG_ESHAPE, "one_hot: depth %" PRId64 " for indices of rank %d",
@@ -214,7 +214,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                               "cross_entropy: label_smoothing is %g, but must be 0 to 1",
                               o.label_smoothing);
     if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
-        return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index is no s32");
+        return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index does not fit in s32");
     classes c = {.x = fgi_batch_first(fgi_wide(logits)),
                  .label = fgi_batch_first(label),
                  .smoothing = o.label_smoothing};

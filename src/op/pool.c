@@ -12,9 +12,9 @@ static bool window_infer(fgi_infer *c)
     const fgi_pool_attr *attr = c->attr;
     const fg_type *x = c->in[0];
     if (x->rank != 4)
-        return fgi_infer_fail(c, FG_ESHAPE, "wants [N,H,W,C]");
+        return fgi_infer_fail(c, FG_ESHAPE, "expected [N,H,W,C]");
     if (!fg_dtype_is_float(x->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "wants a floating dtype: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a floating-point dtype: cast it first");
     int64_t dim[4] = {x->dim[0], 0, 0, x->dim[3]};
     for (int i = 0; i < 2; i++) {
         const int64_t room =
@@ -221,7 +221,7 @@ fg_tensor fg_global_avg_pool(fg_tensor x)
 {
     if (!fgi_is_poison(x) && fg_tensor_type(x)->rank != 4)
         return fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                              "global_avg_pool: wants [N,H,W,C], not rank %d",
+                              "global_avg_pool: expected [N,H,W,C], not rank %d",
                               fg_tensor_type(x)->rank);
     return fg_mean(x, 2, (const int[]){1, 2});
 }

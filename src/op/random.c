@@ -22,7 +22,7 @@ static bool bits_infer(fgi_infer *c)
     int64_t dim[FG_MAX_RANK];
     memcpy(dim, attr->half.dim, sizeof dim);
     if (__builtin_mul_overflow(dim[attr->half.rank - 1], 2, &dim[attr->half.rank - 1]))
-        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than 2^63 - 1 elements");
     return fgi_infer_ok(c, attr->half.dtype, attr->half.rank, dim);
 }
 
@@ -148,7 +148,8 @@ fg_tensor fg_dropout(fg_tensor a, double rate)
     if (fgi_is_poison(a))
         return a;
     if (!(rate >= 0 && rate < 1))
-        return fgi_trace_fail(trace, FG_EINVAL, "dropout: rate %g; 0 <= rate < 1 is wanted", rate);
+        return fgi_trace_fail(trace, FG_EINVAL, "dropout: rate is %g: expected 0 <= rate < 1",
+                              rate);
     if (!fg_trace_training(trace) || rate == 0)
         return a;
     const fg_type *type = fg_tensor_type(a);

@@ -14,7 +14,7 @@ static bool reduce_infer(fgi_infer *c)
     unsigned gone = 0;
     int rank = 0;
     if (a->dtype == FG_BOOL)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants numbers, not bool: cast it first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
     for (int i = 0; i < attr->count; i++)
         gone |= 1u << attr->axis[i];
     for (int i = 0; i < a->rank; i++)
@@ -154,7 +154,7 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return a;
     if (!fg_dtype_is_float(type->dtype))
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
-                              "mean: wants a floating dtype, not %s: cast it first",
+                              "mean: expected a floating-point dtype, not %s: cast it first",
                               fg_dtype_name(type->dtype));
     const fg_tensor wide = fgi_wide(a), sum = fg_sum(wide, axis_count, axis);
     int at[FG_MAX_RANK];
@@ -177,7 +177,7 @@ static bool wants_axis(fg_tensor a, const char *op)
         return false;
     if (fg_tensor_type(a)->rank > 0)
         return true;
-    (void)fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "%s: wants at least one dimension", op);
+    (void)fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "%s: expected at least one dimension", op);
     return false;
 }
 

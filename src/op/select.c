@@ -52,7 +52,7 @@ static bool where_infer(fgi_infer *c)
 {
     const fg_type *condition = c->in[0], *a = c->in[1], *b = c->in[2];
     if (condition->dtype != FG_BOOL)
-        return fgi_infer_fail(c, FG_EDTYPE, "wants a bool condition first");
+        return fgi_infer_fail(c, FG_EDTYPE, "expected a bool condition as the first operand");
     if (a->dtype != b->dtype)
         return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
     if (!fgi_same_shape(a, b) || !fgi_same_shape(condition, a))

@@ -49,14 +49,15 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
     if (fgi_is_poison(a))
         return a;
     if (rank < 0 || rank > FG_MAX_RANK)
-        return fgi_trace_fail(trace, FG_ESHAPE, "reshape: rank %d; 0 to %d go", rank, FG_MAX_RANK);
+        return fgi_trace_fail(trace, FG_ESHAPE, "reshape: rank is %d: expected 0 to %d", rank,
+                              FG_MAX_RANK);
     fgi_shape_attr attr = {.rank = rank};
     int64_t known = 1;
     int open = -1;
     for (int i = 0; i < rank; i++) {
         attr.dim[i] = dim[i];
         if (dim[i] != -1 && __builtin_mul_overflow(known, dim[i], &known))
-            return fgi_trace_fail(trace, FG_ESHAPE, "reshape: more elements than can be counted");
+            return fgi_trace_fail(trace, FG_ESHAPE, "reshape: more than 2^63 - 1 elements");
         if (dim[i] != -1)
             continue;
         if (open < 0)
@@ -231,8 +232,8 @@ fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
     if (fgi_is_poison(a))
         return a;
     if (rank < 0 || rank > FG_MAX_RANK)
-        return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE, "broadcast: rank %d; 0 to %d go", rank,
-                              FG_MAX_RANK);
+        return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
+                              "broadcast: rank is %d: expected 0 to %d", rank, FG_MAX_RANK);
     const int shift = rank - fg_tensor_type(a)->rank;
     fgi_broadcast_attr attr = {.rank = rank};
     for (int i = 0; i < rank; i++)
@@ -405,7 +406,8 @@ static bool pad_infer(fgi_infer *c)
             return fgi_infer_fail(c, FG_ESHAPE, "the padding of dimension %d is too large", i);
         if (!padded_size(a->dim[i], attr->low[i], attr->high[i], attr->interior[i], &dim[i]))
             return fgi_infer_fail(
-                c, FG_ESHAPE, "dimension %d of the result would be larger than can be counted", i);
+                c, FG_ESHAPE, "dimension %d of the result would be larger than 2^63 - 1 elements",
+                i);
     }
     return fgi_infer_ok(c, a->dtype, a->rank, dim);
 }
@@ -481,7 +483,8 @@ static bool concat_infer(fgi_infer *c)
         if (!fits)
             return fgi_infer_fail(c, FG_ESHAPE, "shapes differ outside axis %d", axis);
         if (__builtin_add_overflow(sum.dim[axis], a->dim[axis], &sum.dim[axis]))
-            return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
+            return fgi_infer_fail(c, FG_ESHAPE,
+                                  "the result would be larger than 2^63 - 1 elements");
     }
     return fgi_infer_ok(c, sum.dtype, sum.rank, sum.dim);
 }

@@ -126,12 +126,13 @@ static fg_status check(const fgi_hyper *h, fg_error *err)
                         h->weight_decay);
     if (!(h->momentum >= 0 && h->momentum < 1) || !(h->beta2 >= 0 && h->beta2 < 1))
         return fgi_fail(err, FG_EINVAL,
-                        "momentum (beta1) %g, beta2 %g: at least 0 and below 1 wanted", h->momentum,
+                        "momentum (beta1) is %g, beta2 is %g: expected 0 <= beta < 1", h->momentum,
                         h->beta2);
     if (!(h->eps >= 0))
         return fgi_fail(err, FG_EINVAL, "eps %g: may not be negative", h->eps);
     if (h->nesterov && (h->momentum <= 0 || h->dampening != 0))
-        return fgi_fail(err, FG_EINVAL, "nesterov wants a momentum and no dampening");
+        return fgi_fail(err, FG_EINVAL,
+                        "nesterov requires momentum greater than 0 and dampening 0");
     return FG_OK;
 }
 

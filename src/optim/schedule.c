@@ -26,7 +26,7 @@ static int place(const char *name, const char *const *list, int count)
 static fg_status unknown(const char *what, const char *name, const char *const list[2],
                          fg_error *err)
 {
-    return fgi_fail(err, FG_EINVAL, "unknown %s '%s': '%s' or '%s' is wanted", what, name, list[0],
+    return fgi_fail(err, FG_EINVAL, "unknown %s '%s': expected '%s' or '%s'", what, name, list[0],
                     list[1]);
 }
 
@@ -55,14 +55,15 @@ fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err)
         return unknown("anneal", schedule->anneal, anneals, err);
     const fg_schedule s = fgi_schedule_settled(schedule);
     if (!(s.pct_start > 0 && s.pct_start <= 1))
-        return fgi_fail(err, FG_EINVAL, "pct_start %g: a share of the steps, 0 to 1, is wanted",
+        return fgi_fail(err, FG_EINVAL, "pct_start is %g: expected a fraction of the steps, 0 to 1",
                         s.pct_start);
     if (!(s.div_factor > 0 && s.final_div_factor > 0))
-        return fgi_fail(err, FG_EINVAL, "div_factor %g and final_div_factor %g: positive wanted",
+        return fgi_fail(err, FG_EINVAL,
+                        "div_factor is %g and final_div_factor %g: expected numbers greater than 0",
                         s.div_factor, s.final_div_factor);
     if (!(s.base_momentum >= 0 && s.base_momentum < 1 && s.max_momentum >= 0 && s.max_momentum < 1))
         return fgi_fail(err, FG_EINVAL,
-                        "base_momentum %g and max_momentum %g: at least 0 and below 1 wanted",
+                        "base_momentum is %g and max_momentum %g: expected 0 <= momentum < 1",
                         s.base_momentum, s.max_momentum);
     return FG_OK;
 }

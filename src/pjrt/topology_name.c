@@ -99,12 +99,13 @@ static const fgi_gpu gpus[] = {
 
 static fg_status unknown(const char *text, const char *why, fg_error *err)
 {
-    return fgi_fail(err, FG_EINVAL,
-                    "topology '%.60s': %s\n"
-                    "v2, v3, v4, v5e, v5p, v6e or 7x with a shape (v5e:2x4) or as Google Cloud "
-                    "names them (v3-8, v5litepod-8); kaggle, colab; a100, h100, h200 or b200, "
-                    "alone or with a number (h100:8)",
-                    text, why);
+    return fgi_fail(
+        err, FG_EINVAL,
+        "topology '%.60s': %s\n"
+        "expected v2, v3, v4, v5e, v5p, v6e or 7x with a shape (v5e:2x4) or as Google Cloud "
+        "names them (v3-8, v5litepod-8); kaggle, colab; a100, h100, h200 or b200, "
+        "alone or with a number (h100:8)",
+        text, why);
 }
 
 static const generation *find_generation(fgi_str name)
@@ -205,7 +206,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     char lower[64] = "";
     *out = (fgi_topology_name){.accelerator = NULL};
     if (strlen(text) >= sizeof lower)
-        return unknown(text, "is not the name of a topology", err);
+        return unknown(text, "a name is shorter than 64 characters", err);
     for (size_t i = 0; text[i] != '\0'; i++)
         lower[i] = fgi_lower(text[i]);
     const char *name = lower;
@@ -224,7 +225,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     for (size_t i = 0; i < COUNT(gpus); i++)
         if (fgi_str_equal(first, gpus[i].name) && (mark == '\0' || rest.size > 0) && mark != '-')
             return parse_gpu(text, &gpus[i], rest, out, err);
-    return unknown(text, "is not known", err);
+    return unknown(text, "unknown name", err);
 }
 
 fg_status fg_topology_describe(const char *name, fg_topology_info *out, fg_error *err)

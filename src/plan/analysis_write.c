@@ -142,15 +142,15 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
                    duration(one, a->step_s), duration(two, a->compute_s),
                    duration(three, a->memory_s));
-    fgi_buf_printf(out, ", and exchanges %s\n", duration(one, a->exchange_s));
+    fgi_buf_printf(out, ", and communication %s\n", duration(one, a->exchange_s));
     if (a->epoch_s >= 0)
-        fgi_buf_printf(out, "  epoch        %s in %" PRId64 " steps\n", duration(one, a->epoch_s),
-                       a->machine.steps_per_epoch);
+        fgi_buf_printf(out, "  epoch        %s in %" PRId64 " step%s\n", duration(one, a->epoch_s),
+                       a->machine.steps_per_epoch, a->machine.steps_per_epoch == 1 ? "" : "s");
     fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
     if (a->machine.batch > 0)
         fgi_buf_printf(out, ", %.0f a sample", t->cycles / (double)a->machine.batch);
     fgi_buf_printf(out, "; matrix units at %s of their peak\n", percent(share_text, a->mxu_share));
-    fgi_buf_printf(out, "  products     %.4g flops", t->flops);
+    fgi_buf_printf(out, "  matmuls      %.4g flops", t->flops);
     fgi_buf_printf(out, ", %s useful", percent(share_text, share(t->flops, t->padded_flops)));
     fgi_buf_printf(out, ", %s in 16 bits or less\n",
                    percent(share_text, share(t->flops_16bit, t->flops)));
@@ -178,11 +178,11 @@ static void put_exchanges(const fgi_plan_analysis *a, fgi_buf *out)
                            a->slow[k].layer != NULL ? a->slow[k].layer : "?");
 }
 
-/* "a width of 129 is computed as 256: 128 or 256 would fill it" */
+/* "a width of 129 is padded to 256: 128 or 256 would fill it" */
 static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
 {
     const int64_t below = d->padded - d->unit;
-    fgi_buf_printf(out, "    a %s of %" PRId64 " is computed as %" PRId64 ": ", kind_of(d), d->size,
+    fgi_buf_printf(out, "    a %s of %" PRId64 " is padded to %" PRId64 ": ", kind_of(d), d->size,
                    d->padded);
     if (below > 0)
         fgi_buf_printf(out, "%" PRId64 " or ", below);

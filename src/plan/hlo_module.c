@@ -47,7 +47,7 @@ fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *e
             hlo->entry = hlo->module->computation[i];
     if (hlo->entry == NULL) {
         fgi_hlo_free(hlo);
-        return fgi_fail(err, FG_EFORMAT, "the optimized program is no HLO module that can be read");
+        return fgi_fail(err, FG_EFORMAT, "the optimized program cannot be read as an HLO module");
     }
     *out = hlo;
     return FG_OK;

@@ -15,8 +15,8 @@ const char *fgi_plan_slow_text(fgi_plan_slow_kind kind)
         [FGI_SLOW_F64] = "f64 has no units of its own here: use f32",
         [FGI_SLOW_INT64] = "64-bit integers are computed in halves: use 32 bits",
         [FGI_SLOW_COMPLEX] = "complex numbers are computed as pairs",
-        [FGI_SLOW_PRECISION] = "products at high precision take several passes: use the default",
-        [FGI_SLOW_INT8] = "8-bit products are no faster than bf16 on this generation",
+        [FGI_SLOW_PRECISION] = "matmuls at high precision take several passes: use the default",
+        [FGI_SLOW_INT8] = "8-bit matmuls are no faster than bf16 on this generation",
         [FGI_SLOW_INT32] = "the matrix units do not multiply integers of more than 8 bits",
         [FGI_SLOW_F16] = "f16 is not the matrix units' own format: use bf16",
     };

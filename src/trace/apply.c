@@ -26,8 +26,8 @@ bool fgi_type_is_countable(const fg_type *type)
 bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
 {
     if (rank < 0 || rank > FG_MAX_RANK)
-        return fgi_infer_fail(c, FG_ESHAPE, "the result would have rank %d; at most %d goes", rank,
-                              FG_MAX_RANK);
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would have rank %d: expected at most %d",
+                              rank, FG_MAX_RANK);
     c->out.dtype = dtype;
     c->out.rank = rank;
     for (int i = 0; i < rank; i++) {
@@ -36,7 +36,7 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
         c->out.dim[i] = dim[i];
     }
     if (!fgi_type_is_countable(&c->out))
-        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than can be counted");
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than 2^63 - 1 elements");
     return true;
 }
 
@@ -211,8 +211,8 @@ fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void
     if (trace->error.status != FG_OK)
         return fgi_poison(trace);
     if (count > MAX_INPUTS)
-        return fgi_trace_fail(trace, FG_EINVAL, "%s: %d inputs; at most %d go", op->name, count,
-                              (int)MAX_INPUTS);
+        return fgi_trace_fail(trace, FG_EINVAL, "%s: %d inputs: expected at most %d", op->name,
+                              count, (int)MAX_INPUTS);
     for (int i = 0; i < count; i++) {
         const uint64_t id = in[i].handle - trace->base; /* wraps for those of other traces */
         if (id == 0 || id > trace->node_count) {

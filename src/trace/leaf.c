@@ -125,7 +125,7 @@ fg_tensor fgi_trace_feed_sharded(fg_trace *trace, int feed, const fg_type *type,
 fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar)
 {
     if (scalar->dtype != FG_F32 && scalar->dtype != FG_S32 && scalar->dtype != FG_U32)
-        return fgi_trace_fail(trace, FG_EDTYPE, "scalar: is %s; f32, s32 and u32 go",
+        return fgi_trace_fail(trace, FG_EDTYPE, "scalar: dtype is %s: expected f32, s32 or u32",
                               fg_dtype_name(scalar->dtype));
     const fgi_leaf init = {.kind = FGI_LEAF_SCALAR, .of.scalar = scalar};
     return leaf(trace, scalar, &init, &(fg_type){.dtype = scalar->dtype}, NULL);

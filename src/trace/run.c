@@ -37,7 +37,7 @@ fg_status fg_run_f32(fg_trace *trace, fg_tensor output, float *out, fg_error *er
     const fg_type *type = fg_tensor_type(output);
     if (!trace->is_step && !fgi_is_poison(output) && (type->dtype != FG_F32 || type->rank != 0)) {
         char text[96];
-        (void)fgi_trace_fail(trace, FG_EDTYPE, "run: the output is %s, wanted is f32[]",
+        (void)fgi_trace_fail(trace, FG_EDTYPE, "run: the output is %s: expected f32[]",
                              fg_type_format(type, text, sizeof text));
     }
     FGI_TRY(fg_run(trace, &output, 1, &array, err));

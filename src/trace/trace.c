@@ -133,7 +133,7 @@ void fgi_trace_set_mask(fg_trace *trace, fg_tensor mask, const fg_tensor *count)
     if (type->rank != 1 || type->dtype != FG_F32) {
         char text[128];
         (void)fgi_trace_fail(trace, type->rank != 1 ? FG_ESHAPE : FG_EDTYPE,
-                             "mask(%s): wants f32[B], one number a sample",
+                             "mask(%s): expected f32[B], one number per sample",
                              fg_type_format(type, text, sizeof text));
         return;
     }

@@ -53,13 +53,13 @@ static fg_status check_options(const fg_variable *variable, fg_error *err)
     const fg_variable_options *o = &variable->options;
     const fg_dtype dtype = variable->type.dtype;
     if (variable->has_file_axis && !is_permutation(o->file_axis, variable->type.rank))
-        return fgi_fail(err, FG_EINVAL, "variable '%s': file_axis is no permutation of 0..%d",
+        return fgi_fail(err, FG_EINVAL, "variable '%s': file_axis is not a permutation of 0..%d",
                         variable->name, variable->type.rank - 1);
     const bool is_random = o->init.kind == FG_INIT_UNIFORM || o->init.kind == FG_INIT_NORMAL;
     if ((is_random && !fg_dtype_is_float(dtype)) ||
         (o->init.kind == FG_INIT_CONSTANT && !fgi_number_fits(dtype, o->init.a)))
-        return fgi_fail(err, FG_EINVAL, "variable '%s': %s cannot start so", variable->name,
-                        fg_dtype_name(dtype));
+        return fgi_fail(err, FG_EINVAL, "variable '%s': %s does not support this initial value",
+                        variable->name, fg_dtype_name(dtype));
     return FG_OK;
 }
 

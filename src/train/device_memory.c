@@ -257,7 +257,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
                        is_known ? ": " : "", parts);
     else
         (void)fgi_fail(
-            err, err->status, "%s\nbatch_size %lld fits: it needs %s of %s a device%s%s",
+            err, err->status, "%s\nbatch_size %lld fits: it needs %s of %s per device%s%s",
             err->message, (long long)s.fits, fgi_bytes_text(s.fits_need, need, sizeof need),
             fgi_bytes_text(s.limit, limit, sizeof limit), is_known ? "; this one: " : "", parts);
 }

@@ -95,7 +95,8 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     while (i < count && strcmp(metrics[i].name, o->monitor) != 0)
         i++;
     if (i == count && !trainer->has_warned)
-        fgi_log(FG_LOG_WARNING, "%s gives no '%s' to find the best checkpoint by",
+        fgi_log(FG_LOG_WARNING,
+                "%s does not log the metric '%s' that selects the best checkpoint (monitor)",
                 is_monitoring_training(trainer) ? "training" : "validation", o->monitor);
     trainer->has_warned |= i == count;
     if (i == count || !isfinite(metrics[i].value))

@@ -80,10 +80,9 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
     const int64_t each = data->batch_size != 0 ? data->batch_size : 32;
     const int64_t all = data->global_batch_size;
     if (data->batch_size != 0 && all != 0)
-        return fgi_fail(
-            err, FG_EINVAL,
-            "batch_size %lld and global_batch_size %lld are both given: expected one of them",
-            (long long)each, (long long)all);
+        return fgi_fail(err, FG_EINVAL,
+                        "batch_size %lld and global_batch_size %lld are both given: set only one",
+                        (long long)each, (long long)all);
     FGI_TRY(check_size("batch_size", each, err));
     if (data->shuffle_buffer < 0 || data->shuffle_buffer > INT32_MAX)
         return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %lld: expected at least 0",

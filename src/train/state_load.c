@@ -134,7 +134,7 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
                         path, had, have);
     if (have != NULL && get_number(object, "seed", INT64_MIN, &seed) &&
         (uint64_t)seed != trainer->options.seed)
-        fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, goes on with %llu", path,
+        fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, but the run has seed %llu", path,
                 (unsigned long long)seed, (unsigned long long)trainer->options.seed);
     return FG_OK;
 }

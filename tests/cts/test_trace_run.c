@@ -368,7 +368,7 @@ static void start_values_of_every_kind(void **client)
                                         &err),
                      FG_EINVAL);
     assert_null(v);
-    assert_string_equal(err.message, "variable 'k': s32 cannot start so");
+    assert_string_equal(err.message, "variable 'k': s32 does not support this initial value");
     assert_int_equal(fg_variable_create("", &counter, NULL, &v, &err), FG_EINVAL);
 }
 
@@ -393,7 +393,8 @@ static void order_of_axes_in_files(void **client)
                                         &(fg_variable_options){.file_axis = {3, 2, 0, 3}}, &v,
                                         &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "variable 'conv.weight': file_axis is no permutation of 0..3");
+    assert_string_equal(err.message,
+                        "variable 'conv.weight': file_axis is not a permutation of 0..3");
 }
 
 /* ---- derivatives by values --------------------------------------------------------------------

@@ -290,7 +290,7 @@ static void another_head(void **state)
     fgt_ok(fg_module_load(fresh.root, path, &(fg_load_options){.allow_mismatch = true}, &report,
                           &err));
     (void)snprintf(text, sizeof text,
-                   "%s: 7 of 9 variables loaded\n  of another shape in the file: head.weight "
+                   "%s: 7 of 9 variables loaded\n  with another shape in the file: head.weight "
                    "(f32[3,6], not f32[5,6]), head.bias (f32[3], not f32[5])",
                    path);
     assert_string_equal(report.text, text);

@@ -159,7 +159,8 @@ static void device_that_computes_wrongly_is_named(void **state)
     const outcome *o = program_gives(1, NULL, "doctor --no-network");
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     contains(o->out, "WRONG");
-    contains(o->out, "wrong    device 0 of fake device multiplies wrongly [bad-product]");
+    contains(o->out,
+             "wrong    device 0 of fake device computes a matmul incorrectly [bad-product]");
 }
 
 /* The fake plugin lets nothing happen. */

@@ -420,7 +420,7 @@ static void weights_start_a_run(void **state)
                            "--model.weights=run/checkpoints/step-000000003")
                  ->err,
              "step-000000003: 2 of 6 variables loaded\n  not in the file: fc3.weight, fc3.bias\n"
-             "  of another shape in the file: fc2.weight (f32[10,32], not f32[8,32]), fc2.bias "
+             "  with another shape in the file: fc2.weight (f32[10,32], not f32[8,32]), fc2.bias "
              "(f32[10], not f32[8])\n");
     contains(program_gives(1, folder,
                            "fit digits.yaml --trainer.run_dir=typo --trainer.max_steps=1 "
@@ -475,7 +475,7 @@ static void frozen_parameters_keep_their_weights(void **state)
     contains(program_gives(1, folder,
                            "fit digits.yaml -q --trainer.run_dir=other --model.freeze=[fc9.*]")
                  ->err,
-             "--model.freeze: model.freeze: freeze 'fc9.*': matches no parameter or buffer of the "
+             "--model.freeze: freeze 'fc9.*': matches no parameter or buffer of the "
              "module; the nearest names are 'fc1.weight'");
 }
 
@@ -577,7 +577,7 @@ static void a_convolutional_net_on_idx_files(void **state)
     contains(program_gives(0, folder, "test run/config.yaml -q")->out, "test_acc\t1\n");
     contains(
         program_gives(2, folder, "fit -q --data.format=idx --data.path=. --data.mean=1,2,3")->err,
-        "fulgurite fit: --data.mean: data.mean has 3 numbers: expected 1 or 1");
+        "fulgurite fit: --data.mean has 3 numbers: expected 1, for the only channel");
 }
 
 static void a_residual_net_on_idx_files(void **state)
@@ -639,17 +639,17 @@ static void mistakes_name_the_place(void **state)
          "fulgurite fit: bad.yaml:2:3: unknown key 'trainer.epochs': did you mean "
          "'trainer.max_epochs'?\n"},
         {2, "fit digits.yaml --trainer.global_batch_size=8",
-         "fulgurite fit: --trainer.global_batch_size: trainer.global_batch_size: "
+         "fulgurite fit: --trainer.global_batch_size: "
          "trainer.batch_size is "
-         "given too: expected one of them\n"},
+         "given too: set only one of them\n"},
         {2, "fit digits.yaml --model.hidden=[]",
-         "fulgurite fit: --model.hidden: model.hidden has 0 layers: expected 1 to 16"},
+         "fulgurite fit: --model.hidden has 0 layers: expected 1 to 16"},
         {2, "fit digits.yaml --model.classes=3",
-         "fulgurite fit: --model.classes: model.classes is 3, but the data have 10 classes\n"},
+         "fulgurite fit: --model.classes is 3, but the data have 10 classes\n"},
         {2, "fit digits.yaml --trainer.max_epochs=-1 --schedule.name=onecycle",
          "a schedule requires trainer.max_epochs or trainer.max_steps\n"},
         {2, "validate digits.yaml --data.val_fraction=0",
-         "fulgurite validate: there is nothing to validate with: give data.val or "
+         "fulgurite validate: no data to validate: set data.val or "
          "data.val_fraction\n"},
         {1, "validate digits.yaml",
          "fulgurite validate: no 'last' checkpoint: 'run/checkpoints' "
@@ -808,7 +808,7 @@ static void a_run_that_stands_still_ends(void **state)
     const char *folder = workplace();
     const outcome *o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3");
     contains(o->err, "fulgurite fit: no progress for ");
-    contains(o->err, "\n  no step has finished yet\n  waited for: ");
+    contains(o->err, "\n  no step has finished yet\n  waiting for: ");
     contains(o->err, "\n  last checkpoint: none\n  stacks of all threads: run/hang.txt\n");
     char *text = file_text(folder, "run/hang.txt"),
          *end = strstr(text, "  last checkpoint: none\n");
@@ -829,7 +829,7 @@ static void a_hang_says_how_to_continue(void **state)
               "fit digits.yaml --trainer.watchdog_s=3 " /* more than any save needs */
               "--trainer.ckpt_every_steps=2");
     contains(o->err, "\n  training step ");
-    contains(o->err, "\n  waited for: cpu");
+    contains(o->err, "\n  waiting for: cpu");
     contains(o->err, "\n  last checkpoint: run/");
     contains(o->err, "\n  continue from it with --trainer.resume=last\n"
                      "  stacks of all threads: run/hang.txt\n");

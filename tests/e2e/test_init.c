@@ -185,7 +185,7 @@ static void what_is_no_data(void **state)
     contains(program_gives(1, folder, "init empty.csv")->err, "'empty.csv' is empty");
     write_text(folder, "header.csv", "a,b\n");
     contains(program_gives(1, folder, "init header.csv")->err,
-             "'header.csv' has a header and no rows");
+             "'header.csv' has a header but no rows");
     contains(program_gives(2, folder, "fit header.csv")->err,
              "'header.csv' is not a configuration: expected a YAML file\n"
              "to write one for these data, use: fulgurite init header.csv\n");

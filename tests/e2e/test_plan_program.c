@@ -33,9 +33,11 @@ static json_t *only(const outcome *o, json_t **out_root)
 static void mistakes_are_told(void **state)
 {
     (void)state;
-    contains(program_gives(2, NULL, PLAN)->err, "--topology=NAME[,NAME] is missing");
+    contains(program_gives(2, NULL, PLAN)->err,
+             "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8,")->err, "names separated by commas");
-    contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err, "topology 'v9-8': is not known");
+    contains(program_gives(2, NULL, PLAN "--topology=v9-8")->err,
+             "topology 'v9-8': unknown name\nexpected v2, v3, ");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
              "--time-limit=soon: expected a positive number");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
@@ -52,19 +54,19 @@ static void compilers_that_fail_are_contained(void **state)
     setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
     setenv("FAKEPJRT", "platform=2,compile_signal=6", 1);
     const outcome *o = program_gives(1, NULL, PLAN "--topology=v5e-8,v3-8 --no-search");
-    contains(o->out, "v5e-8: not known\n  the compiler ended its process (signal 6)\n"
-                     "v3-8: not known\n  the compiler ended its process (signal 6)\n");
+    contains(o->out, "v5e-8: no verdict\n  the compiler crashed (signal 6)\n"
+                     "v3-8: no verdict\n  the compiler crashed (signal 6)\n");
     setenv("FAKEPJRT", "platform=2,compile_wait_ms=60000", 1);
     o = program_gives(1, NULL, PLAN "--topology=v5e-8 --time-limit=1 --json");
     json_t *one = only(o, &root);
     assert_string_equal(json_string_value(json_object_get(one, "error")),
-                        "the compiler had not finished after 1 s");
+                        "the compiler has not finished after 1 s (--time-limit)");
     json_decref(root);
     o = program_gives(1, NULL, PLAN "--topology=v5e-8 --memory-limit=0.000001");
-    contains(o->out, "the compiler took more than 1.0 kB of this host's memory");
+    contains(o->out, "the compiler used more than 1.0 kB of this host's memory (--memory-limit)");
     setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
     o = program_gives(0, NULL, PLAN "--topology=v5e-8 --no-search");
-    contains(o->out, "v5e-8 (8 x fake device), batch 32 a device: does not fit\n");
+    contains(o->out, "v5e-8 (8 x fake device), batch 32 per device: does not fit\n");
     unsetenv("FAKEPJRT");
     unsetenv("FULGURITE_PLUGIN");
 }
@@ -202,7 +204,7 @@ static void verdicts_come_one_by_one(void **state)
     struct pollfd ready = {.fd = r.out, .events = POLLIN};
     assert_int_equal(poll(&ready, 1, 60000), 1);
     assert_true(read(r.out, line, sizeof line - 1) > 0);
-    contains(line, "v5e-8: not known\n");
+    contains(line, "v5e-8: no verdict\n");
     assert_null(strstr(line, "v3-8"));
     wait_for_compiler(r.pid);
     assert_int_equal(kill(r.pid, SIGKILL), 0);
@@ -220,7 +222,7 @@ static void equal_machines_are_one(void **state)
     setenv("FAKEPJRT", "platform=2,compile_error=8", 1);
     const outcome *o =
         program_gives(0, NULL, PLAN "--topology=kaggle,v3-8,v5e-8,v5litepod-8 --no-search");
-    contains(o->out, "kaggle (8 x fake device), batch 32 a device: does not fit\n");
+    contains(o->out, "kaggle (8 x fake device), batch 32 per device: does not fit\n");
     contains(o->out, "v5e-8: the same machine as kaggle: does not fit\n"
                      "v5litepod-8: the same machine as kaggle: does not fit\n");
     o = program_gives(0, NULL, PLAN "--topology=kaggle,v5e-8 --no-search --json");
@@ -271,7 +273,8 @@ static void page_is_written(void **state)
     assert_true(file_has(path, "examples/digits_mlp.yaml"));
     assert_int_equal(remove(path), 0);
     contains(page_gives(2, "--topology=v5e-8 --no-search", "/no/such")->err, "'/no/such'");
-    contains(page_gives(2, "--topology=v5e-8 --in-process", path)->err, "not with --in-process");
+    contains(page_gives(2, "--topology=v5e-8 --in-process", path)->err,
+             "cannot be used with --in-process");
     unsetenv("FAKEPJRT");
     unsetenv("FULGURITE_PLUGIN");
 }
@@ -309,7 +312,7 @@ static void check_input(const json_t *one, int hosts)
         fabs(figure(one, "input_share") * wanted / figure(one, "input_measured_samples_per_s") -
              1) < 1e-9);
     contains(json_string_value(json_object_get(one, "input_verdict")),
-             hosts == 1 ? "this host can feed " : "a host like this one can feed ");
+             hosts == 1 ? "this host delivers " : "a host like this one delivers ");
 }
 
 /* The number of the configuration's line that has the text. */
@@ -386,7 +389,7 @@ static void a_pod_has_several_hosts(void **state)
     (void)snprintf(line, sizeof line, PLAN "--topology=v5litepod-16 --no-search --summary=%s",
                    path);
     const outcome *o = program_gives(0, NULL, line);
-    contains(o->out, "v5litepod-16 (16 x TPU v5 lite on 4 hosts), batch 32 a device: fits\n");
+    contains(o->out, "v5litepod-16 (16 x TPU v5 lite on 4 hosts), batch 32 per device: fits\n");
     json_t *root = json_load_file(path, 0, NULL);
     const json_t *one = json_array_get(json_object_get(root, "topologies"), 0);
     check_input(one, 4);
@@ -445,7 +448,7 @@ static void missing_compiler_says_what_to_type(void **state)
     assert_null(strstr(error, "accelerator=cpu"));
     json_decref(root);
     o = program_gives(1, NULL, PLAN "--topology=h100");
-    contains(o->out, "h100: not known\n  the compiler for NVIDIA GPUs (XLA's CUDA plugin) is not "
+    contains(o->out, "h100: no verdict\n  the compiler for NVIDIA GPUs (XLA's CUDA plugin) is not "
                      "installed; `fulgurite setup --compile-only cuda13` downloads it\n");
     assert_null(strstr(o->err, "[y/N]")); /* nobody is there to answer */
 }
@@ -484,8 +487,8 @@ static void missing_compiler_is_offered_on_a_terminal(void **state)
     contains(out, "The compiler for TPUs (libtpu) is not installed; `fulgurite setup tpu` "
                   "downloads it.\r\nDownload it now? [y/N] ");
     assert_null(strstr(strstr(out, "[y/N]") + 1, "[y/N]")); /* asked once */
-    contains(out, "v5e-8: not known");
-    contains(out, "v3-8: not known");
+    contains(out, "v5e-8: no verdict");
+    contains(out, "v3-8: no verdict");
     on_terminal("\n", "h100", out, sizeof out);
     contains(out, "`fulgurite setup --compile-only cuda13` downloads it");
     /* there is no Python here, which the answer's work finds out */

@@ -147,7 +147,7 @@ static void devices_lists_what_it_finds(void **state)
     contains(o->out, "tpu   yes  device 0: TPU v3; PJRT 0.");
     contains(o->out, "tpu   yes  device 7: TPU v3; PJRT 0.");
     contains(o->out, "cuda  no   plugin '" FGT_BINARY_DIR "/fakepjrt.so' is for 'tpu', but 'cuda'");
-    contains(o->out, "\nauto       takes tpu\n");
+    contains(o->out, "\nauto       uses tpu\n");
     (void)snprintf(command, sizeof(command), "%s --json", look);
     json_t *root = json_loads(program_gives(0, NULL, command)->out, 0, NULL);
     assert_string_equal(json_string_value(json_object_get(root, "auto")), "tpu");

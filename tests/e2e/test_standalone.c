@@ -269,7 +269,7 @@ static void what_is_missing_is_said(void **state)
                      "--data.val=FILE\n");
     (void)program_gives(0, folder, "validate last --data.val=val.csv");
     contains(program_gives(2, folder, "validate last --data.val_fraction=0")->err,
-             "there is nothing to validate with: give data.val or data.val_fraction\n");
+             "no data to validate: set data.val or data.val_fraction\n");
     contains(program_gives(2, folder, "validate .")->err, "is neither a run's folder");
     contains(program_gives(2, folder, "validate runs/zoo-1/checkpoints/last --ckpt=best")->err,
              "names a checkpoint and --ckpt=best another");

@@ -212,7 +212,7 @@ static void damaged_manifests(void **state)
         {HEAD "\"sequence\":1,\"files\":[1]}", "files[0]: expected a plain file name"},
         {HEAD "\"sequence\":1,\"files\":[" FILE_A("../x") "]}",
          "files[0]: expected a plain file name"},
-        {HEAD "\"sequence\":1,\"files\":[" FILE_A("a") "," FILE_A("a") "]}", "'a' stands twice"},
+        {HEAD "\"sequence\":1,\"files\":[" FILE_A("a") "," FILE_A("a") "]}", "'a' is listed twice"},
         {HEAD "\"sequence\":1,\"files\":[{\"name\":\"a\",\"bytes\":1,\"xxh3_64\":\"F\"}]}",
          "files[0]: expected bytes and xxh3_64 (16 hexadecimal digits)"},
     };

@@ -327,11 +327,10 @@ static void keys_without_effect(void **state)
                         "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
     assert_true(config_override(c, "schedule.pct_start=0.5", &err));
     config_warn(c, keep_line, lines);
-    assert_string_equal(
-        lines,
-        "run.yaml:1:27: data.path has no effect: data.format is npy\n"
-        "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"
-        "--schedule.pct_start: schedule.pct_start has no effect: schedule.name is constant\n");
+    assert_string_equal(lines,
+                        "run.yaml:1:27: data.path has no effect: data.format is npy\n"
+                        "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"
+                        "--schedule.pct_start has no effect: schedule.name is constant\n");
     config_destroy(c);
 }
 

@@ -137,8 +137,8 @@ static void others_are_refused(void **state)
         fg_status status;
         const char *message;
     } rows[] = {
-        {"format", NULL, FG_EFORMAT, "ckpt: data.json is not a description of data"},
-        {"format", "\"other\"", FG_EFORMAT, "ckpt: data.json is not a description of data"},
+        {"format", NULL, FG_EFORMAT, "ckpt: data.json does not describe data"},
+        {"format", "\"other\"", FG_EFORMAT, "ckpt: data.json does not describe data"},
         {"version", "2", FG_EUNSUPPORTED, "ckpt: data.json has version 2: expected 1"},
         {"version", "0", FG_EUNSUPPORTED, "ckpt: data.json has version 0: expected 1"},
         {"version", NULL, FG_EUNSUPPORTED, "ckpt: data.json has version 0: expected 1"},

@@ -98,7 +98,7 @@ static void quotes_follow_rfc_4180(void **state)
 static void errors_of_form_name_line_and_byte(void **state)
 {
     expect_error("", NULL, FG_EFORMAT, "t.csv:1: the file is empty");
-    expect_error("a,b\n", NULL, FG_EFORMAT, "t.csv:1: a header and no rows");
+    expect_error("a,b\n", NULL, FG_EFORMAT, "t.csv:1: the file has a header but no rows");
     expect_error("a,b\n1,2\n1,2,3\n", NULL, FG_EFORMAT,
                  "t.csv:3: row 2 has 3 columns, the header has 2");
     expect_error("a,b\n1,2\n1\n", NULL, FG_EFORMAT,
@@ -304,11 +304,12 @@ static void what_is_no_number_is_said(void **state)
         "count it as missing (data.na_values), ignore the column (data.ignore), or raise "
         "max_categories");
     expect_error("a,y\n1,1\n2,1e39\n", &plain, FG_EFORMAT,
-                 "t.csv:3: row 2, column 'y': 1e+39 does not fit a 32-bit number");
+                 "t.csv:3: row 2, column 'y': 1e+39 is out of range for a 32-bit float");
     expect_error("a,y\n1e308,1\n-1e308,2\n1e308,2\n", &(fg_csv_options){.task = "regression"},
                  FG_EFORMAT,
                  "t.csv: column 'a': the numbers are too large for a mean and a deviation");
-    expect_error("y\n1\n2\n", NULL, FG_EFORMAT, "no column is left as a feature");
+    expect_error("y\n1\n2\n", NULL, FG_EFORMAT,
+                 "every column is the target or ignored: no features are left");
 }
 
 static void wrong_options_are_named(void **state)
@@ -332,7 +333,7 @@ static void wrong_options_are_named(void **state)
     expect_error(text, &(fg_csv_options){.val_fraction = 1.5}, FG_EINVAL,
                  "val_fraction is 1.5: expected a number between 0 and 1");
     expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,
-                 "val_path and val_fraction are given: expected one of them");
+                 "val_path and val_fraction are both given: set only one");
     expect_error(text, &(fg_csv_options){.max_categories = -1}, FG_EINVAL, "max_categories is -1");
     expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL, "image_scale is -1");
     expect_error("x,y\n1,a\n2,b\n3,c\n", &(fg_csv_options){.max_categories = 2}, FG_EFORMAT,
@@ -340,7 +341,7 @@ static void wrong_options_are_named(void **state)
     expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL, "image is 1 x 2 x 0");
     const char *const last[] = {"y"};
     expect_error(text, &(fg_csv_options){.ignore = last, .ignore_count = 1}, FG_EINVAL,
-                 "column 'y' is the target and to be ignored");
+                 "column 'y' is both the target and listed in ignore");
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -866,7 +867,7 @@ static void new_rows_must_fit_the_schema(void **state)
         {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': 'w' was not seen in training"},
         {"n,c,y\n1,v,?\n", ":2: row 1, column 'y': the target is missing"},
         {"n,c,y\n1,v,z\n", ":2: row 1, column 'y': 'z' is not a finite number"},
-        {"n,c,y\n1e300,v,1\n", ":2: row 1, column 'n': 1e+300 does not fit a 32-bit number"},
+        {"n,c,y\n1e300,v,1\n", ":2: row 1, column 'n': 1e+300 is out of range for a 32-bit float"},
     };
     char file[512];
     (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());

@@ -235,7 +235,7 @@ static void files_that_do_not_go_together_are_refused(void **state)
     begin_idx(0x0d, 1, (const uint32_t[]){5});
     file_size += 20;
     fgt_write(labels, file, file_size);
-    expect_bad_pair(folder, "labels are f32 of rank 1, wanted integers of rank 1");
+    expect_bad_pair(folder, "labels are f32 of rank 1, expected integers of rank 1");
     begin_idx(0x08, 1, (const uint32_t[]){5});
     memcpy(file + file_size, "\x00\x01\x02\x0a\x03", 5);
     file_size += 5;

@@ -477,7 +477,7 @@ static void wrong_options_are_named(void **state)
 {
     expect_refused((fg_loader_options){.batch_size = -1}, "batch_size is -1");
     expect_refused((fg_loader_options){.batch_size = 6, .world = 4},
-                   "batch_size 6 is no multiple of world 4");
+                   "batch_size 6 is not a multiple of world 4");
     expect_refused((fg_loader_options){.rank = 4, .world = 4}, "rank 4 of a world of 4");
     expect_refused((fg_loader_options){.prefetch = -1}, "prefetch is -1: expected 1 to 1024");
     expect_refused((fg_loader_options){.workers = -2}, "workers is -2: expected 1 to 1024");

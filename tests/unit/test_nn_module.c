@@ -302,19 +302,21 @@ static void models_refuse_what_does_not_go(void **state)
                         "model 'mlp': outputs 0; must be given");
     assert_string_equal(
         refused(&(fg_model_options){.name = "mlp", .input = flat, .outputs = 2, .dropout = 1}),
-        "model 'mlp': dropout 1; 0 <= dropout < 1 is wanted");
+        "model 'mlp': dropout is 1: expected 0 <= dropout < 1");
     assert_string_equal(
         refused(&(fg_model_options){.name = "mlp", .input = {.dtype = FG_F32}, .outputs = 2}),
-        "model 'mlp': no input of type f32[] goes");
-    assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = odd, .outputs = 2}),
-                        "lenet on f32[63]: wants images [H,W] or [H,W,C], or flat ones with their "
-                        "height, width and channels given");
+        "model 'mlp': inputs of type f32[] are not supported");
+    assert_string_equal(
+        refused(&(fg_model_options){.name = "lenet", .input = odd, .outputs = 2}),
+        "lenet on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their "
+        "height, width and channels given");
     assert_string_equal(refused(&(fg_model_options){
                             .name = "resnet18", .input = flat, .outputs = 2, .stem = "tiny"}),
-                        "resnet: stem 'tiny'; there are imagenet and small");
+                        "resnet: stem is 'tiny': expected 'imagenet' or 'small'");
     assert_string_equal(
         refused(&(fg_model_options){.name = "resnet50", .input = odd, .outputs = 2}),
-        "resnet50 on f32[63]: wants images [H,W] or [H,W,C], or flat ones with their height, width "
+        "resnet50 on f32[63]: expected images [H,W] or [H,W,C], or flat ones with their height, "
+        "width "
         "and channels given");
     assert_string_equal(
         refused(&(fg_model_options){.name = "resnet18", .input = flat, .outputs = 2, .width = -1}),
@@ -336,8 +338,9 @@ static void applying_wrongly_is_kept_in_the_trace(void **state)
     fg_tensor y = fg_linear_apply(fc, fg_zeros(trace, FG_F32, FG_DIMS(2, 3)));
     assert_int_equal(fg_tensor_type(y)->dtype, FG_DTYPE_NONE);
     assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
-    assert_string_equal(err.message, "linear 'fc' on f32[2,3]: wants floating numbers whose last "
-                                     "dimension is 4");
+    assert_string_equal(err.message,
+                        "linear 'fc' on f32[2,3]: expected a floating-point tensor whose last "
+                        "dimension is 4");
     fg_trace_reset(trace);
     y = fg_relu(fg_linear_apply(NULL, fg_zeros(trace, FG_F32, FG_DIMS(2, 4))));
     assert_int_equal(fg_tensor_type(y)->dtype, FG_DTYPE_NONE);

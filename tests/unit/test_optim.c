@@ -87,15 +87,16 @@ static void schedules_are_checked(void **state)
     fg_error err;
     assert_int_equal(fg_schedule_check(NULL, &err), FG_OK);
     assert_string_equal(schedule_error(&(fg_schedule){.name = "onecylce"}),
-                        "unknown schedule 'onecylce': 'constant' or 'onecycle' is wanted");
+                        "unknown schedule 'onecylce': expected 'constant' or 'onecycle'");
     assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .anneal = "cosine"}),
-                        "unknown anneal 'cosine': 'cos' or 'linear' is wanted");
+                        "unknown anneal 'cosine': expected 'cos' or 'linear'");
     assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .pct_start = 1.5}),
-                        "pct_start 1.5: a share of the steps, 0 to 1, is wanted");
-    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .div_factor = -1}),
-                        "div_factor -1 and final_div_factor 10000: positive wanted");
+                        "pct_start is 1.5: expected a fraction of the steps, 0 to 1");
+    assert_string_equal(
+        schedule_error(&(fg_schedule){.name = "onecycle", .div_factor = -1}),
+        "div_factor is -1 and final_div_factor 10000: expected numbers greater than 0");
     assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .max_momentum = 1}),
-                        "base_momentum 0.85 and max_momentum 1: at least 0 and below 1 wanted");
+                        "base_momentum is 0.85 and max_momentum 1: expected 0 <= momentum < 1");
 }
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
@@ -233,11 +234,12 @@ static void bad_numbers_are_kept_in_the_root(void **state)
     assert_string_equal(root_error(root), "sgd: lr -1, weight_decay 0: neither may be negative");
     root = model_of();
     assert_null(fg_sgd_create(root, &(fg_sgd_options){.nesterov = true}));
-    assert_string_equal(root_error(root), "sgd: nesterov wants a momentum and no dampening");
+    assert_string_equal(root_error(root),
+                        "sgd: nesterov requires momentum greater than 0 and dampening 0");
     root = model_of();
     assert_null(fg_adam_create(root, &(fg_adam_options){.beta2 = 1}));
     assert_string_equal(root_error(root),
-                        "adam: momentum (beta1) 0.9, beta2 1: at least 0 and below 1 wanted");
+                        "adam: momentum (beta1) is 0.9, beta2 is 1: expected 0 <= beta < 1");
     root = model_of();
     assert_null(fg_adamw_create(root, &(fg_adamw_options){.eps = -1}));
     assert_string_equal(root_error(root), "adamw: eps -1: may not be negative");

@@ -278,8 +278,7 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     fgi_buf_clear(&buf);
     fgi_plan_put_text(&a, &buf);
     assert_non_null(strstr(buf.data, "compiler estimate, not measured"));
-    assert_non_null(
-        strstr(buf.data, "a width of 129 is computed as 256: 128 or 256 would fill it"));
+    assert_non_null(strstr(buf.data, "a width of 129 is padded to 256: 128 or 256 would fill it"));
     assert_null(strstr(buf.data, "optimal_seconds"));
     json_decref(all);
     fgi_buf_fini(&buf);

@@ -111,7 +111,7 @@ static const char whole[] =
     "'algorithm':'RotatedPincerEmitter','seconds':2.5e-05}],"
     "'slow':[{'what':'products of f64','count':3,'layer':'head'}]},"
     "'input_needed_samples_per_s':83252,'input_needed_bytes_per_s':2e9,"
-    "'input_measured_samples_per_s':9990,'input_verdict':'this host can feed 12 % of it'},"
+    "'input_measured_samples_per_s':9990,'input_verdict':'this host delivers 12 % of it'},"
     "{'name':'v2-8','fits':null,'error':'no such compiler'}]}";
 
 /* JSON with the quotes that C has a use for; to be freed. */
@@ -149,7 +149,7 @@ static void the_figures_are_there(void **state)
                                         "net.c:31",
                                         "75.0 %",
                                         "1234",
-                                        "batch 129 is computed as 256",
+                                        "batch 129 is padded to 256",
                                         "all-reduce",
                                         "2692096",
                                         "RotatedPincerEmitter",
@@ -157,9 +157,9 @@ static void the_figures_are_there(void **state)
                                         "products of f64",
                                         "head",
                                         "9990",
-                                        "this host can feed 12 % of it",
+                                        "this host delivers 12 % of it",
                                         "no such compiler",
-                                        "not known",
+                                        "no verdict",
                                         "does not fit"};
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         has(&p, words[i]);
@@ -218,7 +218,7 @@ static void input_of_a_pod_is_shared_by_its_hosts(void **state)
                          "'input_host_samples_per_s':10001,'input_host_bytes_per_s':1e9,"
                          "'input_measured_samples_per_s':20002}]}");
     page p = page_of(json);
-    has(&p, "of it each of 8 hosts");
+    has(&p, "of that, each of 8 hosts");
     has(&p, "80008");
     has(&p, "10001");
     has(&p, "1.0 GB");

@@ -151,7 +151,7 @@ static void another_seed_is_warned_of(void **state)
     assert_int_equal(recorder_count(&r, "batch_end"), 1);
     fgt_ok(resume(saved, &task, 5, &r, &err));
     assert_non_null(strstr(talk.data, "2: "));
-    assert_non_null(strstr(talk.data, ": was trained with seed 0, goes on with 5\n"));
+    assert_non_null(strstr(talk.data, ": was trained with seed 0, but the run has seed 5\n"));
 }
 
 static void missing_files_are_told(void **state)
@@ -316,8 +316,8 @@ static void a_monitor_that_is_not_there_is_told_once(void **state)
         .train = train_data, .val = train_data, .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_string_equal(talk.data,
-                        "2: validation gives no 'val_ac' to find the best checkpoint by\n");
+    assert_string_equal(talk.data, "2: validation does not log the metric 'val_ac' that selects "
+                                   "the best checkpoint (monitor)\n");
     fg_trainer_destroy(trainer);
 }
 

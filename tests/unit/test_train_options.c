@@ -41,7 +41,7 @@ static void wrong_options_are_refused(void **state)
         {{.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
         {{.schedule = &bad},
-         "trainer: unknown schedule 'onecicle': 'constant' or 'onecycle' is wanted"},
+         "trainer: unknown schedule 'onecicle': expected 'constant' or 'onecycle'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

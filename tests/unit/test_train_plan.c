@@ -420,7 +420,7 @@ static void batches_that_cannot_be_dealt(void **state)
     } rows[] = {
         {100,
          {.batch_size = 4, .global_batch_size = 32},
-         "batch_size 4 and global_batch_size 32 are both given: expected one of them"},
+         "batch_size 4 and global_batch_size 32 are both given: set only one"},
         {100,
          {.global_batch_size = 100},
          "global_batch_size 100 cannot be divided evenly among 8 devices: use 96 or 104"},
