@@ -112,7 +112,7 @@ static bool is_pixel(const fg_csv_schema *s, const fgi_csv_column *c)
 /* The columns of an image in one line: "pixels  numeric  0  784 columns, 0 to 255". */
 static void put_pixels(fgi_buf *out, const fg_csv_schema *s, int width)
 {
-    double least = INFINITY, greatest = -INFINITY;
+    double least = (double)INFINITY, greatest = -(double)INFINITY;
     int64_t missing = 0;
     for (size_t i = 0; i < s->column_count; i++) {
         const fgi_csv_column *c = &s->columns[i];

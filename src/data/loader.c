@@ -68,10 +68,10 @@ struct fg_loader {
 
     slot *slots;
     int slot_count;
-    slot **by_number; /* [slot_count], slots filling or ready, at number % slot_count */
-    slot *opening;    /* the slot with rows to claim, or NULL */
-    fgi_place claims; /* the next batch to be opened */
-    fgi_place deliveries;
+    slot **by_number;           /* [slot_count], slots filling or ready, at number % slot_count */
+    slot *opening;              /* the slot with rows to claim, or NULL */
+    fgi_sample_position claims; /* the next batch to be opened */
+    fgi_sample_position deliveries;
     uint64_t claim_number, delivery_number;
     int free_count, ready_count;
     bool is_stopping, is_awaited;
@@ -112,15 +112,15 @@ static void free_slot(fg_loader *loader, slot *s)
 }
 
 /* At an epoch's end the claims go on in the next epoch, unless that would be empty. */
-static void set_claims(fg_loader *loader, fgi_place place)
+static void set_claims(fg_loader *loader, fgi_sample_position place)
 {
-    fgi_place *at = &loader->claims;
+    fgi_sample_position *at = &loader->claims;
     *at = place;
     if (fg_dataset_is_source(loader->dataset))
         return; /* where it ends is not known before it is read */
     if (loader->run_ahead && !fgi_sampler_has_batch(&loader->sampler, at->position) &&
         fgi_sampler_has_batch(&loader->sampler, 0))
-        *at = (fgi_place){.epoch = at->epoch + 1};
+        *at = (fgi_sample_position){.epoch = at->epoch + 1};
 }
 
 /* After a batch of a source was read: where the next one begins. An error ends the epoch. */
@@ -130,7 +130,7 @@ static void set_source_claims(fg_loader *loader, const slot *s)
     loader->claims_ended = is_last && !loader->run_ahead;
     loader->claims.position = s->batch.next_position;
     if (is_last && loader->run_ahead)
-        loader->claims = (fgi_place){.epoch = s->batch.epoch + 1};
+        loader->claims = (fgi_sample_position){.epoch = s->batch.epoch + 1};
 }
 
 /* What is known of a batch before it is read: for a source, where it begins. */
@@ -163,7 +163,7 @@ static slot *open_slot(fg_loader *loader)
     if (loader->stream != NULL)
         loader->is_reading = true;
     else
-        set_claims(loader, (fgi_place){s->batch.epoch, s->batch.next_position});
+        set_claims(loader, (fgi_sample_position){s->batch.epoch, s->batch.next_position});
     return s;
 }
 
@@ -212,8 +212,8 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
 static fg_status read_source(const fg_loader *loader, slot *s, fg_error *err)
 {
     fgi_stream_batch b = {.rows = s->data, .indices = s->indices};
-    const fg_status status =
-        fgi_stream_read(loader->stream, (fgi_place){s->batch.epoch, s->batch.position}, &b, err);
+    const fg_status status = fgi_stream_read(
+        loader->stream, (fgi_sample_position){s->batch.epoch, s->batch.position}, &b, err);
     if (status != FG_OK)
         b = (fgi_stream_batch){.next_position = s->batch.position, .is_last = true};
     s->batch.valid = b.valid;
@@ -232,7 +232,7 @@ static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_fa
         out_failure->status = read_source(loader, s, out_failure);
         return;
     }
-    const fgi_place place = {.epoch = s->batch.epoch, .position = s->batch.position};
+    const fgi_sample_position place = {.epoch = s->batch.epoch, .position = s->batch.position};
     int64_t *indices = s->indices + c->first;
     fgi_sampler_rows(&loader->sampler, place, c->first, (size_t)c->count, indices);
     void *rows[FG_MAX_FIELDS];
@@ -342,7 +342,7 @@ static void end_deliveries(fg_loader *loader)
 {
     loader->deliveries_ended = !loader->run_ahead;
     if (loader->run_ahead)
-        loader->deliveries = (fgi_place){.epoch = loader->deliveries.epoch + 1};
+        loader->deliveries = (fgi_sample_position){.epoch = loader->deliveries.epoch + 1};
 }
 
 static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_error *err)
@@ -401,9 +401,9 @@ static void drop_prepared(fg_loader *loader)
     }
 }
 
-static void go_to(fg_loader *loader, fgi_place place)
+static void go_to(fg_loader *loader, fgi_sample_position place)
 {
-    fgi_place *at = &loader->deliveries;
+    fgi_sample_position *at = &loader->deliveries;
     if (loader->run_ahead && is_at_end(loader) && place.epoch == at->epoch + 1 &&
         place.position == 0) {
         *at = place;
@@ -424,7 +424,7 @@ fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t positi
     if (epoch < 0 || position < 0)
         return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, epoch, position);
     (void)pthread_mutex_lock(&loader->lock);
-    go_to(loader, (fgi_place){.epoch = epoch, .position = position});
+    go_to(loader, (fgi_sample_position){.epoch = epoch, .position = position});
     (void)pthread_mutex_unlock(&loader->lock);
     return FG_OK;
 }
@@ -490,7 +490,7 @@ static void take_options(fg_loader *loader, const fg_loader_options *o)
     loader->run_ahead = o->run_ahead;
     loader->is_synchronous = o->synchronous;
     loader->slot_count = o->prefetch == 0 ? DEFAULT_SLOTS : o->prefetch;
-    loader->deliveries = (fgi_place){.epoch = o->epoch, .position = o->position};
+    loader->deliveries = (fgi_sample_position){.epoch = o->epoch, .position = o->position};
     set_claims(loader, loader->deliveries);
 }
 

@@ -31,8 +31,8 @@ int64_t fgi_sampler_batches(const fgi_sampler *sampler)
     return whole + (!sampler->drop_last && sampler->count % sampler->batch != 0);
 }
 
-void fgi_sampler_rows(const fgi_sampler *sampler, fgi_place place, int64_t first, size_t n,
-                      int64_t *out_indices)
+void fgi_sampler_rows(const fgi_sampler *sampler, fgi_sample_position place, int64_t first,
+                      size_t n, int64_t *out_indices)
 {
     const int64_t slice = place.position + sampler->batch / sampler->world * sampler->rank + first;
     const int64_t left = slice < sampler->count ? sampler->count - slice : 0;

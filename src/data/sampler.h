@@ -18,9 +18,9 @@ typedef struct fgi_sampler {
 } fgi_sampler;
 
 /* A place in the endless sequence of epochs: all the state there is. */
-typedef struct fgi_place {
+typedef struct fgi_sample_position {
     int64_t epoch, position; /* samples of the epoch before this place */
-} fgi_place;
+} fgi_sample_position;
 
 /* Is there a batch at this position, or does the epoch end here? */
 bool fgi_sampler_has_batch(const fgi_sampler *sampler, int64_t position);
@@ -32,7 +32,7 @@ int64_t fgi_sampler_valid(const fgi_sampler *sampler, int64_t position);
 int64_t fgi_sampler_batches(const fgi_sampler *sampler);
 /* The samples of this rank's rows first..first+n-1 of the batch at `place`. A row past the last
  * sample repeats the global batch's first one. */
-void fgi_sampler_rows(const fgi_sampler *sampler, fgi_place place, int64_t first, size_t n,
-                      int64_t *out_indices);
+void fgi_sampler_rows(const fgi_sampler *sampler, fgi_sample_position place, int64_t first,
+                      size_t n, int64_t *out_indices);
 
 #endif

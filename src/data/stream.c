@@ -32,9 +32,9 @@ struct fgi_stream {
 
     void *reader;
     bool is_open, has_ended;
-    fgi_place place; /* of the next sample that is dealt */
-    int64_t origin;  /* a position where a batch begins */
-    int64_t taken;   /* samples that have come from the source */
+    fgi_sample_position place; /* of the next sample that is dealt */
+    int64_t origin;            /* a position where a batch begins */
+    int64_t taken;             /* samples that have come from the source */
     int64_t block, block_count, dealt, upcoming_count;
 };
 
@@ -166,13 +166,13 @@ static fg_status deal(fgi_stream *s, const fgi_stream_batch *batch, int64_t row,
 }
 
 /* Opens the source at the beginning of a block and fills the buffer. */
-static fg_status open_block(fgi_stream *s, fgi_place place, fg_error *err)
+static fg_status open_block(fgi_stream *s, fgi_sample_position place, fg_error *err)
 {
     s->has_ended = false;
     s->taken = s->block_count = s->dealt = s->upcoming_count = 0;
     s->block = place.position / s->capacity;
     s->origin = place.position;
-    s->place = (fgi_place){place.epoch, s->block * s->capacity};
+    s->place = (fgi_sample_position){place.epoch, s->block * s->capacity};
     const fg_status status =
         s->dataset->source.open(s->dataset->self, place.epoch, &s->reader, err);
     if (status != FG_OK)
@@ -188,7 +188,7 @@ static fg_status open_block(fgi_stream *s, fgi_place place, fg_error *err)
     return FG_OK;
 }
 
-static fg_status go_to(fgi_stream *s, fgi_place place, fg_error *err)
+static fg_status go_to(fgi_stream *s, fgi_sample_position place, fg_error *err)
 {
     if (s->is_open && s->place.epoch == place.epoch && s->place.position == place.position)
         return FG_OK;
@@ -223,7 +223,8 @@ static void fill_rest(const fgi_stream *s, const fgi_stream_batch *batch, int64_
     }
 }
 
-static fg_status read_batch(fgi_stream *s, fgi_place place, fgi_stream_batch *batch, fg_error *err)
+static fg_status read_batch(fgi_stream *s, fgi_sample_position place, fgi_stream_batch *batch,
+                            fg_error *err)
 {
     const int64_t rows = s->sampler.batch / s->sampler.world, first = rows * s->sampler.rank;
     int64_t n = 0;
@@ -245,7 +246,7 @@ static fg_status read_batch(fgi_stream *s, fgi_place place, fgi_stream_batch *ba
     return FG_OK;
 }
 
-fg_status fgi_stream_read(fgi_stream *stream, fgi_place place, fgi_stream_batch *batch,
+fg_status fgi_stream_read(fgi_stream *stream, fgi_sample_position place, fgi_stream_batch *batch,
                           fg_error *err)
 {
     fg_error local;

@@ -28,7 +28,7 @@ fg_status fgi_stream_create(fg_dataset *dataset, const fgi_sampler *sampler, int
                             fgi_stream **out, fg_error *err);
 void fgi_stream_destroy(fgi_stream *stream); /* NULL is allowed */
 /* Reads the batch at `place`. After a failure any place can be asked for again. */
-fg_status fgi_stream_read(fgi_stream *stream, fgi_place place, fgi_stream_batch *batch,
+fg_status fgi_stream_read(fgi_stream *stream, fgi_sample_position place, fgi_stream_batch *batch,
                           fg_error *err);
 
 #endif

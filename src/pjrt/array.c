@@ -225,7 +225,7 @@ static fg_status upload_to(fg_array *array, int device, const void *data, fgi_up
              .host_buffer_semantics = semantics(c, shard.is_dense ? mode : FGI_UPLOAD_COPY, from),
              .device = c->devices[device].device);
     const char *label = c->devices[device].label;
-    const fgi_place place = {c, label, "uploading an array", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, label, "uploading an array", FG_EDEVICE};
     const int64_t begin = fgi_plugin_enter();
     PJRT_Error *error = api->PJRT_Client_BufferFromHostBuffer(&args);
     fgi_plugin_leave(begin);
@@ -310,7 +310,7 @@ static fg_status start_download(const fg_array *array, int device, const fg_type
     FGI_ARGS(PJRT_Buffer_ToHostBuffer_Args, args, .src = array->buffer[device],
              .host_layout = &layout, .dst = out_data, .dst_size = fg_type_bytes(shard));
     const fg_client *c = array->client;
-    const fgi_place place = {c, c->devices[device].label, "reading an array", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->devices[device].label, "reading an array", FG_EDEVICE};
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Buffer_ToHostBuffer(&args), &place, err));
     *out_event = args.event;
     return FG_OK;
@@ -404,7 +404,7 @@ fg_status fgi_array_ready(const fg_array *array, fgi_event **out, fg_error *err)
         if (!array->buffer[i])
             continue;
         FGI_ARGS(PJRT_Buffer_ReadyEvent_Args, args, .buffer = array->buffer[i]);
-        const fgi_place place = {c, c->devices[i].label, "computing an array", FG_EDEVICE};
+        const fgi_pjrt_call place = {c, c->devices[i].label, "computing an array", FG_EDEVICE};
         const fg_status status =
             fgi_check(c->plugin.api->PJRT_Buffer_ReadyEvent(&args), &place, err);
         if (status != FG_OK) {

@@ -126,7 +126,7 @@ static fg_status create_client(fg_client *c, const char *accelerator, const requ
 {
     create_options options;
     fill_options(accelerator, r, &options);
-    const fgi_place place = {.operation = "making a client", .status = FG_EPLUGIN};
+    const fgi_pjrt_call place = {.operation = "making a client", .status = FG_EPLUGIN};
     PJRT_Error *error = create(c, options.option, options.count);
     /* A plugin of another age may not know an option: without it is better than not at all. */
     while (error && options.count > options.needed &&
@@ -182,7 +182,7 @@ fg_status fgi_client_set_platform(fg_client *c, fgi_str name, fgi_str version, f
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, NULL, "asking for the platform", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "asking for the platform", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_PlatformName_Args, name, .client = c->client);
     FGI_TRY(fgi_check(api->PJRT_Client_PlatformName(&name), &place, err));
     FGI_ARGS(PJRT_Client_PlatformVersion_Args, version, .client = c->client);
@@ -199,7 +199,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
                                       fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "asking for a device", FG_EPLUGIN};
     FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process, .device_description = about);
@@ -219,7 +219,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
 
 static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
 {
-    const fgi_place place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "asking for a device", FG_EPLUGIN};
     FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Device_GetDescription(&get), &place, err));
     FGI_TRY(fgi_client_read_description(c, get.device_description, out, err));
@@ -248,7 +248,7 @@ fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
 static fg_status read_world(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_Devices_Args, list, .client = c->client);
     FGI_TRY(fgi_check(api->PJRT_Client_Devices(&list), &place, err));
     FGI_TRY(fgi_client_make_world(c, list.num_devices, err));
@@ -272,7 +272,7 @@ static fg_status read_world(fg_client *c, fg_error *err)
 
 static fg_status read_devices(fg_client *c, fg_error *err)
 {
-    const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_AddressableDevices_Args, list, .client = c->client);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Client_AddressableDevices(&list), &place, err));
     if (list.num_addressable_devices == 0 || list.num_addressable_devices > 1 << 16)

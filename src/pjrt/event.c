@@ -21,9 +21,9 @@ void fgi_event_add(fgi_event *self, PJRT_Event *event, const char *label)
     self->part[self->count++] = (struct fgi_event_part){event, label};
 }
 
-static fgi_place place_of(const fgi_event *self, int i)
+static fgi_pjrt_call place_of(const fgi_event *self, int i)
 {
-    return (fgi_place){self->client, self->part[i].label, self->operation, FG_EDEVICE};
+    return (fgi_pjrt_call){self->client, self->part[i].label, self->operation, FG_EDEVICE};
 }
 
 fg_status fgi_event_wait(fgi_event *event, fg_error *err)
@@ -34,7 +34,7 @@ fg_status fgi_event_wait(fgi_event *event, fg_error *err)
             continue;
         FGI_ARGS(PJRT_Event_Await_Args, args, .event = event->part[i].event);
         PJRT_Error *error = event->client->plugin.api->PJRT_Event_Await(&args);
-        const fgi_place place = place_of(event, i);
+        const fgi_pjrt_call place = place_of(event, i);
         if (status == FG_OK)
             status = fgi_check(error, &place, err);
         else
@@ -92,7 +92,7 @@ typedef struct listener {
     fg_error error; /* written by whoever sets has_failed */
     struct listener_part {
         struct listener *listener;
-        fgi_place place;
+        fgi_pjrt_call place;
     } part[];
 } listener;
 

@@ -17,7 +17,7 @@ static fg_status map_rows(fgi_executable *e, fg_error *err)
 {
     fg_client *c = e->client;
     const int wanted = e->device_count;
-    const fgi_place place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
     FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
     e->device_count = (int)list.num_addressable_devices;
@@ -43,7 +43,7 @@ static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err
 {
     const fg_client *c = e->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
     FGI_ARGS(PJRT_Executable_OutputElementTypes_Args, types, .executable = e->executable);
     FGI_TRY(fgi_check(api->PJRT_Executable_OutputElementTypes(&types), &place, err));
     FGI_ARGS(PJRT_Executable_OutputDimensions_Args, dims, .executable = e->executable);
@@ -71,7 +71,7 @@ static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err
 static fg_status set_types(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
 {
     const fg_client *c = e->client;
-    const fgi_place place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
     FGI_ARGS(PJRT_Executable_NumOutputs_Args, outputs, .executable = e->executable);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_NumOutputs(&outputs), &place, err));
     e->out_count = outputs.num_outputs;
@@ -132,7 +132,7 @@ static fg_status take_over(fgi_executable *e, const fgi_compile_options *options
     if (!e->loaded)
         return FG_OK;
     FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = e->loaded);
-    const fgi_place place = {c, c->label, "taking over a program", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "taking over a program", FG_EDEVICE};
     FGI_TRY(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
     e->executable = get.executable;
     return map_rows(e, err);
@@ -229,7 +229,7 @@ static fg_status compile(fg_client *c, const char *text, size_t text_size,
              .compile_options = (const char *)packed, .compile_options_size = packed_size);
     FGI_ARGS(PJRT_Compile_Args, alone, .topology = c->topology, .program = &program,
              .compile_options = (const char *)packed, .compile_options_size = packed_size);
-    const fgi_place place = {c, c->label, "compiling", FG_ECOMPILE};
+    const fgi_pjrt_call place = {c, c->label, "compiling", FG_ECOMPILE};
     if (c->topology)
         FGI_TRY(fgi_check(c->plugin.api->PJRT_Compile(&alone), &place, err));
     else
@@ -293,7 +293,7 @@ fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_
     *out_data = NULL;
     *out_size = 0;
     FGI_ARGS(PJRT_Executable_Serialize_Args, args, .executable = executable->executable);
-    const fgi_place place = {c, c->label, "serialising a program", FG_EUNSUPPORTED};
+    const fgi_pjrt_call place = {c, c->label, "serialising a program", FG_EUNSUPPORTED};
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_Serialize(&args), &place, err));
     char *data = fgi_alloc(args.serialized_bytes_size + 1);
     if (data) {
@@ -315,7 +315,7 @@ fg_status fgi_executable_load(fg_client *client, const char *data, size_t size,
         return fgi_topology_refuse(client, "loading a compiled program", err);
     FGI_ARGS(PJRT_Executable_DeserializeAndLoad_Args, args, .client = client->client,
              .serialized_executable = data, .serialized_executable_size = size);
-    const fgi_place place = {client, client->label, "loading a compiled program", FG_EFORMAT};
+    const fgi_pjrt_call place = {client, client->label, "loading a compiled program", FG_EFORMAT};
     FGI_TRY(fgi_check(client->plugin.api->PJRT_Executable_DeserializeAndLoad(&args), &place, err));
     return wrap(client, (compiled){.loaded = args.loaded_executable}, options ? options : &defaults,
                 out, err);

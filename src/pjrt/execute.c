@@ -139,7 +139,7 @@ static fg_status launch(const fgi_executable *e, fgi_scratch *s, size_t arg_coun
              .output_lists = s->out_lists,
              .device_complete_events = wants_event ? s->events : NULL);
     const char *label = e->device_count == 1 ? c->devices[e->device_index[0]].label : c->label;
-    const fgi_place place = {c, label, "running a program", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, label, "running a program", FG_EDEVICE};
     const int64_t begin = fgi_plugin_enter();
     PJRT_Error *error = c->plugin.api->PJRT_LoadedExecutable_Execute(&args);
     fgi_plugin_leave(begin);

@@ -60,7 +60,7 @@ static fg_status initialize_once(fgi_plugin *p, fg_error *err)
     if (done[i] != p->api) {
         FGI_ARGS(PJRT_Plugin_Initialize_Args, args, .extension_start = NULL);
         PJRT_Error *error = p->api->PJRT_Plugin_Initialize(&args);
-        const fgi_place place = {.operation = "initialising", .status = FG_EPLUGIN};
+        const fgi_pjrt_call place = {.operation = "initialising", .status = FG_EPLUGIN};
         p->has_refused = error != NULL;
         if (error)
             status = fgi_plugin_fail(p, error, &place, err);
@@ -160,7 +160,7 @@ static PJRT_Error_Code code_of(const fgi_plugin *plugin, const PJRT_Error *error
     return second ? PJRT_Error_Code_UNKNOWN : args.code;
 }
 
-fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_place *place,
+fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_pjrt_call *place,
                           fg_error *err)
 {
     FGI_ARGS(PJRT_Error_Message_Args, message, .error = error);
@@ -175,7 +175,7 @@ fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi
     return status;
 }
 
-fg_status fgi_check(PJRT_Error *error, const fgi_place *place, fg_error *err)
+fg_status fgi_check(PJRT_Error *error, const fgi_pjrt_call *place, fg_error *err)
 {
     return error ? fgi_plugin_fail(&place->client->plugin, error, place, err) : FG_OK;
 }

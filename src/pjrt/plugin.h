@@ -160,17 +160,17 @@ int64_t fgi_plugin_enter(void);
 void fgi_plugin_leave(int64_t begin);
 
 /* Where and at what an error happened. */
-typedef struct fgi_place {
+typedef struct fgi_pjrt_call {
     const fg_client *client;
     const char *label;     /* a device's or the client's label */
     const char *operation; /* "uploading", literal */
     fg_status status;      /* for error codes that say nothing more exact */
-} fgi_place;
+} fgi_pjrt_call;
 
 /* FG_OK when error is NULL; else reports and destroys it. */
-fg_status fgi_check(PJRT_Error *error, const fgi_place *place, fg_error *err);
+fg_status fgi_check(PJRT_Error *error, const fgi_pjrt_call *place, fg_error *err);
 /* The same before there is a client. */
-fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_place *place,
+fg_status fgi_plugin_fail(const fgi_plugin *plugin, PJRT_Error *error, const fgi_pjrt_call *place,
                           fg_error *err);
 /* Destroys an error that does not matter. True when there was none. */
 bool fgi_ignore(const fgi_plugin *plugin, PJRT_Error *error);

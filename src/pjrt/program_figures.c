@@ -65,8 +65,8 @@ fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_r
 {
     const fg_client *c = executable->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, c->label, "asking how many devices a program is for",
-                             FG_EUNSUPPORTED};
+    const fgi_pjrt_call place = {c, c->label, "asking how many devices a program is for",
+                                 FG_EUNSUPPORTED};
     FGI_ARGS(PJRT_Executable_NumReplicas_Args, replicas, .executable = executable->executable);
     FGI_ARGS(PJRT_Executable_NumPartitions_Args, partitions, .executable = executable->executable);
     *out_replicas = *out_partitions = -1;
@@ -85,7 +85,7 @@ fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_
     static const char wanted[] = "hlo_with_config";
     const fg_client *c = executable->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, c->label, "asking for the optimized program", FG_EUNSUPPORTED};
+    const fgi_pjrt_call place = {c, c->label, "asking for the optimized program", FG_EUNSUPPORTED};
     FGI_ARGS(PJRT_Program, program, .format = wanted, .format_size = sizeof wanted - 1);
     FGI_ARGS(PJRT_Executable_OptimizedProgram_Args, args, .executable = executable->executable,
              .program = &program);

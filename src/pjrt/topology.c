@@ -75,8 +75,8 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
     const char *told = name->gpu != NULL ? name->generation : name->plugin_name;
     FGI_ARGS(PJRT_TopologyDescription_Create_Args, args, .topology_name = told,
              .topology_name_size = strlen(told), .create_options = options, .num_options = count);
-    const fgi_place place = {.operation = "describing a machine to compile for",
-                             .status = FG_EINVAL};
+    const fgi_pjrt_call place = {.operation = "describing a machine to compile for",
+                                 .status = FG_EINVAL};
     if (!FGI_HAS(c->plugin.api, PJRT_TopologyDescription_Create) ||
         !FGI_HAS(c->plugin.api, PJRT_Compile))
         return fgi_fail(err, FG_EUNSUPPORTED, "plugin '%s' cannot compile without devices",
@@ -94,7 +94,7 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_place place = {c, NULL, "asking for the platform", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "asking for the platform", FG_EPLUGIN};
     FGI_ARGS(PJRT_TopologyDescription_PlatformName_Args, name, .topology = c->topology);
     FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformName(&name), &place, err));
     FGI_ARGS(PJRT_TopologyDescription_PlatformVersion_Args, version, .topology = c->topology);
@@ -126,7 +126,7 @@ static int64_t memory_limit(const fg_client *c, PJRT_DeviceDescription *about,
 
 static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_error *err)
 {
-    const fgi_place place = {c, NULL, "listing the devices", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "listing the devices", FG_EPLUGIN};
     FGI_ARGS(PJRT_TopologyDescription_GetDeviceDescriptions_Args, list, .topology = c->topology);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_TopologyDescription_GetDeviceDescriptions(&list), &place,
                       err));

@@ -25,7 +25,7 @@ void fg_here(const char *file, int line)
     here.line = line;
 }
 
-void fgi_place(const fg_trace *trace, const char **out_file, int *out_line)
+void fgi_trace_place(const fg_trace *trace, const char **out_file, int *out_line)
 {
     here.trace = trace->base;
     *out_file = here.file;

@@ -100,7 +100,7 @@ struct fg_trace {
 };
 
 /* The calling thread's last fg_here; `trace` is what it writes now. */
-void fgi_place(const fg_trace *trace, const char **out_file, int *out_line);
+void fgi_trace_place(const fg_trace *trace, const char **out_file, int *out_line);
 /* The base of the trace that the thread wrote last, which may be gone. */
 void fgi_place_trace(uint64_t base);
 uint64_t fgi_place_base(void);

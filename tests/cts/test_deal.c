@@ -41,7 +41,7 @@ static const void *address_of(const fg_array *array, int d)
 {
     fg_error err = {0};
     FGI_ARGS(PJRT_Buffer_UnsafePointer_Args, args, .buffer = array->buffer[d]);
-    const fgi_place place = {array->client, "cpu", "asking for an address", FG_EDEVICE};
+    const fgi_pjrt_call place = {array->client, "cpu", "asking for an address", FG_EDEVICE};
     fgt_ok(fgi_check(array->client->plugin.api->PJRT_Buffer_UnsafePointer(&args), &place, &err));
     const void *address;
     const uintptr_t number = (uintptr_t)args.buffer_pointer;

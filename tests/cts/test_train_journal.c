@@ -341,7 +341,7 @@ static const row rows[] = {
     {"parameters in bf16", .runs = {{FIT, {.precision = "bf16-true", .log_every = 1}, NORMAL}}},
     {"products in f16", .runs = {{FIT, {.precision = "16-mixed", .log_every = 1}, NORMAL}}},
     {"all in f64", .runs = {{FIT, {.precision = "64-true", .log_every = 1}, NORMAL}}},
-    {"gradients that are not finite", .model = {.loss_factor = INFINITY},
+    {"gradients that are not finite", .model = {.loss_factor = (double)INFINITY},
      .runs = {{FIT, {.log_every = 1}, NORMAL},
               {FIT, {.detect_anomaly = true, .log_every = 1}, NORMAL, .train = 4}}},
     {"two devices", .devices = 2,

@@ -75,7 +75,7 @@ static void check_rows(const fg_host_batch *batch)
 }
 
 /* Reads an epoch and compares it with the sampler's order from `position` on. */
-static void check_epoch(fg_loader *loader, fgi_sampler s, fgi_place at)
+static void check_epoch(fg_loader *loader, fgi_sampler s, fgi_sample_position at)
 {
     const fg_host_batch *batch;
     for (;; at.position = fgi_sampler_after(&s, at.position)) {
@@ -133,12 +133,12 @@ static void the_order_is_the_samplers_for_any_number_of_threads(void **state)
                                                                .workers = workers,
                                                                .synchronous = workers == 0,
                                                                .prefetch = slots});
-                check_epoch(loader, shuffled, (fgi_place){0, 0});
+                check_epoch(loader, shuffled, (fgi_sample_position){0, 0});
                 const fg_host_batch *batch;
                 fgt_ok(fg_loader_next(loader, &batch, &err)); /* the end stays the end */
                 assert_null(batch);
                 fgt_ok(fg_loader_start_epoch(loader, 1, 0, &err));
-                check_epoch(loader, shuffled, (fgi_place){1, 0});
+                check_epoch(loader, shuffled, (fgi_sample_position){1, 0});
                 fg_loader_destroy(loader);
             }
 }
@@ -158,7 +158,7 @@ static void ranks_share_the_epoch(void **state)
                                                .world = world,
                                                .workers = 2};
             fg_loader *loader = start(in_memory(), &options);
-            check_epoch(loader, s, (fgi_place){0, 0});
+            check_epoch(loader, s, (fgi_sample_position){0, 0});
             fgt_ok(fg_loader_start_epoch(loader, 0, 0, &err));
             const fg_host_batch *batch;
             for (;;) {
@@ -187,9 +187,9 @@ static void it_resumes_anywhere(void **state)
                                                                         .run_ahead = ahead,
                                                                         .epoch = 3,
                                                                         .position = position});
-            check_epoch(loader, shuffled, (fgi_place){3, position});
+            check_epoch(loader, shuffled, (fgi_sample_position){3, position});
             if (ahead)
-                check_epoch(loader, shuffled, (fgi_place){4, 0});
+                check_epoch(loader, shuffled, (fgi_sample_position){4, 0});
             fg_loader_destroy(loader);
         }
 }
@@ -206,7 +206,7 @@ static void running_ahead_goes_on_through_epochs(void **state)
         for (int64_t epoch = 0; epoch < 4; epoch++) {
             if (epoch % 2 == 1) /* saying so changes nothing */
                 fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
-            check_epoch(loader, shuffled, (fgi_place){epoch, 0});
+            check_epoch(loader, shuffled, (fgi_sample_position){epoch, 0});
         }
         fg_loader_destroy(loader);
     }
@@ -222,7 +222,7 @@ static void jumps_drop_what_was_prepared(void **state)
                                                                      .run_ahead = true});
     const fg_host_batch *held;
     for (int64_t jump = 0; jump < 60; jump++) {
-        const fgi_place place = {.epoch = jump % 7, .position = (jump * 29) % COUNT};
+        const fgi_sample_position place = {.epoch = jump % 7, .position = (jump * 29) % COUNT};
         fgt_ok(fg_loader_start_epoch(loader, place.epoch, place.position, &err));
         fgt_ok(fg_loader_next(loader, &held, &err));
         assert_non_null(held);
@@ -231,7 +231,7 @@ static void jumps_drop_what_was_prepared(void **state)
         assert_int_equal(held->position, place.position);
         check_rows(held);
         if (jump % 10 == 0)
-            check_epoch(loader, shuffled, (fgi_place){place.epoch + 1, 5});
+            check_epoch(loader, shuffled, (fgi_sample_position){place.epoch + 1, 5});
         fg_loader_release(loader, held);
     }
     assert_int_equal(fg_loader_start_epoch(loader, -1, 0, &err), FG_EINVAL);
@@ -250,7 +250,7 @@ static void a_jump_drops_batches_that_are_ready(void **state)
         while (fg_loader_get_stats(loader).ready < 3)
             (void)sched_yield();
         fgt_ok(fg_loader_start_epoch(loader, 10 + epoch, 32, &err));
-        check_epoch(loader, shuffled, (fgi_place){10 + epoch, 32});
+        check_epoch(loader, shuffled, (fgi_sample_position){10 + epoch, 32});
     }
     fg_loader_destroy(loader);
 }
@@ -273,7 +273,7 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
         (void)sched_yield();
     fgt_ok(fg_loader_start_epoch(loader, 1, 0, &err));
     assert_int_equal(fg_loader_get_stats(loader).ready, 4);
-    check_epoch(loader, s, (fgi_place){1, 0});
+    check_epoch(loader, s, (fgi_sample_position){1, 0});
     fg_loader_destroy(loader);
 }
 

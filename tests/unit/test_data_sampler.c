@@ -10,7 +10,7 @@ enum { MOST = 200 };
 
 /* The epoch's samples from `position` on, put together from the slices of all ranks; fillers left
  * out but checked. Returns how many there are. */
-static int64_t collect(fgi_sampler sampler, fgi_place at, int64_t out[MOST])
+static int64_t collect(fgi_sampler sampler, fgi_sample_position at, int64_t out[MOST])
 {
     int64_t total = 0;
     const int64_t rows = sampler.batch / sampler.world;
@@ -41,7 +41,7 @@ static void every_sample_comes_once(void **state)
                 const fgi_sampler s = {
                     .count = count, .batch = 12, .shuffle = shuffle, .seed = 5, .world = world};
                 int64_t seen[MOST] = {0}, order[MOST];
-                assert_int_equal(collect(s, (fgi_place){3, 0}, order), count);
+                assert_int_equal(collect(s, (fgi_sample_position){3, 0}, order), count);
                 for (int64_t i = 0; i < count; i++) {
                     assert_in_range(order[i], 0, count - 1);
                     assert_int_equal(seen[order[i]]++, 0);
@@ -53,9 +53,9 @@ static void the_world_does_not_change_the_order(void **state)
 {
     fgi_sampler s = {.count = 101, .batch = 8, .shuffle = true, .seed = 9, .world = 1};
     int64_t one[MOST], many[MOST];
-    assert_int_equal(collect(s, (fgi_place){0, 0}, one), 101);
+    assert_int_equal(collect(s, (fgi_sample_position){0, 0}, one), 101);
     for (s.world = 2; s.world <= 4; s.world += 2) {
-        assert_int_equal(collect(s, (fgi_place){0, 0}, many), 101);
+        assert_int_equal(collect(s, (fgi_sample_position){0, 0}, many), 101);
         assert_memory_equal(one, many, 101 * sizeof(one[0]));
     }
 }
@@ -64,11 +64,11 @@ static void a_resume_goes_on_with_the_next_sample(void **state)
 {
     fgi_sampler s = {.count = 97, .batch = 8, .shuffle = true, .seed = 1, .world = 1};
     int64_t whole[MOST], rest[MOST];
-    (void)collect(s, (fgi_place){7, 0}, whole);
+    (void)collect(s, (fgi_sample_position){7, 0}, whole);
     s.batch = 20; /* another batch size and world need not line up with the place */
     s.world = 2;
     for (int64_t position = 0; position < 97; position += 3) {
-        assert_int_equal(collect(s, (fgi_place){7, position}, rest), 97 - position);
+        assert_int_equal(collect(s, (fgi_sample_position){7, position}, rest), 97 - position);
         assert_memory_equal(whole + position, rest, (size_t)(97 - position) * sizeof(rest[0]));
     }
 }
@@ -77,10 +77,10 @@ static void epochs_and_seeds_differ(void **state)
 {
     fgi_sampler s = {.count = 100, .batch = 10, .shuffle = true, .seed = 1, .world = 1};
     int64_t first[MOST], second[MOST], other[MOST];
-    (void)collect(s, (fgi_place){0, 0}, first);
-    (void)collect(s, (fgi_place){1, 0}, second);
+    (void)collect(s, (fgi_sample_position){0, 0}, first);
+    (void)collect(s, (fgi_sample_position){1, 0}, second);
     s.seed = 2;
-    (void)collect(s, (fgi_place){0, 0}, other);
+    (void)collect(s, (fgi_sample_position){0, 0}, other);
     int same_epoch = 0, same_seed = 0, in_place = 0;
     for (int i = 0; i < 100; i++) {
         same_epoch += first[i] == second[i];
@@ -97,7 +97,7 @@ static void without_shuffle_the_order_is_the_datasets(void **state)
 {
     const fgi_sampler s = {.count = 50, .batch = 7, .world = 1};
     int64_t order[MOST];
-    (void)collect(s, (fgi_place){2, 0}, order);
+    (void)collect(s, (fgi_sample_position){2, 0}, order);
     for (int64_t i = 0; i < 50; i++)
         assert_int_equal(order[i], i);
 }
@@ -106,11 +106,11 @@ static void drop_last_leaves_the_tail_out(void **state)
 {
     fgi_sampler s = {.count = 50, .batch = 16, .drop_last = true, .world = 2};
     int64_t order[MOST];
-    assert_int_equal(collect(s, (fgi_place){0, 0}, order), 48);
+    assert_int_equal(collect(s, (fgi_sample_position){0, 0}, order), 48);
     assert_int_equal(fgi_sampler_batches(&s), 3);
     s.drop_last = false;
     assert_int_equal(fgi_sampler_batches(&s), 4);
-    assert_int_equal(collect(s, (fgi_place){0, 0}, order), 50);
+    assert_int_equal(collect(s, (fgi_sample_position){0, 0}, order), 50);
     s.count = 15;
     s.drop_last = true;
     assert_false(fgi_sampler_has_batch(&s, 0));
@@ -123,11 +123,11 @@ static void the_order_is_pinned(void **state)
 {
     fgi_sampler s = {.count = 10, .batch = 10, .shuffle = true, .seed = 42, .world = 1};
     int64_t order[MOST];
-    (void)collect(s, (fgi_place){1, 0}, order);
+    (void)collect(s, (fgi_sample_position){1, 0}, order);
     const int64_t small[10] = {3, 0, 1, 9, 6, 8, 7, 2, 4, 5};
     assert_memory_equal(order, small, sizeof(small));
     s.count = 100;
-    (void)collect(s, (fgi_place){1, 0}, order);
+    (void)collect(s, (fgi_sample_position){1, 0}, order);
     const int64_t large[10] = {23, 0, 28, 66, 56, 94, 92, 74, 62, 30};
     assert_memory_equal(order, large, sizeof(large));
 }
