@@ -248,9 +248,9 @@ static void a_complete_run_has_nothing_to_do(void **state)
                                          "--trainer.max_epochs=-1 --trainer.max_steps=30"};
     static const char *const says[] = {
         "nothing left to do: the run is complete (step 46, epoch 2); "
-        "to train on, raise trainer.max_epochs\n",
+        "to train longer, raise trainer.max_epochs\n",
         "nothing left to do: the run is complete (step 30, epoch 1); "
-        "to train on, raise trainer.max_steps\n"};
+        "to train longer, raise trainer.max_steps\n"};
     for (int i = 0; i < 2; i++) {
         char command[256];
         const char *folder = workplace();
