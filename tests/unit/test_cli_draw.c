@@ -6,7 +6,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include "draw.h"
+#include "terminal.h"
 
 static char *drawn_text;
 static size_t drawn_size;
@@ -122,9 +124,28 @@ static void the_locale_decides(void **state)
     assert_false(draw_is_utf8());
 }
 
+/* The terminal's own, unless that is too narrow to draw in; what is no terminal has 80. */
+static void columns_are_the_terminals(void **state)
+{
+    (void)state;
+    static const int rows[][2] = {{30, 30}, {29, 80}, {31, 31}, {0, 80}, {400, 400}};
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    assert_int_equal(draw_columns(file), 80);
+    assert_int_equal(fclose(file), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        int master;
+        FILE *terminal = terminal_open((unsigned short)rows[i][0], &master);
+        assert_int_equal(draw_columns(terminal), rows[i][1]);
+        assert_int_equal(fclose(terminal), 0);
+        assert_int_equal(close(master), 0);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_falling_line_in_ascii),          cmocka_unit_test(a_falling_line_in_braille),
     cmocka_unit_test(what_cannot_be_drawn_is_left_out), cmocka_unit_test(a_confusion_matrix),
     cmocka_unit_test(equal_confusions_are_all_named),   cmocka_unit_test(the_locale_decides),
+    cmocka_unit_test(columns_are_the_terminals),
 };
 FGT_MAIN(tests)
