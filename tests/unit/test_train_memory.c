@@ -164,6 +164,22 @@ static void what_others_hold_is_named(void **state)
     end(&f);
 }
 
+/* Statistics of batch norm are kept too, 18 numbers beside 91 parameters; Adam has its own of the
+ * latter. */
+static void buffers_count_with_parameters(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fixture f = begin(500);
+    model.has_norm = true;
+    fake.set("memory_limit_bytes", LIMIT);
+    assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
+    model.has_norm = false;
+    if (strstr(err.message, "parameters 436 B, optimizer 756 B, batch 14 KB") == NULL)
+        fail_msg("%s", err.message);
+    end(&f);
+}
+
 static void bytes_in_words(void **state)
 {
     (void)state;
@@ -230,6 +246,7 @@ int main(void)
         cmocka_unit_test_teardown(the_hosts_memory_counts, nothing_is_alive),
         cmocka_unit_test_teardown(a_fit_is_refused_before_it_runs, nothing_is_alive),
         cmocka_unit_test_teardown(what_others_hold_is_named, nothing_is_alive),
+        cmocka_unit_test_teardown(buffers_count_with_parameters, nothing_is_alive),
         cmocka_unit_test(bytes_in_words),
         cmocka_unit_test_teardown(what_runs_out_later_is_explained, nothing_is_alive),
     };
