@@ -158,7 +158,7 @@ static fg_status parse_axes(const fgi_mesh *mesh, const char *option, const char
 static fgi_axis_set named(const fgi_mesh *mesh, const char *name)
 {
     const int axis = fgi_mesh_find_axis(mesh, fgi_str_of(name));
-    return axis >= 0 ? (fgi_axis_set)(1u << axis) : 0;
+    return (fgi_axis_set)(axis >= 0 ? 1u << axis : 0);
 }
 
 /* Which axes shard batches, and which shard parameters under strategy fsdp. */
