@@ -16,6 +16,10 @@
 static int open_all(void **state)
 {
     (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++) /* ignored in background jobs */
+        if (sigaction(signals[i], &(struct sigaction){.sa_handler = SIG_DFL}, NULL) != 0)
+            return -1;
     return open_place(10, 5);
 }
 
