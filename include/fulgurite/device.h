@@ -99,8 +99,8 @@ typedef struct fg_device_info {
     const char *kind;                  /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
     const char *description;           /* the plugin's longer text */
     int64_t memory_used_bytes;         /* -1 where the plugin does not say */
-    int64_t memory_peak_bytes;         /* likewise */
-    int64_t memory_limit_bytes;        /* likewise */
+    int64_t memory_peak_bytes;         /* -1: not known */
+    int64_t memory_limit_bytes;        /* -1: not known */
     uint64_t reserved[4];              /* set to 0 */
 } fg_device_info;
 

@@ -32,7 +32,7 @@ struct fgi_stream {
 
     void *reader;
     bool is_open, has_ended;
-    fgi_sample_position place; /* of the next sample that is dealt */
+    fgi_sample_position place; /* of the next sample to deliver */
     int64_t origin;            /* a position where a batch begins */
     int64_t taken;             /* samples that have come from the source */
     int64_t block, block_count, dealt, upcoming_count;

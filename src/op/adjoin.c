@@ -1,7 +1,7 @@
 /* adjoin.c - sums of the derivatives by slices of one value.
  *
- * The derivative by a slice is padded with zeros to the value's shape. The sum of n of these goes
- * over the whole value n times; those of slices that lie side by side are concatenated instead.
+ * The derivative by a slice is padded with zeros to the value's shape. Adding n of these
+ * reads and writes the whole value n times; those of adjacent slices are concatenated instead.
  * What is left between is dead and never emitted.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -10,7 +10,7 @@ enum { MOST_TAPS = 64, CHUNK = 16, CHUNK_LEAST_PIXELS = 64, MOST_CHUNKS = 8 };
 
 static const char chunk_rule[] = "batch-chunks";
 
-/* What the body of a loop or function is told. */
+/* What the body of a loop or function receives. */
 typedef struct problem {
     const fgi_emit *e;
     const fgi_conv_attr *attr;
@@ -234,7 +234,8 @@ static bool has_chunks(const fgi_emit *e)
     return ((const fgi_conv_attr *)e->node->attr)->groups == 1 && chunk_of(e) != 0;
 }
 
-/* a [N, ...] with each device's share of the batch by itself: [devices, N/devices, ...]. */
+/* a [N, ...] with a dimension for the devices, each with its shard of the batch: [devices,
+ * N/devices, ...]. */
 static fgi_value shares(fgi_builder *b, fgi_value a, int64_t devices)
 {
     const int64_t *d = a.type.dim;

@@ -207,7 +207,8 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
     return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
 }
 
-/* Uploads a device's shard; the event for the end of the plugin's use of `data` goes to `events`.
+/* Uploads a device's shard; the event for the end of the plugin's use of `data` is added to
+ * `events`.
  */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
                            fgi_event *events, fg_error *err)

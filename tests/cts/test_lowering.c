@@ -1,6 +1,6 @@
 /* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
  * the plain form: each rule of src/op/lowerings.c, on and off, and the client's option that
- * products go through oneDNN. Inputs are small whole numbers, so that every sum is exact and the
+ * matmuls run in oneDNN. Inputs are small integers, so that every sum is exact and the
  * two must agree bit by bit; products through oneDNN are also compared where sums are not exact.
  *
  * SPDX-License-Identifier: Apache-2.0 */

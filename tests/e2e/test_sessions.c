@@ -3,7 +3,7 @@
  *
  *     ## a comment
  *     $ a command of the shell
- *     > that goes on, as in a here-document
+ *     > continued, as in a here-document
  *     what it prints on both streams
  *     # status 2                         where that is not 0
  *

@@ -195,14 +195,11 @@ static void keep_log(void *self, fg_log_level level, const char *line)
     (void)pthread_mutex_unlock(&s->mutex);
 }
 
-/* What is said while the Trainer does `doing` of a step, as soon as something is. */
+/* The first report while the Trainer does `doing` of a step. The watchdog was idle until now: a
+ * report that had begun before would arrive here otherwise. */
 static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, size_t size)
 {
     bool is_said = false;
-    (void)fgi_watch_set(dog, (fgi_watch){0});
-    (void)pthread_mutex_lock(&s->mutex);
-    s->count = 0;
-    (void)pthread_mutex_unlock(&s->mutex);
     const fgi_watch before = fgi_watch_set(dog, doing);
     assert_int_equal(before.doing, FGI_DOING_NOTHING);
     while (!is_said) {
@@ -234,20 +231,20 @@ static void each_activity_has_its_words(void **state)
         {{FGI_DOING_CHECKPOINT, FGI_TRAIN, .step = 5},
          "training step 5: saving a checkpoint|training|5"},
     };
-    saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    fgi_watchdog dog = {0};
     fg_error err = {0};
     char got[1024], want[1024];
-    fgt_ok(fgi_watchdog_start(
-        &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
-        &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+        fgi_watchdog dog = {0};
+        fgt_ok(fgi_watchdog_start(
+            &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
+            &err));
         said_of(&dog, &s, rows[i].watch, got, sizeof got);
+        fgi_watchdog_stop(&dog);
         (void)snprintf(want, sizeof want, "%s|no device yet|no step has finished yet|",
                        rows[i].text);
         assert_string_equal(got, want);
     }
-    fgi_watchdog_stop(&dog);
 }
 
 /* The step that ended last, the devices, the checkpoint: in the report and in the log. */
