@@ -45,7 +45,7 @@ typedef struct fg_plan {
     double cycles; /* the compiler's estimate for arithmetic and its loads; copies and
                       exchanges are not in it */
     double step_s; /* by these cycles, memory traffic and exchanges:
-                      docs/plan-figures.md */
+                      docs/plan-metrics.md */
     int collectives[FG_COLLECTIVES];
     int64_t collective_bytes[FG_COLLECTIVES]; /* of results, one device's */
     int products, products_16bit; /* products of matrices and convolutions; those of 16-bit operands

@@ -2,7 +2,7 @@
  * layer, work lost to padding, bytes of main memory, communication between devices, and slow
  * formats.
  *
- * All of it is read from the optimized program; nothing is measured. docs/plan-figures.md says how
+ * All of it is read from the optimized program; nothing is measured. docs/plan-metrics.md says how
  * each figure comes about.
  *
  * SPDX-License-Identifier: Apache-2.0 */
