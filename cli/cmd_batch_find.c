@@ -2,9 +2,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
-#include "run.h"
+#include "run_cli.h"
 
-static run_options settings = {.kind = RUN_BATCH_FIND, .command = "batch-find", .draw = "never"};
+static fgi_run_options settings = {
+    .kind = FGI_RUN_BATCH_FIND, .command = "batch-find", .draw = "never"};
 static const cli_option options[] = {
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and exit"),
@@ -14,7 +15,7 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static int run_it(const cli_call *call) { return run_command(call, &settings); }
+static int run_it(const cli_call *call) { return cli_run(call, &settings); }
 
 const cli_command cli_batch_find = {
     .name = "batch-find",

@@ -12,7 +12,7 @@
 #include <fulgurite/device.h>
 #include <fulgurite/host.h>
 
-#include "chip_table.h"
+#include "report/chip_table.h"
 #include "commands.h"
 
 enum { MAX_PLACES = 32, MAX_TPUS = 64 };
@@ -183,7 +183,7 @@ static int run(const cli_call *call)
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
     (void)call;
     if (show_table) {
-        chip_table_print(stdout, as_json);
+        fgi_chip_table_print(stdout, as_json);
         return CLI_DONE;
     }
     if (metrics != NULL)

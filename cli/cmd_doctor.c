@@ -3,13 +3,12 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "commands.h"
-#include "checkup.h"
+#include "report/checkup.h"
 
 static bool as_json, skips_test, fixes, skips_network;
 static const char *timeout = "60";
@@ -30,29 +29,8 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-void doctor_find(doctor *d, fg_severity severity, const char *code, const char *command,
-                 const char *format, ...)
-{
-    if (d->finding_count == DOCTOR_FINDINGS || d->text_count == 8)
-        return;
-    char *text = d->texts[d->text_count++];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(d->texts[0]), format, args);
-    va_end(args);
-    d->findings[d->finding_count++] = (fg_finding){severity, code, text, command};
-}
-
-bool doctor_is_wrong(const doctor *d)
-{
-    for (size_t i = 0; i < d->finding_count; i++)
-        if (d->findings[i].severity == FG_WRONG)
-            return true;
-    return false;
-}
-
 /* Becomes the command, its environment mended; returns only where that fails. */
-static int run_fixed(const doctor *d, const cli_call *call)
+static int run_fixed(const fgi_checkup *d, const cli_call *call)
 {
     char **words = cli_alloc((size_t)call->count + 1, sizeof(*words));
     for (size_t i = 0; i < fg_host_variable_count(d->host); i++) {
@@ -81,14 +59,14 @@ static int run_fixed(const doctor *d, const cli_call *call)
                         call->args[0], strerror_r(number, text, sizeof(text)));
 }
 
-static void examine(doctor *d)
+static void examine(fgi_checkup *d)
 {
     for (size_t i = 0; i < fg_host_finding_count(d->host); i++)
         d->findings[d->finding_count++] = *fg_host_finding_at(d->host, i);
     if (root == NULL)
-        doctor_probe(d, data);
+        fgi_checkup_probe(d, data);
     if (root == NULL && !skips_test)
-        doctor_run_test(d, accelerator, devices, strtod(timeout, NULL));
+        fgi_checkup_run_test(d, accelerator, devices, strtod(timeout, NULL));
 }
 
 static int run(const cli_call *call)
@@ -102,7 +80,7 @@ static int run(const cli_call *call)
                                   : "a command requires --fix: doctor --fix -- COMMAND");
     if (strtod(timeout, NULL) <= 0)
         return cli_complain(CLI_USAGE, "doctor", "--timeout: expected seconds, got '%s'", timeout);
-    doctor *d = cli_alloc(1, sizeof(*d));
+    fgi_checkup *d = cli_alloc(1, sizeof(*d));
     if (fg_host_open(&opening, &d->host, &err) != FG_OK) {
         free(d);
         return fg_error_print(&err, "fulgurite doctor");
@@ -111,10 +89,10 @@ static int run(const cli_call *call)
     if (fixes) {
         status = run_fixed(d, call);
     } else {
-        d->report = as_json ? doctor_print_json : doctor_print;
+        d->report = as_json ? fgi_checkup_print_json : fgi_checkup_print;
         examine(d);
         d->report(stdout, d);
-        status = doctor_is_wrong(d) ? CLI_FAILED : CLI_DONE;
+        status = fgi_checkup_is_wrong(d) ? CLI_FAILED : CLI_DONE;
     }
     fg_host_close(d->host);
     free(d);

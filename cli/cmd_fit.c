@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
-#include "run.h"
+#include "run_cli.h"
 
-static run_options settings = {.kind = RUN_FIT, .command = "fit", .draw = "auto"};
+static fgi_run_options settings = {.kind = FGI_RUN_FIT, .command = "fit", .draw = "auto"};
 static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
              "draw the loss curve and the confusion matrix (auto: on a terminal)"),
@@ -25,7 +25,7 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static int run_it(const cli_call *call) { return run_command(call, &settings); }
+static int run_it(const cli_call *call) { return cli_run(call, &settings); }
 
 const cli_command cli_fit = {
     .name = "fit",

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "config.h"
+#include "recipe/config.h"
 
 static bool as_man, as_list, config_reference;
 static const cli_option options[] = {
@@ -21,9 +21,9 @@ static int help_config(const char *about)
 {
     if (cli_print_keys(stdout, about) || about == NULL)
         return CLI_DONE;
-    const char *nearest = strchr(about, '.') == NULL ? config_suggest_section(about) : NULL;
+    const char *nearest = strchr(about, '.') == NULL ? fgi_config_suggest_section(about) : NULL;
     if (nearest == NULL)
-        nearest = config_suggest(about);
+        nearest = fgi_config_suggest(about);
     return cli_complain(CLI_USAGE, "help", "no key or section '%s'%s%s%s", about,
                         nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                         nearest != NULL ? "'?" : "");
@@ -34,7 +34,7 @@ static int run(const cli_call *call)
     const char *topic = call->count > 0 ? call->args[0] : NULL;
     if (topic != NULL && strcmp(topic, "config") == 0)
         return help_config(call->count > 1 ? call->args[1] : NULL);
-    if (topic != NULL && config_find(topic) != NULL)
+    if (topic != NULL && fgi_config_find(topic) != NULL)
         return help_config(topic);
     const cli_command *command = topic != NULL ? cli_find_command(topic) : NULL;
     if (topic != NULL && command == NULL)
@@ -45,7 +45,7 @@ static int run(const cli_call *call)
         for (const cli_command *const *c = cli_commands; *c != NULL; c++)
             (void)puts((*c)->name);
     else if (config_reference)
-        config_print_markdown(stdout);
+        fgi_config_print_markdown(stdout);
     else if (as_man)
         cli_print_man(stdout, command);
     else

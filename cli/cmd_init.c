@@ -10,7 +10,7 @@
 #include <fulgurite/data.h>
 
 #include "commands.h"
-#include "init_look.h"
+#include "recipe/init_look.h"
 
 static const char *out_path;
 static bool is_forced;
@@ -63,7 +63,7 @@ static const char *sureness(bool is_sure) { return is_sure ? "sure" : "a guess, 
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-static void put_delimiter(FILE *out, const look_table *t)
+static void put_delimiter(FILE *out, const fgi_look_table *t)
 {
     char why[80];
     (void)snprintf(why, sizeof(why), "%s: %zu columns in each row", sureness(t->delimiter_is_sure),
@@ -74,7 +74,7 @@ static void put_delimiter(FILE *out, const look_table *t)
         put_string(out, "delimiter", (const char[]){t->delimiter, '\0'}, why);
 }
 
-static void put_header(FILE *out, const look_table *t)
+static void put_header(FILE *out, const fgi_look_table *t)
 {
     put(out, "no_header", t->has_header ? "false" : "true",
         !t->has_header      ? "sure: the first row has numbers"
@@ -82,7 +82,7 @@ static void put_header(FILE *out, const look_table *t)
                             : "a guess, check it: the columns contain text, like the first row");
 }
 
-static void put_target(FILE *out, const look_table *t)
+static void put_target(FILE *out, const fgi_look_table *t)
 {
     char why[80], number[24];
     const char *name = t->columns[t->target].name;
@@ -92,11 +92,11 @@ static void put_target(FILE *out, const look_table *t)
 }
 
 /* Columns that number the rows, commented out of the inputs. */
-static void put_ignored(FILE *out, const look_table *t)
+static void put_ignored(FILE *out, const fgi_look_table *t)
 {
     bool is_first = true;
     for (size_t i = 0; i < t->column_count; i++) {
-        if (!look_is_id(t, i))
+        if (!fgi_look_is_id(t, i))
             continue;
         (void)fprintf(out, "%s\"%s\"", is_first ? "  ignore: [" : ", ", t->columns[i].name);
         is_first = false;
@@ -105,7 +105,7 @@ static void put_ignored(FILE *out, const look_table *t)
         (void)fputs("] # a guess, check it: these only number the rows\n", out);
 }
 
-static void put_missing(FILE *out, const look_table *t)
+static void put_missing(FILE *out, const fgi_look_table *t)
 {
     char why[160], number[24];
     size_t cells = 0, first = t->column_count;
@@ -123,11 +123,11 @@ static void put_missing(FILE *out, const look_table *t)
     put(out, "missing", "mean", why);
 }
 
-static void put_image(FILE *out, const look_table *t)
+static void put_image(FILE *out, const fgi_look_table *t)
 {
     char value[64];
     double most = 1;
-    const size_t side = look_image_side(t);
+    const size_t side = fgi_look_image_side(t);
     if (side == 0)
         return;
     for (size_t i = 0; i < t->column_count; i++)
@@ -139,12 +139,12 @@ static void put_image(FILE *out, const look_table *t)
     put(out, "scale", value, "1 / the largest pixel");
 }
 
-static bool put_csv(FILE *out, const look_files *files, fg_error *err)
+static bool put_csv(FILE *out, const fgi_look_files *files, fg_error *err)
 {
-    look_table t;
+    fgi_look_table t;
     char reason[160];
     bool is_sure = false;
-    if (!look_table_read(files->path, &t, err))
+    if (!fgi_look_table_read(files->path, &t, err))
         return false;
     for (size_t i = 0; target != NULL && i < t.column_count; i++) {
         char number[24];
@@ -156,11 +156,11 @@ static bool put_csv(FILE *out, const look_files *files, fg_error *err)
         }
     }
     if (target != NULL && strcmp(t.target_reason, "given by --target") != 0) {
-        look_table_free(&t);
+        fgi_look_table_free(&t);
         return cli_fail(err, "--target: '%s' has no column '%s'", files->path, target);
     }
-    const bool is_class = look_is_classification(&t, &is_sure, reason, sizeof(reason));
-    const size_t side = is_class ? look_image_side(&t) : 0;
+    const bool is_class = fgi_look_is_classification(&t, &is_sure, reason, sizeof(reason));
+    const size_t side = is_class ? fgi_look_image_side(&t) : 0;
     (void)fprintf(out, "# %s: %s%zu rows, %zu columns\n\n", files->path,
                   t.is_all ? "" : "the first ", t.rows, t.column_count);
     (void)fprintf(out, "# %s: %s\ntask: %s\n\n", sureness(is_sure), reason,
@@ -180,13 +180,13 @@ static bool put_csv(FILE *out, const look_files *files, fg_error *err)
     put_file(out, "test", files->test);
     if (files->val == NULL)
         put(out, "val_fraction", "0.2", "hold out a fifth of the rows for validation");
-    look_table_free(&t);
+    fgi_look_table_free(&t);
     return true;
 }
 
 /* ---- other formats --------------------------------------------------------------------------- */
 
-static fg_status open_npy_targets(const look_files *files, fg_type *out, fg_error *err)
+static fg_status open_npy_targets(const fgi_look_files *files, fg_type *out, fg_error *err)
 {
     fg_dataset *data = NULL;
     const fg_status status = fg_npy_open(files->path, files->y, NULL, &data, err);
@@ -196,7 +196,7 @@ static fg_status open_npy_targets(const look_files *files, fg_type *out, fg_erro
     return status;
 }
 
-static bool put_npy(FILE *out, const look_files *files, fg_error *err)
+static bool put_npy(FILE *out, const fgi_look_files *files, fg_error *err)
 {
     fg_type type = {.dtype = FG_DTYPE_NONE};
     char text[96];
@@ -218,7 +218,7 @@ static bool put_npy(FILE *out, const look_files *files, fg_error *err)
     return true;
 }
 
-static void put_images(FILE *out, const look_files *files)
+static void put_images(FILE *out, const fgi_look_files *files)
 {
     const bool is_cifar = strcmp(files->format, "cifar10") == 0;
     (void)fprintf(out, "# sure: %s\ntask: classification\n\nmodel:\n",
@@ -232,8 +232,8 @@ static void put_images(FILE *out, const look_files *files)
 
 static bool put_config(FILE *out, const char *data, fg_error *err)
 {
-    look_files files;
-    if (!look_at(data, &files, err))
+    fgi_look_files files;
+    if (!fgi_look_at(data, &files, err))
         return false;
     bool is_good = true;
     (void)fprintf(out,
@@ -250,7 +250,7 @@ static bool put_config(FILE *out, const char *data, fg_error *err)
     (void)fputs("\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"
                 "trainer:\n  accelerator: auto\n  batch_size: 32\n  max_epochs: 20\n",
                 out);
-    look_files_free(&files);
+    fgi_look_files_free(&files);
     return is_good;
 }
 

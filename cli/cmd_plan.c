@@ -11,13 +11,13 @@
 
 #include "commands.h"
 #include "plan.h"
-#include "out_file.h"
-#include "plan_page.h"
-#include "run.h"
+#include "report/out_file.h"
+#include "report/plan_page.h"
+#include "run_cli.h"
 
 enum { TOPOLOGIES_MAX = 64 };
 
-static run_options settings = {.kind = RUN_PLAN, .command = "plan", .draw = "never"};
+static fgi_run_options settings = {.kind = FGI_RUN_PLAN, .command = "plan", .draw = "never"};
 static bool as_json, is_in_process;
 static const char *topologies, *page, *time_limit = "900", *memory_limit = "12";
 static const cli_option options[] = {
@@ -99,7 +99,7 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
 static bool write_summary(const json_t *root, fg_error *err)
 {
     return settings.summary == NULL ||
-           out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
+           fgi_out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
 }
 
 /* Prints what was found of a machine, unless all is printed as JSON in the end. */
@@ -107,7 +107,7 @@ static void print_one(const json_t *one)
 {
     if (as_json)
         return;
-    plan_print(stdout, one);
+    fgi_plan_print(stdout, one);
     (void)fflush(stdout);
 }
 
@@ -127,7 +127,7 @@ static int finish(json_t *found, const char *config_path)
         (void)putchar('\n');
     }
     if (!write_summary(root, &err) ||
-        (page != NULL && !plan_page_write(page, config_path, root, &err)))
+        (page != NULL && !fgi_plan_page_write(page, config_path, root, &err)))
         status = cli_complain(CLI_FAILED, "plan", "%s", err.message);
     json_decref(root);
     return status;
@@ -177,15 +177,15 @@ static int run_plans(const cli_call *call)
             "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
         !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
-        !run_plan_check(&settings, &err) || !out_file_check("--html", page, &err) ||
-        !out_file_check("--summary", settings.summary, &err))
+        !fgi_run_plan_check(&settings, &err) || !fgi_out_file_check("--html", page, &err) ||
+        !fgi_out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     settings.topology = topologies;
     settings.topology_json = as_json;
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);
     if (is_in_process)
-        return run_command(call, &settings);
+        return cli_run(call, &settings);
     char *text = cli_strdup(topologies);
     const size_t count = plan_machines_read(text, machines, TOPOLOGIES_MAX, &err);
     int status = CLI_USAGE;

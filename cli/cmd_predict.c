@@ -3,9 +3,9 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
-#include "run.h"
+#include "run_cli.h"
 
-static run_options settings = {.kind = RUN_PREDICT, .command = "predict", .draw = "never"};
+static fgi_run_options settings = {.kind = FGI_RUN_PREDICT, .command = "predict", .draw = "never"};
 static const cli_option options[] = {
     CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to use"),
     CLI_TEXT('o', "out", &settings.out, "FILE",
@@ -20,7 +20,7 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-static int run_it(const cli_call *call) { return run_command(call, &settings); }
+static int run_it(const cli_call *call) { return cli_run(call, &settings); }
 
 const cli_command cli_predict = {
     .name = "predict",

@@ -12,7 +12,7 @@
 #include <fulgurite/ckpt.h>
 
 #include "commands.h"
-#include "run_origin.h"
+#include "recipe/run_origin.h"
 
 static bool names_only, as_json, as_config;
 static const char *which;
@@ -71,7 +71,7 @@ static json_t *tensor_object(const fg_tensor_info *t)
 }
 
 /* "classification of f32[4] into 3 classes (cat, dog, eel) by mlp" on standard error. */
-static void print_purpose(const run_origin *origin)
+static void print_purpose(const fgi_run_origin *origin)
 {
     size_t i;
     const json_t *item, *input = json_object_get(origin->data, "input");
@@ -79,8 +79,8 @@ static void print_purpose(const run_origin *origin)
     const char *separator = "";
     if (origin->data == NULL || origin->c == NULL)
         return;
-    (void)fprintf(stderr, "model: %s, %s of %s[", config_text(origin->c, "model.name"),
-                  config_text(origin->c, "task"),
+    (void)fprintf(stderr, "model: %s, %s of %s[", fgi_config_text(origin->c, "model.name"),
+                  fgi_config_text(origin->c, "task"),
                   json_string_value(json_object_get(input, "dtype")));
     json_array_foreach(json_object_get(input, "shape"), i, item)(void)
         fprintf(stderr, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "", json_integer_value(item));
@@ -102,7 +102,7 @@ static json_t *text_or_null(const char *text)
     return text != NULL ? json_string(text) : json_null();
 }
 
-static int print_json(const run_origin *origin)
+static int print_json(const fgi_run_origin *origin)
 {
     const fg_ckpt *ckpt = origin->ckpt;
     const char *state = fg_ckpt_state_json(ckpt);
@@ -112,7 +112,7 @@ static int print_json(const run_origin *origin)
     json_t *root =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "path", fg_ckpt_path(ckpt), "tensors", tensors,
                   "state", state != NULL ? json_loads(state, 0, NULL) : json_null(), "config",
-                  text_or_null(fg_ckpt_attachment(ckpt, RUN_ORIGIN_CONFIG)), "data",
+                  text_or_null(fg_ckpt_attachment(ckpt, FGI_RUN_ORIGIN_CONFIG)), "data",
                   origin->data != NULL ? json_incref(origin->data) : json_null());
     if (root == NULL)
         return cli_complain(CLI_FAILED, "show", "out of memory");
@@ -124,7 +124,7 @@ static int print_json(const run_origin *origin)
 
 static int print_config(const fg_ckpt *ckpt)
 {
-    const char *text = fg_ckpt_attachment(ckpt, RUN_ORIGIN_CONFIG);
+    const char *text = fg_ckpt_attachment(ckpt, FGI_RUN_ORIGIN_CONFIG);
     if (text == NULL)
         return cli_complain(CLI_FAILED, "show", "%s carries no configuration", fg_ckpt_path(ckpt));
     (void)fputs(text, stdout);
@@ -132,14 +132,14 @@ static int print_config(const fg_ckpt *ckpt)
 }
 
 /* The checkpoint that the argument names, its files checked against their checksums. */
-static fg_status open_checked(const char *arg, run_origin *out, fg_error *err)
+static fg_status open_checked(const char *arg, fgi_run_origin *out, fg_error *err)
 {
     fg_ckpt *checked = NULL;
     fg_status status = FG_OK;
-    if (run_origin_is_named(arg)) {
-        status = run_origin_open(arg, which, NULL, out, err);
+    if (fgi_run_origin_is_named(arg)) {
+        status = fgi_run_origin_open(arg, which, NULL, out, err);
     } else { /* any other file is taken for one of tensors */
-        *out = (run_origin){0};
+        *out = (fgi_run_origin){0};
         status = fg_ckpt_open(arg, &out->ckpt, err);
     }
     if (status == FG_OK)
@@ -151,7 +151,7 @@ static fg_status open_checked(const char *arg, run_origin *out, fg_error *err)
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    run_origin origin = {0};
+    fgi_run_origin origin = {0};
     int status = CLI_DONE;
     if (open_checked(call->args[0], &origin, &err) != FG_OK) {
         status = fg_error_print(&err, "fulgurite show");
@@ -160,11 +160,11 @@ static int run(const cli_call *call)
     } else if (as_config) {
         status = print_config(origin.ckpt);
     } else {
-        run_origin_print(&origin, stderr);
+        fgi_run_origin_print(&origin, stderr);
         print_purpose(&origin);
         print_lines(origin.ckpt);
     }
-    run_origin_close(&origin);
+    fgi_run_origin_close(&origin);
     return status;
 }
 

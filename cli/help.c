@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "config.h"
+#include "recipe/config.h"
 
 static const char summary[] = "train neural networks through PJRT plugins";
 static const char exit_help[] =
@@ -150,12 +150,12 @@ static void print_program_man(FILE *out)
 static void print_keys(FILE *out)
 {
     (void)fputs(".SH CONFIGURATION\n", out);
-    for (size_t i = 0; i < config_key_count(); i++) {
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
         char term[160], text[2048];
-        const config_key *key = config_key_at(i);
+        const fgi_config_key *key = fgi_config_key_at(i);
         (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
-        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", config_explain(key),
-                       config_type(key), key->fallback != NULL ? "; default " : "",
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", fgi_config_explain(key),
+                       fgi_config_type(key), key->fallback != NULL ? "; default " : "",
                        key->fallback != NULL ? key->fallback : "", key->example);
         print_entry(out, term, text);
     }

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "cli.h"
-#include "config.h"
+#include "recipe/config.h"
 
 enum { HELP_WIDTH = 98, HELP_INDENT = 6 };
 
 /* Length of "trainer" in "trainer.seed", 0 for a key at the top. */
-static size_t section_size(const config_key *key)
+static size_t section_size(const fgi_config_key *key)
 {
     const char *dot = strchr(key->path, '.');
     return dot != NULL ? (size_t)(dot - key->path) : 0;
@@ -18,10 +18,10 @@ static size_t section_size(const config_key *key)
 
 static bool is_new_section(size_t index)
 {
-    const config_key *key = config_key_at(index), *before;
+    const fgi_config_key *key = fgi_config_key_at(index), *before;
     if (index == 0)
         return true;
-    before = config_key_at(index - 1);
+    before = fgi_config_key_at(index - 1);
     const size_t size = section_size(key);
     return size != section_size(before) || strncmp(key->path, before->path, size) != 0;
 }
@@ -47,32 +47,32 @@ static void print_wrapped(FILE *out, const char *words, int indent, int used)
 void cli_print_key_names(FILE *out)
 {
     char names[2048];
-    for (size_t i = 0; i < config_key_count();) {
-        const size_t size = section_size(config_key_at(i));
-        const char *section = size > 0 ? config_key_at(i)->path : "";
+    for (size_t i = 0; i < fgi_config_key_count();) {
+        const size_t size = section_size(fgi_config_key_at(i));
+        const char *section = size > 0 ? fgi_config_key_at(i)->path : "";
         size_t used = 0;
         do {
-            const char *name = config_key_at(i)->path + (size > 0 ? size + 1 : 0);
+            const char *name = fgi_config_key_at(i)->path + (size > 0 ? size + 1 : 0);
             used += (size_t)snprintf(names + used, sizeof(names) - used, "%s ", name);
-        } while (++i < config_key_count() && !is_new_section(i) && used < sizeof(names) - 128);
+        } while (++i < fgi_config_key_count() && !is_new_section(i) && used < sizeof(names) - 128);
         (void)fprintf(out, "  %-10.*s", (int)size, section);
         print_wrapped(out, names, 13, 12);
     }
 }
 
-static void print_key(FILE *out, const config_key *key)
+static void print_key(FILE *out, const fgi_config_key *key)
 {
     char words[2048], spellings[256];
-    config_spellings(key, spellings, sizeof(spellings));
+    fgi_config_spellings(key, spellings, sizeof(spellings));
     (void)fprintf(out, "  --%s=%s\n%*s", key->path, key->example, HELP_INDENT - 1, "");
-    (void)snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", config_explain(key),
-                   config_type(key), spellings[0] != '\0' ? "; also accepted: " : "", spellings,
+    (void)snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", fgi_config_explain(key),
+                   fgi_config_type(key), spellings[0] != '\0' ? "; also accepted: " : "", spellings,
                    key->fallback != NULL ? key->fallback : "none");
     print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
 }
 
 /* Whether `about` (NULL: everything) is the key or its section. */
-static bool is_about(const char *about, const config_key *key)
+static bool is_about(const char *about, const fgi_config_key *key)
 {
     const size_t size = section_size(key);
     return about == NULL || strcmp(about, key->path) == 0 ||
@@ -87,15 +87,15 @@ bool cli_print_keys(FILE *out, const char *about)
             "The keys of a configuration, each with an example. In a file `--a.b=VALUE` is\n"
             "\n  a:\n    b: VALUE\n",
             out);
-    for (size_t i = 0; i < config_key_count(); i++) {
-        const config_key *key = config_key_at(i);
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
         is_in_section = is_in_section && !is_new_section(i);
         if (!is_about(about, key))
             continue;
         if (!is_in_section) {
             char section[64];
             (void)snprintf(section, sizeof(section), "%.*s", (int)section_size(key), key->path);
-            const char *help = config_section_help(section);
+            const char *help = fgi_config_section_help(section);
             (void)fprintf(out, "%s%s%s%s\n", about == NULL ? "\n" : "", section,
                           help != NULL ? ": " : "", help != NULL ? help : "top level");
         }

@@ -9,7 +9,6 @@
 #include <jansson.h>
 
 #include "cli.h"
-#include "run.h"
 
 /* A machine named on the command line. */
 typedef struct plan_machine {
@@ -41,13 +40,5 @@ typedef struct plan_outcome {
  * standard error being ours. False only when it cannot be started. */
 bool plan_child_run(const char *const *arguments, const plan_limits *limits, plan_outcome *out,
                     fg_error *err);
-
-/* Measures the loader with the run's data for about a second, and puts what it gives and what the
- * plan's step wants, of all devices and of a host's, into the machine's object; where the step's
- * time is not known, nothing. */
-void plan_put_input(json_t *o, const run *r, const fg_plan *plan);
-
-/* One machine's object as lines for people. */
-void plan_print(FILE *out, const json_t *o);
 
 #endif

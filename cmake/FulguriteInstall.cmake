@@ -3,8 +3,8 @@
 # The installed tree can be moved: nothing in it names the prefix.
 #
 # The components are what packages are made of (tools/make-deb, tools/make-wheel):
-#   runtime      the shared library
-#   development  what links to it: the static library, the link's name, CMake's targets, fulgurite.pc
+#   runtime      the shared libraries
+#   development  what links to them: static libraries, the links' names, CMake's targets, *.pc
 #   headers      headers and what find_package reads
 #   program      the program
 #   data         its pages, completion, pins and example
@@ -14,10 +14,16 @@ include(CMakePackageConfigHelpers)
 set(fg_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulgurite)
 set(fg_pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(TARGETS fulgurite_shared EXPORT fulguriteTargets
+set(fg_shared_targets fulgurite_shared)
+set(fg_static_targets fulgurite_static)
+if(TARGET fulgurite_recipe_shared)
+    list(APPEND fg_shared_targets fulgurite_recipe_shared)
+    list(APPEND fg_static_targets fulgurite_recipe_static)
+endif()
+install(TARGETS ${fg_shared_targets} EXPORT fulguriteTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     COMPONENT runtime NAMELINK_COMPONENT development)
-install(TARGETS fulgurite_static EXPORT fulguriteStaticTargets
+install(TARGETS ${fg_static_targets} EXPORT fulguriteStaticTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(DIRECTORY include/fulgurite DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
     COMPONENT headers FILES_MATCHING PATTERN "*.h")
@@ -46,4 +52,12 @@ set(fg_pc_private
     "Requires.private: zlib jansson libprotobuf-c\nLibs.private: -lm -ldl -pthread")
 configure_file(cmake/fulgurite.pc.in fulgurite.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/fulgurite.pc DESTINATION ${fg_pc_dir} COMPONENT development)
+# libfulgurite_recipe's: its name, and what it needs
+set(fg_recipe_pc_libs "-L\${libdir} -lfulgurite_recipe")
+set(fg_recipe_pc_private "Requires.private: libfyaml jansson zlib\nLibs.private: -lm")
+if(TARGET fulgurite_recipe_shared)
+    configure_file(cmake/fulgurite_recipe.pc.in fulgurite_recipe.pc @ONLY)
+    install(FILES ${CMAKE_BINARY_DIR}/fulgurite_recipe.pc DESTINATION ${fg_pc_dir}
+        COMPONENT development)
+endif()
 include(FulguritePortable)

@@ -20,16 +20,29 @@ endif()
 add_library(fulgurite_portable_shared SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fulgurite_objects>)
 target_link_libraries(fulgurite_portable_shared PRIVATE ${FG_LIBRARIES})
 target_include_directories(fulgurite_portable_shared PUBLIC $<INSTALL_INTERFACE:include>)
+set(fg_portable_libraries fulgurite_portable_shared)
+if(TARGET fulgurite_recipe_objects)
+    add_library(fulgurite_portable_recipe SHARED EXCLUDE_FROM_ALL
+        $<TARGET_OBJECTS:fulgurite_recipe_objects>)
+    target_link_libraries(fulgurite_portable_recipe PUBLIC fulgurite_portable_shared
+        PRIVATE fulgurite_helpers ${FG_RECIPE_LIBRARIES})
+    target_link_options(fulgurite_portable_recipe PRIVATE -Wl,--exclude-libs,libfulgurite_helpers.a)
+    set_target_properties(fulgurite_portable_recipe PROPERTIES
+        OUTPUT_NAME fulgurite_recipe EXPORT_NAME fulgurite_recipe)
+    list(APPEND fg_portable_libraries fulgurite_portable_recipe)
+endif()
 # One file and no links: a wheel has none.
 set(fg_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set_target_properties(fulgurite_portable_shared PROPERTIES
-    OUTPUT_NAME fulgurite EXPORT_NAME fulgurite
+    OUTPUT_NAME fulgurite EXPORT_NAME fulgurite)
+set_target_properties(${fg_portable_libraries} PROPERTIES
     VERSION ${fg_soversion} SOVERSION ${fg_soversion}
-    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/fulgurite"
+    BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/fulgurite:$ORIGIN"
     LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
 
 add_executable(fulgurite_portable EXCLUDE_FROM_ALL cli/main.c)
-set(fg_own_archives $<TARGET_FILE:fulgurite_cli> $<TARGET_FILE:fulgurite_static>)
+set(fg_own_archives $<TARGET_FILE:fulgurite_cli> $<TARGET_FILE:fulgurite_recipe_static>
+    $<TARGET_FILE:fulgurite_static>)
 set_target_properties(fulgurite_portable PROPERTIES
     OUTPUT_NAME fulgurite ENABLE_EXPORTS ON LINK_DEPENDS "${fg_own_archives}"
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
@@ -40,23 +53,29 @@ target_link_libraries(fulgurite_portable PRIVATE ${fg_own_archives} ${fg_archive
 # what is exported for stacks must not replace the zlib of a library that is loaded later
 target_link_options(fulgurite_portable PRIVATE
     -Wl,--exclude-libs,libfyaml.a:libjansson.a:libprotobuf-c.a:libz.a)
-add_dependencies(fulgurite_portable fulgurite_cli fulgurite_static)
+add_dependencies(fulgurite_portable fulgurite_cli fulgurite_recipe_static fulgurite_static)
 fg_warnings(fulgurite_portable)
 fg_banned(fulgurite_portable)
-add_custom_target(portable DEPENDS fulgurite_portable fulgurite_portable_shared man)
+add_custom_target(portable DEPENDS fulgurite_portable ${fg_portable_libraries} man)
 
-install(TARGETS fulgurite_portable fulgurite_portable_shared EXPORT fulguritePortableTargets
+install(TARGETS fulgurite_portable ${fg_portable_libraries} EXPORT fulguritePortableTargets
     RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT portable EXCLUDE_FROM_ALL
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL NAMELINK_SKIP)
 install(EXPORT fulguritePortableTargets FILE fulguriteTargets.cmake NAMESPACE fulgurite::
     DESTINATION ${fg_cmake_dir} COMPONENT portable EXCLUDE_FROM_ALL)
-# The link's name is a line for the linker.
-file(WRITE ${CMAKE_BINARY_DIR}/portable/link/libfulgurite.so "INPUT(libfulgurite.so.${fg_soversion})\n")
-install(FILES ${CMAKE_BINARY_DIR}/portable/link/libfulgurite.so DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    COMPONENT portable EXCLUDE_FROM_ALL)
+# A link's name is a line for the linker.
+foreach(name fulgurite fulgurite_recipe)
+    file(WRITE ${CMAKE_BINARY_DIR}/portable/link/lib${name}.so "INPUT(lib${name}.so.${fg_soversion})\n")
+    install(FILES ${CMAKE_BINARY_DIR}/portable/link/lib${name}.so
+        DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL)
+endforeach()
 # the loader does not know the folder: programs are told where it is
 set(fg_pc_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lfulgurite")
 set(fg_pc_private)
 configure_file(cmake/fulgurite.pc.in portable/fulgurite.pc @ONLY)
-install(FILES ${CMAKE_BINARY_DIR}/portable/fulgurite.pc DESTINATION ${fg_pc_dir}
+set(fg_recipe_pc_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lfulgurite_recipe")
+set(fg_recipe_pc_private)
+configure_file(cmake/fulgurite_recipe.pc.in portable/fulgurite_recipe.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/portable/fulgurite.pc
+    ${CMAKE_BINARY_DIR}/portable/fulgurite_recipe.pc DESTINATION ${fg_pc_dir}
     COMPONENT portable EXCLUDE_FROM_ALL)

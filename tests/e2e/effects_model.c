@@ -9,43 +9,43 @@
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
 
-#include "run.h"
+#include "recipe/run.h"
 
 /* ---- models that are built, not trained ------------------------------------------------------ */
 
-static fg_module *built(const char *folder, const char *arguments, run_task *task)
+static fg_module *built(const char *folder, const char *arguments, fgi_run_task *task)
 {
     fg_error err = {0};
-    run_data data;
-    run_schema schema;
+    fgi_run_data data;
+    fgi_run_schema schema;
     fg_module *root;
     char line[512], path[512];
-    config *c = config_create();
+    fgi_config *c = fgi_config_create();
     (void)snprintf(line, sizeof(line), "%s", arguments);
     for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
-        if (!config_override(c, word + strlen("--"), &err))
+        if (!fgi_config_override(c, word + strlen("--"), &err))
             fail_msg("%s", err.message);
     (void)snprintf(path, sizeof(path), "data.x=%s", fgt_path(folder, "images.npy"));
-    assert_true(config_override(c, path, &err));
+    assert_true(fgi_config_override(c, path, &err));
     (void)snprintf(path, sizeof(path), "data.y=%s", fgt_path(folder, "labels.npy"));
-    assert_true(config_override(c, path, &err));
-    assert_true(config_override(c, "data.format=npy", &err));
-    fgt_ok(run_data_open(c, &data, &err));
-    fgt_ok(run_schema_of_data("npy", data.train, NULL, NULL, &schema, &err));
-    fgt_ok(run_task_init(c, &schema, task, &err));
+    assert_true(fgi_config_override(c, path, &err));
+    assert_true(fgi_config_override(c, "data.format=npy", &err));
+    fgt_ok(fgi_run_data_open(c, &data, &err));
+    fgt_ok(fgi_run_schema_of_data("npy", data.train, NULL, NULL, &schema, &err));
+    fgt_ok(fgi_run_task_init(c, &schema, task, &err));
     fgt_ok(fg_module_create(NULL, 0, &root, &err));
     task->task.ops->build(task, root);
     fgt_ok(fg_module_error(root, &err));
-    run_schema_fini(&schema);
-    run_data_close(&data);
-    config_destroy(c);
+    fgi_run_schema_fini(&schema);
+    fgi_run_data_close(&data);
+    fgi_config_destroy(c);
     return root;
 }
 
 /* The parameters in all, of a model on images of 28 x 28 pixels. */
 static void parameters(const effect *e, const char *folder)
 {
-    static run_task task;
+    static fgi_run_task task;
     fg_error err = {0};
     static uint8_t pixels[2][28 * 28 * 3];
     const int32_t labels[2] = {0, 1};
@@ -56,7 +56,7 @@ static void parameters(const effect *e, const char *folder)
     fg_module *root = built(folder, e->arguments, &task);
     assert_int_equal(fg_module_parameter_count(root), e->count);
     fg_module_destroy(root);
-    run_task_fini(&task);
+    fgi_run_task_fini(&task);
 }
 
 /* ---- a perceptron by hand -------------------------------------------------------------------- */

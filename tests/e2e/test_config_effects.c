@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "config.h"
+#include "recipe/config.h"
 
 static const char *chosen; /* "all", a section or a key, whose rows are tried; NULL: none */
 
@@ -26,9 +26,9 @@ static bool has_row(const char *key)
 static void every_key_has_a_row(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < config_key_count() && chosen == NULL; i++)
-        if (!has_row(config_key_at(i)->path))
-            fail_msg("no row of effects_*.c shows what '%s' does", config_key_at(i)->path);
+    for (size_t i = 0; i < fgi_config_key_count() && chosen == NULL; i++)
+        if (!has_row(fgi_config_key_at(i)->path))
+            fail_msg("no row of effects_*.c shows what '%s' does", fgi_config_key_at(i)->path);
 }
 
 static bool is_chosen(const char *key)
@@ -48,7 +48,7 @@ static void all_rows(const effect *table)
         char folder[256];
         (void)snprintf(folder, sizeof(folder), "%s/row", parent);
         fgt_ok(fgi_folder_make(folder, &err));
-        assert_non_null(config_find(e->key));
+        assert_non_null(fgi_config_find(e->key));
         effects_write_files(folder);
         print_message("%s: %s\n", e->key, e->arguments);
         e->check(e, folder);

@@ -6,29 +6,29 @@
 
 #include <stdio.h>
 #include <string.h>
-#include "config.h"
+#include "recipe/config.h"
 
-static char *print(const config *c)
+static char *print(const fgi_config *c)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         abort();
-    config_print(c, out, false);
+    fgi_config_print(c, out, false);
     if (fclose(out) != 0)
         abort();
     return text;
 }
 
-static bool read_one(config *c, const uint8_t *data, size_t size, fg_error *err)
+static bool read_one(fgi_config *c, const uint8_t *data, size_t size, fg_error *err)
 {
     char assignment[256];
     if (size == 0 || data[0] != '-' || size >= sizeof(assignment))
-        return config_read(c, "input", (const char *)data, size, err);
+        return fgi_config_read(c, "input", (const char *)data, size, err);
     memcpy(assignment, data + 1, size - 1);
     assignment[size - 1] = '\0';
-    return config_override(c, assignment, err);
+    return fgi_config_override(c, assignment, err);
 }
 
 /* A text that is no UTF-8 is no YAML either, so only ASCII must come back. */
@@ -43,13 +43,13 @@ static bool is_ascii(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fg_error err = {0};
-    config *c = config_create(), *again = config_create();
+    fgi_config *c = fgi_config_create(), *again = fgi_config_create();
     if (!read_one(c, data, size, &err)) {
         if (err.status == FG_OK || err.message[0] == '\0')
             abort();
     } else if (is_ascii(data, size)) {
         char *first = print(c);
-        if (!config_read(again, "again", first, strlen(first), &err))
+        if (!fgi_config_read(again, "again", first, strlen(first), &err))
             abort();
         char *second = print(again);
         if (strcmp(first, second) != 0)
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         free(first);
         free(second);
     }
-    config_destroy(c);
-    config_destroy(again);
+    fgi_config_destroy(c);
+    fgi_config_destroy(again);
     return 0;
 }

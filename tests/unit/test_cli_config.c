@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include "config.h"
-#include "run.h"
+#include "recipe/config.h"
+#include "recipe/run.h"
 
 /* What a text adds to the defaults; fails the test when it is refused. */
-static config *read_ok(const char *yaml)
+static fgi_config *read_ok(const char *yaml)
 {
     fg_error err = {0};
-    config *c = config_create();
-    if (!config_read(c, "run.yaml", yaml, strlen(yaml), &err))
+    fgi_config *c = fgi_config_create();
+    if (!fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err))
         fail_msg("%s", err.message);
     return c;
 }
@@ -22,99 +22,100 @@ static config *read_ok(const char *yaml)
 static void refused(const char *yaml, const char *message)
 {
     fg_error err = {0};
-    config *c = config_create();
-    assert_false(config_read(c, "run.yaml", yaml, strlen(yaml), &err));
+    fgi_config *c = fgi_config_create();
+    assert_false(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err));
     assert_string_equal(err.message, message);
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
-static char *printed(const config *c, bool with_comments)
+static char *printed(const fgi_config *c, bool with_comments)
 {
     char *text = NULL;
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    config_print(c, out, with_comments);
+    fgi_config_print(c, out, with_comments);
     assert_int_equal(fclose(out), 0);
     return text;
 }
 
 static void defaults(void **state)
 {
-    config *c = config_create();
-    assert_string_equal(config_text(c, "task"), "classification");
-    assert_string_equal(config_text(c, "model.name"), "mlp");
-    assert_int_equal(config_count(c, "model.hidden"), 2);
-    assert_int_equal(config_int_at(c, "model.hidden", 1), 512);
-    assert_null(config_text(c, "data.format"));
-    assert_string_equal(config_text(c, "data.delimiter"), ",");
-    assert_int_equal(config_count(c, "data.ignore"), 0);
-    assert_true(config_bool(c, "data.normalize"));
-    assert_true(config_is_auto(c, "optimizer.lr"));
-    assert_true(config_float_at(c, "optimizer.betas", 1) == 0.999);
-    assert_true(config_float(c, "optimizer.eps") == 1e-8);
-    assert_int_equal(config_int(c, "trainer.max_steps"), -1);
-    assert_false(config_is_given(c, "trainer.max_steps"));
-    assert_string_equal(config_place(c, "trainer.max_steps"), "default");
-    config_destroy(c);
-    config_destroy(NULL);
+    fgi_config *c = fgi_config_create();
+    assert_string_equal(fgi_config_text(c, "task"), "classification");
+    assert_string_equal(fgi_config_text(c, "model.name"), "mlp");
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
+    assert_int_equal(fgi_config_int_at(c, "model.hidden", 1), 512);
+    assert_null(fgi_config_text(c, "data.format"));
+    assert_string_equal(fgi_config_text(c, "data.delimiter"), ",");
+    assert_int_equal(fgi_config_count(c, "data.ignore"), 0);
+    assert_true(fgi_config_bool(c, "data.normalize"));
+    assert_true(fgi_config_is_auto(c, "optimizer.lr"));
+    assert_true(fgi_config_float_at(c, "optimizer.betas", 1) == 0.999);
+    assert_true(fgi_config_float(c, "optimizer.eps") == 1e-8);
+    assert_int_equal(fgi_config_int(c, "trainer.max_steps"), -1);
+    assert_false(fgi_config_is_given(c, "trainer.max_steps"));
+    assert_string_equal(fgi_config_place(c, "trainer.max_steps"), "default");
+    fgi_config_destroy(c);
+    fgi_config_destroy(NULL);
 }
 
 /* The example of the design, but for what later versions bring. */
 static void a_whole_file(void **state)
 {
-    config *c = read_ok("task: classification\n"
-                        "model: {name: mlp, hidden: [64, 32], activation: tanh, dropout: 0}\n"
-                        "data: {format: csv, path: my file.csv, target: \"8\", val_fraction: 0.2,\n"
-                        "       split_seed: 3, ignore: [id, \"a b\"], categorical: zip}\n"
-                        "optimizer: {name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 5e-4}\n"
-                        "schedule: {name: onecycle, pct_start: 0.25}\n"
-                        "trainer:\n"
-                        "  accelerator: cpu # a comment\n"
-                        "  devices: auto\n"
-                        "  precision: 32-true\n"
-                        "  batch_size: 128\n"
-                        "  max_epochs: 30\n"
-                        "  limit_train_batches: 0.5\n"
-                        "  limit_val_batches: 7\n"
-                        "  run_dir: \"auto\"\n"
-                        "  seed: ~\n");
-    assert_int_equal(config_count(c, "model.hidden"), 2);
-    assert_int_equal(config_int_at(c, "model.hidden", 0), 64);
-    assert_string_equal(config_text(c, "data.path"), "my file.csv");
-    assert_string_equal(config_text(c, "data.target"), "8");
-    assert_string_equal(config_text_at(c, "data.ignore", 1), "a b");
-    assert_null(config_text_at(c, "data.ignore", 2));
-    assert_string_equal(config_text_at(c, "data.categorical", 0), "zip"); /* a list of one */
-    assert_true(config_float(c, "data.val_fraction") == 0.2);
-    assert_true(config_float(c, "optimizer.weight_decay") == 5e-4);
-    assert_false(config_is_auto(c, "optimizer.lr"));
-    assert_true(config_is_auto(c, "trainer.devices"));
-    assert_int_equal(config_int(c, "trainer.batch_size"), 128);
-    assert_string_equal(config_place(c, "trainer.batch_size"), "run.yaml:11:15");
-    assert_int_equal(config_amount(c, "trainer.limit_train_batches", 21), 10);
-    assert_int_equal(config_amount(c, "trainer.limit_train_batches", 1), 1);
-    assert_int_equal(config_amount(c, "trainer.limit_val_batches", 21), 7);
-    assert_int_equal(config_amount(c, "trainer.limit_val_batches", 3), 3);
-    assert_false(config_is_auto(c, "trainer.run_dir")); /* quoted, it is a name */
-    assert_string_equal(config_text(c, "trainer.run_dir"), "auto");
-    assert_false(config_is_given(c, "trainer.seed"));
-    config_destroy(c);
+    fgi_config *c =
+        read_ok("task: classification\n"
+                "model: {name: mlp, hidden: [64, 32], activation: tanh, dropout: 0}\n"
+                "data: {format: csv, path: my file.csv, target: \"8\", val_fraction: 0.2,\n"
+                "       split_seed: 3, ignore: [id, \"a b\"], categorical: zip}\n"
+                "optimizer: {name: sgd, lr: 0.1, momentum: 0.9, weight_decay: 5e-4}\n"
+                "schedule: {name: onecycle, pct_start: 0.25}\n"
+                "trainer:\n"
+                "  accelerator: cpu # a comment\n"
+                "  devices: auto\n"
+                "  precision: 32-true\n"
+                "  batch_size: 128\n"
+                "  max_epochs: 30\n"
+                "  limit_train_batches: 0.5\n"
+                "  limit_val_batches: 7\n"
+                "  run_dir: \"auto\"\n"
+                "  seed: ~\n");
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
+    assert_int_equal(fgi_config_int_at(c, "model.hidden", 0), 64);
+    assert_string_equal(fgi_config_text(c, "data.path"), "my file.csv");
+    assert_string_equal(fgi_config_text(c, "data.target"), "8");
+    assert_string_equal(fgi_config_text_at(c, "data.ignore", 1), "a b");
+    assert_null(fgi_config_text_at(c, "data.ignore", 2));
+    assert_string_equal(fgi_config_text_at(c, "data.categorical", 0), "zip"); /* a list of one */
+    assert_true(fgi_config_float(c, "data.val_fraction") == 0.2);
+    assert_true(fgi_config_float(c, "optimizer.weight_decay") == 5e-4);
+    assert_false(fgi_config_is_auto(c, "optimizer.lr"));
+    assert_true(fgi_config_is_auto(c, "trainer.devices"));
+    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 128);
+    assert_string_equal(fgi_config_place(c, "trainer.batch_size"), "run.yaml:11:15");
+    assert_int_equal(fgi_config_amount(c, "trainer.limit_train_batches", 21), 10);
+    assert_int_equal(fgi_config_amount(c, "trainer.limit_train_batches", 1), 1);
+    assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 21), 7);
+    assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 3), 3);
+    assert_false(fgi_config_is_auto(c, "trainer.run_dir")); /* quoted, it is a name */
+    assert_string_equal(fgi_config_text(c, "trainer.run_dir"), "auto");
+    assert_false(fgi_config_is_given(c, "trainer.seed"));
+    fgi_config_destroy(c);
 }
 
 static void nothing_is_all_defaults(void **state)
 {
     static const char *const nothing[] = {"",   "\n", "# only this\n", "---\n", "model:\n",
                                           "{}", "~"};
-    config *plain = config_create();
+    fgi_config *plain = fgi_config_create();
     char *expected = printed(plain, false);
-    config_destroy(plain);
+    fgi_config_destroy(plain);
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
-        config *c = read_ok(nothing[i]);
+        fgi_config *c = read_ok(nothing[i]);
         char *text = printed(c, false);
         assert_string_equal(text, expected);
         free(text);
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
     free(expected);
 }
@@ -202,25 +203,25 @@ static void rules(void **state)
 {
     fg_error err = {0};
     (void)state;
-    config *c = read_ok("trainer:\n  sharding:\n"
-                        "    - {match: 'fc1.*', split: [model]}\n"
-                        "    - {match: fc2.weight, split: [none, model]}\n"
-                        "    - {split: [~, ~, data], match: 'blocks.*.w'}\n"
-                        "    - {match: whole, split: []}\n");
-    const config_key *key = config_find("trainer.sharding");
+    fgi_config *c = read_ok("trainer:\n  sharding:\n"
+                            "    - {match: 'fc1.*', split: [model]}\n"
+                            "    - {match: fc2.weight, split: [none, model]}\n"
+                            "    - {split: [~, ~, data], match: 'blocks.*.w'}\n"
+                            "    - {match: whole, split: []}\n");
+    const fgi_config_key *key = fgi_config_find("trainer.sharding");
     assert_string_equal(
-        config_format(c, key),
+        fgi_config_format(c, key),
         "[\"fc1.*=model\", \"fc2.weight=none/model\", \"blocks.*.w=none/none/data\", \"whole=\"]");
     size_t count = 0;
-    fg_sharding_rule *list = config_rules(c, "trainer.sharding", &count);
+    fg_sharding_rule *list = fgi_config_rules(c, "trainer.sharding", &count);
     assert_int_equal(count, 4);
     assert_string_equal(list[1].match, "fc2.weight");
     assert_string_equal(list[1].spec, "none,model");
     assert_string_equal(list[3].spec, "");
-    config_rules_free(list, count);
-    assert_true(config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err));
-    assert_string_equal(config_format(c, key), "[\"*.0.weight=model/none\", \"b=data\"]");
-    config_destroy(c);
+    fgi_config_rules_free(list, count);
+    assert_true(fgi_config_override(c, "trainer.sharding=*.0.weight=model/none, b=data", &err));
+    assert_string_equal(fgi_config_format(c, key), "[\"*.0.weight=model/none\", \"b=data\"]");
+    fgi_config_destroy(c);
     refused("trainer: {sharding: [fc1]}\n",
             "run.yaml:1:11: trainer.sharding: expected {match: PATTERN, split: [AXIS, ...]} or "
             "PATTERN=AXIS/AXIS, got 'fc1'");
@@ -268,15 +269,15 @@ static void meshes(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         fg_mesh_options mesh;
-        config *c = read_ok(rows[i].yaml);
-        assert_int_equal(config_mesh(c, &mesh, &err), rows[i].message == NULL);
+        fgi_config *c = read_ok(rows[i].yaml);
+        assert_int_equal(fgi_config_mesh(c, &mesh, &err), rows[i].message == NULL);
         if (rows[i].message != NULL)
             assert_string_equal(err.message, rows[i].message);
         for (int k = 0; rows[i].message == NULL && k < 4; k++) {
             assert_string_equal(mesh.axes[k].name, rows[i].axes[k].name);
             assert_int_equal(mesh.axes[k].size, rows[i].axes[k].size);
         }
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
 }
 
@@ -293,23 +294,23 @@ static void broken_yaml(void **state)
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         fg_error err = {0};
-        config *c = config_create();
-        assert_false(config_read(c, "run.yaml", broken[i], strlen(broken[i]), &err));
+        fgi_config *c = fgi_config_create();
+        assert_false(fgi_config_read(c, "run.yaml", broken[i], strlen(broken[i]), &err));
         if (strncmp(err.message, "run.yaml:", 9) != 0)
             fail_msg("%s: %s", broken[i], err.message);
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
     fg_error err = {0};
-    config *c = config_create();
-    assert_false(config_read(c, "run.yaml", "task\0", 5, &err));
+    fgi_config *c = fgi_config_create();
+    assert_false(fgi_config_read(c, "run.yaml", "task\0", 5, &err));
     assert_string_equal(err.message, "run.yaml:1:5: not YAML: byte 0x00 is not text");
-    assert_false(config_read(c, "run.yaml", "a: 1\n \xc3\xa9\xff", 9, &err));
+    assert_false(fgi_config_read(c, "run.yaml", "a: 1\n \xc3\xa9\xff", 9, &err));
     assert_string_equal(err.message, "run.yaml:2:3: not YAML: byte 0xff is not text");
-    assert_false(config_read(c, "run.yaml", "\n%YAML 1.2\n", 11, &err));
+    assert_false(fgi_config_read(c, "run.yaml", "\n%YAML 1.2\n", 11, &err));
     assert_string_equal(err.message, "run.yaml:2:1: YAML directives (%) are not supported");
-    assert_false(config_read_file(c, "/nowhere/run.yaml", &err));
+    assert_false(fgi_config_read_file(c, "/nowhere/run.yaml", &err));
     assert_string_equal(err.message, "cannot open '/nowhere/run.yaml': No such file or directory");
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
 static void keep_line(void *self, const char *line)
@@ -323,47 +324,48 @@ static void keys_without_effect(void **state)
 {
     char lines[2048] = "";
     fg_error err = {0};
-    config *c = read_ok("data: {format: npy, path: x, target: ~, no_header: false}\n"
-                        "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
-    assert_true(config_override(c, "schedule.pct_start=0.5", &err));
-    config_warn(c, keep_line, lines);
+    fgi_config *c = read_ok("data: {format: npy, path: x, target: ~, no_header: false}\n"
+                            "optimizer: {name: sgd, momentum: 0.9, betas: [0.9, 0.99]}\n");
+    assert_true(fgi_config_override(c, "schedule.pct_start=0.5", &err));
+    fgi_config_warn(c, keep_line, lines);
     assert_string_equal(lines,
                         "run.yaml:1:27: data.path has no effect: data.format is npy\n"
                         "run.yaml:2:39: optimizer.betas has no effect: optimizer.name is sgd\n"
                         "--schedule.pct_start has no effect: schedule.name is constant\n");
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
 static void overrides(void **state)
 {
     fg_error err = {0};
-    config *c = read_ok("trainer: {batch_size: 8, seed: 3}\n");
-    assert_true(config_override(c, "trainer.batch_size=64", &err));
-    assert_true(config_override(c, "model.hidden=[10,20, 30]", &err));
-    assert_true(config_override(c, "optimizer.betas=0.5,0.6", &err));
-    assert_true(config_override(c, "data.path=a=b, c.csv", &err));
-    assert_true(config_override(c, "data.delimiter=;", &err));
-    assert_true(config_override(c, "task=regression", &err));
-    assert_int_equal(config_int(c, "trainer.batch_size"), 64);
-    assert_string_equal(config_place(c, "trainer.batch_size"), "--trainer.batch_size");
-    assert_int_equal(config_int(c, "trainer.seed"), 3);
-    assert_int_equal(config_count(c, "model.hidden"), 3);
-    assert_int_equal(config_int_at(c, "model.hidden", 2), 30);
-    assert_true(config_float_at(c, "optimizer.betas", 1) == 0.6);
-    assert_string_equal(config_text(c, "data.path"), "a=b, c.csv");
-    assert_string_equal(config_text(c, "data.delimiter"), ";");
-    assert_true(config_override(c, "model.hidden=[]", &err));
-    assert_int_equal(config_count(c, "model.hidden"), 0);
-    assert_false(config_override(c, "trainer.batch_size=many", &err));
+    fgi_config *c = read_ok("trainer: {batch_size: 8, seed: 3}\n");
+    assert_true(fgi_config_override(c, "trainer.batch_size=64", &err));
+    assert_true(fgi_config_override(c, "model.hidden=[10,20, 30]", &err));
+    assert_true(fgi_config_override(c, "optimizer.betas=0.5,0.6", &err));
+    assert_true(fgi_config_override(c, "data.path=a=b, c.csv", &err));
+    assert_true(fgi_config_override(c, "data.delimiter=;", &err));
+    assert_true(fgi_config_override(c, "task=regression", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 64);
+    assert_string_equal(fgi_config_place(c, "trainer.batch_size"), "--trainer.batch_size");
+    assert_int_equal(fgi_config_int(c, "trainer.seed"), 3);
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 3);
+    assert_int_equal(fgi_config_int_at(c, "model.hidden", 2), 30);
+    assert_true(fgi_config_float_at(c, "optimizer.betas", 1) == 0.6);
+    assert_string_equal(fgi_config_text(c, "data.path"), "a=b, c.csv");
+    assert_string_equal(fgi_config_text(c, "data.delimiter"), ";");
+    assert_true(fgi_config_override(c, "model.hidden=[]", &err));
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 0);
+    assert_false(fgi_config_override(c, "trainer.batch_size=many", &err));
     assert_string_equal(err.message, "--trainer.batch_size: expected an integer from 1 to 16777216 "
                                      "(for example 64), got 'many'");
-    assert_int_equal(config_int(c, "trainer.batch_size"), 64); /* a refused value changes nothing */
-    assert_false(config_override(c, "trainer.batchsize=1", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.batch_size"),
+                     64); /* a refused value changes nothing */
+    assert_false(fgi_config_override(c, "trainer.batchsize=1", &err));
     assert_string_equal(err.message,
                         "--trainer.batchsize: unknown key: did you mean 'trainer.batch_size'?");
-    assert_false(config_override(c, "trainer.seed", &err));
+    assert_false(fgi_config_override(c, "trainer.seed", &err));
     assert_string_equal(err.message, "--trainer.seed: expected --trainer.seed=VALUE");
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
 /* However devices are written, in a file or on the command line; and as they are printed. */
@@ -397,36 +399,36 @@ static void devices_in_every_spelling(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char yaml[128];
         fg_error err = {0};
-        config *c = config_create();
+        fgi_config *c = fgi_config_create();
         (void)snprintf(yaml, sizeof(yaml), "trainer: {devices: %s}\n", rows[i].written);
-        const bool is_read = config_read(c, "run.yaml", yaml, strlen(yaml), &err);
+        const bool is_read = fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err);
         assert_int_equal(is_read, rows[i].printed != NULL);
         if (is_read) {
-            const config_key *key = config_find("trainer.devices");
-            assert_string_equal(config_format(c, key), rows[i].printed);
+            const fgi_config_key *key = fgi_config_find("trainer.devices");
+            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
             (void)snprintf(yaml, sizeof(yaml), "trainer.devices=%s", rows[i].written);
-            assert_true(config_override(c, yaml, &err));
-            assert_string_equal(config_format(c, key), rows[i].printed);
+            assert_true(fgi_config_override(c, yaml, &err));
+            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
             char *once = printed(c, false);
-            config *again = read_ok(once);
-            assert_string_equal(config_format(again, key), rows[i].printed);
-            config_destroy(again);
+            fgi_config *again = read_ok(once);
+            assert_string_equal(fgi_config_format(again, key), rows[i].printed);
+            fgi_config_destroy(again);
             free(once);
         } else if (strncmp(err.message, "run.yaml:1:", 11) != 0) {
             fail_msg("%s: %s", rows[i].written, err.message);
         }
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
     fg_error err = {0};
-    config *c = config_create();
-    assert_true(config_override(c, "trainer.devices=0,2", &err));
-    assert_string_equal(config_text(c, "trainer.devices"), "[0, 2]");
-    assert_false(config_override(c, "trainer.devices=0", &err));
+    fgi_config *c = fgi_config_create();
+    assert_true(fgi_config_override(c, "trainer.devices=0,2", &err));
+    assert_string_equal(fgi_config_text(c, "trainer.devices"), "[0, 2]");
+    assert_false(fgi_config_override(c, "trainer.devices=0", &err));
     assert_string_equal(err.message,
                         "--trainer.devices: devices '0' selects no device\n"
                         "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the "
                         "second, \"0,2\" those two; `fulgurite devices` lists them");
-    config_destroy(c);
+    fgi_config_destroy(c);
     refused(
         "trainer: {devices: [2, 2]}\n",
         "run.yaml:1:11: trainer.devices: devices '[2,2]' names a device twice\n"
@@ -454,25 +456,26 @@ static void tpu_cores_is_the_old_spelling(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         bool was_old = false;
         fg_error err = {0};
-        config *c = read_ok(rows[i].yaml);
-        assert_int_equal(config_modernize(c, &was_old, &err), rows[i].message == NULL);
+        fgi_config *c = read_ok(rows[i].yaml);
+        assert_int_equal(fgi_config_modernize(c, &was_old, &err), rows[i].message == NULL);
         assert_true(was_old);
         if (rows[i].message != NULL) {
             assert_string_equal(err.message, rows[i].message);
         } else {
-            assert_string_equal(config_text(c, "trainer.accelerator"), "tpu");
-            assert_string_equal(config_format(c, config_find("trainer.devices")), rows[i].devices);
-            assert_null(config_text(c, "trainer.tpu_cores"));
-            assert_int_equal(strncmp(config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
+            assert_string_equal(fgi_config_text(c, "trainer.accelerator"), "tpu");
+            assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")),
+                                rows[i].devices);
+            assert_null(fgi_config_text(c, "trainer.tpu_cores"));
+            assert_int_equal(strncmp(fgi_config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
         }
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
     bool was_old = true;
     fg_error err = {0};
-    config *c = read_ok("trainer: {devices: 4}\n");
-    assert_true(config_modernize(c, &was_old, &err));
+    fgi_config *c = read_ok("trainer: {devices: 4}\n");
+    assert_true(fgi_config_modernize(c, &was_old, &err));
     assert_false(was_old);
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
 /* Values that YAML would take for something else when written bare. */
@@ -486,38 +489,38 @@ static void what_is_printed_reads_back(void **state)
     fg_error err = {0};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char assignment[64];
-        config *c = config_create();
+        fgi_config *c = fgi_config_create();
         (void)snprintf(assignment, sizeof(assignment), "data.path=%s", texts[i]);
-        assert_true(config_override(c, assignment, &err));
+        assert_true(fgi_config_override(c, assignment, &err));
         (void)snprintf(assignment, sizeof(assignment), "optimizer.lr=%.17g", 0.1 + (double)i / 7);
-        assert_true(config_override(c, assignment, &err));
-        assert_true(config_override(
+        assert_true(fgi_config_override(c, assignment, &err));
+        assert_true(fgi_config_override(
             c, i % 2 ? "trainer.limit_val_batches=1.0" : "trainer.limit_val_batches=1", &err));
         char *plain = printed(c, false), *explained = printed(c, true);
-        config *again = read_ok(plain), *third = read_ok(explained);
+        fgi_config *again = read_ok(plain), *third = read_ok(explained);
         char *twice = printed(again, false), *thrice = printed(third, false);
-        assert_string_equal(config_text(again, "data.path"), config_text(c, "data.path"));
-        assert_true(config_float(again, "optimizer.lr") == config_float(c, "optimizer.lr"));
+        assert_string_equal(fgi_config_text(again, "data.path"), fgi_config_text(c, "data.path"));
+        assert_true(fgi_config_float(again, "optimizer.lr") == fgi_config_float(c, "optimizer.lr"));
         assert_string_equal(twice, plain);
         assert_string_equal(thrice, plain);
         free(plain);
         free(explained);
         free(twice);
         free(thrice);
-        config_destroy(c);
-        config_destroy(again);
-        config_destroy(third);
+        fgi_config_destroy(c);
+        fgi_config_destroy(again);
+        fgi_config_destroy(third);
     }
 }
 
 static void comments_stay_within_the_line(void **state)
 {
-    config *c = config_create();
+    fgi_config *c = fgi_config_create();
     char *text = printed(c, true);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         assert_true(strlen(line) <= 100);
     free(text);
-    config_destroy(c);
+    fgi_config_destroy(c);
 }
 
 static void the_reference_is_up_to_date(void **state)
@@ -527,7 +530,7 @@ static void the_reference_is_up_to_date(void **state)
     FILE *out = open_memstream(&made, &size), *file = fopen(FGT_SOURCE_DIR "/docs/config.md", "rb");
     assert_non_null(out);
     assert_non_null(file);
-    config_print_markdown(out);
+    fgi_config_print_markdown(out);
     assert_int_equal(fclose(out), 0);
     kept[fread(kept, 1, sizeof(kept) - 1, file)] = '\0';
     (void)fclose(file);
@@ -538,36 +541,36 @@ static void the_reference_is_up_to_date(void **state)
 /* Each row of the table: explained, in a known section, named once. */
 static void the_table_is_sound(void **state)
 {
-    for (size_t i = 0; i < config_key_count(); i++) {
-        const config_key *key = config_key_at(i);
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+        const fgi_config_key *key = fgi_config_key_at(i);
         char section[64];
         const char *dot = strchr(key->path, '.');
         fg_error err = {0};
         char assignment[256];
-        config *c = config_create();
+        fgi_config *c = fgi_config_create();
         (void)snprintf(assignment, sizeof(assignment), "%s=%s", key->path, key->example);
-        char *before = strdup(config_format(c, key));
-        if (!config_override(c, assignment, &err))
+        char *before = strdup(fgi_config_format(c, key));
+        if (!fgi_config_override(c, assignment, &err))
             fail_msg("%s: %s", assignment, err.message);
-        assert_string_not_equal(config_format(c, key), before); /* an example shows a change */
+        assert_string_not_equal(fgi_config_format(c, key), before); /* an example shows a change */
         free(before);
-        config_destroy(c);
+        fgi_config_destroy(c);
         assert_true(strlen(key->help) > 10 && key->help[strlen(key->help) - 1] == '.');
-        assert_ptr_equal(config_find(key->path), key);
-        assert_int_equal(key->kind == CONFIG_CHOICE, key->choices != NULL);
+        assert_ptr_equal(fgi_config_find(key->path), key);
+        assert_int_equal(key->kind == FGI_CONFIG_CHOICE, key->choices != NULL);
         if (key->only != NULL) { /* names a choice that is there */
             char chooser[64];
             (void)snprintf(chooser, sizeof(chooser), "%.*s",
                            (int)(strchr(key->only, '=') - key->only), key->only);
-            assert_int_equal(config_find(chooser)->kind, CONFIG_CHOICE);
+            assert_int_equal(fgi_config_find(chooser)->kind, FGI_CONFIG_CHOICE);
         }
         if (dot == NULL)
             continue;
         (void)snprintf(section, sizeof(section), "%.*s", (int)(dot - key->path), key->path);
-        assert_non_null(config_section_help(section));
+        assert_non_null(fgi_config_section_help(section));
     }
-    assert_null(config_find("trainer"));
-    assert_null(config_section_help("trainers"));
+    assert_null(fgi_config_find("trainer"));
+    assert_null(fgi_config_section_help("trainers"));
 }
 
 static void keep_note(void *self, const char *line) { (void)snprintf(self, 512, "%s", line); }
@@ -599,27 +602,27 @@ static void choices_in_other_spellings(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[128], note[512] = "", expected[256] = "";
         fg_error err = {0};
-        config *c = config_create();
+        fgi_config *c = fgi_config_create();
         (void)snprintf(text, sizeof(text), "%s=%s", rows[i].path, rows[i].written);
-        if (!config_override(c, text, &err))
+        if (!fgi_config_override(c, text, &err))
             fail_msg("%s: %s", text, err.message);
-        assert_string_equal(config_text(c, rows[i].path), rows[i].meant);
-        config_notes(c, keep_note, note);
+        assert_string_equal(fgi_config_text(c, rows[i].path), rows[i].meant);
+        fgi_config_notes(c, keep_note, note);
         if (rows[i].is_noted)
             (void)snprintf(expected, sizeof(expected), "--%s: '%s' is read as '%s'", rows[i].path,
                            rows[i].written, rows[i].meant);
         assert_string_equal(note, expected);
-        config_destroy(c);
+        fgi_config_destroy(c);
     }
     char note[512] = "";
-    config *c = read_ok("trainer: {precision: 16, accelerator: Auto, devices: AUTO}\n"
-                        "data: {no_header: Yes, normalize: off}\n");
-    config_notes(c, keep_note, note);
+    fgi_config *c = read_ok("trainer: {precision: 16, accelerator: Auto, devices: AUTO}\n"
+                            "data: {no_header: Yes, normalize: off}\n");
+    fgi_config_notes(c, keep_note, note);
     assert_string_equal(note, "run.yaml:1:22: trainer.precision: '16' is read as '16-mixed'");
-    assert_true(config_is_auto(c, "trainer.devices"));
-    assert_true(config_bool(c, "data.no_header"));
-    assert_false(config_bool(c, "data.normalize"));
-    config_destroy(c);
+    assert_true(fgi_config_is_auto(c, "trainer.devices"));
+    assert_true(fgi_config_bool(c, "data.no_header"));
+    assert_false(fgi_config_bool(c, "data.normalize"));
+    fgi_config_destroy(c);
     refused("model: {name: resnet}\n",
             "run.yaml:1:15: model.name: expected one of mlp|linear|lenet|resnet18|"
             "resnet34|resnet50, got 'resnet': did you mean 'resnet18'?");
@@ -629,19 +632,19 @@ static void choices_in_other_spellings(void **state)
 static void a_key_can_be_unset(void **state)
 {
     fg_error err = {0};
-    config *c = read_ok("trainer: {batch_size: 8, seed: 3, resume: last}\n");
-    assert_true(config_override(c, "trainer.batch_size=null", &err));
-    assert_int_equal(config_int(c, "trainer.batch_size"), 32);
-    assert_false(config_is_given(c, "trainer.batch_size"));
-    assert_true(config_override(c, "trainer.seed=~", &err));
-    assert_int_equal(config_int(c, "trainer.seed"), 0);
-    assert_true(config_override(c, "trainer.resume=null", &err));
-    assert_null(config_text(c, "trainer.resume"));
-    assert_true(config_override(c, "model.hidden=NULL", &err));
-    assert_int_equal(config_count(c, "model.hidden"), 2);
-    assert_true(config_override(c, "data.path=\"null\"", &err));
-    assert_string_equal(config_text(c, "data.path"), "null");
-    config_destroy(c);
+    fgi_config *c = read_ok("trainer: {batch_size: 8, seed: 3, resume: last}\n");
+    assert_true(fgi_config_override(c, "trainer.batch_size=null", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 32);
+    assert_false(fgi_config_is_given(c, "trainer.batch_size"));
+    assert_true(fgi_config_override(c, "trainer.seed=~", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.seed"), 0);
+    assert_true(fgi_config_override(c, "trainer.resume=null", &err));
+    assert_null(fgi_config_text(c, "trainer.resume"));
+    assert_true(fgi_config_override(c, "model.hidden=NULL", &err));
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
+    assert_true(fgi_config_override(c, "data.path=\"null\"", &err));
+    assert_string_equal(fgi_config_text(c, "data.path"), "null");
+    fgi_config_destroy(c);
 }
 
 static void a_second_document_is_refused(void **state)
@@ -650,9 +653,9 @@ static void a_second_document_is_refused(void **state)
         "---\ntask: regression\n", "# x\n---\ntask: regression\n...\n\n# end\n",
         "--- # x\ntask: regression\n", "task: regression\n...\n", "task: regression # ---\n"};
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
-        config *c = read_ok(single[i]);
-        assert_string_equal(config_text(c, "task"), "regression");
-        config_destroy(c);
+        fgi_config *c = read_ok(single[i]);
+        assert_string_equal(fgi_config_text(c, "task"), "regression");
+        fgi_config_destroy(c);
     }
 #define SECOND                                                                                     \
     ": a second YAML document: expected one document per file; remove the line '---', or split "   \

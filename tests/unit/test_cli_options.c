@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "cli.h"
-#include "config.h"
+#include "recipe/config.h"
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;
@@ -149,9 +149,9 @@ static void help_of_the_keys(void **state)
     FILE *out = open_memstream(&text, &size);
     assert_true(cli_print_keys(out, NULL));
     (void)fflush(out);
-    for (size_t i = 0; i < config_key_count(); i++) {
+    for (size_t i = 0; i < fgi_config_key_count(); i++) {
         char line[256];
-        const config_key *key = config_key_at(i);
+        const fgi_config_key *key = fgi_config_key_at(i);
         (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->example);
         if (strstr(text, line) == NULL)
             fail_msg("no line%s", line);
@@ -205,9 +205,9 @@ static void help_lists_every_option(void **state)
     assert_true(strncmp(text, expected, sizeof(expected) - 1) == 0);
     const char *keys = strstr(text, "fulgurite help config");
     assert_non_null(keys);
-    for (size_t i = 0; i < config_key_count(); i++) { /* every key is named */
-        const char *dot = strrchr(config_key_at(i)->path, '.');
-        assert_non_null(strstr(keys, dot != NULL ? dot + 1 : config_key_at(i)->path));
+    for (size_t i = 0; i < fgi_config_key_count(); i++) { /* every key is named */
+        const char *dot = strrchr(fgi_config_key_at(i)->path, '.');
+        assert_non_null(strstr(keys, dot != NULL ? dot + 1 : fgi_config_key_at(i)->path));
     }
     free(text);
 }

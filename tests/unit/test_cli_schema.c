@@ -7,22 +7,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "run_compare.h"
+#include "recipe/run_compare.h"
 
 static char cat[] = "cat", dog[] = "dog", owl[] = "owl", *names[] = {cat, dog, owl};
 static const float means[] = {0.5f, 0.25f, 0.125f}, deviations[] = {2, 3, 4};
 
-static json_t *describe(const run_schema *schema, const char *task)
+static json_t *describe(const fgi_run_schema *schema, const char *task)
 {
-    const run_preparation preparation = {.task = task,
-                                         .outputs = 3,
-                                         .scale = 0.5,
-                                         .mean = means,
-                                         .std = deviations,
-                                         .mean_count = 3,
-                                         .std_count = 2,
-                                         .image = {4, 5, 1}};
-    json_t *object = run_schema_describe(schema, &preparation);
+    const fgi_run_preparation preparation = {.task = task,
+                                             .outputs = 3,
+                                             .scale = 0.5,
+                                             .mean = means,
+                                             .std = deviations,
+                                             .mean_count = 3,
+                                             .std_count = 2,
+                                             .image = {4, 5, 1}};
+    json_t *object = fgi_run_schema_describe(schema, &preparation);
     assert_non_null(object);
     return object;
 }
@@ -41,17 +41,17 @@ static void descriptions_are_read_back(void **state)
     (void)state;
     for (int d = FG_BOOL; d <= (int)FG_F64; d++) {
         fg_error err = {0};
-        run_schema read;
+        fgi_run_schema read;
         double mean, deviation;
-        const run_schema made = {.format = "npy",
-                                 .input = {(fg_dtype)d, 3, {4, 5, 1}},
-                                 .target = {(fg_dtype)d, d % 3, {2, 7}},
-                                 .class_count = 3,
-                                 .class_names = d % 2 == 0 ? names : NULL,
-                                 .target_mean = 1.5,
-                                 .target_deviation = d};
+        const fgi_run_schema made = {.format = "npy",
+                                     .input = {(fg_dtype)d, 3, {4, 5, 1}},
+                                     .target = {(fg_dtype)d, d % 3, {2, 7}},
+                                     .class_count = 3,
+                                     .class_names = d % 2 == 0 ? names : NULL,
+                                     .target_mean = 1.5,
+                                     .target_deviation = d};
         json_t *object = describe(&made, "classification");
-        fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+        fgt_ok(fgi_run_schema_of_json("ckpt", object, &read, &err));
         assert_string_equal(read.format, "npy");
         assert_type(&read.input, &made.input);
         assert_type(&read.target, &made.target);
@@ -60,10 +60,10 @@ static void descriptions_are_read_back(void **state)
             assert_string_equal(read.class_names[i], names[i]);
         assert_int_equal(read.class_names != NULL, d % 2 == 0);
         assert_true(read.target_mean == 1.5 && read.target_deviation == d);
-        run_schema_target_scale(&read, &mean, &deviation);
+        fgi_run_schema_target_scale(&read, &mean, &deviation);
         assert_true(mean == 1.5 && deviation == d);
-        assert_string_equal(run_schema_target(&read), "");
-        run_schema_fini(&read);
+        assert_string_equal(fgi_run_schema_target(&read), "");
+        fgi_run_schema_fini(&read);
         json_decref(object);
     }
 }
@@ -73,22 +73,22 @@ static void a_plain_regression(void **state)
 {
     (void)state;
     fg_error err = {0};
-    run_schema read;
+    fgi_run_schema read;
     double mean, deviation;
-    const run_schema made = {.format = "idx",
-                             .input = {FG_U8, 1, {4}},
-                             .target = {FG_F32, 0, {0}},
-                             .class_count = 3,
-                             .class_names = names};
+    const fgi_run_schema made = {.format = "idx",
+                                 .input = {FG_U8, 1, {4}},
+                                 .target = {FG_F32, 0, {0}},
+                                 .class_count = 3,
+                                 .class_names = names};
     json_t *object = describe(&made, "regression");
     assert_null(json_object_get(json_object_get(object, "preprocessing"), "target_mean"));
-    fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
+    fgt_ok(fgi_run_schema_of_json("ckpt", object, &read, &err));
     assert_int_equal(read.class_count, 0);
     assert_null(read.class_names);
     assert_true(read.target_deviation == 0);
-    run_schema_target_scale(&read, &mean, &deviation);
+    fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 0 && deviation == 1);
-    run_schema_fini(&read);
+    fgi_run_schema_fini(&read);
     json_decref(object);
 }
 
@@ -97,20 +97,20 @@ static void columns_of_a_csv(void **state)
 {
     (void)state;
     fg_error err = {0};
-    run_schema read;
+    fgi_run_schema read;
     double mean, deviation;
     json_t *csv = json_loads("{\"columns\": [{\"name\": \"a\", \"kind\": \"numeric\", \"mean\": 9, "
                              "\"deviation\": 8}, {\"name\": \"price\", \"kind\": \"target\", "
                              "\"mean\": 3.5, \"deviation\": 2.5}]}",
                              0, NULL);
-    const run_schema made = {
+    const fgi_run_schema made = {
         .format = "csv", .input = {FG_F32, 1, {4}}, .target = {FG_F32, 0, {0}}, .csv = csv};
     json_t *object = describe(&made, "regression");
-    fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
-    assert_string_equal(run_schema_target(&read), "price");
-    run_schema_target_scale(&read, &mean, &deviation);
+    fgt_ok(fgi_run_schema_of_json("ckpt", object, &read, &err));
+    assert_string_equal(fgi_run_schema_target(&read), "price");
+    fgi_run_schema_target_scale(&read, &mean, &deviation);
     assert_true(mean == 3.5 && deviation == 2.5);
-    run_schema_fini(&read);
+    fgi_run_schema_fini(&read);
     json_decref(object);
     json_decref(csv);
 }
@@ -119,11 +119,11 @@ static void columns_of_a_csv(void **state)
 
 static json_t *usual(void)
 {
-    const run_schema made = {.format = "npy",
-                             .input = {FG_F32, 2, {4, 5}},
-                             .target = {FG_S32, 0, {0}},
-                             .class_count = 3,
-                             .class_names = names};
+    const fgi_run_schema made = {.format = "npy",
+                                 .input = {FG_F32, 2, {4, 5}},
+                                 .target = {FG_S32, 0, {0}},
+                                 .class_count = 3,
+                                 .class_names = names};
     return describe(&made, "classification");
 }
 
@@ -161,7 +161,7 @@ static void others_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
-        run_schema read;
+        fgi_run_schema read;
         json_t *object = usual();
         if (rows[i].value == NULL)
             assert_int_equal(json_object_del(object, rows[i].key), 0);
@@ -169,10 +169,10 @@ static void others_are_refused(void **state)
             assert_int_equal(json_object_set_new(object, rows[i].key,
                                                  json_loads(rows[i].value, JSON_DECODE_ANY, NULL)),
                              0);
-        if (run_schema_of_json("ckpt", object, &read, &err) != rows[i].status)
+        if (fgi_run_schema_of_json("ckpt", object, &read, &err) != rows[i].status)
             fail_msg("%s %s: status", rows[i].key, rows[i].value != NULL ? rows[i].value : "");
         assert_string_equal(err.message, rows[i].message);
-        run_schema_fini(&read);
+        fgi_run_schema_fini(&read);
         json_decref(object);
     }
 }
@@ -189,13 +189,13 @@ static void what_is_just_allowed(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
-        run_schema read;
+        fgi_run_schema read;
         json_t *object = usual();
         assert_int_equal(
             json_object_set_new(object, rows[i][0], json_loads(rows[i][1], JSON_DECODE_ANY, NULL)),
             0);
-        fgt_ok(run_schema_of_json("ckpt", object, &read, &err));
-        run_schema_fini(&read);
+        fgt_ok(fgi_run_schema_of_json("ckpt", object, &read, &err));
+        fgi_run_schema_fini(&read);
         json_decref(object);
     }
 }
@@ -237,10 +237,10 @@ static void differences_are_named(void **state)
          "\n  a: \"0123456789012345678901234567890123456789012... in the checkpoint, 1 here"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        run_differences found = {.text = ""};
+        fgi_run_differences found = {.text = ""};
         json_t *had = json_loads(rows[i].had, 0, NULL), *have = json_loads(rows[i].have, 0, NULL);
         assert_true(had != NULL && have != NULL);
-        run_compare_data(had, have, &found);
+        fgi_run_compare_data(had, have, &found);
         assert_string_equal(found.text, rows[i].text);
         assert_int_equal(found.count == 0, rows[i].text[0] == '\0');
         json_decref(had);
@@ -253,7 +253,7 @@ static void many_differences_are_counted(void **state)
 {
     (void)state;
     fg_error err = {0};
-    run_differences none = {.text = ""}, found = {.text = ""};
+    fgi_run_differences none = {.text = ""}, found = {.text = ""};
     json_t *had = json_object(), *have = json_object();
     for (int i = 0; i < 20; i++) {
         char key[32];
@@ -261,10 +261,10 @@ static void many_differences_are_counted(void **state)
         assert_int_equal(json_object_set_new(had, key, json_integer(i)), 0);
         assert_int_equal(json_object_set_new(have, key, json_integer(i + 1)), 0);
     }
-    run_compare_data(had, have, &found);
+    fgi_run_compare_data(had, have, &found);
     assert_int_equal(found.count, 20);
-    fgt_ok(run_compare_fail(&none, "ckpt", "hint", &err));
-    assert_int_equal(run_compare_fail(&found, "ckpt", "a hint", &err), FG_EINVAL);
+    fgt_ok(fgi_run_compare_fail(&none, "ckpt", "hint", &err));
+    assert_int_equal(fgi_run_compare_fail(&found, "ckpt", "a hint", &err), FG_EINVAL);
     static const char begin[] = "'ckpt' was trained with other settings:\n"
                                 "  key number 00: 0 in the checkpoint, 1 here\n"
                                 "  key number 01: 1 in the checkpoint, 2 here\n";

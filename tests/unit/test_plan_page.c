@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
-#include "plan_page.h"
+#include "report/plan_page.h"
 
 static fg_error err;
 
@@ -83,7 +83,7 @@ static page page_of(const char *json)
     if (root == NULL)
         fail_msg("%s", why.text);
     char *path = path_of("page.html");
-    if (!plan_page_write(path, "run.yaml", root, &err))
+    if (!fgi_plan_page_write(path, "run.yaml", root, &err))
         fail_msg("%s", err.message);
     json_decref(root);
     const page p = read_page(path);
@@ -181,7 +181,7 @@ static void a_page_is_as_it_was(void **state)
     char *old_path = strdup(usual != NULL ? usual : "");
     assert_non_null(root);
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
-    if (!plan_page_write(path, "run.yaml", root, &err))
+    if (!fgi_plan_page_write(path, "run.yaml", root, &err))
         fail_msg("%s", err.message);
     assert_int_equal(setenv("PATH", old_path, 1), 0);
     fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
@@ -337,18 +337,18 @@ static void a_page_is_replaced_as_a_whole(void **state)
 {
     char *folder = path_of("closed"), *path = fgi_path_join(folder, "plan.html");
     json_t *root = json_object();
-    assert_false(plan_page_write(path, NULL, root, &err));
+    assert_false(fgi_plan_page_write(path, NULL, root, &err));
     assert_non_null(strstr(err.message, path));
     fgt_ok(fgi_folder_make(folder, &err));
     fgt_ok(fgi_file_write_atomic(path, "old", 3, &err));
-    assert_true(plan_page_write(path, NULL, root, &err));
+    assert_true(fgi_plan_page_write(path, NULL, root, &err));
     page p = read_page(path);
     has(&p, "Plan of a training step");
     free(p.text);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);  /* nothing else is left there */
     fgt_ok(fgi_folder_make(path, &err)); /* a folder cannot be replaced by a file */
-    assert_false(plan_page_write(path, NULL, root, &err));
+    assert_false(fgi_plan_page_write(path, NULL, root, &err));
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(folder), 0);
     json_decref(root);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "golden.h"
-#include "plan.h"
+#include "report/plan_page.h"
 
 static char *printed(const json_t *plan)
 {
@@ -16,7 +16,7 @@ static char *printed(const json_t *plan)
     size_t size;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    plan_print(out, plan);
+    fgi_plan_print(out, plan);
     assert_int_equal(fclose(out), 0);
     return text;
 }

@@ -1,0 +1,44 @@
+# libfulgurite_recipe (shared and static): runs described by YAML files, out of src/report and
+# src/recipe. It is a library of its own because it needs libfyaml.
+#
+# It shares helpers with libfulgurite (src/base, the JSON reader) that libfulgurite doesn't export. The
+# static library leaves them to libfulgurite.a, which has them. The shared one carries a hidden copy
+# of its own: fulgurite_helpers. What has state stays out of the copy (src/base/log.c), so that there
+# is one log in a program.
+pkg_check_modules(LIBFYAML REQUIRED IMPORTED_TARGET libfyaml)
+add_library(fulgurite_recipe_objects OBJECT)
+target_include_directories(fulgurite_recipe_objects
+    PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/include
+    PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/src)
+target_compile_definitions(fulgurite_recipe_objects PRIVATE _GNU_SOURCE FG_NO_HERE)
+set(FG_RECIPE_LIBRARIES PkgConfig::LIBFYAML PkgConfig::JANSSON ZLIB::ZLIB m)
+target_link_libraries(fulgurite_recipe_objects PRIVATE ${FG_RECIPE_LIBRARIES})
+fg_banned(fulgurite_recipe_objects)
+fg_warnings(fulgurite_recipe_objects)
+add_subdirectory(src/report)
+add_subdirectory(src/recipe)
+
+foreach(kind shared static)
+    string(TOUPPER ${kind} KIND)
+    add_library(fulgurite_recipe_${kind} ${KIND} $<TARGET_OBJECTS:fulgurite_recipe_objects>)
+    set_target_properties(fulgurite_recipe_${kind} PROPERTIES
+        OUTPUT_NAME fulgurite_recipe
+        VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_link_libraries(fulgurite_recipe_${kind} PUBLIC fulgurite_${kind}
+        PRIVATE ${FG_RECIPE_LIBRARIES})
+endforeach()
+set_target_properties(fulgurite_recipe_shared PROPERTIES EXPORT_NAME fulgurite_recipe)
+add_library(fulgurite::fulgurite_recipe ALIAS fulgurite_recipe_shared)
+
+set(FG_HELPERS base/alloc.c base/arena.c base/buf.c base/error.c base/file.c base/output.c
+    base/print.c base/temporary.c base/text.c base/thread.c ckpt/json_file.c)
+list(TRANSFORM FG_HELPERS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/src/)
+add_library(fulgurite_helpers STATIC ${FG_HELPERS})
+target_include_directories(fulgurite_helpers PRIVATE include src)
+target_compile_definitions(fulgurite_helpers PRIVATE _GNU_SOURCE FG_NO_HERE)
+target_link_libraries(fulgurite_helpers PRIVATE ${FG_LIBRARIES} PkgConfig::XXHASH)
+fg_banned(fulgurite_helpers)
+fg_warnings(fulgurite_helpers)
+target_link_libraries(fulgurite_recipe_shared PRIVATE fulgurite_helpers)
+target_link_options(fulgurite_recipe_shared PRIVATE
+    -Wl,--exclude-libs,libfulgurite_helpers.a -Wl,--no-undefined)

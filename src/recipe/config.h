@@ -1,0 +1,132 @@
+/* config.h - the configuration of a run: one table of keys, values out of YAML and of the command
+ * line, and the way back to YAML.
+ *
+ * Every key stands in config_keys.c, with its kind, default, range and help; reading,
+ * --print-config, docs/config.md and shell completion come out of that table.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_CONFIG_H
+#define FGI_RECIPE_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <fulgurite/base.h>
+
+typedef enum fgi_config_kind {
+    FGI_CONFIG_INT,     /* an integer */
+    FGI_CONFIG_FLOAT,   /* a number */
+    FGI_CONFIG_BOOL,    /* true or false */
+    FGI_CONFIG_TEXT,    /* a string */
+    FGI_CONFIG_CHOICE,  /* one of `choices` */
+    FGI_CONFIG_AMOUNT,  /* 1.0: a fraction (with a point, 0 to 1); 100: a count */
+    FGI_CONFIG_DEVICES, /* 8, -1, [1] or "0,2"; a text, "8" or "[0, 2]" */
+    FGI_CONFIG_INTS,    /* lists */
+    FGI_CONFIG_FLOATS,
+    FGI_CONFIG_TEXTS,
+    FGI_CONFIG_RULES /* how parameters are split: texts "fc1.*=model/none", or mappings in YAML */
+} fgi_config_kind;
+
+/* One row of the table. */
+typedef struct fgi_config_key {
+    const char *path; /* "trainer.batch_size" */
+    fgi_config_kind kind;
+    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
+    const char *choices;  /* "sgd|adam|adamw" */
+    const char *later;    /* choices that this version has not */
+    double min, max;      /* of each number; both 0: any */
+    bool is_below_max;    /* max itself is too much */
+    bool has_auto;        /* "auto" is allowed too */
+    const char *only;     /* "data.format=csv|npy": it has an effect there only; NULL: always */
+    const char *example;  /* a value other than the default, as on the command line */
+    const char *help;     /* one or more sentences */
+} fgi_config_key;
+
+enum { FGI_CONFIG_MAX_KEYS = 128 };
+
+size_t fgi_config_key_count(void);
+const fgi_config_key *fgi_config_key_at(size_t index);
+/* The key of that path, or NULL. */
+const fgi_config_key *fgi_config_find(const char *path);
+/* The path that a wrong one was meant to be, or NULL. */
+const char *fgi_config_suggest(const char *path);
+/* The section that a wrong name was meant to be, or NULL. */
+const char *fgi_config_suggest_section(const char *name);
+/* What a section is about ("trainer"), or NULL when there is none of that name. */
+const char *fgi_config_section_help(const char *name);
+/* "an integer from 1 to 1024, or auto (for example 4)" in a static buffer; valid until the next
+ * call. */
+const char *fgi_config_describe(const fgi_config_key *key);
+/* The same without the example. */
+const char *fgi_config_type(const fgi_config_key *key);
+/* The help and for what it is, "The inputs. Only with data.format npy."; in a static buffer too. */
+const char *fgi_config_explain(const fgi_config_key *key);
+/* Other programs' words for the key's choices: "gpu, nvidia for cuda"; "" where there are none. */
+void fgi_config_spellings(const fgi_config_key *key, char *out, size_t size);
+
+/* The values of all keys. */
+typedef struct fgi_config fgi_config;
+
+/* All defaults. Ends the program when out of memory, as everything here. */
+fgi_config *fgi_config_create(void);
+void fgi_config_destroy(fgi_config *c);
+
+/* Reads YAML over the present values; a key that stands there twice, an unknown one or a wrong
+ * value is an error "name:line:column: ...". */
+bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
+bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
+/* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
+ * its default, as if it had not been given. */
+bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
+/* Keys that have another name now take it; *out_was_old tells whether there were any. */
+bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
+
+/* Calls warn(self, line) for each key that was given, is not its default, and has no effect because
+ * of the value of another. */
+void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *line), void *self);
+
+/* Calls note(self, line) for each value that was given in another program's spelling: which of ours
+ * it is read as. */
+void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *line), void *self);
+
+/* Whether the key's value matters, given the values of others (fgi_config_key.only). */
+bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
+
+/* Values; the key must be one of the table and of that kind. */
+bool fgi_config_is_given(const fgi_config *c,
+                         const char *path); /* by the file or the command line */
+bool fgi_config_is_auto(const fgi_config *c, const char *path);
+int64_t fgi_config_int(const fgi_config *c, const char *path);
+double fgi_config_float(const fgi_config *c, const char *path);
+bool fgi_config_bool(const fgi_config *c, const char *path);
+/* Texts, choices and devices; NULL when the key is empty. */
+const char *fgi_config_text(const fgi_config *c, const char *path);
+/* Number of a list's elements, and one of them. */
+size_t fgi_config_count(const fgi_config *c, const char *path);
+int64_t fgi_config_int_at(const fgi_config *c, const char *path, size_t index);
+double fgi_config_float_at(const fgi_config *c, const char *path, size_t index);
+const char *fgi_config_text_at(const fgi_config *c, const char *path, size_t index);
+/* An amount out of `whole`: all of it, a part (at least 1), or a count. */
+int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole);
+/* An amount that is a share; -1: it is a count. */
+double fgi_config_share(const fgi_config *c, const char *path);
+/* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
+const char *fgi_config_place(const fgi_config *c, const char *path);
+/* The same with the key, to begin a message with: "run.yaml:3:7: a.b", "--a.b", "a.b". Valid until
+ * a fourth later call. */
+const char *fgi_config_where(const fgi_config *c, const char *path);
+/* The file and line of the value; NULL and 0 when no file gave it. The caller frees the name. */
+char *fgi_config_file(const fgi_config *c, const char *path, int *out_line);
+
+/* The value as YAML in a static buffer (cut at 16 kB); valid until the next call. */
+const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key);
+
+/* The whole configuration as YAML; with_comments explains each key. */
+void fgi_config_print(const fgi_config *c, FILE *out, bool with_comments);
+/* The part that a model and its data follow from, as YAML: task, model, data and the precision,
+ * where they have an effect; not what the model started from. */
+void fgi_config_print_model(const fgi_config *c, FILE *out);
+/* The reference of all keys in Markdown: docs/config.md. */
+void fgi_config_print_markdown(FILE *out);
+
+#endif

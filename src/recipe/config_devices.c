@@ -1,0 +1,51 @@
+/* config_devices.c - which devices a configuration asks for: how that is written, and the old
+ * spelling, tpu_cores.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include <fulgurite/mesh.h>
+
+#include "report/helpers.h"
+#include "recipe/config_value.h"
+#include "base/alloc.h"
+
+bool fgi_config_parse_devices(const fgi_config_key *key, const char *text, fgi_config_item *out,
+                              fg_error *err)
+{
+    const size_t size = 7 * strlen(text) + 8; /* ", " and a digit of each character at most */
+    fg_error why = {0};
+    char *formatted = fgi_must_alloc(size, 1);
+    if (fg_devices_format(text, formatted, size, &why) != FG_OK) {
+        fgi_free(formatted);
+        return fgi_refuse(err, "%s: %s", key->path, why.message);
+    }
+    out->text = formatted;
+    return true;
+}
+
+bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err)
+{
+    static const char *const others[] = {"trainer.accelerator", "trainer.devices"};
+    const fgi_config_key *old = fgi_config_find("trainer.tpu_cores");
+    const char *place = fgi_config_place(c, old->path);
+    *out_was_old = fgi_config_is_auto(c, old->path) || fgi_config_text(c, old->path) != NULL;
+    if (!*out_was_old)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        const char *now = fgi_config_is_auto(c, others[i]) ? "auto" : fgi_config_text(c, others[i]);
+        if (strcmp(now, "auto") != 0 && (i == 1 || strcmp(now, "tpu") != 0))
+            return fgi_refuse(err,
+                              "%s: %s is '%s' too: expected trainer.accelerator: tpu with "
+                              "trainer.devices alone",
+                              fgi_config_where(c, old->path), others[i], now);
+    }
+    char *cores = fgi_must_strdup(fgi_config_format(c, old)), *at = fgi_must_strdup(place);
+    const bool is_good = fgi_config_set_text(c, fgi_config_find(others[0]), "tpu", at, err) &&
+                         fgi_config_set_text(c, fgi_config_find(others[1]), cores, at, err);
+    fgi_config_reset(c, old);
+    fgi_free(cores);
+    fgi_free(at);
+    return is_good;
+}

@@ -1,0 +1,113 @@
+/* config_rules.c - sharding rules and the mesh: how they are written, and turned into the
+ * library's.
+ *
+ * A rule is the text PATTERN=AXIS/AXIS..., "fc2.weight=none/model"; in YAML a mapping {match:
+ * PATTERN, split: [AXIS, ...]} becomes that text (config_yaml.c).
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/helpers.h"
+#include "recipe/config_value.h"
+#include "recipe/run.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+bool fgi_config_parse_rule(const fgi_config_key *key, const char *text, fgi_config_item *out,
+                           fg_error *err)
+{
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return fgi_refuse(err,
+                          "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
+                          "got '%.80s'",
+                          key->path, text);
+    out->text = fgi_must_strdup(text);
+    return true;
+}
+
+/* Whether word[0..size) is "none" or the name of an axis. */
+static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
+{
+    bool is_known = size == 4 && strncmp(word, "none", size) == 0;
+    for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
+        is_known |=
+            strlen(mesh->axes[i].name) == size && strncmp(mesh->axes[i].name, word, size) == 0;
+    return is_known;
+}
+
+/* `message` on the key's place: its line, or the command line's option, which names the key. */
+static bool fail_at(const fgi_config *c, const char *path, const char *message, fg_error *err)
+{
+    const char *place = fgi_config_place(c, path);
+    const bool is_option = strncmp(place, "--", 2) == 0;
+    return fgi_refuse(err, "%s: %s%s%s", place, is_option ? "" : path, is_option ? "" : ": ",
+                      message);
+}
+
+/* The axes of a rule, "fc2.weight=none/data+fsdp", are the mesh's. */
+static bool check_axes(const fgi_config *c, const char *rule, const fg_mesh_options *mesh,
+                       fg_error *err)
+{
+    char names[256] = "", message[448];
+    const char *word = strchr(rule, '=') + 1;
+    for (int i = 0; i < FG_MAX_MESH_AXES && mesh->axes[i].name[0] != '\0'; i++)
+        (void)fgi_snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s, ",
+                           mesh->axes[i].name);
+    while (*word != '\0') {
+        const size_t size = strcspn(word, "/+");
+        if (!is_axis(mesh, word, size)) {
+            (void)fgi_snprintf(
+                message, sizeof(message),
+                "'%.*s': expected an axis of the mesh, %sor none, for each dimension",
+                (int)(size < 80 ? size : 80), word, names);
+            return fail_at(c, "trainer.sharding", message, err);
+        }
+        word += size + (word[size] != '\0');
+    }
+    return true;
+}
+
+bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
+{
+    const char *text = fgi_config_text(c, "trainer.mesh");
+    const int model = (int)fgi_config_int(c, "trainer.model_devices");
+    fg_error why = {0};
+    *out = (fg_mesh_options){.axes = {{"data", -1}, {"model", model}}};
+    if (text != NULL && fgi_config_is_given(c, "trainer.model_devices"))
+        return fail_at(c, "trainer.model_devices",
+                       "trainer.mesh is given too: expected an axis 'model' in trainer.mesh alone",
+                       err);
+    if (text != NULL && fg_mesh_parse(text, out, &why) != FG_OK)
+        return fail_at(c, "trainer.mesh", why.message, err);
+    for (size_t i = 0; i < fgi_config_count(c, "trainer.sharding"); i++)
+        if (!check_axes(c, fgi_config_text_at(c, "trainer.sharding", i), out, err))
+            return false;
+    return true;
+}
+
+fg_sharding_rule *fgi_config_rules(const fgi_config *c, const char *path, size_t *out_count)
+{
+    const size_t count = fgi_config_count(c, path);
+    fg_sharding_rule *rules = fgi_must_alloc(count, sizeof(*rules));
+    for (size_t i = 0; i < count; i++) {
+        const char *text = fgi_config_text_at(c, path, i);
+        const size_t size = strcspn(text, "=");
+        char *spec = fgi_must_strdup(text + size + 1);
+        for (char *at = spec; *at != '\0'; at++)
+            *at = *at == '/' ? ',' : *at;
+        rules[i] = (fg_sharding_rule){.match = fgi_must_strndup(text, size), .spec = spec};
+    }
+    *out_count = count;
+    return rules;
+}
+
+void fgi_config_rules_free(fg_sharding_rule *rules, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fgi_free((char *)rules[i].match);
+        fgi_free((char *)rules[i].spec);
+    }
+    fgi_free(rules);
+}

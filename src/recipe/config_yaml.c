@@ -1,0 +1,478 @@
+/* config_yaml.c - reads a configuration file with libfyaml, which knows the line and column of
+ * every value; each error names them. Aliases and merge keys are refused, so that what stands in
+ * the file is what is read.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <libfyaml.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <strings.h>
+
+#include "report/helpers.h"
+#include "recipe/config_value.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+enum { MAX_FILE_BYTES = 1 << 20 };
+
+typedef struct reader {
+    fgi_config *c;
+    const char *name;
+    fg_error *err;
+} reader;
+
+/* "name:line:column" of a node; line and column of a collection are those of its first scalar. */
+static void place_of(const reader *r, struct fy_node *node, char *out, size_t size)
+{
+    struct fy_token *token = fy_node_get_scalar_token(node);
+    const struct fy_mark *mark = token != NULL ? fy_token_start_mark(token) : NULL;
+    if (mark != NULL)
+        (void)fgi_snprintf(out, size, "%s:%d:%d", r->name, mark->line + 1, mark->column + 1);
+    else
+        (void)fgi_snprintf(out, size, "%s", r->name);
+}
+
+/* Puts the place before what err holds. Always false. */
+static bool blame(reader *r, struct fy_node *node, const char *message)
+{
+    char place[512];
+    place_of(r, node, place, sizeof(place));
+    return fgi_refuse(r->err, "%s: %s", place, message);
+}
+
+/* Texts after '|' or '>'. libfyaml 0.7.12 gives bytes for some of them that it never wrote, and no
+ * value here needs several lines. */
+static bool is_block_text(struct fy_node *node)
+{
+    const enum fy_node_style style = fy_node_get_style(node);
+    return style == FYNS_LITERAL || style == FYNS_FOLDED;
+}
+
+/* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar. */
+static char *text_of(struct fy_node *node, bool *out_is_quoted)
+{
+    size_t size;
+    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node) || is_block_text(node))
+        return NULL;
+    const char *text = fy_node_get_scalar(node, &size);
+    if (text == NULL || memchr(text, '\0', size) != NULL)
+        return NULL;
+    if (out_is_quoted != NULL)
+        *out_is_quoted = fy_node_get_style(node) != FYNS_PLAIN;
+    return fgi_must_strndup(text, size);
+}
+
+static bool is_null(struct fy_node *node)
+{
+    bool is_quoted = false;
+    if (node == NULL || fy_node_is_null(node))
+        return true;
+    char *text = text_of(node, &is_quoted);
+    const bool answer = text != NULL && !is_quoted &&
+                        (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
+    fgi_free(text);
+    return answer;
+}
+
+static const char *kind_of(struct fy_node *node)
+{
+    if (fy_node_is_alias(node))
+        return "an alias (*name), which is not supported here";
+    if (is_block_text(node))
+        return "a block scalar ('|' or '>'), which is not supported here";
+    return fy_node_is_mapping(node)    ? "a mapping"
+           : fy_node_is_sequence(node) ? "a list"
+                                       : "a scalar";
+}
+
+/* ---- one key --------------------------------------------------------------------------------- */
+
+static bool wrong_kind(reader *r, const fgi_config_key *key, struct fy_node *at,
+                       struct fy_node *node)
+{
+    char message[640];
+    (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
+                       fgi_config_describe(key), kind_of(node));
+    return blame(r, at, message);
+}
+
+static void free_tokens(fgi_config_token *tokens, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        fgi_free((char *)tokens[i].text);
+}
+
+/* Gives the tokens to the table's checks; names the place of `at`. */
+static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
+                       const fgi_config_token *tokens, size_t count)
+{
+    char place[512];
+    fg_error inner = {0};
+    place_of(r, at, place, sizeof(place));
+    if (fgi_config_set(r->c, key, tokens, count, place, &inner))
+        return true;
+    return blame(r, at, inner.message);
+}
+
+/* The axes of a rule, "model/none", after what `out` has; null is none. */
+static bool add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
+                     struct fy_node *node, char *out, size_t size)
+{
+    void *place = NULL;
+    struct fy_node *item = node;
+    const bool is_list = node != NULL && fy_node_is_sequence(node);
+    const char *before = "";
+    while (!is_list || (item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        const size_t used = strlen(out);
+        char *axis = is_null(item) ? fgi_must_strdup("none") : text_of(item, NULL);
+        if (axis == NULL)
+            return wrong_kind(r, key, name, item);
+        (void)fgi_snprintf(out + used, size - used, "%s%.40s", before, axis);
+        fgi_free(axis);
+        before = "/";
+        if (!is_list)
+            break;
+    }
+    return true;
+}
+
+/* {match: PATTERN, split: [AXIS, ...]} as one text, owned by the caller; NULL after an error. */
+static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
+                     struct fy_node *node)
+{
+    char rule[1024], message[160];
+    struct fy_node *match = NULL, *split = NULL;
+    struct fy_node_pair *pair;
+    void *place = NULL;
+    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
+        char *field = text_of(fy_node_pair_key(pair), NULL);
+        const bool is_match = field != NULL && strcmp(field, "match") == 0;
+        const bool is_split = field != NULL && strcmp(field, "split") == 0;
+        (void)fgi_snprintf(message, sizeof(message), "%s: a rule has match and split, not '%.60s'",
+                           key->path, field != NULL ? field : "");
+        fgi_free(field);
+        if (!is_match && !is_split) {
+            (void)blame(r, fy_node_pair_key(pair), message);
+            return NULL;
+        }
+        *(is_match ? &match : &split) = fy_node_pair_value(pair);
+    }
+    char *pattern = text_of(match, NULL);
+    (void)fgi_snprintf(message, sizeof(message), "%s: a rule requires match, a pattern, and split",
+                       key->path);
+    if (pattern == NULL || split == NULL) {
+        fgi_free(pattern);
+        (void)blame(r, name, message);
+        return NULL;
+    }
+    (void)fgi_snprintf(rule, sizeof(rule), "%.512s=", pattern);
+    fgi_free(pattern);
+    return add_axes(r, key, name, split, rule, sizeof(rule)) ? fgi_must_strdup(rule) : NULL;
+}
+
+/* An element of a list; NULL after an error. */
+static char *item_of(reader *r, const fgi_config_key *key, struct fy_node *name,
+                     struct fy_node *node, bool *out_is_quoted)
+{
+    if (key->kind == FGI_CONFIG_RULES && fy_node_is_mapping(node))
+        return rule_of(r, key, name, node);
+    char *text = text_of(node, out_is_quoted);
+    if (text == NULL)
+        (void)wrong_kind(r, key, name, node);
+    return text;
+}
+
+static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name,
+                      struct fy_node *node)
+{
+    fgi_config_token tokens[FGI_CONFIG_MAX_ITEMS];
+    size_t count = 0;
+    void *place = NULL;
+    struct fy_node *item;
+    bool is_good = true;
+    while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        if (count == FGI_CONFIG_MAX_ITEMS)
+            is_good = blame(r, item, "a list of more than 256 elements");
+        else
+            is_good = (tokens[count].text =
+                           item_of(r, key, name, item, &tokens[count].is_quoted)) != NULL;
+        count += is_good;
+    }
+    is_good = is_good && set_tokens(r, key, name, tokens, count);
+    free_tokens(tokens, count);
+    return is_good;
+}
+
+/* [0, 2] as one text. */
+static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *name,
+                         struct fy_node *node)
+{
+    char list[1024] = "[";
+    size_t used = 1;
+    void *place = NULL;
+    struct fy_node *item;
+    while ((item = fy_node_sequence_iterate(node, &place)) != NULL) {
+        char *text = text_of(item, NULL);
+        if (text == NULL)
+            return wrong_kind(r, key, name, item);
+        const int size =
+            fgi_snprintf(list + used, sizeof(list) - used, "%s%s", used > 1 ? "," : "", text);
+        fgi_free(text);
+        used += size > 0 ? (size_t)size : 0;
+        if (used >= sizeof(list) - 1)
+            return blame(r, item, "a list of too many devices");
+    }
+    (void)fgi_snprintf(list + used, sizeof(list) - used, "]");
+    return set_tokens(r, key, name, &(fgi_config_token){.text = list}, 1);
+}
+
+static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
+                     struct fy_node *node)
+{
+    if (is_null(node)) {
+        fgi_config_reset(r->c, key);
+        return true;
+    }
+    if (fy_node_is_sequence(node) && fgi_config_is_list(key))
+        return read_list(r, key, name, node);
+    if (fy_node_is_sequence(node) && key->kind == FGI_CONFIG_DEVICES)
+        return read_devices(r, key, name, node);
+    fgi_config_token token = {0};
+    token.text = text_of(node, &token.is_quoted);
+    if (token.text == NULL)
+        return wrong_kind(r, key, name, node);
+    const bool is_good = set_tokens(r, key, node, &token, 1);
+    free_tokens(&token, 1);
+    return is_good;
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static bool unknown(reader *r, struct fy_node *name, const char *path)
+{
+    char message[400];
+    const char *nearest = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
+    if (nearest == NULL)
+        nearest = fgi_config_suggest(path);
+    if (fgi_config_find(path) != NULL) /* a whole path as one name */
+        (void)fgi_snprintf(message, sizeof(message),
+                           "unknown key '%.100s': write '%s' under '%.*s'", path,
+                           strchr(path, '.') + 1, (int)(strchr(path, '.') - path), path);
+    else if (nearest != NULL)
+        (void)fgi_snprintf(message, sizeof(message), "unknown key '%.100s': did you mean '%s'?",
+                           path, nearest);
+    else
+        (void)fgi_snprintf(message, sizeof(message),
+                           "unknown key '%.100s' (`fulgurite help config` lists all keys)", path);
+    return blame(r, name, message);
+}
+
+/* Reads a mapping whose keys stand in `section` (NULL: at the top). */
+static bool read_mapping(reader *r, const char *section, struct fy_node *mapping);
+
+static bool read_section(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+{
+    char message[256];
+    if (is_null(node))
+        return true;
+    if (fy_node_is_mapping(node))
+        return read_mapping(r, section, node);
+    (void)fgi_snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), got %s",
+                       section, section, kind_of(node));
+    return blame(r, name, message);
+}
+
+static bool read_pair(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+{
+    char path[256];
+    char *text = text_of(name, NULL);
+    if (text == NULL)
+        return blame(r, name, "expected the name of a key");
+    (void)fgi_snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
+                       section != NULL ? "." : "", text);
+    const bool is_section = section == NULL && fgi_config_section_help(text) != NULL;
+    const fgi_config_key *key = fgi_config_find(path);
+    bool is_good;
+    if (is_section)
+        is_good = read_section(r, text, name, node);
+    else if (key == NULL || (section == NULL && strchr(path, '.') != NULL))
+        is_good = unknown(r, name, path);
+    else
+        is_good = read_key(r, key, name, node);
+    fgi_free(text);
+    return is_good;
+}
+
+static bool read_mapping(reader *r, const char *section, struct fy_node *mapping)
+{
+    void *place = NULL;
+    struct fy_node_pair *pair;
+    while ((pair = fy_node_mapping_iterate(mapping, &place)) != NULL)
+        if (!read_pair(r, section, fy_node_pair_key(pair), fy_node_pair_value(pair)))
+            return false;
+    return true;
+}
+
+/* The parser's first complaint; always false. */
+static bool syntax_error(reader *r, struct fy_diag *diag)
+{
+    void *place = NULL;
+    const struct fy_diag_error *first = fy_diag_errors_iterate(diag, &place);
+    if (first == NULL)
+        return fgi_refuse(r->err, "%s: not YAML", r->name);
+    return fgi_refuse(r->err, "%s:%d:%d: not YAML: %s", r->name, first->line, first->column,
+                      first->msg);
+}
+
+static bool read_root(reader *r, struct fy_document *document)
+{
+    struct fy_node *root = fy_document_root(document);
+    if (is_null(root))
+        return true; /* all defaults */
+    if (!fy_node_is_mapping(root))
+        return blame(r, root, "expected a mapping of keys to values");
+    return read_mapping(r, NULL, root);
+}
+
+/* Blanks and comments only: libfyaml makes no document of these. */
+static bool is_empty(const char *text, size_t size)
+{
+    bool in_comment = false;
+    for (size_t i = 0; i < size; i++) {
+        in_comment = text[i] == '#' || (in_comment && text[i] != '\n');
+        if (!in_comment && strchr(" \r\n", text[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes of the character at text[0..size), 0 for what is no UTF-8 or a control character. */
+static size_t character(const char *text, size_t size)
+{
+    const unsigned char c = (unsigned char)text[0];
+    if (c < 0x80)
+        return (c < 0x20 && strchr("\t\r\n", c) == NULL) || c == 0 || c == 0x7f ? 0 : 1;
+    const size_t length = c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
+    for (size_t i = 1; i < length; i++)
+        if (i >= size || ((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+/* Refuses what YAML forbids, and directives (%YAML): libfyaml 0.7.12 does not come back from some
+ * of these. */
+static bool check_characters(const char *name, const char *text, size_t size, fg_error *err)
+{
+    int line = 1, column = 1;
+    for (size_t i = 0, length; i < size; i += length) {
+        length = character(text + i, size - i);
+        if (length == 0)
+            return fgi_refuse(err, "%s:%d:%d: not YAML: byte 0x%02x is not text", name, line,
+                              column, (unsigned char)text[i]);
+        if (text[i] == '%' && column == 1)
+            return fgi_refuse(err, "%s:%d:1: YAML directives (%%) are not supported", name, line);
+        column = text[i] == '\n' ? 1 : column + 1;
+        line += text[i] == '\n';
+    }
+    return true;
+}
+
+/* What a line means for the division into documents. */
+typedef enum line_kind { LINE_BLANK, LINE_START, LINE_END, LINE_CONTENT } line_kind;
+
+static line_kind kind_of_line(const char *line, size_t size)
+{
+    size_t blank = 0;
+    while (blank < size && strchr(" \t\r", line[blank]) != NULL)
+        blank++;
+    if (blank == size || line[blank] == '#')
+        return LINE_BLANK;
+    const bool is_marker = size >= 3 && (size == 3 || strchr(" \t\r", line[3]) != NULL);
+    if (is_marker && strncmp(line, "---", 3) == 0)
+        return LINE_START;
+    return is_marker && strncmp(line, "...", 3) == 0 ? LINE_END : LINE_CONTENT;
+}
+
+/* Refuses a second document: nothing of it would be read. */
+static bool check_single_document(const char *name, const char *text, size_t size, fg_error *err)
+{
+    bool has_begun = false, has_ended = false;
+    int line = 1;
+    for (size_t at = 0; at < size; line++) {
+        const char *end = memchr(text + at, '\n', size - at);
+        const size_t length = end != NULL ? (size_t)(end - text) - at : size - at;
+        const line_kind kind = kind_of_line(text + at, length);
+        if (has_begun && kind != LINE_BLANK && (kind == LINE_START || has_ended))
+            return fgi_refuse(err,
+                              "%s:%d:1: a second YAML document: expected one document per file; "
+                              "remove the line '---', or split the file",
+                              name, line);
+        has_begun = has_begun || kind == LINE_START || kind == LINE_CONTENT;
+        has_ended = has_ended || (has_begun && kind == LINE_END);
+        at += length + 1;
+    }
+    return true;
+}
+
+bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err)
+{
+    reader r = {.c = c, .name = name, .err = err};
+    if (!check_characters(name, text, size, err) || !check_single_document(name, text, size, err))
+        return false;
+    if (is_empty(text, size))
+        return true;
+    const struct fy_diag_cfg quiet = {.level = FYET_ERROR, .module_mask = ~0U};
+    struct fy_diag *diag = fy_diag_create(&quiet);
+    if (diag == NULL)
+        return fgi_refuse(err, "%s: the YAML parser cannot start", name);
+    fy_diag_set_collect_errors(diag, true);
+    const struct fy_parse_cfg options = {.diag = diag, .flags = FYPCF_QUIET};
+    struct fy_document *document = fy_document_build_from_string(&options, text, size);
+    const bool is_good = document != NULL ? read_root(&r, document) : syntax_error(&r, diag);
+    fy_document_destroy(document);
+    fy_diag_destroy(diag);
+    return is_good;
+}
+
+/* Whether it is a folder, or has the name of a data file. */
+static bool is_data(const char *path)
+{
+    static const char *const endings[] = {".csv", ".tsv", ".npy", ".gz", ".bin", "-ubyte"};
+    struct stat about;
+    const size_t length = strlen(path);
+    if (stat(path, &about) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        const size_t size = strlen(endings[i]);
+        if (length > size && fgi_compare_nocase(path + length - size, endings[i]) == 0)
+            return true;
+    }
+    return S_ISDIR(about.st_mode);
+}
+
+bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)
+{
+    bool is_good = false;
+    if (is_data(path))
+        return fgi_refuse(
+            err,
+            "'%s' is not a configuration: expected a YAML file\nto write one for these "
+            "data, use: fulgurite init %s",
+            path, path);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL)
+        return fgi_refuse_errno(err, "open", path);
+    char *text = fgi_must_alloc(MAX_FILE_BYTES + 1, 1);
+    const size_t size = fread(text, 1, MAX_FILE_BYTES + 1, file);
+    if (ferror(file))
+        (void)fgi_refuse_errno(err, "read", path);
+    else if (size > MAX_FILE_BYTES)
+        (void)fgi_refuse(err, "'%s' is longer than 1 MiB, which is too long for a configuration",
+                         path);
+    else
+        is_good = fgi_config_read(c, path, text, size, err);
+    fgi_free(text);
+    (void)fclose(file);
+    return is_good;
+}

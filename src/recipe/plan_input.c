@@ -1,0 +1,82 @@
+/* plan_input.c - the input that a planned step wants, against what the loader does on this host.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <unistd.h>
+
+#include "recipe/run.h"
+#include "base/print.h"
+
+static const double measured_for_s = 1;
+
+static void put(json_t *o, const char *key, double value)
+{
+    (void)json_object_set_new(o, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+/* How many parts a batch has of which each host loads one: as many as there are hosts, unless the
+ * devices of several have the same samples. */
+static int parts_of(const fg_client_info *info)
+{
+    const int shards = info->mesh.batch_shards;
+    return info->host_count < shards ? info->host_count : shards;
+}
+
+/* As the Trainer's loader of training batches. The batch is that of one host's devices. */
+static fg_loader_options loader_of(const fgi_run *r, const fg_plan *plan, int parts)
+{
+    const int workers = r->fit_data.workers;
+    return (fg_loader_options){.batch_size = (plan->global_batch_size + parts - 1) / parts,
+                               .shuffle = !r->fit_data.no_shuffle,
+                               .shuffle_buffer = r->fit_data.shuffle_buffer,
+                               .synchronous = workers<0, .workers = workers> 0 ? workers : 0};
+}
+
+/* What follows from the share, for people. */
+static void put_verdict(json_t *o, const fgi_run *r, double share, bool is_alone)
+{
+    char words[160], advice[64];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const char *host = is_alone ? "this host" : "a host like this one";
+    (void)fgi_snprintf(advice, sizeof advice, "use %s",
+                       is_alone ? "smaller samples, a larger host or several hosts"
+                                : "smaller samples or larger hosts");
+    if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
+        (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here",
+                           processors);
+    if (share >= 1)
+        (void)fgi_snprintf(words, sizeof words, "%s delivers %.3g times the required rate", host,
+                           share);
+    else
+        (void)fgi_snprintf(
+            words, sizeof words,
+            "%s delivers %.2g %% of the required rate, so the devices would wait: %s", host,
+            100 * share, advice);
+    (void)json_object_set_new(o, "input_verdict", json_string(words));
+}
+
+void fgi_plan_put_input(json_t *o, const fgi_run *r, const fg_plan *plan)
+{
+    fg_error err = {0};
+    fg_input_rate rate;
+    const fg_client_info *info = fg_client_get_info(fg_trainer_client(r->trainer));
+    const int parts = parts_of(info);
+    const double needed = (double)plan->global_batch_size / plan->step_s, host = needed / parts;
+    if (!isfinite(needed))
+        return;
+    put(o, "input_needed_samples_per_s", needed);
+    put(o, "input_host_samples_per_s", host);
+    const fg_loader_options options = loader_of(r, plan, parts);
+    if (fg_input_rate_measure(r->data.train, &options, measured_for_s, &rate, &err) != FG_OK) {
+        put(o, "input_measured_samples_per_s", (double)NAN);
+        (void)json_object_set_new(o, "input_verdict", json_string(err.message));
+        return;
+    }
+    put(o, "input_needed_bytes_per_s", needed * (double)rate.sample_bytes);
+    put(o, "input_host_bytes_per_s", host * (double)rate.sample_bytes);
+    put(o, "input_measured_samples_per_s", rate.samples_per_s);
+    put(o, "input_measured_bytes_per_s", rate.bytes_per_s);
+    put(o, "input_sample_bytes", (double)rate.sample_bytes);
+    put(o, "input_share", rate.samples_per_s / host);
+    put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1);
+}

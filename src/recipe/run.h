@@ -1,0 +1,258 @@
+/* run.h - what fit, validate, test and predict share: out of a configuration come datasets, a task
+ * and a Trainer; out of a Trainer's result come lines, pictures and the summary.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_RUN_H
+#define FGI_RECIPE_RUN_H
+
+#include <fulgurite/plan.h>
+#include <fulgurite/train.h>
+#include <jansson.h>
+
+#include "report/helpers.h"
+#include "recipe/config.h"
+#include "recipe/run_origin.h"
+#include "recipe/run_schema.h"
+
+/* ---- kinds of runs --------------------------------------------------------------------------- */
+
+typedef enum fgi_run_kind {
+    FGI_RUN_FIT,
+    FGI_RUN_VALIDATE,
+    FGI_RUN_TEST,
+    FGI_RUN_PREDICT,
+    FGI_RUN_BATCH_FIND,
+    FGI_RUN_PLAN
+} fgi_run_kind;
+
+/* ---- data (run_data.c) ----------------------------------------------------------------------- */
+
+/* Datasets of a run; val and test are NULL where there are none. */
+typedef struct fgi_run_data {
+    fg_dataset *train, *val, *test;
+    fg_csv_schema *schema; /* of a CSV, else NULL */
+    double target_mean,
+        target_deviation; /* of a .npy regression's training targets, to be
+                             standardised on the device; deviation 0: they are not */
+} fgi_run_data;
+
+/* Opens what the configuration names. Errors of the configuration name the key's place. */
+fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *err);
+void fgi_run_data_close(fgi_run_data *data);
+/* data.delimiter as one byte: "\\t" and "tab" are the tab. '\0' where it is more than one. */
+char fgi_run_data_delimiter(const fgi_config *c);
+/* Whether the configuration names anything to evaluate; before anything is opened. */
+fg_status fgi_run_data_check_eval(const fgi_config *c, fgi_run_kind kind, fg_error *err);
+/* Opens the samples on which a checkpoint is evaluated, as out->val, by the checkpoint's rules and
+ * checked against them (run_data_eval.c). */
+fg_status fgi_run_data_open_eval(const fgi_config *c, fgi_run_kind kind,
+                                 const fgi_run_schema *schema, fgi_run_data *out, fg_error *err);
+
+/* ---- the task (run_task.c) ------------------------------------------------------------------- */
+
+/* A model, its loss and its optimizer, as the configuration says. */
+typedef struct fgi_run_task {
+    const fgi_config *c;
+    const fgi_run_schema *schema; /* borrowed */
+    fg_type input;                /* of one sample, as the dataset has it */
+    fg_type target;               /* likewise */
+    int64_t outputs;
+    double scale;                         /* of the inputs, on the device */
+    double target_mean, target_deviation; /* of a standardised target, else 0 and 1 */
+    double target_center;                 /* a number near the targets as the dataset has them */
+    bool standardises;                    /* on the device: the dataset has plain targets */
+    bool is_classification;
+    fg_model *model;
+    char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */
+    int line;
+    float mean[4096], std[4096]; /* by channel, or one; mean_count 0: none */
+    int64_t mean_count, std_count;
+    fg_task task; /* what the Trainer takes */
+} fgi_run_task;
+
+/* Fills *out, which must stay where it is while the Trainer uses out->task; the schema is borrowed.
+ */
+fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, fgi_run_task *out,
+                            fg_error *err);
+/* Looks at some targets of a regression, so that their variance is not a difference of large
+ * sums. */
+fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset, fg_error *err);
+/* The task's data.json, a new reference. */
+json_t *fgi_run_task_describe(const fgi_run_task *task);
+/* Only after the Trainer: its programs know the model's place. */
+void fgi_run_task_fini(fgi_run_task *task);
+/* The learning rate of the optimizer, and its schedule. */
+double fgi_run_task_lr(const fgi_config *c);
+fg_schedule fgi_run_task_schedule(const fgi_config *c);
+/* Name of a class, its number where it has none; in a static buffer, valid until the next call. */
+const char *fgi_run_class_name(const fgi_run_task *task, int64_t index);
+
+/* Rules of splitting parameters that a key has, to be freed (config_rules.c). */
+/* trainer.mesh, or that of trainer.model_devices, after a check of trainer.sharding against it. */
+bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
+fg_sharding_rule *fgi_config_rules(const fgi_config *c, const char *path, size_t *out_count);
+void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
+
+/* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
+
+/* The folder for a new run of this configuration file (NULL: none), or of the newest one that is
+ * there, NULL when there is none; the caller frees it. A numbered folder of a new run is made here,
+ * which claims it: *out_is_claimed; NULL with an error when that fails. */
+char *fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
+                      fg_error *err);
+char *fgi_run_dir_existing(const fgi_config *c, const char *config_path);
+/* Removes a claimed folder again unless a run has begun in it. */
+void fgi_run_dir_give_back(const char *folder);
+/* True when there are checkpoints of an earlier run. */
+bool fgi_run_dir_is_used(const char *folder);
+/* True while a fit holds the folder's lock. */
+bool fgi_run_dir_is_live(const char *folder);
+/* Writes config.yaml into the folder. */
+bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
+
+/* ---- a run (run_command.c)
+ * --------------------------------------------------------------------------- */
+
+/* What the commands' options say. */
+typedef struct fgi_run_options {
+    fgi_run_kind kind;
+    const char *command;      /* "fit" */
+    const char *ckpt;         /* "best", "last", a path; NULL: best, else last */
+    const char *summary;      /* a file; NULL: none */
+    const char *print_config; /* "" or "plain"; NULL: do not */
+    const char *draw;         /* "auto", "always", "never" */
+    const char *out;          /* a file for predictions; NULL: standard output */
+    const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
+    const char *resume; /* fit: "last", "best", "auto", a path, "" for last; NULL: see the key */
+    bool overwrite;     /* fit: delete the checkpoints of an earlier run in the folder */
+    bool is_quiet;
+    bool fast_dev_run;    /* fit: a batch of each, nothing is saved */
+    const char *topology; /* plan: the machine */
+    bool topology_json;   /* plan: one JSON object instead of lines */
+    bool no_search;       /* plan: not for the largest batch */
+    const char *sweep;    /* plan: batches to compare, "" for the usual ones; NULL: none */
+} fgi_run_options;
+
+/* What is run: arguments that are no options, and "a.b=value". Borrowed. */
+typedef struct fgi_run_input {
+    const char *const *args;
+    int count;
+    const char *const *overrides;
+    int override_count;
+} fgi_run_input;
+
+enum {
+    FGI_RUN_DONE = 0,
+    FGI_RUN_FAILED = 1,
+    FGI_RUN_USAGE = 2,
+    FGI_RUN_HUNG = 3,
+    FGI_RUN_STOPPED = 143
+};
+
+/* Does the whole: reads the configuration, runs, reports; the program's exit status. */
+int fgi_run_command(const fgi_run_input *call, const fgi_run_options *options);
+
+typedef struct fgi_run_record fgi_run_record;
+
+/* One run while it is under way. */
+typedef struct fgi_run {
+    const fgi_run_options *options;
+    fgi_config *c;
+    const char *config_path; /* NULL: none was given */
+    char *folder;            /* NULL: none */
+    bool is_claimed;         /* it was made for this run */
+    fgi_run_origin origin;   /* what is evaluated, gone on from, or started from */
+    bool is_start;           /* of the three the last: model.weights */
+    fgi_run_data data;
+    fgi_run_schema schema;
+    fgi_run_task task;
+    char *attached_config, *attached_data; /* texts that go into checkpoints */
+    fg_mesh_options mesh;
+    fg_client *client; /* of a topology, else NULL: the Trainer opens its own */
+    fg_trainer *trainer;
+    fgi_run_record *record;
+    fg_fit_data fit_data;
+    double start_s; /* of the clock */
+    double setup_s; /* from there to the Trainer's call */
+    fg_result result;
+    bool has_result, has_plan;
+} fgi_run;
+
+/* ---- checkpoints (run_model.c) -----------------------------------------------------------------
+ */
+
+/* Whether the run evaluates weights: validate, test, predict. */
+bool fgi_run_is_evaluation(const fgi_run *r);
+/* Where the command line names a run or a checkpoint instead of a configuration: opens it as
+ * r->origin and makes its configuration, with the command line's overrides, r->c. */
+fg_status fgi_run_adopt(fgi_run *r, const fgi_run_input *call, fg_error *err);
+/* Sets r->folder, opens r->origin unless fgi_run_adopt has, and gives what the Trainer resumes from
+ * (NULL: nothing; borrowed from the run). */
+fg_status fgi_run_find_origin(fgi_run *r, const char **out_resume, fg_error *err);
+/* Refuses weights of another model, or of other data, than those of r->c, r->task and r->data. */
+fg_status fgi_run_check_origin(const fgi_run *r, fg_error *err);
+/* Fills the run's attachments, and the options' with them; `storage` has room for two. */
+void fgi_run_attach(fgi_run *r, fg_attachment *storage, fg_trainer_options *options);
+/* How model.weights are loaded; the list of patterns is to be freed once the Trainer is made. */
+const char **fgi_run_weights_options(const fgi_config *c, fg_load_options *out);
+/* Prints what was loaded of model.weights, unless that was nothing. */
+void fgi_run_print_weights(const fgi_run *r, FILE *out);
+/* Sets the key that the command's second argument is for. */
+bool fgi_run_set_data(const fgi_run *r, const char *path, fg_error *err);
+
+/* ---- predictions (run_predict.c) ------------------------------------------------------------- */
+
+/* Predicts fit_data.val into options->out. */
+fg_status fgi_run_predict(fgi_run *r, fg_error *err);
+/* The confusion matrix of fit_data.val, class_count^2 numbers, to be freed; NULL with an error. */
+int64_t *fgi_run_confusion(fgi_run *r, fg_error *err);
+
+/* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
+
+/* Remembers the figures of a fit. A callback of the
+ * Trainer, which destroys it. */
+fg_status fgi_run_record_add(fgi_run *r, fg_error *err);
+/* The curves of what was remembered. */
+void fgi_run_record_draw(const fgi_run *r, FILE *out);
+/* The metrics of the result, "name<tab>value" a line. */
+void fgi_run_print_metrics(const fgi_run *r, FILE *out);
+/* Writes options->summary; error is NULL or what ended the run. */
+bool fgi_run_summary_write(const fgi_run *r, const fg_error *error, fg_error *err);
+
+/* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
+
+fg_status fgi_run_batch_find(fgi_run *r, fg_error *err);
+
+/* ---- a machine that is not there (run_plan.c) -------------------------------------------------
+ */
+
+/* Compiles for r->client and prints what was found. */
+fg_status fgi_run_plan(fgi_run *r, fg_error *err);
+/* Measures the loader with the run's data for about a second, and puts what it gives and what the
+ * plan's step wants, of all devices and of a host's, into the machine's object; where the step's
+ * time is not known, nothing. */
+void fgi_plan_put_input(json_t *o, const fgi_run *r, const fg_plan *plan);
+/* Whether the options make sense. */
+bool fgi_run_plan_check(const fgi_run_options *options, fg_error *err);
+/* Prints the object of a plan that failed, unless fgi_run_plan has. */
+void fgi_run_plan_fail(const fgi_run *r, const fg_error *error);
+
+/* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
+
+/* An fg_hang_fn, whose self is the run: reports, writes the threads' stacks to hang.txt in the
+ * run's folder, and ends the process with FGI_RUN_HUNG. */
+void fgi_run_hang(void *self, const fg_hang *hang);
+
+/* ---- notes (run_notes.c) --------------------------------------------------------------------- */
+
+/* Adds to an error about a missing file where its relative path starts. */
+void fgi_run_explain_paths(const fgi_run *r, fg_error *err);
+/* Adds to an error about starting weights that do not fit the model what to do. */
+void fgi_run_explain_weights(const fgi_run *r, fg_error *err);
+/* Calls note when a batch is larger than the training data. The Trainer is open. */
+void fgi_run_note_batch(const fgi_run *r, void (*note)(void *self, const char *line));
+
+/* Seconds since the run was begun. */
+double fgi_run_seconds(const fgi_run *r);
+
+#endif

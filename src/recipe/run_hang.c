@@ -1,0 +1,113 @@
+/* run_hang.c - the end of a run that stands still: says so, writes down where each thread is, and
+ * leaves at once. What the devices hold cannot be saved then; the checkpoints and metrics written
+ * so far stay.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recipe/run.h"
+#include "base/print.h"
+
+enum { DEPTH = 64 };
+
+/* Of the thread that writes its stack. */
+static int stack_file;
+static sem_t stack_written;
+
+static void on_signal(int number)
+{
+    void *frame[DEPTH];
+    (void)number;
+    backtrace_symbols_fd(frame, backtrace(frame, DEPTH), stack_file);
+    (void)sem_post(&stack_written);
+}
+
+/* The first line of /proc/self/task/TID/NAME. */
+static void task_line(const char *tid, const char *name, char *out, size_t size)
+{
+    char path[320];
+    (void)fgi_snprintf(path, sizeof path, "/proc/self/task/%s/%s", tid, name);
+    FILE *file = fopen(path, "r");
+    out[0] = '\0';
+    if (file != NULL && fgets(out, (int)size, file) == NULL)
+        out[0] = '\0';
+    if (file != NULL)
+        (void)fclose(file);
+    out[strcspn(out, "\n")] = '\0';
+}
+
+/* Lets a thread write its own stack; one that takes no signals, or does not run, is passed over. */
+static void write_stack(const char *tid, int file)
+{
+    char name[64], waits[64];
+    struct timespec until;
+    task_line(tid, "comm", name, sizeof name);
+    task_line(tid, "wchan", waits, sizeof waits);
+    (void)dprintf(file, "\nthread %s (%s)%s%s\n", tid, name,
+                  waits[0] != '\0' && strcmp(waits, "0") != 0 ? ", in the kernel: " : "",
+                  strcmp(waits, "0") != 0 ? waits : "");
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += 1;
+    if (syscall(SYS_tgkill, getpid(), (pid_t)strtol(tid, NULL, 10), SIGUSR2) != 0 ||
+        sem_timedwait(&stack_written, &until) != 0)
+        (void)dprintf(file, "  (its stack could not be read: it does not answer signals)\n");
+}
+
+static void write_stacks(int file)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    void *frame[1];
+    DIR *tasks = opendir("/proc/self/task");
+    (void)backtrace(frame, 1); /* loads what it needs now, not in a signal handler */
+    (void)sigemptyset(&action.sa_mask);
+    if (tasks == NULL || sem_init(&stack_written, 0, 0) != 0 ||
+        sigaction(SIGUSR2, &action, NULL) != 0)
+        return;
+    stack_file = file;
+    for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
+        if (entry->d_name[0] != '.')
+            write_stack(entry->d_name, file);
+    (void)closedir(tasks);
+}
+
+static void write_report(const fgi_run *r, const fg_hang *hang, int file)
+{
+    char seconds[32];
+    (void)fgi_snprintf(seconds, sizeof seconds, "%.1f", hang->seconds);
+    (void)dprintf(file,
+                  "fulgurite %s: no progress for %s s: %s\n"
+                  "  %s\n  waiting for: %s\n  last checkpoint: %s\n",
+                  r->options->command, seconds, hang->doing, hang->last_event, hang->devices,
+                  hang->checkpoint[0] != '\0' ? hang->checkpoint : "none");
+    if (hang->checkpoint[0] != '\0')
+        (void)dprintf(file, "  continue from it with --trainer.resume=last\n");
+}
+
+void fgi_run_hang(void *self, const fg_hang *hang)
+{
+    const fgi_run *r = self;
+    char path[1024] = "";
+    write_report(r, hang, STDERR_FILENO);
+    if (r->folder != NULL)
+        (void)fgi_snprintf(path, sizeof path, "%s/hang.txt", r->folder);
+    const int file = path[0] != '\0' ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+                                     : STDERR_FILENO;
+    if (file >= 0) {
+        if (file != STDERR_FILENO)
+            write_report(r, hang, file);
+        write_stacks(file);
+        (void)fsync(file);
+    }
+    if (file >= 0 && file != STDERR_FILENO)
+        (void)dprintf(STDERR_FILENO, "  stacks of all threads: %s\n", path);
+    _exit(FGI_RUN_HUNG); /* destructors would wait for what hangs */
+}

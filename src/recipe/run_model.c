@@ -1,0 +1,328 @@
+/* run_model.c - a run and the checkpoint that it evaluates, goes on from or starts from: finding
+ * it, comparing it with what is configured, and what the run's own checkpoints carry.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recipe/run.h"
+#include "recipe/run_compare.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+bool fgi_run_is_evaluation(const fgi_run *r)
+{
+    return r->options->kind == FGI_RUN_VALIDATE || r->options->kind == FGI_RUN_TEST ||
+           r->options->kind == FGI_RUN_PREDICT;
+}
+
+static const char *given(const fgi_config *c, const char *key)
+{
+    const char *text = fgi_config_text(c, key);
+    return text != NULL && *text != '\0' ? text : NULL;
+}
+
+/* ---- a checkpoint instead of a configuration ------------------------------------------------- */
+
+bool fgi_run_set_data(const fgi_run *r, const char *path, fg_error *err)
+{
+    const char *format = fgi_config_text(r->c, "data.format"), *key = "data.path";
+    const bool is_npy = format != NULL && strcmp(format, "npy") == 0;
+    const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
+    if (format == NULL)
+        return fgi_refuse(err, "'%s': data.format must be given, to know what this is", path);
+    if (r->options->kind == FGI_RUN_PREDICT && (is_csv || is_npy))
+        key = "data.predict";
+    else if (is_csv)
+        key = r->options->kind == FGI_RUN_TEST ? "data.test" : "data.val";
+    else if (is_npy)
+        return fgi_refuse(err,
+                          "'%s': data.format npy needs two files: give data.%s_x and data.%s_y",
+                          path, r->options->kind == FGI_RUN_TEST ? "test" : "val",
+                          r->options->kind == FGI_RUN_TEST ? "test" : "val");
+    const size_t size = strlen(key) + strlen(path) + 4;
+    char *assignment = fgi_must_alloc(size, 1);
+    (void)fgi_snprintf(assignment, size, "%s=\"%s\"", key, path);
+    const bool is_good = fgi_config_override(r->c, assignment, err);
+    fgi_free(assignment);
+    return is_good;
+}
+
+/* The checkpoint's configuration, and the command line's on top of it. */
+static bool read_adopted(fgi_run *r, const fgi_run_input *call, fg_error *err)
+{
+    const char *path = fg_ckpt_path(r->origin.ckpt);
+    const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
+    const size_t size = strlen(path) + sizeof("/" FGI_RUN_ORIGIN_CONFIG);
+    char *name = fgi_must_alloc(size, 1);
+    (void)fgi_snprintf(name, size, "%s/%s", path, FGI_RUN_ORIGIN_CONFIG);
+    fgi_config_destroy(r->c);
+    r->c = fgi_config_create();
+    bool is_good = fgi_config_read(r->c, name, text, strlen(text), err);
+    for (int i = 0; i < call->override_count && is_good; i++)
+        is_good = fgi_config_override(r->c, call->overrides[i], err);
+    if (is_good && call->count > 1)
+        is_good = fgi_run_set_data(r, call->args[1], err);
+    fgi_free(name);
+    return is_good;
+}
+
+/* What the command line names: its first argument, or --ckpt=PATH where no data are configured. */
+static const char *named(const fgi_run *r, const fgi_run_input *call)
+{
+    const char *ckpt = r->options->ckpt;
+    if (call->count > 0)
+        return fgi_run_origin_is_named(call->args[0]) ? call->args[0] : NULL;
+    const bool is_alone = ckpt != NULL && fgi_config_text(r->c, "data.format") == NULL;
+    return is_alone && fgi_run_origin_is_named(ckpt) ? ckpt : NULL;
+}
+
+fg_status fgi_run_adopt(fgi_run *r, const fgi_run_input *call, fg_error *err)
+{
+    const char *arg = fgi_run_is_evaluation(r) ? named(r, call) : NULL;
+    if (arg == NULL)
+        return FG_OK;
+    const char *run_dir = fgi_config_is_auto(r->c, "trainer.run_dir")
+                              ? NULL
+                              : fgi_config_text(r->c, "trainer.run_dir");
+    const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
+    const fg_status status = fgi_run_origin_open(arg, which, run_dir, &r->origin, err);
+    if (status != FG_OK)
+        return status;
+    if (r->origin.c == NULL) {
+        (void)fgi_refuse(err,
+                         "%s: carries no configuration, it is of another program or of an older "
+                         "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
+                         fg_ckpt_path(r->origin.ckpt), r->options->command);
+        return FG_EINVAL;
+    }
+    return read_adopted(r, call, err) ? FG_OK : FG_EINVAL;
+}
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+static bool is_path(const char *which)
+{
+    return which != NULL && strcmp(which, "last") != 0 && strcmp(which, "best") != 0 &&
+           access(which, F_OK) == 0;
+}
+
+/* `which` as the user wrote it: a word or a name of the run, or a path. */
+static fg_status open_which(fgi_run *r, const char *which, fg_error *err)
+{
+    return fgi_run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which,
+                               r->folder, &r->origin, err);
+}
+
+static fg_status open_weights(fgi_run *r, fg_error *err)
+{
+    r->is_start = true;
+    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, &r->origin, err);
+}
+
+static fg_status find_evaluated(fgi_run *r, const char **out_resume, fg_error *err)
+{
+    const char *ckpt = r->options->ckpt;
+    fg_status status = FG_OK;
+    if (r->origin.ckpt == NULL) {
+        r->folder = fgi_run_dir_existing(r->c, r->config_path);
+        if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
+            status = open_weights(r, err); /* these are meant */
+        } else if (ckpt == NULL && r->folder == NULL) {
+            (void)fgi_refuse(err,
+                             "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
+                             "model.weights");
+            return FG_EINVAL;
+        } else {
+            status = open_which(r, ckpt, err);
+        }
+    } else if (r->origin.run_dir != NULL) {
+        r->folder = fgi_must_strdup(r->origin.run_dir);
+    }
+    if (status != FG_OK)
+        return status;
+    *out_resume = r->is_start ? NULL : fg_ckpt_path(r->origin.ckpt);
+    if (!r->options->is_quiet)
+        fgi_run_origin_print(&r->origin, stderr);
+    return FG_OK;
+}
+
+/* The checkpoints of an earlier run are only deleted on request. The Trainer looks too, once it has
+ * the folder for itself; where another process has it, the Trainer says which. */
+static bool may_be_used(const fgi_run *r, fg_error *err)
+{
+    if (r->options->overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
+        return true;
+    return fgi_refuse(err,
+                      "'%s' holds the checkpoints of an earlier run\n"
+                      "--resume continues it, --overwrite deletes it, --trainer.run_dir=FOLDER "
+                      "trains elsewhere",
+                      r->folder);
+}
+
+static fg_status find_new_folder(fgi_run *r, fg_error *err)
+{
+    fgi_free(r->folder);
+    r->folder = fgi_run_dir_new(r->c, r->config_path, &r->is_claimed, err);
+    if (r->folder == NULL)
+        return FG_EIO;
+    return may_be_used(r, err) ? FG_OK : FG_EINVAL;
+}
+
+/* A run that starts anew. */
+static fg_status find_beginning(fgi_run *r, const char **out_resume, fg_error *err)
+{
+    *out_resume = NULL;
+    if (r->folder == NULL || fgi_config_is_auto(r->c, "trainer.run_dir")) {
+        const fg_status status = find_new_folder(r, err);
+        if (status != FG_OK)
+            return status;
+    }
+    return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+}
+
+/* A checkpoint given by its path is continued in its own run, unless trainer.run_dir names one. */
+static fg_status find_run_of_path(fgi_run *r, fg_error *err)
+{
+    if (!fgi_config_is_auto(r->c, "trainer.run_dir"))
+        return FG_OK;
+    fgi_free(r->folder);
+    r->folder = r->origin.run_dir != NULL ? fgi_must_strdup(r->origin.run_dir) : NULL;
+    return r->folder != NULL ? FG_OK : find_new_folder(r, err);
+}
+
+static fg_status find_continued(fgi_run *r, const char **out_resume, fg_error *err)
+{
+    const char *which = given(r->c, "trainer.resume");
+    fg_error why = {0};
+    if (r->options->fast_dev_run) /* leaves no trace */
+        return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
+    if (which == NULL)
+        return find_beginning(r, out_resume, err);
+    const bool is_auto = strcmp(which, "auto") == 0;
+    r->folder = fgi_run_dir_existing(r->c, r->config_path);
+    if (r->folder == NULL && is_auto)
+        return find_beginning(r, out_resume, err);
+    if (r->folder == NULL && !is_path(which)) {
+        (void)fgi_refuse(err,
+                         "--trainer.resume=%s: there is no earlier run of this configuration in "
+                         "'runs' here (auto would start a new run)",
+                         which);
+        return FG_EINVAL;
+    }
+    const fg_status status = open_which(r, is_auto ? "last" : which, &why);
+    if (status == FG_OK) {
+        *out_resume = fg_ckpt_path(r->origin.ckpt);
+        return is_path(which) ? find_run_of_path(r, err) : FG_OK;
+    }
+    if (is_auto && status == FG_ENOTFOUND) {
+        fgi_run_origin_close(&r->origin);
+        return find_beginning(r, out_resume, err);
+    }
+    *err = why;
+    return status;
+}
+
+fg_status fgi_run_find_origin(fgi_run *r, const char **out_resume, fg_error *err)
+{
+    return fgi_run_is_evaluation(r) ? find_evaluated(r, out_resume, err)
+                                    : find_continued(r, out_resume, err);
+}
+
+/* ---- comparing ------------------------------------------------------------------------------- */
+
+/* Other weights to start from are the user's choice, but a model that computes something else with
+ * them is rarely meant. */
+static void warn_of_start(const fgi_run *r)
+{
+    fgi_run_differences differences = {.text = ""};
+    if (r->origin.c == NULL || r->options->is_quiet)
+        return;
+    fgi_run_compare_model(r->origin.c, r->c, &differences);
+    if (differences.count > 0)
+        (void)fgi_fprintf(stderr, "warning: %s was trained as another model:%s\n",
+                          fg_ckpt_path(r->origin.ckpt), differences.text);
+}
+
+fg_status fgi_run_check_origin(const fgi_run *r, fg_error *err)
+{
+    const bool is_evaluation = fgi_run_is_evaluation(r);
+    fgi_run_differences differences = {.text = ""};
+    if (r->origin.ckpt == NULL)
+        return FG_OK;
+    if (r->is_start && !is_evaluation) {
+        warn_of_start(r);
+        return FG_OK;
+    }
+    if (r->origin.c != NULL)
+        fgi_run_compare_model(r->origin.c, r->c, &differences);
+    if (r->origin.c != NULL && is_evaluation)
+        fgi_run_compare_columns(r->origin.c, r->c, fgi_run_schema_target(&r->schema), &differences);
+    if (r->origin.data != NULL) {
+        json_t *here = fgi_run_task_describe(&r->task);
+        fgi_run_compare_data(r->origin.data, here, &differences);
+        json_decref(here);
+    }
+    return fgi_run_compare_fail(
+        &differences, fg_ckpt_path(r->origin.ckpt),
+        is_evaluation ? "leave CONFIG or these options out to use the checkpoint's own settings"
+                      : "to train with other settings, start from its weights instead: "
+                        "model.weights",
+        err);
+}
+
+/* ---- starting weights ------------------------------------------------------------------------ */
+
+const char **fgi_run_weights_options(const fgi_config *c, fg_load_options *out)
+{
+    const size_t count = fgi_config_count(c, "model.weights_skip");
+    const char **skip = fgi_must_alloc(count, sizeof(*skip));
+    for (size_t i = 0; i < count; i++)
+        skip[i] = fgi_config_text_at(c, "model.weights_skip", i);
+    const bool is_partial = fgi_config_bool(c, "model.weights_partial");
+    *out = (fg_load_options){.prefix = given(c, "model.weights_prefix"),
+                             .skip = skip,
+                             .skip_count = count,
+                             .allow_missing = is_partial,
+                             .allow_mismatch = is_partial};
+    return skip;
+}
+
+void fgi_run_print_weights(const fgi_run *r, FILE *out)
+{
+    const fg_load_report *report = fg_trainer_load_report(r->trainer);
+    if (report->entry_count > 0)
+        (void)fgi_fprintf(out, "%s\n", report->text);
+}
+
+/* ---- what the run's own checkpoints carry -----------------------------------------------------
+ */
+
+static char *config_to_text(const fgi_config *c)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (out != NULL) {
+        fgi_config_print_model(c, out);
+        (void)fclose(out);
+    }
+    return text;
+}
+
+void fgi_run_attach(fgi_run *r, fg_attachment *storage, fg_trainer_options *options)
+{
+    if (r->options->kind != FGI_RUN_FIT)
+        return;
+    json_t *data = fgi_run_task_describe(&r->task);
+    r->attached_config = config_to_text(r->c);
+    r->attached_data = fgi_json_text(data, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
+    json_decref(data);
+    if (r->attached_config == NULL || r->attached_data == NULL)
+        return;
+    storage[0] = (fg_attachment){FGI_RUN_ORIGIN_CONFIG, r->attached_config};
+    storage[1] = (fg_attachment){FGI_RUN_ORIGIN_DATA, r->attached_data};
+    options->attachments = storage;
+    options->attachment_count = 2;
+}

@@ -1,0 +1,90 @@
+/* run_notes.c - what a person is told before a run that may not be as it was meant: where a
+ * relative path starts, a batch that is larger than the data.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "recipe/run.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+/* The file of that name in the configuration's folder, owned; NULL: there is none, or that is the
+ * working directory. */
+static char *in_config_folder(const char *config_path, const char *path)
+{
+    const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
+    if (slash == NULL)
+        return NULL;
+    const size_t folder = (size_t)(slash - config_path), size = folder + strlen(path) + 2;
+    char *there = fgi_must_alloc(size, 1);
+    (void)fgi_snprintf(there, size, "%.*s/%s", (int)folder, config_path, path);
+    if (access(there, F_OK) == 0)
+        return there;
+    fgi_free(there);
+    return NULL;
+}
+
+void fgi_run_explain_paths(const fgi_run *r, fg_error *err)
+{
+    static const char *const keys[] = {
+        "data.path",  "data.val",   "data.test",   "data.predict", "data.x",        "data.y",
+        "data.val_x", "data.val_y", "data.test_x", "data.test_y",  "model.weights",
+    };
+    char cwd[256];
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const char *path = fgi_config_text(r->c, keys[i]);
+        if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0)
+            continue;
+        if (strstr(err->message, path) == NULL) /* another trouble */
+            continue;
+        char *there = in_config_folder(r->config_path, path);
+        const size_t used = strlen(err->message), room = sizeof(err->message) - used;
+        (void)fgi_snprintf(err->message + used, room,
+                           "\n%s is relative to the working directory, %s%s%s%s", keys[i],
+                           getcwd(cwd, sizeof(cwd)) != NULL ? cwd : "which has no name",
+                           there != NULL ? ", not to the configuration's folder: use --" : "",
+                           there != NULL ? keys[i] : "", there != NULL ? "=" : "");
+        if (there != NULL)
+            (void)fgi_snprintf(err->message + strlen(err->message),
+                               sizeof(err->message) - strlen(err->message), "%s", there);
+        fgi_free(there);
+        return;
+    }
+}
+
+void fgi_run_explain_weights(const fgi_run *r, fg_error *err)
+{
+    const size_t used = strlen(err->message);
+    const char *path = r->is_start && r->origin.ckpt != NULL ? fg_ckpt_path(r->origin.ckpt) : NULL;
+    if (path == NULL || (err->status != FG_ESHAPE && err->status != FG_EFORMAT) ||
+        strncmp(err->message, path, strlen(path)) != 0 || strstr(err->message, "the file has "))
+        return;
+    (void)fgi_snprintf(err->message + used, sizeof(err->message) - used,
+                       "\nto load the rest: model.weights_skip leaves variables out by name, "
+                       "model.weights_partial=true all that are missing or of another shape; "
+                       "`fulgurite show` lists what the file has");
+}
+
+void fgi_run_note_batch(const fgi_run *r, void (*note)(void *self, const char *line))
+{
+    char line[320];
+    const fg_client *client = fg_trainer_client(r->trainer);
+    const int64_t samples = r->fit_data.train != NULL ? fg_dataset_count(r->fit_data.train) : -1;
+    if (client == NULL || samples < 1)
+        return;
+    const int64_t rows = fg_client_get_info(client)->mesh.batch_shards;
+    const int64_t batch = r->fit_data.global_batch_size > 0 ? r->fit_data.global_batch_size
+                                                            : r->fit_data.batch_size * rows;
+    if (batch <= samples)
+        return;
+    (void)fgi_snprintf(
+        line, sizeof(line),
+        "a batch has room for %" PRId64 " samples, but there %s only %" PRId64
+        " for training: every epoch is one step, and the rest of the batch is padding; "
+        "a smaller trainer.batch_size gives more steps and wastes less",
+        batch, samples == 1 ? "is" : "are", samples);
+    note(NULL, line);
+}

@@ -1,0 +1,292 @@
+/* run_origin.c - the checkpoint that a command works with: found by what the user wrote (a run's
+ * folder, `last`, `best`, a checkpoint's folder, a .safetensors file), opened, and its attachments
+ * read: config.yaml, the model's part of the configuration, and data.json, which describes the
+ * data.
+ *
+ * The tensors are only looked at here; the Trainer reads them, with checksums.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "recipe/run_origin.h"
+#include "base/print.h"
+#include "base/alloc.h"
+#include "ckpt/json_file.h"
+
+/* ---- paths ----------------------------------------------------------------------------------- */
+
+static char *join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 2;
+    char *path = fgi_must_alloc(size, 1);
+    (void)fgi_snprintf(path, size, "%s/%s", folder, name);
+    return path;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+/* Whether FOLDER/NAME is there; its time of change. */
+static bool has(const char *folder, const char *name, struct timespec *out_time)
+{
+    struct stat info;
+    char *path = join(folder, name);
+    const bool is_there = stat(path, &info) == 0;
+    fgi_free(path);
+    if (is_there && out_time != NULL)
+        *out_time = info.st_mtim;
+    return is_there;
+}
+
+static bool is_word(const char *arg)
+{
+    return strcmp(arg, "last") == 0 || strcmp(arg, "best") == 0;
+}
+
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+/* "a/b" of "a/b/c", "." of "c". */
+static char *parent_of(const char *path)
+{
+    const char *name = name_of(path);
+    return name == path ? fgi_must_strdup(".") : fgi_must_strndup(path, (size_t)(name - path) - 1);
+}
+
+/* RUN of RUN/checkpoints/NAME; NULL for other paths. */
+static char *run_of(const char *path)
+{
+    char *folder = parent_of(path);
+    char *run = strcmp(name_of(folder), "checkpoints") == 0 ? parent_of(folder) : NULL;
+    fgi_free(folder);
+    return run;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), end_size = strlen(end);
+    return size > end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+bool fgi_run_origin_is_named(const char *arg)
+{
+    return is_word(arg) || is_folder(arg) || ends_with(arg, ".safetensors") ||
+           (is_word(name_of(arg)) &&
+            ends_with(arg, "/checkpoints/last") != ends_with(arg, "/checkpoints/best"));
+}
+
+static bool is_later(struct timespec a, struct timespec b)
+{
+    return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
+
+/* The folder in runs/ that has saved last; NULL when there is none. */
+static char *newest_run(void)
+{
+    char *newest = NULL;
+    struct timespec newest_time = {0}, time;
+    DIR *stream = opendir("runs");
+    const struct dirent *entry;
+    while (stream != NULL && (entry = readdir(stream)) != NULL) { /* of a stream of our own */
+        char *path = join("runs", entry->d_name);
+        const bool is_run = entry->d_name[0] != '.' && has(path, "checkpoints/last", &time);
+        if (is_run && (newest == NULL || is_later(time, newest_time))) {
+            fgi_free(newest);
+            newest = path;
+            newest_time = time;
+        } else {
+            fgi_free(path);
+        }
+    }
+    if (stream != NULL)
+        (void)closedir(stream);
+    return newest;
+}
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+static fg_status fail(fg_error *err, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
+static fg_status fail(fg_error *err, fg_status status, const char *format, ...)
+{
+    char text[sizeof(err->message)];
+    va_list args;
+    va_start(args, format);
+    (void)fgi_vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    (void)fgi_refuse(err, "%s", text);
+    err->status = status;
+    return status;
+}
+
+/* A path without slashes at its end. */
+static char *trimmed(const char *arg)
+{
+    size_t size = strlen(arg);
+    while (size > 1 && arg[size - 1] == '/')
+        size--;
+    return fgi_must_strndup(arg, size);
+}
+
+/* Fills run_dir and which from a folder or file; *out_path is what to open when it is not to be
+ * found through the run. */
+static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out, char **out_path,
+                         fg_error *err)
+{
+    char *path = trimmed(arg);
+    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json", NULL);
+    const bool is_pointer = !is_folder(path) && is_word(name_of(path));
+    fg_status status = FG_OK;
+    if (is_pointer || strcmp(name_of(path), "checkpoints") == 0) {
+        out->run_dir = is_pointer ? run_of(path) : parent_of(path);
+        out->which = fgi_must_strdup(is_pointer ? name_of(path) : which != NULL ? which : "");
+    } else if (is_folder(path) && has(path, "checkpoints", NULL)) {
+        out->run_dir = fgi_must_strdup(path);
+        out->which = fgi_must_strdup(which != NULL ? which : "");
+    } else if (is_folder(path) && !is_checkpoint) {
+        status = fail(err, FG_EINVAL,
+                      "'%s' is neither a run's folder (it has no 'checkpoints') nor a checkpoint "
+                      "(it has no 'manifest.json')",
+                      arg);
+    } else {
+        out->run_dir = run_of(is_checkpoint ? path : (*out_path = parent_of(path)));
+        fgi_free(*out_path);
+        *out_path = fgi_must_strdup(path);
+    }
+    if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
+        status =
+            fail(err, FG_EINVAL,
+                 "'%s' names a checkpoint and --ckpt=%s another: expected one of them", arg, which);
+    fgi_free(path);
+    return status;
+}
+
+/* `last` or `best` of a run's folder: the given one, else the newest. */
+static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_origin *out,
+                               fg_error *err)
+{
+    out->run_dir = run_dir != NULL ? fgi_must_strdup(run_dir) : newest_run();
+    out->which = fgi_must_strdup(word);
+    if (out->run_dir != NULL)
+        return FG_OK;
+    return fail(err, FG_ENOTFOUND,
+                "no '%s' checkpoint: there is no run in 'runs' here\n"
+                "give a run's folder, a checkpoint's folder or a .safetensors file",
+                word);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* A config.yaml that an older or newer version has written may not be readable any more. */
+static fg_status read_config(fgi_run_origin *out, fg_error *err)
+{
+    fg_error inner = {0};
+    const char *text = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_CONFIG);
+    if (text == NULL)
+        return FG_OK;
+    out->c = fgi_config_create();
+    if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
+        return FG_OK;
+    return fail(err, FG_EFORMAT, "%s: its configuration cannot be read: %s",
+                fg_ckpt_path(out->ckpt), inner.message);
+}
+
+static fg_status read_data(fgi_run_origin *out, fg_error *err)
+{
+    json_error_t fault;
+    const char *text = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_DATA);
+    if (text == NULL)
+        return FG_OK;
+    out->data = fgi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &fault);
+    if (out->data == NULL)
+        return fail(err, FG_EFORMAT, "%s: %s: line %d: %s", fg_ckpt_path(out->ckpt),
+                    FGI_RUN_ORIGIN_DATA, fault.line, fault.text);
+    return FG_OK;
+}
+
+fg_status fgi_run_origin_open(const char *arg, const char *which, const char *run_dir,
+                              fgi_run_origin *out, fg_error *err)
+{
+    static const fg_ckpt_options quick = {.no_checksums = true};
+    char *path = NULL;
+    fg_status status = FG_OK;
+    *out = (fgi_run_origin){0};
+    if (arg != NULL && is_word(arg))
+        status = look_for_word(arg, run_dir, out, err);
+    else if (arg != NULL)
+        status = look_at(arg, which, out, &path, err);
+    else
+        *out = (fgi_run_origin){.run_dir = run_dir != NULL ? fgi_must_strdup(run_dir) : NULL,
+                                .which = fgi_must_strdup(which != NULL ? which : "")};
+    if (status == FG_OK && out->which != NULL && *out->which == '\0') {
+        fgi_free(out->which);
+        out->which = fgi_must_strdup(has(out->run_dir, "checkpoints/best", NULL) ? "best" : "last");
+    }
+    if (status == FG_OK && path != NULL)
+        status = fg_ckpt_open_with(path, &quick, &out->ckpt, err);
+    else if (status == FG_OK)
+        status = fg_ckpt_open_run(out->run_dir, out->which, &quick, &out->ckpt, err);
+    fgi_free(path);
+    if (status == FG_OK)
+        status = read_config(out, err);
+    return status == FG_OK ? read_data(out, err) : status;
+}
+
+void fgi_run_origin_close(fgi_run_origin *origin)
+{
+    fg_ckpt_close(origin->ckpt);
+    if (origin->c != NULL)
+        fgi_config_destroy(origin->c);
+    json_decref(origin->data);
+    fgi_free(origin->run_dir);
+    fgi_free(origin->which);
+    *origin = (fgi_run_origin){0};
+}
+
+/* ---- what it says ---------------------------------------------------------------------------- */
+
+/* A counter out of the model file's metadata, else out of state.json; -1: not known. */
+static int64_t counter(const fgi_run_origin *origin, const char *metadata, const char *key)
+{
+    int64_t value = -1;
+    const char *text = fg_ckpt_metadata(origin->ckpt, metadata);
+    const char *state = fg_ckpt_state_json(origin->ckpt);
+    if (text != NULL)
+        return strtoll(text, NULL, 10);
+    json_t *root = state != NULL ? fgi_json_load(state, strlen(state), 0, NULL) : NULL;
+    if (json_is_integer(json_object_get(root, key)))
+        value = json_integer_value(json_object_get(root, key));
+    json_decref(root);
+    return value;
+}
+
+void fgi_run_origin_print(const fgi_run_origin *origin, FILE *out)
+{
+    const char *separator = " (";
+    const int64_t step = counter(origin, "fulgurite.step", "step");
+    const int64_t epoch = counter(origin, "fulgurite.epoch", "epoch");
+    (void)fgi_fprintf(out, "checkpoint: %s", fg_ckpt_path(origin->ckpt));
+    if (origin->run_dir != NULL) {
+        (void)fgi_fprintf(out, "%srun %s", separator, origin->run_dir);
+        separator = ", ";
+    }
+    if (origin->which != NULL && is_word(origin->which)) {
+        (void)fgi_fprintf(out, "%s%s", separator, origin->which);
+        separator = ", ";
+    }
+    if (step >= 0) {
+        (void)fgi_fprintf(out, "%sstep %" PRId64 ", epoch %" PRId64, separator, step, epoch);
+        separator = ", ";
+    }
+    (void)fgi_fprintf(out, "%s\n", strcmp(separator, ", ") == 0 ? ")" : "");
+}

@@ -1,0 +1,40 @@
+/* run_origin.h - the checkpoint that a command works with, and what it says of itself.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_RUN_ORIGIN_H
+#define FGI_RECIPE_RUN_ORIGIN_H
+
+#include <jansson.h>
+#include <fulgurite/ckpt.h>
+
+#include "report/helpers.h"
+#include "recipe/config.h"
+
+/* Names of the program's attachments (docs/formats.md). */
+#define FGI_RUN_ORIGIN_CONFIG "config.yaml"
+#define FGI_RUN_ORIGIN_DATA   "data.json"
+
+/* Zero-initialised there is none. */
+typedef struct fgi_run_origin {
+    fg_ckpt *ckpt;
+    char *run_dir; /* of the run that it belongs to; NULL: not known */
+    char *which;   /* "best", "last" or a name in that run; NULL: it was given by its path */
+    fgi_config *c; /* the model's configuration; NULL: it carries none */
+    json_t *data;  /* the data's description; NULL likewise */
+} fgi_run_origin;
+
+/* Whether an argument names a run or a checkpoint, and not a configuration: last, best, a folder, a
+ * .safetensors file, or the pointer file of a run. */
+bool fgi_run_origin_is_named(const char *arg);
+
+/* Opens a checkpoint: by an argument as above (last and best are those of run_dir, or of the newest
+ * run in runs/); without one, `which` of run_dir, or a path. `which` is NULL, "last", "best", a
+ * name or a path; NULL takes best where there is one, else last. Close *out also on failure. */
+fg_status fgi_run_origin_open(const char *arg, const char *which, const char *run_dir,
+                              fgi_run_origin *out, fg_error *err);
+void fgi_run_origin_close(fgi_run_origin *origin);
+
+/* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" on one line. */
+void fgi_run_origin_print(const fgi_run_origin *origin, FILE *out);
+
+#endif

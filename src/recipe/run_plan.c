@@ -1,0 +1,235 @@
+/* run_plan.c - one machine's plan, in the process that compiles for it: the step, the largest
+ * batch, and what this host's loader can feed. One JSON object on standard output, whatever
+ * happens.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/plan.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/plan_page.h"
+#include "recipe/run.h"
+#include "base/print.h"
+#include "ckpt/json_file.h"
+
+enum { SWEEP_MAX = 32 };
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *count_or_null(int64_t value)
+{
+    return value >= 0 ? json_integer(value) : json_null();
+}
+
+static void put(json_t *object, const char *key, json_t *take_value)
+{
+    (void)json_object_set_new(object, key, take_value);
+}
+
+/* ---- what was found ---------------------------------------------------------------------------
+ */
+
+static json_t *exchanges(const fg_plan *plan)
+{
+    json_t *list = json_array();
+    for (int k = 0; k < FG_COLLECTIVES; k++)
+        if (plan->collectives[k] > 0)
+            (void)json_array_append_new(list, json_pack("{s:s, s:i, s:I}", "kind",
+                                                        fg_collective_name((fg_collective)k),
+                                                        "count", plan->collectives[k], "bytes",
+                                                        (json_int_t)plan->collective_bytes[k]));
+    return list;
+}
+
+static void put_memory(json_t *o, const fg_plan *p)
+{
+    put(o, "fits", json_boolean(p->fits));
+    put(o, "hbm_needed_bytes", count_or_null(p->hbm_needed_bytes));
+    put(o, "hbm_available_bytes", count_or_null(p->hbm_available_bytes));
+    put(o, "parameter_bytes", count_or_null(p->parameter_bytes));
+    put(o, "optimizer_bytes", count_or_null(p->optimizer_bytes));
+    put(o, "batch_bytes", count_or_null(p->batch_bytes));
+    put(o, "padding_bytes", count_or_null(p->padding_bytes));
+    put(o, "activation_bytes", count_or_null(p->activation_bytes));
+    put(o, "program_bytes", count_or_null(p->program_bytes));
+    if (p->trouble[0] != '\0')
+        put(o, "trouble", json_string(p->trouble));
+}
+
+static void put_work(json_t *o, const fg_plan *p, int64_t samples)
+{
+    const double steps = samples > 0 && p->global_batch_size > 0
+                             ? ceil((double)samples / (double)p->global_batch_size)
+                             : (double)NAN;
+    put(o, "flops", number(p->flops));
+    put(o, "accessed_bytes", number(p->accessed_bytes));
+    put(o, "products", json_integer(p->products));
+    put(o, "products_16bit", json_integer(p->products_16bit));
+    put(o, "collectives", exchanges(p));
+    put(o, "estimated_cycles", number(p->cycles));
+    put(o, "estimated_step_s", number(p->step_s));
+    put(o, "estimated_epoch_s", number(steps * p->step_s));
+    put(o, "estimated_samples_per_s", number((double)p->global_batch_size / p->step_s));
+    put(o, "estimate", json_string("compiler estimate, not measured"));
+    put(o, "compile_s", number(p->compile_s));
+    put(o, "serialized_bytes", count_or_null(p->serialized_bytes));
+    if (p->analysis_json != NULL)
+        put(o, "analysis", fgi_json_load(p->analysis_json, strlen(p->analysis_json), 0, NULL));
+    if (p->analysis_text != NULL)
+        put(o, "report", json_string(p->analysis_text));
+    put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
+{
+    const fgi_run *r = self;
+    if (r->options->is_quiet)
+        return;
+    (void)fgi_fprintf(stderr, "%s: batch_size %" PRId64 " %s", r->options->topology, batch_size,
+                      fits ? "fits" : "is too much");
+    if (need_bytes >= 0)
+        (void)fgi_fprintf(stderr, ": needs %s per device", fgi_bytes_words((double)need_bytes));
+    (void)fputc('\n', stderr);
+}
+
+static fg_status search(json_t *o, fgi_run *r, fg_error *err)
+{
+    fg_batch_fit fit = {0};
+    if (r->options->no_search) {
+        put(o, "max_batch", json_null());
+        return FG_OK;
+    }
+    const fg_status status =
+        fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data, on_tried, r, &fit, err);
+    if (status != FG_OK)
+        return status;
+    put(o, "max_batch", json_integer(fit.batch_size));
+    put(o, "max_global_batch", json_integer(fit.global_batch_size));
+    put(o, "max_batch_bytes", count_or_null(fit.need_bytes));
+    put(o, "max_batch_is_all_data", json_boolean(fit.all_fit));
+    return FG_OK;
+}
+
+/* ---- several batches --------------------------------------------------------------------------
+ */
+
+/* Reads "8,64,512" or takes powers of two; returns how many, 0 when it is no list. */
+static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
+{
+    size_t count = 0;
+    if (*text == '\0')
+        text = "8,16,32,64,128,256,512,1024";
+    for (const char *at = text; *at != '\0';) {
+        char *end;
+        const long long size = strtoll(at, &end, 10);
+        if (end == at || size < 1 || size > 1 << 24 || count == SWEEP_MAX ||
+            (*end != ',' && *end != '\0'))
+            return 0;
+        out[count++] = size;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+/* The step for each of the batches: memory, and cycles per sample. */
+static fg_status sweep(json_t *o, fgi_run *r, fg_error *err)
+{
+    int64_t sizes[SWEEP_MAX];
+    double cycles[SWEEP_MAX];
+    fg_fit_data data = r->fit_data;
+    json_t *list = json_array();
+    const size_t count = sweep_sizes(r->options->sweep, sizes);
+    fg_status status = FG_OK;
+    for (size_t i = 0; i < count && status == FG_OK; i++) {
+        fg_plan plan;
+        data.batch_size = sizes[i];
+        data.global_batch_size = 0;
+        status = fg_plan_step(r->trainer, &r->task.task, &data, &plan, err);
+        cycles[i] = plan.cycles;
+        json_t *one =
+            json_pack("{s:I, s:b}", "batch_size", (json_int_t)sizes[i], "fits", (int)plan.fits);
+        put(one, "hbm_needed_bytes", count_or_null(plan.hbm_needed_bytes));
+        put(one, "cycles", number(plan.cycles));
+        put(one, "cycles_per_sample", number(plan.cycles / (double)sizes[i]));
+        put(one, "estimated_step_s", number(plan.step_s));
+        (void)json_array_append_new(list, one);
+        fg_plan_fini(&plan);
+    }
+    const int64_t from = status == FG_OK ? fg_plan_filled_from(sizes, cycles, count) : 0;
+    put(o, "sweep", list);
+    put(o, "filled_from_batch", from > 0 ? json_integer(from) : json_null());
+    return status;
+}
+
+static fg_status fill(json_t *o, fgi_run *r, fg_error *err)
+{
+    fg_plan plan;
+    fg_device_info device;
+    const fg_client *client = fg_trainer_client(r->trainer);
+    const fg_client_info *info = fg_client_get_info(client);
+    const int64_t samples = fg_dataset_count(r->data.train);
+    put(o, "platform", json_string(info->platform));
+    put(o, "compiler", json_string(info->platform_version));
+    put(o, "devices", json_integer(info->device_count));
+    put(o, "hosts", json_integer(info->host_count));
+    if (fg_device_get_info(client, 0, &device, NULL) == FG_OK)
+        put(o, "device_kind", json_string(device.kind));
+    put(o, "precision", json_string(fgi_config_text(r->c, "trainer.precision")));
+    fg_status status = fg_plan_step(r->trainer, &r->task.task, &r->fit_data, &plan, err);
+    if (status == FG_OK) {
+        put(o, "batch_size", json_integer(plan.batch_size));
+        put(o, "global_batch_size", json_integer(plan.global_batch_size));
+        put_memory(o, &plan);
+        put_work(o, &plan, samples);
+        if (plan.fits && isfinite(plan.step_s))
+            fgi_plan_put_input(o, r, &plan);
+        status = search(o, r, err);
+    }
+    if (status == FG_OK && r->options->sweep != NULL)
+        status = sweep(o, r, err);
+    fg_plan_fini(&plan);
+    return status;
+}
+
+fg_status fgi_run_plan(fgi_run *r, fg_error *err)
+{
+    json_t *one = json_pack("{s:s}", "name", r->options->topology);
+    json_t *root = json_pack("{s:[O]}", "topologies", one);
+    const fg_status status = fill(one, r, err);
+    r->has_plan = true;
+    if (status != FG_OK)
+        put(one, "error", json_string(err->message));
+    if (r->options->topology_json)
+        fgi_json_print(stdout, root, JSON_INDENT(2));
+    else
+        fgi_plan_print(stdout, one);
+    json_decref(one);
+    json_decref(root);
+    return status;
+}
+
+void fgi_run_plan_fail(const fgi_run *r, const fg_error *error)
+{
+    if (r->has_plan)
+        return;
+    json_t *root = json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}]}", "topologies", "name",
+                             r->options->topology, "fits", "hbm_needed_bytes",
+                             "hbm_available_bytes", "max_batch", "error", error->message);
+    fgi_json_print(stdout, root, JSON_INDENT(2));
+    json_decref(root);
+}
+
+bool fgi_run_plan_check(const fgi_run_options *options, fg_error *err)
+{
+    int64_t sizes[SWEEP_MAX];
+    if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
+        return true;
+    return fgi_refuse(err, "--sweep=%s: expected batches between commas, at most %d",
+                      options->sweep, SWEEP_MAX);
+}

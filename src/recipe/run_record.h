@@ -1,0 +1,21 @@
+/* run_record.h - figures that a fit has brought, kept for the curves.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_RUN_RECORD_H
+#define FGI_RECIPE_RUN_RECORD_H
+
+#include "recipe/run.h"
+
+typedef struct fgi_run_curve {
+    double *x, *y;
+    size_t count, capacity;
+} fgi_run_curve;
+
+enum { FGI_RUN_TRAIN_WINDOWS, FGI_RUN_TRAIN_EPOCHS, FGI_RUN_VAL, FGI_RUN_CURVES };
+
+struct fgi_run_record {
+    const fgi_run *owner;
+    fgi_run_curve curves[FGI_RUN_CURVES];
+};
+
+#endif

@@ -1,0 +1,53 @@
+/* run_schema.h - what goes into a model and comes out of it: types, classes, how a CSV is read.
+ * From the training data, or from the description in a checkpoint.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_RUN_SCHEMA_H
+#define FGI_RECIPE_RUN_SCHEMA_H
+
+#include <fulgurite/data.h>
+#include <jansson.h>
+
+#include "recipe/config.h"
+
+typedef struct fgi_run_schema {
+    char format[16]; /* of the data: "csv" */
+    fg_type input;   /* of one sample, as the dataset has it */
+    fg_type target;  /* likewise */
+    int64_t class_count;
+    char **class_names;                   /* class_count of them; NULL where they have none */
+    double target_mean, target_deviation; /* of plain targets that the task standardises; deviation
+                                             0: they are learned as they are */
+    json_t *csv; /* of fg_csv_schema_json; NULL where the data are no CSV */
+} fgi_run_schema;
+
+/* Of the training data; val (NULL: none) may have more classes. csv may be NULL. */
+fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, const fg_dataset *val,
+                                 const fg_csv_schema *csv, fgi_run_schema *out, fg_error *err);
+/* Of a checkpoint's data.json, which may hold anything. `path` is for messages. */
+fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_schema *out,
+                                 fg_error *err);
+void fgi_run_schema_fini(fgi_run_schema *schema);
+
+/* Name of the target's column in a CSV, else "". */
+const char *fgi_run_schema_target(const fgi_run_schema *schema);
+
+/* Of a standardised target: a number is y * deviation + mean. Else 0 and 1. */
+void fgi_run_schema_target_scale(const fgi_run_schema *schema, double *out_mean,
+                                 double *out_deviation);
+
+/* What a task makes of a schema: outputs, and how inputs are prepared on the device. */
+typedef struct fgi_run_preparation {
+    const char *task;
+    int64_t outputs;
+    double scale;
+    const float *mean, *std; /* by channel, or one for all */
+    size_t mean_count, std_count;
+    int64_t image[3]; /* height, width, channels; 0: the samples' own shape */
+} fgi_run_preparation;
+
+/* The text of data.json as JSON, a new reference (docs/formats.md). */
+json_t *fgi_run_schema_describe(const fgi_run_schema *schema,
+                                const fgi_run_preparation *preparation);
+
+#endif

@@ -1,0 +1,134 @@
+/* run_summary.c - --summary=FILE: one JSON object with what happened, whether it went well or not.
+ * A figure that is not known is null.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "report/out_file.h"
+#include "recipe/run.h"
+
+static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
+
+static json_t *count(int64_t value) { return value >= 0 ? json_integer(value) : json_null(); }
+
+static json_t *text(const char *value)
+{
+    return value != NULL && *value != '\0' ? json_string(value) : json_null();
+}
+
+static json_t *metrics_of(const fg_result *result)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < result->metric_count; i++)
+        (void)json_object_set_new(object, result->metrics[i].name,
+                                  number(result->metrics[i].value));
+    return object;
+}
+
+static json_t *idle_of(const fg_idle *idle)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "input", number(idle->input_s), "upload",
+                     number(idle->upload_s), "compile", number(idle->compile_s), "read",
+                     number(idle->read_s), "checkpoint", number(idle->checkpoint_s), "other",
+                     number(idle->other_s));
+}
+
+/* The most memory that this process has had, as the kernel counts it. */
+static int64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : -1;
+}
+
+static const char *status_word(const fg_error *error)
+{
+    if (error == NULL || error->status == FG_OK)
+        return "done";
+    return error->status == FG_ESTOPPED ? "stopped" : "failed";
+}
+
+/* Kind and number of the devices; null where it did not come to that. */
+static void put_devices(json_t *root, const fgi_run *r)
+{
+    fg_error err;
+    fg_device_info device;
+    fg_client *client = r->trainer != NULL ? fg_trainer_client(r->trainer) : NULL;
+    const bool is_known = client != NULL && fg_device_get_info(client, 0, &device, &err) == FG_OK;
+    (void)json_object_set_new(root, "device", is_known ? text(device.kind) : json_null());
+    (void)json_object_set_new(
+        root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
+}
+
+/* How the devices shared the work; null where it did not come to a fit. */
+static void put_plan(json_t *root, const fgi_run *r)
+{
+    const fg_fit_plan *plan = r->trainer != NULL ? fg_trainer_plan(r->trainer) : NULL;
+    const bool is_known = plan != NULL && plan->device_count > 0;
+    (void)json_object_set_new(root, "strategy", is_known ? text(plan->strategy) : json_null());
+    (void)json_object_set_new(root, "global_batch_size",
+                              is_known ? count(plan->global_batch_size) : json_null());
+    (void)json_object_set_new(root, "lr", is_known ? number(plan->lr) : json_null());
+    (void)json_object_set_new(root, "lr_scaling", is_known ? text(plan->lr_scaling) : json_null());
+}
+
+static void put_result(json_t *root, const fgi_run *r)
+{
+    static const fg_result nothing;
+    const fg_result *f = r->has_result ? &r->result : &nothing;
+    const double unknown = r->has_result ? 1 : (double)NAN; /* times NaN: null */
+    json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
+                             "p95", number(f->step_p95_s * 1e3 * unknown));
+    (void)json_object_set_new(root, "epochs", count(f->epochs));
+    (void)json_object_set_new(root, "steps", count(f->steps));
+    (void)json_object_set_new(root, "metrics", metrics_of(f));
+    (void)json_object_set_new(root, "time_to_first_step_s",
+                              number((r->setup_s + f->time_to_first_step_s) * unknown));
+    (void)json_object_set_new(root, "step_ms", step);
+    (void)json_object_set_new(root, "samples_per_s", number(f->samples_per_s * unknown));
+    (void)json_object_set_new(root, "host_overhead_us_per_step",
+                              number(f->host_overhead_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "plugin_us_per_step", number(f->plugin_s * 1e6 * unknown));
+    (void)json_object_set_new(root, "compiles", count(f->compiles));
+    (void)json_object_set_new(root, "compile_cache_hits", count(f->compile_cache_hits));
+    (void)json_object_set_new(root, "compile_s", number(f->compile_s * unknown));
+    (void)json_object_set_new(root, "host_reads", count(f->host_reads));
+    (void)json_object_set_new(root, "busy_s", number(f->idle.busy_s * unknown));
+    (void)json_object_set_new(root, "idle_s", number(f->idle.idle_s * unknown));
+    (void)json_object_set_new(root, "idle", idle_of(&f->idle));
+    (void)json_object_set_new(root, "peak_rss_bytes", count(peak_rss_bytes()));
+    (void)json_object_set_new(root, "nonfinite_steps",
+                              r->has_result ? count(f->nonfinite_steps) : json_null());
+    (void)json_object_set_new(root, "lost_updates", number(f->lost_updates * unknown));
+    (void)json_object_set_new(root, "loss_scale", number(f->loss_scale * unknown));
+    (void)json_object_set_new(root, "device_peak_bytes",
+                              r->has_result ? count(f->device_peak_bytes) : json_null());
+    (void)json_object_set_new(root, "step_flops", number(f->step_flops * unknown));
+    (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
+    (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
+    (void)json_object_set_new(root, "checkpoint", text(f->checkpoint));
+}
+
+bool fgi_run_summary_write(const fgi_run *r, const fg_error *error, fg_error *err)
+{
+    const char *path = r->options->summary;
+    if (path == NULL)
+        return true;
+    const bool has_failed = error != NULL && error->status != FG_OK;
+    json_t *root =
+        json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->options->command,
+                  "error", has_failed ? text(error->message) : json_null());
+    put_devices(root, r);
+    put_plan(root, r);
+    (void)json_object_set_new(root, "precision", text(fgi_config_text(r->c, "trainer.precision")));
+    put_result(root, r);
+    (void)json_object_set_new(root, "run_dir", text(r->folder));
+    const bool is_good =
+        fgi_out_file_write_json(path, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), err);
+    json_decref(root);
+    return is_good;
+}

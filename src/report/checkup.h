@@ -1,0 +1,71 @@
+/* checkup.h - what the files of fulgurite doctor share: all that was found out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_REPORT_CHECKUP_H
+#define FGI_REPORT_CHECKUP_H
+
+#include <fulgurite/device.h>
+#include <fulgurite/host.h>
+#include <jansson.h>
+
+#include "report/helpers.h"
+
+enum { FGI_DOCTOR_FINDINGS = 64, FGI_DOCTOR_PLUGINS = 3 };
+
+/* The plugin of an accelerator that a program would load. */
+typedef struct fgi_checkup_plugin {
+    const char *accelerator;
+    char path[1024]; /* "": none was found */
+    char source[48];
+    char version[64]; /* of its Python package; "" where it cannot be told */
+} fgi_checkup_plugin;
+
+/* Whether the devices do what they are told. */
+typedef struct fgi_checkup_test {
+    bool was_run, is_good;
+    char platform[16], version[200];
+    char kind[64];
+    int devices, api_major, api_minor;
+    int bad_device; /* whose product is wrong, -1 */
+    double seconds;
+    fg_error err;
+} fgi_checkup_test;
+
+/* How fast a folder's files are read. */
+typedef struct fgi_checkup_speed {
+    bool was_measured;
+    int64_t files, bytes;
+    double seconds;
+} fgi_checkup_speed;
+
+typedef struct fgi_checkup {
+    fg_host *host;
+    void (*report)(FILE *out, const struct fgi_checkup *d);
+    fgi_checkup_plugin plugins[FGI_DOCTOR_PLUGINS];
+    char cache[1024]; /* "": there is none */
+    bool cache_is_writable;
+    int64_t cache_bytes, cache_files, cache_free_bytes;
+    fgi_checkup_speed speed;
+    fgi_checkup_test test;
+    fg_finding findings[FGI_DOCTOR_FINDINGS]; /* the host's, then the program's own */
+    size_t finding_count;
+    char texts[8][400]; /* of the program's own */
+    size_t text_count;
+} fgi_checkup;
+
+/* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
+void fgi_checkup_probe(fgi_checkup *d, const char *folder);
+/* A product of matrices on each device and a sum over all (doctor_test.c). Devices that do not
+ * answer for timeout_s end the process, after the report. */
+void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *devices,
+                          double timeout_s);
+/* One more finding of the program's own. */
+void fgi_checkup_find(fgi_checkup *d, fg_severity severity, const char *code, const char *command,
+                      const char *format, ...) FG_PRINTF(5, 6);
+
+/* What was found, as lines or as one JSON object (doctor_print.c). */
+void fgi_checkup_print(FILE *out, const fgi_checkup *d);
+void fgi_checkup_print_json(FILE *out, const fgi_checkup *d);
+bool fgi_checkup_is_wrong(const fgi_checkup *d);
+
+#endif

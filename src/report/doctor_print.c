@@ -1,0 +1,216 @@
+/* doctor_print.c - the report of fulgurite doctor, as lines and as JSON.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/checkup.h"
+#include "base/print.h"
+
+static const char *const severities[] = {"note", "warning", "wrong"};
+
+/* "GiB" of a size, "?" where it is not known. */
+static const char *gib(int64_t bytes, char text[32])
+{
+    (void)fgi_snprintf(text, 32, bytes >= 0 ? "%.1f GiB" : "?", (double)bytes / 1073741824.0);
+    return text;
+}
+
+static const char *place_name(const char *place)
+{
+    static const char *const names[][2] = {{"kaggle", "a Kaggle notebook"},
+                                           {"colab", "a Colab notebook"},
+                                           {"tpu-vm", "a TPU VM of Google Cloud"},
+                                           {"gke", "a pod of Google Kubernetes Engine"},
+                                           {"gce", "a virtual machine of Google Cloud"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i][0], place) == 0)
+            return names[i][1];
+    return "an unknown kind of machine";
+}
+
+static void print_tpu(FILE *out, const fg_host_info *info)
+{
+    char memory[32];
+    if (info->tpu_chips == 0) {
+        (void)fgi_fprintf(out, "tpu      none\n");
+        return;
+    }
+    (void)fgi_fprintf(out, "tpu      %s%s, %d chip%s = %d device%s",
+                      strcmp(info->tpu, "7x") == 0 ? "TPU" : "TPU ", info->tpu, info->tpu_chips,
+                      info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
+                      info->tpu_devices > 1 ? "s" : "");
+    if (info->tpu_device_bytes > 0)
+        (void)fgi_fprintf(out, " of %s", gib((int64_t)info->tpu_device_bytes, memory));
+    if (info->tpu_type[0] != '\0')
+        (void)fgi_fprintf(out, "; %s", info->tpu_type);
+    if (info->tpu_topology[0] != '\0')
+        (void)fgi_fprintf(out, ", %s", info->tpu_topology);
+    if (info->tpu_hosts > 1)
+        (void)fgi_fprintf(out, "; host %d of %d", info->tpu_worker, info->tpu_hosts);
+    (void)fputc('\n', out);
+}
+
+static void print_host(FILE *out, const fg_host_info *info)
+{
+    char all[32], some[32], shm[32], temp[32];
+    (void)fgi_fprintf(out,
+                      "host     %d processors%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
+                      info->cpus, info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
+                      gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
+                      gib(info->shm_bytes, shm), gib(info->temp_free_bytes, temp));
+    if (info->hugepages[0] != '\0')
+        (void)fgi_fprintf(out, ", huge pages %s", info->hugepages);
+    (void)fputc('\n', out);
+}
+
+static void print_plugins(FILE *out, const fgi_checkup *d)
+{
+    for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
+        const fgi_checkup_plugin *p = &d->plugins[i];
+        if (p->accelerator != NULL && p->path[0] != '\0')
+            (void)fgi_fprintf(out, "plugin   %s %s: %s\n", p->accelerator, p->version, p->path);
+    }
+    if (d->cache[0] != '\0')
+        (void)fgi_fprintf(out, "cache    %s: %" PRId64 " programs, %s\n", d->cache, d->cache_files,
+                          fgi_bytes_words((double)d->cache_bytes));
+    if (d->speed.was_measured)
+        (void)fgi_fprintf(out,
+                          "data     %" PRId64 " files, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
+                          d->speed.files, fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
+                          (double)d->speed.bytes / 1e6 / d->speed.seconds,
+                          (double)d->speed.files / d->speed.seconds);
+}
+
+void fgi_checkup_print(FILE *out, const fgi_checkup *d)
+{
+    const fg_host_info *info = fg_host_get_info(d->host);
+    (void)fgi_fprintf(out, "place    %s\n", place_name(info->place));
+    print_tpu(out, info);
+    print_host(out, info);
+    print_plugins(out, d);
+    if (d->test.was_run && d->test.devices > 0)
+        (void)fgi_fprintf(out,
+                          "test     %s: %d x %s, PJRT %d.%d: a matmul on each, an all-reduce: %s "
+                          "(%.1f s)\n",
+                          d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
+                          d->test.api_minor, d->test.is_good ? "right" : "WRONG", d->test.seconds);
+    for (size_t i = 0; i < d->finding_count; i++) {
+        const fg_finding *f = &d->findings[i];
+        (void)fgi_fprintf(out, "%-8s %s [%s]\n", severities[f->severity], f->text, f->code);
+        if (f->command != NULL && f->command[0] != '\0')
+            (void)fgi_fprintf(out, "         -> %s\n", f->command);
+    }
+    if (fg_host_variable_count(d->host) > 0)
+        (void)fgi_fprintf(out,
+                          "         fulgurite doctor --fix -- COMMAND runs a program with these "
+                          "variables corrected\n");
+    if (!fgi_checkup_is_wrong(d))
+        (void)fgi_fprintf(out, "nothing is wrong\n");
+}
+
+/* ---- JSON -------------------------------------------------------------------------------------
+ */
+
+static json_t *bytes_of(int64_t bytes) { return bytes >= 0 ? json_integer(bytes) : json_null(); }
+
+static json_t *text_of(const char *text)
+{
+    return text != NULL && *text != '\0' ? json_string(text) : json_null();
+}
+
+static json_t *tpu_object(const fg_host_info *info)
+{
+    if (info->tpu_chips == 0)
+        return json_null();
+    return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:o}", "generation", info->tpu,
+                     "told_by", text_of(info->tpu_told_by), "type", text_of(info->tpu_type),
+                     "topology", text_of(info->tpu_topology), "chips", info->tpu_chips, "devices",
+                     info->tpu_devices, "slice_chips", info->tpu_slice_chips, "hosts",
+                     info->tpu_hosts, "worker", info->tpu_worker, "device_bytes",
+                     info->tpu_device_bytes > 0 ? json_integer((json_int_t)info->tpu_device_bytes)
+                                                : json_null());
+}
+
+static json_t *host_object(const fg_host_info *info)
+{
+    return json_pack("{s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "cpus", info->cpus, "cpu_name",
+                     text_of(info->cpu_name), "memory_bytes", bytes_of(info->memory_bytes),
+                     "memory_free_bytes", bytes_of(info->memory_free_bytes), "shm_bytes",
+                     bytes_of(info->shm_bytes), "temp_free_bytes", bytes_of(info->temp_free_bytes),
+                     "hugepages", text_of(info->hugepages));
+}
+
+static json_t *findings_array(const fgi_checkup *d)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < d->finding_count; i++) {
+        const fg_finding *f = &d->findings[i];
+        (void)json_array_append_new(
+            list, json_pack("{s:s, s:s, s:s, s:o}", "severity", severities[f->severity], "code",
+                            f->code, "text", f->text, "command", text_of(f->command)));
+    }
+    return list;
+}
+
+static json_t *plugins_array(const fgi_checkup *d)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
+        const fgi_checkup_plugin *p = &d->plugins[i];
+        if (p->accelerator != NULL)
+            (void)json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:o}", "accelerator",
+                                                        p->accelerator, "path", text_of(p->path),
+                                                        "source", text_of(p->source), "version",
+                                                        text_of(p->version)));
+    }
+    return list;
+}
+
+static json_t *test_object(const fgi_checkup_test *t)
+{
+    if (!t->was_run)
+        return json_null();
+    return json_pack("{s:b, s:o, s:o, s:o, s:i, s:[ii], s:f}", "good", (int)t->is_good, "platform",
+                     text_of(t->platform), "platform_version", text_of(t->version), "kind",
+                     text_of(t->kind), "devices", t->devices, "pjrt_api", t->api_major,
+                     t->api_minor, "seconds", t->seconds);
+}
+
+static json_t *data_object(const fgi_checkup_speed *s)
+{
+    if (!s->was_measured)
+        return json_null();
+    return json_pack("{s:I, s:I, s:f}", "files", (json_int_t)s->files, "bytes",
+                     (json_int_t)s->bytes, "seconds", s->seconds);
+}
+
+static json_t *mend_object(const fg_host *host)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < fg_host_variable_count(host); i++) {
+        const fg_host_variable *v = fg_host_variable_at(host, i);
+        (void)json_object_set_new(object, v->name,
+                                  v->value != NULL ? json_string(v->value) : json_null());
+    }
+    return object;
+}
+
+void fgi_checkup_print_json(FILE *out, const fgi_checkup *d)
+{
+    const fg_host_info *info = fg_host_get_info(d->host);
+    json_t *cache =
+        d->cache[0] == '\0'
+            ? json_null()
+            : json_pack("{s:s, s:b, s:I, s:I, s:o}", "path", d->cache, "writable",
+                        (int)d->cache_is_writable, "programs", (json_int_t)d->cache_files, "bytes",
+                        (json_int_t)d->cache_bytes, "free_bytes", bytes_of(d->cache_free_bytes));
+    json_t *top = json_pack(
+        "{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong", (int)fgi_checkup_is_wrong(d),
+        "place", info->place, "tpu", tpu_object(info), "host", host_object(info), "plugins",
+        plugins_array(d), "cache", cache, "data", data_object(&d->speed), "test",
+        test_object(&d->test), "findings", findings_array(d), "mend", mend_object(d->host));
+    fgi_json_print(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
+    (void)fputc('\n', out);
+    json_decref(top);
+}

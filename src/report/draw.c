@@ -1,0 +1,374 @@
+/* draw.c - pictures made of characters, for the end of a training.
+ *
+ * A chart is a grid of dots, 2 wide and 4 high in each character (braille); in ASCII each character
+ * is one dot. All sizes are counted in characters; names may be UTF-8.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/draw.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "report/helpers.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_COLUMNS = 10 };
+
+/* Whether a locale's name, such as "C.UTF-8", ends in that encoding. */
+static bool names_utf8(const char *locale)
+{
+    for (; *locale != '\0'; locale++)
+        if (fgi_begins_nocase(locale, "utf-8") || fgi_begins_nocase(locale, "utf8"))
+            return true;
+    return false;
+}
+
+bool fgi_draw_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *locale = getenv(variables[i]);
+        if (locale != NULL && *locale != '\0')
+            return names_utf8(locale);
+    }
+    return false;
+}
+
+int fgi_draw_columns(FILE *out)
+{
+    struct winsize size = {0};
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < MIN_COLUMNS)
+        return 80;
+    return size.ws_col;
+}
+
+/* Characters of a UTF-8 text, not counting what continues one. */
+static size_t width_of(const char *text)
+{
+    size_t width = 0;
+    for (; *text != '\0'; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
+/* Bytes of the first `width` characters. */
+static size_t bytes_of(const char *text, size_t width)
+{
+    size_t bytes = 0;
+    for (; text[bytes] != '\0'; bytes++)
+        if (((unsigned char)text[bytes] & 0xc0) != 0x80 && width-- == 0)
+            break;
+    return bytes;
+}
+
+static int clamp(int value, int least, int most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* ---- curves ---------------------------------------------------------------------------------- */
+
+/* How each series is drawn; the first one with dots. */
+static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+'};
+
+typedef struct chart {
+    int columns, rows;  /* of the area within the axes, in characters */
+    int dots_x, dots_y; /* dots in a character */
+    double x0, x1, y0, y1;
+    unsigned char *dots; /* braille bits or 1, a character each */
+    char *letters;       /* of the other series, 0: none */
+} chart;
+
+static void find_range(const fgi_draw_series *series, size_t count, chart *c)
+{
+    c->x0 = c->y0 = HUGE_VAL;
+    c->x1 = c->y1 = -HUGE_VAL;
+    for (size_t s = 0; s < count; s++)
+        for (size_t i = 0; i < series[s].count; i++) {
+            const double x = series[s].x[i], y = series[s].y[i];
+            if (!isfinite(x) || !isfinite(y))
+                continue;
+            c->x0 = fmin(c->x0, x);
+            c->x1 = fmax(c->x1, x);
+            c->y0 = fmin(c->y0, y);
+            c->y1 = fmax(c->y1, y);
+        }
+    if (c->x0 == c->x1)
+        c->x1 = c->x0 + 1;
+    if (c->y0 == c->y1) {
+        c->y0 -= 0.5;
+        c->y1 += 0.5;
+    }
+}
+
+static void set_dot(chart *c, int x, int y, char letter)
+{
+    static const unsigned char bits[4][2] = {
+        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
+    const int column = x / c->dots_x, row = y / c->dots_y;
+    if (x < 0 || y < 0 || column >= c->columns || row >= c->rows)
+        return;
+    const size_t at = (size_t)row * (size_t)c->columns + (size_t)column;
+    if (letter != 0)
+        c->letters[at] = letter;
+    else
+        c->dots[at] |= c->dots_x == 2 ? bits[y % 4][x % 2] : 1;
+}
+
+/* A straight line between two dots, both ends included. */
+static void set_line(chart *c, int x0, int y0, int x1, int y1, char letter)
+{
+    const int steps = abs(x1 - x0) > abs(y1 - y0) ? abs(x1 - x0) : abs(y1 - y0);
+    for (int i = 0; i <= steps; i++) {
+        const double part = steps == 0 ? 0 : (double)i / steps;
+        set_dot(c, x0 + (int)lround(part * (x1 - x0)), y0 + (int)lround(part * (y1 - y0)), letter);
+    }
+}
+
+static void plot(chart *c, const fgi_draw_series *s, char letter)
+{
+    bool has_last = false;
+    int last_x = 0, last_y = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        if (!isfinite(s->x[i]) || !isfinite(s->y[i])) {
+            has_last = false;
+            continue;
+        }
+        const double right = (s->x[i] - c->x0) / (c->x1 - c->x0);
+        const double up = (s->y[i] - c->y0) / (c->y1 - c->y0);
+        const int x = (int)lround(right * (c->columns * c->dots_x - 1));
+        const int y = (int)lround((1 - up) * (c->rows * c->dots_y - 1));
+        if (has_last && letter == 0)
+            set_line(c, last_x, last_y, x, y, letter);
+        else
+            set_dot(c, x, y, letter);
+        last_x = x;
+        last_y = y;
+        has_last = true;
+    }
+}
+
+static void print_cell(FILE *out, const chart *c, size_t at)
+{
+    if (c->letters[at] != 0)
+        (void)fputc(c->letters[at], out);
+    else if (c->dots[at] == 0)
+        (void)fputc(' ', out);
+    else if (c->dots_x == 1)
+        (void)fputc('*', out);
+    else /* U+2800 and the dots' bits */
+        (void)fgi_fprintf(out, "\xe2%c%c", 0xa0 + (c->dots[at] >> 6), 0x80 + (c->dots[at] & 0x3f));
+}
+
+static void print_rows(FILE *out, const chart *c, bool is_ascii)
+{
+    for (int row = 0; row < c->rows; row++) {
+        char label[32] = "";
+        const double part = (double)row / (c->rows - 1);
+        if ((row % 4 == 0 && row + 2 < c->rows) || row == c->rows - 1)
+            (void)fgi_snprintf(label, sizeof(label), "%.4g", c->y1 + part * (c->y0 - c->y1));
+        (void)fgi_fprintf(out, "%*s %s", LABEL_COLUMNS - 2, label, is_ascii ? "|" : "\xe2\x94\x82");
+        for (int column = 0; column < c->columns; column++)
+            print_cell(out, c, (size_t)row * (size_t)c->columns + (size_t)column);
+        (void)fputc('\n', out);
+    }
+}
+
+static void print_axis(FILE *out, const chart *c, const fgi_draw_options *options)
+{
+    char left[32], right[64];
+    (void)fgi_fprintf(out, "%*s%s", LABEL_COLUMNS - 1, "",
+                      options->is_ascii ? "+" : "\xe2\x94\x94");
+    for (int i = 0; i < c->columns; i++)
+        (void)fputs(options->is_ascii ? "-" : "\xe2\x94\x80", out);
+    (void)fgi_snprintf(left, sizeof(left), "%.6g", c->x0);
+    (void)fgi_snprintf(right, sizeof(right), "%.6g%s%s", c->x1, options->x_label != NULL ? " " : "",
+                       options->x_label != NULL ? options->x_label : "");
+    (void)fgi_fprintf(out, "\n%*s%s%*s\n", LABEL_COLUMNS, "", left,
+                      clamp(c->columns - (int)strlen(left), 0, MAX_COLUMNS), right);
+}
+
+static void print_legend(FILE *out, const fgi_draw_series *series, size_t count,
+                         const fgi_draw_options *options)
+{
+    (void)fgi_fprintf(out, "%*s", LABEL_COLUMNS, "");
+    for (size_t s = 0; s < count; s++) {
+        const char mark[] = {marks[s], '\0'};
+        (void)fgi_fprintf(out, "%s%s %s", s > 0 ? "   " : "",
+                          s > 0               ? mark
+                          : options->is_ascii ? "*"
+                                              : "\xe2\xa0\xa4",
+                          series[s].name);
+    }
+    (void)fputc('\n', out);
+}
+
+void fgi_draw_curves(FILE *out, const fgi_draw_series *series, size_t count,
+                     const fgi_draw_options *options)
+{
+    const int columns =
+        clamp(options->columns > 0 ? options->columns : 80, MIN_COLUMNS, MAX_COLUMNS);
+    const int rows = clamp(options->rows > 0 ? options->rows : 16, MIN_ROWS, MAX_ROWS);
+    chart c = {.columns = columns - LABEL_COLUMNS, .rows = rows};
+    count = count < FGI_DRAW_MAX_SERIES ? count : FGI_DRAW_MAX_SERIES;
+    c.dots_x = options->is_ascii ? 1 : 2;
+    c.dots_y = options->is_ascii ? 1 : 4;
+    find_range(series, count, &c);
+    if (options->title != NULL)
+        (void)fgi_fprintf(out, "%*s%s\n", LABEL_COLUMNS, "", options->title);
+    if (!(c.x0 < c.x1)) {
+        (void)fgi_fprintf(out, "%*s(no numbers to draw)\n", LABEL_COLUMNS, "");
+        return;
+    }
+    c.dots = fgi_must_alloc((size_t)c.columns * (size_t)rows, 1);
+    c.letters = fgi_must_alloc((size_t)c.columns * (size_t)rows, 1);
+    for (size_t s = 0; s < count; s++)
+        plot(&c, &series[s], marks[s]);
+    print_rows(out, &c, options->is_ascii);
+    print_axis(out, &c, options);
+    print_legend(out, series, count, options);
+    fgi_free(c.letters);
+    fgi_free(c.dots);
+}
+
+/* ---- confusion matrix ------------------------------------------------------------------------ */
+
+/* The class's name, or its number in a static buffer. */
+static const char *class_name(const char *const *names, size_t index)
+{
+    static _Thread_local char number[24];
+    if (names != NULL && names[index] != NULL)
+        return names[index];
+    (void)fgi_snprintf(number, sizeof(number), "%zu", index);
+    return number;
+}
+
+/* Prints a name in exactly `width` characters, right-aligned, cut where it is longer. */
+static void print_name(FILE *out, const char *name, size_t width)
+{
+    const size_t bytes = bytes_of(name, width);
+    const size_t used = width_of(name) < width ? width_of(name) : width;
+    (void)fgi_fprintf(out, "%*s%.*s", (int)(width - used), "", (int)bytes, name);
+}
+
+typedef struct matrix {
+    const int64_t *counts;
+    size_t n;
+    const char *const *names;
+    size_t name_width, cell_width;
+} matrix;
+
+static void measure(matrix *m)
+{
+    char number[24];
+    m->name_width = strlen("true");
+    m->cell_width = 1;
+    for (size_t i = 0; i < m->n; i++) {
+        const size_t width = width_of(class_name(m->names, i));
+        m->name_width = width > m->name_width ? width : m->name_width;
+    }
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const int width = fgi_snprintf(number, sizeof(number), "%" PRId64, m->counts[i]);
+        m->cell_width = (size_t)width > m->cell_width ? (size_t)width : m->cell_width;
+    }
+    m->name_width = m->name_width < 16 ? m->name_width : 16;
+    for (size_t i = 0; i < m->n; i++) { /* heads of columns: as wide as the names allow */
+        const size_t width = width_of(class_name(m->names, i));
+        const size_t wanted = width < 6 ? width : 6;
+        m->cell_width = wanted > m->cell_width ? wanted : m->cell_width;
+    }
+}
+
+static void print_share(FILE *out, int64_t part, int64_t whole)
+{
+    if (whole > 0)
+        (void)fgi_fprintf(out, "  %5.1f %%", 100.0 * (double)part / (double)whole);
+    else
+        (void)fputs("    n/a", out);
+}
+
+static void print_row(FILE *out, const matrix *m, size_t row, bool is_ascii)
+{
+    int64_t sum = 0;
+    print_name(out, class_name(m->names, row), m->name_width);
+    (void)fputs(is_ascii ? " |" : " \xe2\x94\x82", out);
+    for (size_t column = 0; column < m->n; column++) {
+        const int64_t count = m->counts[row * m->n + column];
+        sum += count;
+        if (count == 0)
+            (void)fgi_fprintf(out, " %*s%s", (int)m->cell_width - 1, "",
+                              is_ascii ? "." : "\xc2\xb7");
+        else
+            (void)fgi_fprintf(out, " %*" PRId64, (int)m->cell_width, count);
+    }
+    print_share(out, m->counts[row * m->n + row], sum);
+    (void)fputc('\n', out);
+}
+
+static void print_matrix(FILE *out, const matrix *m, bool is_ascii)
+{
+    print_name(out, "true", m->name_width);
+    (void)fputs(is_ascii ? " |" : " \xe2\x94\x82", out);
+    for (size_t i = 0; i < m->n; i++) {
+        (void)fputc(' ', out);
+        print_name(out, class_name(m->names, i), m->cell_width);
+    }
+    (void)fputs("   right\n", out);
+    for (size_t row = 0; row < m->n; row++)
+        print_row(out, m, row, is_ascii);
+}
+
+/* For many classes: the pairs that are taken for each other most often. */
+static void print_worst(FILE *out, const matrix *m)
+{
+    enum { MOST = 10 };
+    int64_t limit = INT64_MAX;
+    size_t limit_at = 0;
+    for (int printed = 0; printed < MOST; printed++) {
+        int64_t best = 0;
+        size_t best_at = 0;
+        for (size_t i = 0; i < m->n * m->n; i++) {
+            const int64_t count = i / m->n == i % m->n ? 0 : m->counts[i];
+            const bool is_next = count < limit || (count == limit && i > limit_at);
+            if (is_next && count > best) {
+                best = count;
+                best_at = i;
+            }
+        }
+        if (best == 0)
+            return;
+        (void)fgi_fprintf(out, "%8" PRId64 "  ", best);
+        print_name(out, class_name(m->names, best_at / m->n), m->name_width);
+        (void)fputs(" taken for ", out);
+        (void)fgi_fprintf(out, "%s\n", class_name(m->names, best_at % m->n));
+        limit = best;
+        limit_at = best_at;
+    }
+}
+
+void fgi_draw_confusion(FILE *out, const int64_t *counts, size_t class_count,
+                        const char *const *names, const fgi_draw_options *options)
+{
+    int64_t right = 0, all = 0;
+    matrix m = {.counts = counts, .n = class_count, .names = names};
+    const size_t columns = (size_t)(options->columns > 0 ? options->columns : 80);
+    measure(&m);
+    for (size_t i = 0; i < class_count * class_count; i++)
+        all += counts[i];
+    for (size_t i = 0; i < class_count; i++)
+        right += counts[i * class_count + i];
+    (void)fgi_fprintf(out, "%s: %" PRId64 " of %" PRId64 " right",
+                      options->title != NULL ? options->title : "confusion matrix", right, all);
+    print_share(out, right, all);
+    (void)fputs("\n", out);
+    if (m.name_width + 2 + class_count * (m.cell_width + 1) + 9 <= columns)
+        print_matrix(out, &m, options->is_ascii);
+    else
+        print_worst(out, &m);
+}

@@ -1,0 +1,71 @@
+/* out_file.c - writes the files that the user has named, and looks at their places before the work
+ * begins whose result they are to hold.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/out_file.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_standard_output(const char *path) { return strcmp(path, "-") == 0; }
+
+bool fgi_out_file_write(const char *path, const char *text, size_t size, fg_error *err)
+{
+    if (is_standard_output(path))
+        return fwrite(text, 1, size, stdout) == size || fgi_refuse_errno(err, "write", path);
+    (void)fflush(stdout); /* the path may lead there too */
+    return fg_file_write(path, text, size, err) == FG_OK;
+}
+
+bool fgi_out_file_write_json(const char *path, const json_t *root, size_t flags, fg_error *err)
+{
+    char *text = fgi_json_text(root, flags);
+    if (text == NULL)
+        return fgi_refuse(err, "cannot write '%s': its content is not valid JSON", path);
+    const bool is_good = fgi_out_file_write(path, text, strlen(text), err);
+    fgi_free(text);
+    return is_good;
+}
+
+/* The folder of a path, "." when it names none. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return fgi_must_strdup(".");
+    return fgi_must_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static int reason_against(const char *path)
+{
+    struct stat info;
+    if (*path == '\0')
+        return ENOENT;
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return EISDIR;
+        if (!S_ISREG(info.st_mode))
+            return access(path, W_OK) == 0 ? 0 : errno;
+    }
+    char *real = realpath(path, NULL);
+    char *folder = folder_of(real != NULL ? real : path);
+    const int reason = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
+    fgi_free(folder);
+    free(real);
+    return reason;
+}
+
+bool fgi_out_file_check(const char *option, const char *path, fg_error *err)
+{
+    if (path == NULL || is_standard_output(path))
+        return true;
+    const int reason = reason_against(path);
+    if (reason == 0)
+        return true;
+    return fgi_refuse(err, "%s: cannot write '%s': %s", option, path, fgi_errno_text(reason));
+}

@@ -1,0 +1,577 @@
+/* plan_page.c - a page of figures: all machines in one table, then for each its memory, batches,
+ * layers, exchanges and input. Lengths within a table are drawn by the table; curves, which need
+ * axes, by gnuplot.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "report/plan_page.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/html.h"
+#include "report/out_file.h"
+#include "report/plot.h"
+#include "base/print.h"
+#include "base/alloc.h"
+
+enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* of memory that is so many times more */ };
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+static double number(const json_t *o, const char *key)
+{
+    const json_t *value = json_object_get(o, key);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}
+
+/* ---- cells ----------------------------------------------------------------------------------- */
+
+static void cell(FILE *out, const char *words)
+{
+    (void)fputs("<td>", out);
+    fgi_html_text(out, words);
+    (void)fputs("</td>", out);
+}
+
+/* Numbers; an empty cell where one is not known. */
+static void count_cell(FILE *out, double value)
+{
+    (void)fputs("<td class=\"n\">", out);
+    if (isfinite(value))
+        (void)fgi_fprintf(out, "%.0f", value);
+    (void)fputs("</td>", out);
+}
+
+static void figure_cell(FILE *out, double value)
+{
+    (void)fputs("<td class=\"n\">", out);
+    if (isfinite(value))
+        (void)fgi_fprintf(out, fabs(value) < 1000 || fabs(value) >= 1e12 ? "%.4g" : "%.0f", value);
+    (void)fputs("</td>", out);
+}
+
+static void percent_cell(FILE *out, double part, double whole)
+{
+    (void)fputs("<td class=\"n\">", out);
+    if (whole > 0 && isfinite(part))
+        (void)fgi_fprintf(out, "%.1f %%", 100 * part / whole);
+    (void)fputs("</td>", out);
+}
+
+static void bytes_cell(FILE *out, double bytes)
+{
+    (void)fgi_fprintf(out, "<td class=\"n\">%s</td>",
+                      isfinite(bytes) ? fgi_bytes_words(bytes) : "");
+}
+
+/* "28.1 us" */
+static const char *duration(double seconds, char out[32])
+{
+    if (!isfinite(seconds))
+        out[0] = '\0';
+    else if (seconds < 1e-3)
+        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
+    else if (seconds < 1)
+        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
+    else if (seconds < 600)
+        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
+    else
+        (void)fgi_snprintf(out, 32, "%.3g h", seconds / 3600);
+    return out;
+}
+
+static void time_cell(FILE *out, double seconds)
+{
+    char words[32];
+    (void)fgi_fprintf(out, "<td class=\"n\">%s</td>", duration(seconds, words));
+}
+
+/* Headings of a table; those of numbers begin with '#'. */
+static void begin_table(FILE *out, const char *const *heads)
+{
+    (void)fputs("<table>\n<tr>", out);
+    for (; *heads != NULL; heads++) {
+        const bool is_number = **heads == '#';
+        (void)fputs(is_number ? "<th class=\"n\">" : "<th>", out);
+        fgi_html_text(out, *heads + (is_number ? 1 : 0));
+        (void)fputs("</th>", out);
+    }
+    (void)fputs("</tr>\n", out);
+}
+
+static void verdict(FILE *out, const json_t *o)
+{
+    const json_t *fits = json_object_get(o, "fits");
+    const char *class = json_is_true(fits) ? "good" : json_is_false(fits) ? "bad" : "note";
+    const char *words = json_is_true(fits)    ? "fits"
+                        : json_is_false(fits) ? "does not fit"
+                                              : "no verdict";
+    (void)fgi_fprintf(out, "<span class=\"%s\">%s</span>", class, words);
+}
+
+/* ---- all machines ---------------------------------------------------------------------------- */
+
+static void machine_row(FILE *out, const json_t *o)
+{
+    const double need = number(o, "hbm_needed_bytes"), limit = number(o, "hbm_available_bytes");
+    (void)fputs("<tr>", out);
+    cell(out, text(o, "name"));
+    count_cell(out, number(o, "devices"));
+    (void)fputs("<td>", out);
+    verdict(out, o);
+    (void)fputs("</td>", out);
+    bytes_cell(out, need);
+    bytes_cell(out, limit);
+    fgi_html_bar_cell(out, limit > 0 && need >= 0 ? need / limit : 0);
+    count_cell(out, number(o, "batch_size"));
+    count_cell(out, number(o, "max_batch"));
+    time_cell(out, number(o, "estimated_step_s"));
+    figure_cell(out, number(o, "estimated_samples_per_s"));
+    (void)fputs("</tr>\n", out);
+}
+
+static void put_overview(FILE *out, const json_t *machines)
+{
+    static const char *const heads[] = {"machine", "#devices", "memory", "#needed",    "#of", "",
+                                        "#batch",  "#largest", "#step",  "#samples/s", NULL};
+    size_t i;
+    json_t *o;
+    begin_table(out, heads);
+    json_array_foreach(machines, i, o) machine_row(out, o);
+    (void)fputs("</table>\n", out);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static const struct memory_part {
+    const char *key, *name, *color;
+} memory_parts[] = {
+    {"parameter_bytes", "parameters", "#3667a6"},
+    {"optimizer_bytes", "optimizer", "#7fa7d6"},
+    {"batch_bytes", "batch", "#2e7d5b"},
+    {"padding_bytes", "padding", "#c62828"},
+    {"activation_bytes", "activations", "#e0a030"},
+    {"program_bytes", "program", "#8e6bb0"},
+};
+enum { MEMORY_PARTS = sizeof memory_parts / sizeof memory_parts[0] };
+
+static double memory_sum(const json_t *o)
+{
+    double sum = 0;
+    for (size_t i = 0; i < MEMORY_PARTS; i++) {
+        const double bytes = number(o, memory_parts[i].key);
+        sum += bytes > 0 ? bytes : 0;
+    }
+    return sum;
+}
+
+static void memory_stack(FILE *out, const json_t *o, double whole)
+{
+    (void)fputs("<div class=\"stack\">", out);
+    for (size_t i = 0; i < MEMORY_PARTS; i++) {
+        const double bytes = number(o, memory_parts[i].key);
+        if (bytes > 0)
+            (void)fgi_fprintf(out,
+                              "<div style=\"width:%.3f%%;background:%s\" title=\"%s %s\"></div>",
+                              99.9 * bytes / whole, memory_parts[i].color, memory_parts[i].name,
+                              fgi_bytes_words(bytes));
+    }
+    (void)fputs("</div>\n", out);
+}
+
+static void put_memory(FILE *out, const json_t *o)
+{
+    static const char *const heads[] = {"", "#bytes", "#", "#of a device", NULL};
+    const double sum = memory_sum(o), limit = number(o, "hbm_available_bytes");
+    if (sum <= 0)
+        return;
+    fgi_html_element(out, "h3", "Memory per device");
+    const bool is_small = limit > SMALL * sum;
+    if (limit >= sum && !is_small)
+        (void)fgi_fprintf(out, "<p class=\"note\">The whole bar is %s.</p>\n",
+                          fgi_bytes_words(limit));
+    else if (limit > 0)
+        (void)fgi_fprintf(out, "<p class=\"note\">%s: %s.</p>\n",
+                          is_small ? "The bar shows what is needed; far more is available"
+                                   : "More than available",
+                          fgi_bytes_words(limit));
+    memory_stack(out, o, limit > sum && !is_small ? limit : sum);
+    begin_table(out, heads);
+    for (size_t i = 0; i < MEMORY_PARTS; i++) {
+        const double bytes = number(o, memory_parts[i].key);
+        if (!isfinite(bytes))
+            continue;
+        (void)fgi_fprintf(out, "<tr><td><span class=\"key\" style=\"background:%s\"></span>%s</td>",
+                          memory_parts[i].color, memory_parts[i].name);
+        count_cell(out, bytes);
+        bytes_cell(out, bytes);
+        percent_cell(out, bytes, limit);
+        (void)fputs("</tr>\n", out);
+    }
+    (void)fputs("</table>\n", out);
+}
+
+/* ---- batches --------------------------------------------------------------------------------- */
+
+/* Columns of the sweep, by batch. */
+typedef struct sweep {
+    double batch[SWEEP_MAX], bytes[SWEEP_MAX], cycles[SWEEP_MAX];
+    size_t count;
+} sweep;
+
+static double cycles_per_sample(const json_t *point)
+{
+    const double told = number(point, "cycles_per_sample");
+    return isfinite(told) ? told : number(point, "estimated_cycles") / number(point, "batch_size");
+}
+
+static void read_sweep(const json_t *o, sweep *out)
+{
+    size_t i;
+    json_t *point;
+    out->count = 0;
+    json_array_foreach(json_object_get(o, "sweep"), i, point)
+    {
+        const size_t n = out->count;
+        const double batch = number(point, "batch_size");
+        if (!(batch > 0) || n == SWEEP_MAX)
+            continue;
+        out->batch[n] = batch;
+        out->bytes[n] = number(point, "hbm_needed_bytes");
+        out->cycles[n] = cycles_per_sample(point);
+        out->count++;
+    }
+}
+
+static size_t known(const double *values, size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        n += isfinite(values[i]) ? 1 : 0;
+    return n;
+}
+
+/* Draws where there are points enough for a line; false when gnuplot could not. */
+static bool put_curve(FILE *out, const sweep *s, const double *y, const fgi_plot_options *options)
+{
+    fg_error err = {0};
+    const fgi_draw_series one = {"needed", s->batch, y, s->count};
+    if (known(y, s->count) < 2)
+        return true;
+    char *svg = fgi_plot_svg(&one, 1, options, &err);
+    if (svg == NULL)
+        return false;
+    fgi_html_image(out, svg, options->title);
+    fgi_free(svg);
+    return true;
+}
+
+static double largest(const double *values, size_t count)
+{
+    double most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = isfinite(values[i]) ? fmax(most, values[i]) : most;
+    return most;
+}
+
+static void sweep_table(FILE *out, const json_t *o)
+{
+    static const char *const heads[] = {"#batch of a device", "", "#needed",
+                                        "#cycles per sample", "", NULL};
+    size_t i;
+    json_t *point;
+    double most = 0;
+    json_array_foreach(json_object_get(o, "sweep"), i, point) most =
+        fmax(most, cycles_per_sample(point));
+    begin_table(out, heads);
+    json_array_foreach(json_object_get(o, "sweep"), i, point)
+    {
+        const double cycles = cycles_per_sample(point);
+        (void)fputs("<tr>", out);
+        count_cell(out, number(point, "batch_size"));
+        (void)fputs("<td>", out);
+        verdict(out, point);
+        (void)fputs("</td>", out);
+        bytes_cell(out, number(point, "hbm_needed_bytes"));
+        figure_cell(out, cycles);
+        fgi_html_bar_cell(out, most > 0 && isfinite(cycles) ? cycles / most : 0);
+        (void)fputs("</tr>\n", out);
+    }
+    (void)fputs("</table>\n", out);
+}
+
+static void put_sweep(FILE *out, const json_t *o)
+{
+    sweep s;
+    read_sweep(o, &s);
+    if (s.count == 0)
+        return;
+    const double limit = number(o, "hbm_available_bytes");
+    fgi_html_element(out, "h3", "Batches");
+    const fgi_plot_options memory = {.title = "memory per device by batch",
+                                     .x_label = "batch of a device",
+                                     .y_format = "%.1s %cB",
+                                     .is_log_y = limit > SMALL * largest(s.bytes, s.count),
+                                     .limit_name = limit > 0 ? "available per device" : NULL,
+                                     .limit = limit};
+    const fgi_plot_options cycles = {.title = "cycles per sample by batch (compiler estimate)",
+                                     .x_label = "batch of a device",
+                                     .y_format = "%.0s%c",
+                                     .is_log_y = true};
+    (void)fputs("<p>\n", out);
+    const bool are_drawn =
+        put_curve(out, &s, s.bytes, &memory) && put_curve(out, &s, s.cycles, &cycles);
+    (void)fputs("</p>\n", out);
+    if (!are_drawn)
+        (void)fputs("<p class=\"note\">These figures are drawn as curves where gnuplot is "
+                    "installed.</p>\n",
+                    out);
+    sweep_table(out, o);
+    const double filled = number(o, "filled_from_batch");
+    if (filled > 0)
+        (void)fgi_fprintf(out,
+                          "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
+                          "least.</p>\n",
+                          filled);
+}
+
+/* ---- layers ---------------------------------------------------------------------------------- */
+
+/* "129 is padded to 256"; the batch is named as such. */
+static void dimension_cell(FILE *out, const json_t *dim)
+{
+    const double size = number(dim, "size"), padded = number(dim, "padded");
+    (void)fputs("<td>", out);
+    if (padded > size)
+        (void)fgi_fprintf(out, "%s %.0f is padded to %.0f",
+                          json_is_true(json_object_get(dim, "is_batch")) ? "batch" : "dimension",
+                          size, padded);
+    (void)fputs("</td>", out);
+}
+
+static void layer_row(FILE *out, const json_t *layer, double all)
+{
+    char place[160] = "";
+    const double cycles = number(layer, "cycles");
+    const char *file = text(layer, "file");
+    const double line = number(layer, "line");
+    if (file[0] != '\0' && line > 0)
+        (void)fgi_snprintf(place, sizeof place, "%s:%.0f", file, line);
+    (void)fputs("<tr>", out);
+    cell(out, text(layer, "name"));
+    cell(out, place[0] != '\0' ? place : file);
+    figure_cell(out, cycles);
+    fgi_html_bar_cell(out, all > 0 ? cycles / all : 0);
+    percent_cell(out, cycles, all);
+    figure_cell(out, number(layer, "lost_cycles"));
+    dimension_cell(out, json_object_get(layer, "worst_dimension"));
+    (void)fputs("</tr>\n", out);
+}
+
+static void put_layers(FILE *out, const json_t *analysis)
+{
+    static const char *const heads[] = {
+        "layer", "place", "#cycles", "", "#of the step", "#lost to padding", "", NULL};
+    const json_t *layers = json_object_get(analysis, "layers");
+    const size_t count = json_array_size(layers);
+    double all = number(analysis, "cycles");
+    size_t i;
+    json_t *layer;
+    if (count == 0)
+        return;
+    if (!(all > 0)) {
+        all = 0;
+        json_array_foreach(layers, i, layer) all += fmax(0, number(layer, "cycles"));
+    }
+    fgi_html_element(out, "h3", "Layers");
+    (void)fgi_fprintf(out,
+                      "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
+                      "layers, in the plan&#39;s order: what padding costs most comes first.</p>\n",
+                      count < WORST_LAYERS ? count : WORST_LAYERS, count);
+    begin_table(out, heads);
+    for (i = 0; i < count && i < WORST_LAYERS; i++)
+        layer_row(out, json_array_get(layers, i), all);
+    (void)fputs("</table>\n", out);
+}
+
+/* ---- exchanges, slow operations, input ------------------------------------------------------- */
+
+static void put_exchanges(FILE *out, const json_t *o, const json_t *analysis)
+{
+    static const char *const heads[] = {"exchange",  "#times a step",    "#bytes", "",
+                                        "algorithm", "#time (estimate)", NULL};
+    const json_t *list = json_object_get(analysis, "exchanges");
+    if (json_array_size(list) == 0)
+        list = json_object_get(o, "collectives");
+    size_t i;
+    json_t *one;
+    double most = 0;
+    if (json_array_size(list) == 0)
+        return;
+    json_array_foreach(list, i, one) most = fmax(most, number(one, "bytes"));
+    fgi_html_element(out, "h3", "Communication between devices");
+    begin_table(out, heads);
+    json_array_foreach(list, i, one)
+    {
+        (void)fputs("<tr>", out);
+        cell(out, text(one, "kind"));
+        count_cell(out, number(one, "count"));
+        count_cell(out, number(one, "bytes"));
+        fgi_html_bar_cell(out, most > 0 ? number(one, "bytes") / most : 0);
+        cell(out, text(one, "algorithm"));
+        time_cell(out, number(one, "seconds"));
+        (void)fputs("</tr>\n", out);
+    }
+    (void)fputs("</table>\n", out);
+}
+
+static void put_slow(FILE *out, const json_t *analysis)
+{
+    const json_t *list = json_object_get(analysis, "slow");
+    size_t i;
+    json_t *one;
+    if (json_array_size(list) == 0)
+        return;
+    fgi_html_element(out, "h3", "Slow operations");
+    (void)fputs("<ul>\n", out);
+    json_array_foreach(list, i, one)
+    {
+        (void)fgi_fprintf(out, "<li>%.0f x ", number(one, "count"));
+        fgi_html_text(out, text(one, "what"));
+        if (text(one, "layer")[0] != '\0') {
+            (void)fputs(", first in ", out);
+            fgi_html_text(out, text(one, "layer"));
+        }
+        (void)fputs("</li>\n", out);
+    }
+    (void)fputs("</ul>\n", out);
+}
+
+static void put_input(FILE *out, const json_t *o)
+{
+    static const char *const heads[] = {"", "#samples/s", "#a second", "", NULL};
+    const bool is_shared = number(o, "hosts") > 1;
+    const double need =
+        number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
+    const double fed = number(o, "input_measured_samples_per_s");
+    if (!isfinite(need) || !isfinite(fed))
+        return;
+    const double most = fmax(need, fed);
+    fgi_html_element(out, "h3", "Input");
+    begin_table(out, heads);
+    (void)fputs("<tr><td>required by the step (estimate)</td>", out);
+    if (is_shared) {
+        figure_cell(out, number(o, "input_needed_samples_per_s"));
+        bytes_cell(out, number(o, "input_needed_bytes_per_s"));
+        (void)fgi_fprintf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
+                          number(o, "hosts"));
+    }
+    figure_cell(out, need);
+    bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
+    fgi_html_bar_cell(out, need / most);
+    (void)fputs("</tr>\n<tr><td>delivered by the loader on this host (measured)</td>", out);
+    figure_cell(out, fed);
+    bytes_cell(out, number(o, "input_measured_bytes_per_s"));
+    fgi_html_bar_cell(out, fed / most);
+    (void)fputs("</tr>\n</table>\n", out);
+    const char *words = text(o, "input_verdict");
+    if (words[0] != '\0')
+        fgi_html_element(out, "p", words);
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void put_facts(FILE *out, const json_t *o)
+{
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"device_kind", "device"},
+                {"precision", "precision"},
+                {"compiler", "compiler"},
+                {"fingerprint", "program"}};
+    (void)fputs("<table>\n", out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (text(o, rows[i].key)[0] == '\0')
+            continue;
+        (void)fputs("<tr>", out);
+        cell(out, rows[i].name);
+        cell(out, text(o, rows[i].key));
+        (void)fputs("</tr>\n", out);
+    }
+    (void)fputs("</table>\n", out);
+}
+
+static bool has_facts(const json_t *o)
+{
+    return text(o, "device_kind")[0] != '\0' || text(o, "precision")[0] != '\0' ||
+           text(o, "compiler")[0] != '\0' || text(o, "fingerprint")[0] != '\0';
+}
+
+static void put_machine(FILE *out, const json_t *o)
+{
+    const json_t *analysis = json_object_get(o, "analysis");
+    if (analysis == NULL)
+        analysis = o;
+    (void)fputs("<h2>", out);
+    fgi_html_text(out, text(o, "name"));
+    (void)fputs(": ", out);
+    verdict(out, o);
+    (void)fputs("</h2>\n", out);
+    if (text(o, "trouble")[0] != '\0')
+        fgi_html_element(out, "p", text(o, "trouble"));
+    if (text(o, "error")[0] != '\0')
+        fgi_html_element(out, "p", text(o, "error"));
+    put_memory(out, o);
+    put_sweep(out, o);
+    put_layers(out, analysis);
+    put_exchanges(out, o, analysis);
+    put_slow(out, analysis);
+    put_input(out, o);
+    if (has_facts(o))
+        put_facts(out, o);
+}
+
+static void put_page(FILE *out, const char *config_path, const json_t *root)
+{
+    const json_t *machines = json_object_get(root, "topologies");
+    size_t i;
+    json_t *o;
+    fgi_html_begin(out, "Plan of a training step");
+    if (config_path != NULL) {
+        (void)fputs("<p>Configuration: ", out);
+        fgi_html_text(out, config_path);
+        (void)fputs("</p>\n", out);
+    }
+    fgi_html_element(
+        out, "p",
+        "Compiled for these machines and not run on them. Memory is what their compilers "
+        "lay out; times and cycles are the compilers' estimates, not measured. Batches "
+        "are samples of one device; the largest one leaves a tenth of the memory free.");
+    put_overview(out, machines);
+    json_array_foreach(machines, i, o) put_machine(out, o);
+    fgi_html_end(out);
+}
+
+bool fgi_plan_page_write(const char *path, const char *config_path, const json_t *root,
+                         fg_error *err)
+{
+    char *page = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&page, &size);
+    if (out == NULL)
+        return fgi_refuse_errno(err, "write", path);
+    put_page(out, config_path, root);
+    const bool is_whole = fclose(out) == 0;
+    const bool is_written =
+        is_whole ? fgi_out_file_write(path, page, size, err) : fgi_refuse_errno(err, "write", path);
+    free(page);
+    return is_written;
+}

@@ -1,0 +1,183 @@
+/* plan_print.c - a machine's plan as lines for people.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/plan_page.h"
+#include "base/print.h"
+
+static double number(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
+}
+
+static bool has(const json_t *o, const char *key)
+{
+    return json_is_number(json_object_get(o, key));
+}
+
+static const char *text(const json_t *o, const char *key)
+{
+    const char *value = json_string_value(json_object_get(o, key));
+    return value != NULL ? value : "";
+}
+
+/* "28 us", "1.2 ms", "3.4 s", "2 h 5 min" */
+static const char *duration(double seconds, char out[32])
+{
+    if (seconds < 1e-3) {
+        (void)fgi_snprintf(out, 32, "%.3g us", seconds * 1e6);
+    } else if (seconds < 1) {
+        (void)fgi_snprintf(out, 32, "%.3g ms", seconds * 1e3);
+    } else if (seconds < 600) {
+        (void)fgi_snprintf(out, 32, "%.3g s", seconds);
+    } else {
+        const long minutes = lround(seconds / 60);
+        (void)fgi_snprintf(out, 32, "%ld h %ld min", minutes / 60, minutes % 60);
+    }
+    return out;
+}
+
+static void print_memory(FILE *out, const json_t *o)
+{
+    static const struct {
+        const char *key, *name;
+    } rows[] = {{"parameter_bytes", "parameters"},
+                {"optimizer_bytes", "optimizer"},
+                {"batch_bytes", "batch"},
+                {"padding_bytes", "padding"},
+                {"activation_bytes", "activations"},
+                {"program_bytes", "program"}};
+    (void)fgi_fprintf(out, "  memory per device: %s ",
+                      has(o, "hbm_needed_bytes") ? fgi_bytes_words(number(o, "hbm_needed_bytes"))
+                                                 : "more than available");
+    if (has(o, "hbm_available_bytes"))
+        (void)fgi_fprintf(out, "of %s", fgi_bytes_words(number(o, "hbm_available_bytes")));
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (has(o, rows[i].key)) {
+            (void)fgi_fprintf(out, "%s%s %s", before, rows[i].name,
+                              fgi_bytes_words(number(o, rows[i].key)));
+            before = ", ";
+        }
+    (void)fputc('\n', out);
+    if (text(o, "trouble")[0] != '\0')
+        (void)fgi_fprintf(out, "  %s\n", text(o, "trouble"));
+}
+
+static void print_batch(FILE *out, const json_t *o)
+{
+    if (!has(o, "max_batch"))
+        return;
+    if (number(o, "max_batch") == 0) {
+        (void)fgi_fprintf(out,
+                          "  no batch leaves a tenth of the memory free, not even 1 per device\n");
+        return;
+    }
+    (void)fgi_fprintf(
+        out, "  largest batch that leaves a tenth free: %.0f per device%s\n",
+        number(o, "max_batch"),
+        json_is_true(json_object_get(o, "max_batch_is_all_data")) ? " (all training samples)" : "");
+}
+
+static void print_work(FILE *out, const json_t *o)
+{
+    size_t i;
+    json_t *one;
+    if (!has(o, "products") || number(o, "products") == 0)
+        return;
+    (void)fgi_fprintf(
+        out, "  matrix multiplications and convolutions: %.0f, with 16-bit operands: %.0f\n",
+        number(o, "products"), number(o, "products_16bit"));
+    json_array_foreach(json_object_get(o, "collectives"), i, one)(void)
+        fgi_fprintf(out, "  %s: %.0f a step, %s\n", text(one, "kind"), number(one, "count"),
+                    fgi_bytes_words(number(one, "bytes")));
+}
+
+static void print_time(FILE *out, const json_t *o)
+{
+    char step[32], epoch[32];
+    if (!has(o, "estimated_step_s"))
+        return;
+    (void)fgi_fprintf(
+        out, "  compiler estimate, not measured: %s per step, %s per epoch, %.4g samples/s\n",
+        duration(number(o, "estimated_step_s"), step),
+        duration(number(o, "estimated_epoch_s"), epoch), number(o, "estimated_samples_per_s"));
+    if (!has(o, "input_needed_samples_per_s"))
+        return;
+    (void)fgi_fprintf(out, "  input: all devices need %.4g samples/s, %s/s",
+                      number(o, "input_needed_samples_per_s"),
+                      fgi_bytes_words(number(o, "input_needed_bytes_per_s")));
+    if (number(o, "hosts") > 1)
+        (void)fgi_fprintf(out, ", those of each of %.0f hosts %.4g samples/s, %s/s",
+                          number(o, "hosts"), number(o, "input_host_samples_per_s"),
+                          fgi_bytes_words(number(o, "input_host_bytes_per_s")));
+    if (has(o, "input_measured_samples_per_s"))
+        (void)fgi_fprintf(out, "; the loader here, measured: %.4g samples/s, %s/s",
+                          number(o, "input_measured_samples_per_s"),
+                          fgi_bytes_words(number(o, "input_measured_bytes_per_s")));
+    (void)fgi_fprintf(out, "\n  %s\n", text(o, "input_verdict"));
+}
+
+static void print_sweep(FILE *out, const json_t *o)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(json_object_get(o, "sweep"), i, one)
+    {
+        (void)fgi_fprintf(out, "  batch %6.0f: ", number(one, "batch_size"));
+        if (!json_is_true(json_object_get(one, "fits")))
+            (void)fgi_fprintf(out, "does not fit\n");
+        else
+            (void)fgi_fprintf(out, "%s per device, %.4g cycles per sample\n",
+                              fgi_bytes_words(number(one, "hbm_needed_bytes")),
+                              number(one, "cycles_per_sample"));
+    }
+    if (has(o, "filled_from_batch"))
+        (void)fgi_fprintf(out, "  the matrix units are saturated starting at batch %.0f\n",
+                          number(o, "filled_from_batch"));
+}
+
+/* The analysis of the program, line by line. */
+static void print_report(FILE *out, const json_t *o)
+{
+    for (const char *at = text(o, "report"); *at != '\0';) {
+        const size_t size = strcspn(at, "\n");
+        (void)fgi_fprintf(out, "  %.*s\n", (int)size, at);
+        at += size + (at[size] != '\0');
+    }
+}
+
+static const char *verdict(const json_t *o)
+{
+    const json_t *fits = json_object_get(o, "fits");
+    return json_is_true(fits) ? "fits" : json_is_false(fits) ? "does not fit" : "no verdict";
+}
+
+void fgi_plan_print(FILE *out, const json_t *o)
+{
+    if (text(o, "same_as")[0] != '\0') {
+        (void)fgi_fprintf(out, "%s: the same machine as %s: %s\n", text(o, "name"),
+                          text(o, "same_as"), verdict(o));
+        return;
+    }
+    (void)fgi_fprintf(out, "%s", text(o, "name"));
+    if (has(o, "devices")) {
+        (void)fgi_fprintf(out, " (%.0f x %s", number(o, "devices"), text(o, "device_kind"));
+        if (number(o, "hosts") > 1)
+            (void)fgi_fprintf(out, " on %.0f hosts", number(o, "hosts"));
+        (void)fgi_fprintf(out, "), batch %.0f per device", number(o, "batch_size"));
+    }
+    (void)fgi_fprintf(out, ": %s\n", verdict(o));
+    if (json_is_boolean(json_object_get(o, "fits")))
+        print_memory(out, o);
+    print_batch(out, o);
+    print_work(out, o);
+    print_time(out, o);
+    print_sweep(out, o);
+    print_report(out, o);
+    if (text(o, "error")[0] != '\0')
+        (void)fgi_fprintf(out, "  %s\n", text(o, "error"));
+}
