@@ -32,6 +32,12 @@ extern "C" {
 #define FG_MUST_USE
 #endif
 
+/* A zero that is meant. In option structs 0 is an unset member, which has its default; where a
+ * member of type double may be zero itself (a learning rate, an eps, a momentum), FG_ZERO is that:
+ * {.eps = FG_ZERO}. It is negative zero, which computes as 0 and differs from an unset member in
+ * its sign. */
+#define FG_ZERO (-0.0)
+
 /* What became of an eager call. FG_OK is 0; the other values are stable. */
 typedef enum fg_status {
     FG_OK = 0,

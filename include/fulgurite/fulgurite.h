@@ -21,6 +21,7 @@
 #include <fulgurite/nn.h>
 #include <fulgurite/ops.h>
 #include <fulgurite/optim.h>
+#include <fulgurite/option.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>

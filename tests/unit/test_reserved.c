@@ -350,8 +350,9 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment", "fg_ckpt_tensor", "fg_error",  "fg_field",         "fg_init",   "fg_mesh_axis",
-    "fg_mesh_info",  "fg_metric",      "fg_scalar", "fg_sharding_rule", "fg_tensor", "fg_type",
+    "fg_attachment", "fg_ckpt_tensor", "fg_entry",         "fg_option",    "fg_option_text",
+    "fg_error",      "fg_field",       "fg_init",          "fg_mesh_axis", "fg_mesh_info",
+    "fg_metric",     "fg_scalar",      "fg_sharding_rule", "fg_tensor",    "fg_type",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -1,0 +1,116 @@
+/* describe.c - what messages, help and documentation say about an option, derived from its row.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/print.h"
+#include "option/option.h"
+
+bool fg_option_is_list(const fg_option *option)
+{
+    return option->kind == FG_OPTION_INTS || option->kind == FG_OPTION_FLOATS ||
+           option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_RULES ||
+           option->kind == FG_OPTION_ENTRIES;
+}
+
+static void put_range(const fg_option *option, char *out, size_t size)
+{
+    const bool is_integer = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
+    out[0] = '\0';
+    if (is_integer && option->min == -1)
+        (void)fgi_snprintf(out, size, ", -1 or greater");
+    else if (option->max >= FG_OPTION_UNLIMITED)
+        (void)fgi_snprintf(out, size,
+                           option->min < 1e-20 && option->min > 0 ? " greater than 0"
+                                                                  : ", %g or greater",
+                           option->min);
+    else if (option->min != option->max)
+        (void)fgi_snprintf(out, size,
+                           option->is_below_max ? " from %.10g to less than %.10g"
+                                                : " from %.10g to %.10g",
+                           option->min, option->max);
+}
+
+const char *fg_option_type(const fg_option *option, char *out, size_t size)
+{
+    static const char *const kinds[] = {
+        [FG_OPTION_INT] = "an integer",
+        [FG_OPTION_FLOAT] = "a number",
+        [FG_OPTION_BOOL] = "true or false",
+        [FG_OPTION_STRING] = "a string",
+        [FG_OPTION_CHOICE] = "one of ",
+        [FG_OPTION_AMOUNT] = "a fraction (0.0 to 1.0) or a count",
+        [FG_OPTION_DEVICES] = "a number of devices, -1 (all), or a list of them, counted from 0",
+        [FG_OPTION_INTS] = "a list of integers",
+        [FG_OPTION_FLOATS] = "a list of numbers",
+        [FG_OPTION_STRINGS] = "a list of strings",
+        [FG_OPTION_RULES] = "a list of {match: PATTERN, split: [AXIS, ...]}",
+        [FG_OPTION_ENTRIES] = "a list of names, each with options: NAME(OPTION=VALUE, ...)",
+    };
+    char range[96] = "";
+    if (option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS ||
+        option->kind == FG_OPTION_FLOAT || option->kind == FG_OPTION_FLOATS)
+        put_range(option, range, sizeof range);
+    (void)fgi_snprintf(out, size, "%s%s%s%s", kinds[option->kind],
+                       option->kind == FG_OPTION_CHOICE ? option->choices : "", range,
+                       option->has_auto ? ", or auto" : "");
+    return out;
+}
+
+const char *fg_option_describe(const fg_option *option, char *out, size_t size)
+{
+    const bool is_closed = option->kind == FG_OPTION_CHOICE || option->kind == FG_OPTION_BOOL;
+    (void)fg_option_type(option, out, size);
+    const size_t used = strlen(out);
+    if (!is_closed && option->example != NULL)
+        (void)fgi_snprintf(out + used, size - used, " (for example %s)", option->example);
+    return out;
+}
+
+const char *fg_option_spellings(const fg_option *option, char *out, size_t size)
+{
+    const char *ours = NULL;
+    size_t ours_size = 0, used = 0;
+    out[0] = '\0';
+    for (const char *at = option->spellings; at != NULL && *at != '\0' && used < size;) {
+        const size_t theirs = strcspn(at, "="), all = strcspn(at, "|");
+        const char *word = at + theirs + 1;
+        const size_t word_size = all - theirs - 1;
+        const bool is_same =
+            ours != NULL && ours_size == word_size && strncmp(ours, word, word_size) == 0;
+        if (ours != NULL && !is_same)
+            used +=
+                (size_t)fgi_snprintf(out + used, size - used, " for %.*s; ", (int)ours_size, ours);
+        if (used < size)
+            used += (size_t)fgi_snprintf(out + used, size - used, "%s%.*s", is_same ? ", " : "",
+                                         (int)theirs, at);
+        ours = word;
+        ours_size = word_size;
+        at += all + (at[all] == '|');
+    }
+    if (ours != NULL && used < size)
+        (void)fgi_snprintf(out + used, size - used, " for %.*s", (int)ours_size, ours);
+    return out;
+}
+
+const char *fgi_option_path(const fg_option_values *values, const fg_option *option, char *out,
+                            size_t size)
+{
+    const bool has_section = values->section[0] != '\0';
+    (void)fgi_snprintf(out, size, "%s%s%s", values->section, has_section ? "." : "", option->name);
+    return out;
+}
+
+fg_status fgi_option_unexpected(const fg_option_values *values, const fg_option *option,
+                                const fg_option_text *text, fg_error *err)
+{
+    char path[128], expected[384];
+    const bool has_needless_quotes =
+        text->is_quoted && option->kind != FG_OPTION_CHOICE && option->kind != FG_OPTION_STRING;
+    return fgi_fail(err, FG_EINVAL, "%s: expected %s, got %s'%.80s'%s",
+                    fgi_option_path(values, option, path, sizeof path),
+                    fg_option_describe(option, expected, sizeof expected),
+                    has_needless_quotes ? "the string " : "", text->text,
+                    has_needless_quotes ? ": remove the quotes" : "");
+}

@@ -1,0 +1,120 @@
+/* format.c - a value as YAML that reads back to the same value.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/print.h"
+#include "base/text.h"
+#include "option/option.h"
+
+typedef struct writer {
+    char *out;
+    size_t size, used;
+} writer;
+
+static void put(writer *w, const char *format, ...) FG_PRINTF(2, 3);
+static void put(writer *w, const char *format, ...)
+{
+    va_list args;
+    const size_t room = w->size - w->used;
+    va_start(args, format);
+    const int size = fgi_vsnprintf(w->out + w->used, room, format, args);
+    va_end(args);
+    if (size > 0 && room > 0)
+        w->used += (size_t)size < room ? (size_t)size : room - 1;
+}
+
+/* The shortest decimal that reads back to the same number. */
+static void put_number(writer *w, double value, bool with_point)
+{
+    char digits[40] = "";
+    for (int precision = 1; precision <= 17; precision++) {
+        (void)fgi_snprintf(digits, sizeof digits, "%.*g", precision, value);
+        if (fgi_strtod(digits, NULL) == value)
+            break;
+    }
+    put(w, "%s%s", digits, with_point && strpbrk(digits, ".e") == NULL ? ".0" : "");
+}
+
+/* Whether YAML and parse.c read the bare text as that text. */
+static bool is_plain(const char *value)
+{
+    static const char *const words[] = {"auto", "null", "true", "false", "yes", "no", "on", "off"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (fgi_equal_nocase(value, words[i]))
+            return false;
+    const bool is_digit = value[0] >= '0' && value[0] <= '9';
+    if ((!fgi_is_alnum(value[0]) || is_digit) && value[0] != '/' && value[0] != '_')
+        return false;
+    for (const char *c = value; *c != '\0'; c++)
+        if (!fgi_is_alnum(*c) && strchr("/_-.+", *c) == NULL)
+            return false;
+    return true;
+}
+
+static void put_text(writer *w, const char *value)
+{
+    if (is_plain(value)) {
+        put(w, "%s", value);
+        return;
+    }
+    put(w, "\"");
+    for (const char *c = value; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            put(w, "\\%c", *c);
+        else if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            put(w, "\\x%02x", (unsigned)(unsigned char)*c);
+        else
+            put(w, "%c", *c);
+    }
+    put(w, "\"");
+}
+
+static void put_item(writer *w, const fg_option *option, const fgi_option_item *item)
+{
+    switch (option->kind) {
+    case FG_OPTION_INT:
+    case FG_OPTION_INTS: put(w, "%" PRId64, item->whole); return;
+    case FG_OPTION_FLOAT:
+    case FG_OPTION_FLOATS: put_number(w, item->number, false); return;
+    case FG_OPTION_BOOL: put(w, item->whole ? "true" : "false"); return;
+    case FG_OPTION_AMOUNT: /* the point distinguishes a fraction from a count */
+        if (item->is_fraction)
+            put_number(w, item->number, true);
+        else
+            put(w, "%" PRId64, item->whole);
+        return;
+    case FG_OPTION_DEVICES:
+    case FG_OPTION_CHOICE: /* 32-true and true are choices alike: they need no quotes */
+        put(w, "%s", item->text);
+        return;
+    case FG_OPTION_STRING:
+    case FG_OPTION_STRINGS:
+    case FG_OPTION_ENTRIES:
+    case FG_OPTION_RULES: put_text(w, item->text); return;
+    }
+}
+
+const char *fg_option_format(const fg_option_values *values, const char *name, char *out,
+                             size_t size)
+{
+    const fg_option *option = fg_option_find(values, name);
+    writer w = {.out = out, .size = size};
+    out[0] = '\0';
+    if (option == NULL)
+        return out;
+    const fgi_option_value *v = &values->values[option - values->options];
+    const bool is_list = fg_option_is_list(option);
+    if (v->is_auto || (v->count == 0 && !is_list)) {
+        put(&w, v->is_auto ? "auto" : "null");
+        return out;
+    }
+    put(&w, is_list ? "[" : "");
+    for (size_t i = 0; i < v->count; i++) {
+        put(&w, i > 0 ? ", " : "");
+        put_item(&w, option, &v->items[i]);
+    }
+    put(&w, is_list ? "]" : "");
+    return out;
+}

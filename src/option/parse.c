@@ -1,0 +1,164 @@
+/* parse.c - one item of a value out of its text, checked against the option's row.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/mesh.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "option/option.h"
+
+bool fgi_equal_nocase(const char *a, const char *b)
+{
+    return strlen(a) == strlen(b) && fgi_begins_nocase(a, b);
+}
+
+/* Decimal numbers only: no hexadecimal, no infinities, no NaN. */
+static bool parse_float(const char *text, double *out)
+{
+    return strspn(text, "+-.0123456789eE") == strlen(text) &&
+           fgi_parse_f64(fgi_str_of(text), out) && isfinite(*out);
+}
+
+static bool in_range(const fg_option *option, double value)
+{
+    if (option->min == 0 && option->max == 0)
+        return true;
+    return value >= option->min &&
+           (option->is_below_max ? value < option->max : value <= option->max);
+}
+
+/* A count, or a fraction, which is written with a decimal point. */
+static bool parse_amount(const fg_option_text *text, fgi_option_item *out)
+{
+    out->is_fraction = strpbrk(text->text, ".eE") != NULL;
+    if (text->is_quoted)
+        return false;
+    if (out->is_fraction)
+        return parse_float(text->text, &out->number) && out->number >= 0 && out->number <= 1;
+    return fgi_parse_i64(fgi_str_of(text->text), &out->whole) && out->whole >= 0;
+}
+
+static bool parse_number(const fg_option *option, const fg_option_text *text, fgi_option_item *out)
+{
+    const bool is_int = option->kind == FG_OPTION_INT || option->kind == FG_OPTION_INTS;
+    if (text->is_quoted)
+        return false;
+    if (!is_int)
+        return parse_float(text->text, &out->number) && in_range(option, out->number);
+    if (!fgi_parse_i64(fgi_str_of(text->text), &out->whole))
+        return false;
+    out->number = (double)out->whole;
+    return in_range(option, out->number);
+}
+
+static bool parse_bool(const fg_option_text *text, fgi_option_item *out)
+{
+    static const char *const words[] = {"false", "true", "no", "yes", "off", "on", "0", "1"};
+    for (int i = 0; i < 8 && !text->is_quoted; i++)
+        if (fgi_equal_nocase(words[i], text->text)) {
+            out->whole = i % 2;
+            return true;
+        }
+    return false;
+}
+
+static fg_status keep_text(fg_option_values *values, const char *text, fgi_option_item *out,
+                           fg_error *err)
+{
+    out->text = fgi_arena_strdup(&values->arena, text);
+    return out->text != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status parse_rule(fg_option_values *values, const fg_option *option, const char *text,
+                            fgi_option_item *out, fg_error *err)
+{
+    char path[128];
+    const char *equals = strchr(text, '=');
+    if (equals == NULL || equals == text)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
+                        "got '%.80s'",
+                        fgi_option_path(values, option, path, sizeof path), text);
+    return keep_text(values, text, out, err);
+}
+
+static fg_status parse_devices(fg_option_values *values, const fg_option *option, const char *text,
+                               fgi_option_item *out, fg_error *err)
+{
+    char path[128];
+    const size_t size = 7 * strlen(text) + 8; /* ", " and a digit of each character at most */
+    fg_error why = {0};
+    char *formatted = fgi_arena_alloc(&values->arena, size);
+    if (formatted == NULL)
+        return fgi_no_memory(err);
+    if (fg_devices_format(text, formatted, size, &why) != FG_OK)
+        return fgi_fail(err, why.status, "%s: %s",
+                        fgi_option_path(values, option, path, sizeof path), why.message);
+    out->text = formatted;
+    return FG_OK;
+}
+
+fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
+                           const fg_option_text *text, fgi_option_item *out, fg_error *err)
+{
+    bool is_good = false;
+    *out = (fgi_option_item){0};
+    switch (option->kind) {
+    case FG_OPTION_STRING:
+    case FG_OPTION_STRINGS:
+    case FG_OPTION_ENTRIES: return keep_text(values, text->text, out, err);
+    case FG_OPTION_CHOICE: return fgi_option_parse_choice(values, option, text, out, err);
+    case FG_OPTION_RULES: return parse_rule(values, option, text->text, out, err);
+    case FG_OPTION_DEVICES: return parse_devices(values, option, text->text, out, err);
+    case FG_OPTION_BOOL: is_good = parse_bool(text, out); break;
+    case FG_OPTION_AMOUNT: is_good = parse_amount(text, out); break;
+    case FG_OPTION_INT:
+    case FG_OPTION_FLOAT:
+    case FG_OPTION_INTS:
+    case FG_OPTION_FLOATS: is_good = parse_number(option, text, out); break;
+    }
+    return is_good ? FG_OK : fgi_option_unexpected(values, option, text, err);
+}
+
+/* ---- several in one text --------------------------------------------------------------------- */
+
+/* Where the part that begins at `text` ends: at a comma outside of brackets and quotes. */
+static size_t part_size(const char *text)
+{
+    int depth = 0;
+    bool in_quotes = false;
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        if (text[i] == '"')
+            in_quotes = !in_quotes;
+        else if (!in_quotes && strchr("([{", text[i]) != NULL)
+            depth++;
+        else if (!in_quotes && depth > 0 && strchr(")]}", text[i]) != NULL)
+            depth--;
+        else if (!in_quotes && depth == 0 && text[i] == ',')
+            return i;
+    }
+    return strlen(text);
+}
+
+size_t fgi_option_split(char *text, fg_option_text *parts, size_t capacity)
+{
+    size_t count = 0;
+    text += strspn(text, " ");
+    if (*text == '\0')
+        return 0;
+    while (count < capacity) {
+        const size_t size = part_size(text);
+        const bool is_last = text[size] == '\0';
+        char *end = text + size;
+        while (end > text && end[-1] == ' ')
+            end--;
+        *end = '\0';
+        parts[count++] = (fg_option_text){.text = text + strspn(text, " ")};
+        if (is_last)
+            break;
+        text += size + 1;
+    }
+    return count;
+}

@@ -1,0 +1,380 @@
+/* values.c - a value for each row of an option table: set from text, and read back.
+ *
+ * A value is a list of items; an option that is no list has one. Text out of YAML and text from a
+ * command line pass the same functions. All memory is the arena's: a value that is replaced is
+ * freed with the others.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "base/text.h"
+#include "option/option.h"
+
+enum { MOST_NAMES = 256 };
+
+/* ---- setting --------------------------------------------------------------------------------- */
+
+const fg_option *fg_option_find(const fg_option_values *values, const char *name)
+{
+    for (size_t i = 0; i < values->count; i++)
+        if (strcmp(values->options[i].name, name) == 0)
+            return &values->options[i];
+    return NULL;
+}
+
+static fg_status unknown(const fg_option_values *values, const char *name, fg_error *err)
+{
+    const char *names[MOST_NAMES];
+    size_t count = 0;
+    for (; count < values->count && count < MOST_NAMES; count++)
+        names[count] = values->options[count].name;
+    const char *near = fgi_nearest(name, names, count);
+    return fgi_fail(err, FG_EINVAL, "%s%sunknown option '%.80s'%s%s%s", values->section,
+                    values->section[0] != '\0' ? ": " : "", name,
+                    near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?" : "");
+}
+
+static fg_status set_items(fg_option_values *values, const fg_option *option,
+                           const fg_option_text *items, size_t count, const char *place,
+                           fg_error *err)
+{
+    fgi_option_value made = {0};
+    made.is_auto = option->has_auto && count == 1 && !items[0].is_quoted &&
+                   fgi_equal_nocase(items[0].text, "auto");
+    made.place = place != NULL ? fgi_arena_strdup(&values->arena, place) : NULL;
+    if (!made.is_auto)
+        made.items = fgi_arena_alloc(&values->arena, (count + 1) * sizeof *made.items);
+    if ((!made.is_auto && made.items == NULL) || (place != NULL && made.place == NULL))
+        return fgi_no_memory(err);
+    for (; made.count < count && !made.is_auto; made.count++)
+        FGI_TRY(fgi_option_parse(values, option, &items[made.count], &made.items[made.count], err));
+    values->values[option - values->options] = made;
+    return FG_OK;
+}
+
+fg_status fg_option_set_items(fg_option_values *values, const char *name,
+                              const fg_option_text *items, size_t count, const char *place,
+                              fg_error *err)
+{
+    char path[128];
+    const fg_option *option = fg_option_find(values, name);
+    if (option == NULL)
+        return unknown(values, name, err);
+    if (count != 1 && !fg_option_is_list(option))
+        return fgi_fail(err, FG_EINVAL, "%s: %zu values: expected one",
+                        fgi_option_path(values, option, path, sizeof path), count);
+    return set_items(values, option, items, count, place, err);
+}
+
+/* Text in double quotes is that text, so that the strings auto, null and "" can be given. */
+static fg_option_text unquoted(char *text)
+{
+    const size_t size = strlen(text);
+    fg_option_text out = {.text = text};
+    if (size >= 2 && text[0] == '"' && text[size - 1] == '"') {
+        text[size - 1] = '\0';
+        out = (fg_option_text){.text = text + 1, .is_quoted = true};
+    }
+    return out;
+}
+
+/* "[a, b]", or "a, b" without brackets. */
+static fg_status set_list(fg_option_values *values, const fg_option *option, char *text,
+                          const char *place, fg_error *err)
+{
+    fg_option_text parts[FGI_MOST_ITEMS];
+    const size_t size = strlen(text);
+    if (size >= 2 && text[0] == '[' && text[size - 1] == ']') {
+        text[size - 1] = '\0';
+        text++;
+    }
+    const size_t count = fgi_option_split(text, parts, FGI_MOST_ITEMS);
+    const bool has_text = option->kind == FG_OPTION_STRINGS;
+    for (size_t i = 0; i < count && has_text; i++)
+        parts[i] = unquoted((char *)parts[i].text);
+    return set_items(values, option, parts, count, place, err);
+}
+
+static fg_status set_text(fg_option_values *values, const fg_option *option, const char *text,
+                          const char *place, fg_error *err)
+{
+    char *copy = fgi_arena_strdup(&values->arena, text);
+    if (copy == NULL)
+        return fgi_no_memory(err);
+    if (fg_option_is_list(option)) {
+        copy += strspn(copy, " ");
+        return set_list(values, option, copy, place, err);
+    }
+    const fg_option_text item = unquoted(copy);
+    return set_items(values, option, &item, 1, place, err);
+}
+
+static fg_status reset(fg_option_values *values, const fg_option *option, fg_error *err)
+{
+    if (option->initial != NULL)
+        return set_text(values, option, option->initial, NULL, err);
+    values->values[option - values->options] = (fgi_option_value){0};
+    return FG_OK;
+}
+
+fg_status fg_option_reset(fg_option_values *values, const char *name, fg_error *err)
+{
+    const fg_option *option = fg_option_find(values, name);
+    return option != NULL ? reset(values, option, err) : unknown(values, name, err);
+}
+
+fg_status fg_option_set(fg_option_values *values, const char *name, const char *text,
+                        const char *place, fg_error *err)
+{
+    const fg_option *option = fg_option_find(values, name);
+    if (option == NULL)
+        return unknown(values, name, err);
+    if (fgi_equal_nocase(text, "null") || strcmp(text, "~") == 0)
+        return reset(values, option, err);
+    return set_text(values, option, text, place, err);
+}
+
+fg_status fg_option_set_all(fg_option_values *values, const char *text, const char *place,
+                            fg_error *err)
+{
+    fg_option_text parts[MOST_NAMES];
+    char *copy = fgi_arena_strdup(&values->arena, text);
+    if (copy == NULL)
+        return fgi_no_memory(err);
+    const size_t count = fgi_option_split(copy, parts, MOST_NAMES);
+    for (size_t i = 0; i < count; i++) {
+        char *name = (char *)parts[i].text, *equals = strchr(name, '=');
+        if (equals == NULL)
+            return fgi_fail(err, FG_EINVAL, "%s%s'%.80s': expected OPTION=VALUE", values->section,
+                            values->section[0] != '\0' ? ": " : "", name);
+        *equals = '\0';
+        for (char *end = equals; end > name && end[-1] == ' ';)
+            *--end = '\0';
+        const char *value = equals + 1 + strspn(equals + 1, " ");
+        FGI_TRY(fg_option_set(values, name, value, place, err));
+    }
+    return FG_OK;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static fg_status init(fg_option_values *v, const char *section, fg_error *err)
+{
+    v->section = fgi_arena_strdup(&v->arena, section != NULL ? section : "");
+    v->values = fgi_arena_alloc(&v->arena, (v->count + 1) * sizeof *v->values);
+    if (v->section == NULL || v->values == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < v->count; i++)
+        FGI_TRY_CTX(reset(v, &v->options[i], err), err, "the default of an option");
+    return FG_OK;
+}
+
+fg_status fg_option_values_create(const char *section, const fg_option *options, size_t count,
+                                  fg_option_values **out, fg_error *err)
+{
+    *out = NULL;
+    fg_option_values *v = fgi_calloc(1, sizeof *v);
+    if (v == NULL)
+        return fgi_no_memory(err);
+    fgi_arena_init(&v->arena);
+    v->options = options;
+    v->count = count;
+    const fg_status status = init(v, section, err);
+    if (status == FG_OK)
+        *out = v;
+    else
+        fg_option_values_destroy(v);
+    return status;
+}
+
+void fg_option_values_destroy(fg_option_values *values)
+{
+    if (values == NULL)
+        return;
+    fgi_arena_fini(&values->arena);
+    fgi_free(values);
+}
+
+static fg_status copy_text(fgi_arena *arena, const char **text, fg_error *err)
+{
+    if (*text != NULL && (*text = fgi_arena_strdup(arena, *text)) == NULL)
+        return fgi_no_memory(err);
+    return FG_OK;
+}
+
+/* A copy of `from` whose texts belong to `to`. */
+static fg_status copy_value(fg_option_values *to, const fgi_option_value *from,
+                            fgi_option_value *out, fg_error *err)
+{
+    *out = *from;
+    FGI_TRY(copy_text(&to->arena, &out->place, err));
+    out->items = fgi_arena_alloc(&to->arena, (from->count + 1) * sizeof *out->items);
+    if (out->items == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < from->count; i++) {
+        out->items[i] = from->items[i];
+        FGI_TRY(copy_text(&to->arena, &out->items[i].text, err));
+        FGI_TRY(copy_text(&to->arena, &out->items[i].alias, err));
+    }
+    return FG_OK;
+}
+
+static fg_status copy_values(const fg_option_values *from, fg_option_values *to, fg_error *err)
+{
+    for (size_t i = 0; i < to->count; i++) {
+        const fg_option *option = fg_option_find(from, to->options[i].name);
+        if (option == NULL)
+            continue;
+        if (option->kind != to->options[i].kind)
+            return fgi_fail(err, FG_EINVAL, "option '%s' is of another kind in the other table",
+                            option->name);
+        FGI_TRY(copy_value(to, &from->values[option - from->options], &to->values[i], err));
+    }
+    return FG_OK;
+}
+
+fg_status fg_option_values_select(const fg_option_values *values, const fg_option *options,
+                                  size_t count, fg_option_values **out, fg_error *err)
+{
+    FGI_TRY(fg_option_values_create(values->section, options, count, out, err));
+    const fg_status status = copy_values(values, *out, err);
+    if (status != FG_OK) {
+        fg_option_values_destroy(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+static const fgi_option_value *value_of(const fg_option_values *values, const char *name)
+{
+    static const fgi_option_value none;
+    const fg_option *option = fg_option_find(values, name);
+    return option != NULL ? &values->values[option - values->options] : &none;
+}
+
+static const fgi_option_item *item_at(const fg_option_values *values, const char *name,
+                                      size_t index)
+{
+    static const fgi_option_item none;
+    const fgi_option_value *v = value_of(values, name);
+    return index < v->count ? &v->items[index] : &none;
+}
+
+bool fg_option_is_given(const fg_option_values *values, const char *name)
+{
+    return value_of(values, name)->place != NULL;
+}
+
+bool fg_option_is_auto(const fg_option_values *values, const char *name)
+{
+    return value_of(values, name)->is_auto;
+}
+
+const char *fg_option_place(const fg_option_values *values, const char *name)
+{
+    return value_of(values, name)->place;
+}
+
+const char *fg_option_where(const fg_option_values *values, const char *name, char *out,
+                            size_t size)
+{
+    const char *place = fg_option_place(values, name);
+    const bool has_section = values->section[0] != '\0';
+    if (place != NULL && strncmp(place, "--", 2) == 0)
+        (void)fgi_snprintf(out, size, "%s", place);
+    else
+        (void)fgi_snprintf(out, size, "%.300s%s%s%s%s", place != NULL ? place : "",
+                           place != NULL ? ": " : "", values->section, has_section ? "." : "",
+                           name);
+    return out;
+}
+
+int64_t fg_option_int(const fg_option_values *values, const char *name)
+{
+    return fg_option_int_at(values, name, 0);
+}
+
+double fg_option_float(const fg_option_values *values, const char *name)
+{
+    return fg_option_float_at(values, name, 0);
+}
+
+double fg_option_number(const fg_option_values *values, const char *name)
+{
+    const fg_option *option = fg_option_find(values, name);
+    const fgi_option_value *v = value_of(values, name);
+    if (v->count == 0 && (option == NULL || !v->is_auto || option->automatic == NULL))
+        return 0;
+    const double value = v->count > 0 ? v->items[0].number : fgi_strtod(option->automatic, NULL);
+    return value != 0 ? value : FG_ZERO;
+}
+
+bool fg_option_bool(const fg_option_values *values, const char *name)
+{
+    return fg_option_int_at(values, name, 0) != 0;
+}
+
+const char *fg_option_string(const fg_option_values *values, const char *name)
+{
+    return fg_option_string_at(values, name, 0);
+}
+
+size_t fg_option_count(const fg_option_values *values, const char *name)
+{
+    return value_of(values, name)->count;
+}
+
+int64_t fg_option_int_at(const fg_option_values *values, const char *name, size_t index)
+{
+    return item_at(values, name, index)->whole;
+}
+
+double fg_option_float_at(const fg_option_values *values, const char *name, size_t index)
+{
+    return item_at(values, name, index)->number;
+}
+
+const char *fg_option_string_at(const fg_option_values *values, const char *name, size_t index)
+{
+    return item_at(values, name, index)->text;
+}
+
+const char *fg_option_alias(const fg_option_values *values, const char *name)
+{
+    return item_at(values, name, 0)->alias;
+}
+
+int64_t fg_option_amount(const fg_option_values *values, const char *name, int64_t whole)
+{
+    const fgi_option_item *item = item_at(values, name, 0);
+    if (!item->is_fraction)
+        return item->whole < whole ? item->whole : whole;
+    const double part = floor(item->number * (double)whole);
+    return item->number > 0 && part < 1 && whole > 0 ? 1 : (int64_t)part;
+}
+
+double fg_option_fraction(const fg_option_values *values, const char *name)
+{
+    const fgi_option_item *item = item_at(values, name, 0);
+    return item->is_fraction ? item->number : -1;
+}
+
+fg_status fg_option_fail(const fg_option_values *values, const char *name, fg_status status,
+                         fg_error *err, const char *format, ...)
+{
+    char where[448], message[sizeof err->message];
+    va_list args;
+    va_start(args, format);
+    (void)fgi_vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    return fgi_fail(err, status, "%s: %s", fg_option_where(values, name, where, sizeof where),
+                    message);
+}

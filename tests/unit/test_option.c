@@ -1,0 +1,394 @@
+/* test_option.c - option tables: what values a row accepts, what messages say, and that values
+ * remember whether and where they were given.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/option.h>
+#include <math.h>
+
+static const fg_option rows[] = {
+    {.name = "count",
+     .kind = FG_OPTION_INT,
+     .initial = "3",
+     .min = 1,
+     .max = 10,
+     .example = "4",
+     .help = "A count."},
+    {.name = "rate",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "auto",
+     .min = 0,
+     .max = 1,
+     .is_below_max = true,
+     .has_auto = true,
+     .automatic = "0.25",
+     .example = "0.5",
+     .help = "A rate."},
+    {.name = "flag",
+     .kind = FG_OPTION_BOOL,
+     .initial = "false",
+     .example = "true",
+     .help = "A flag."},
+    {.name = "path", .kind = FG_OPTION_STRING, .example = "data/x.csv", .help = "A file."},
+    {.name = "shape",
+     .kind = FG_OPTION_CHOICE,
+     .initial = "round",
+     .choices = "round|square",
+     .spellings = "circle=round|disc=round|box=square",
+     .later = "star",
+     .example = "square",
+     .help = "A shape."},
+    {.name = "part",
+     .kind = FG_OPTION_AMOUNT,
+     .initial = "1.0",
+     .example = "0.1",
+     .help = "A part."},
+    {.name = "where",
+     .kind = FG_OPTION_DEVICES,
+     .initial = "auto",
+     .has_auto = true,
+     .example = "8",
+     .help = "Devices."},
+    {.name = "sizes",
+     .kind = FG_OPTION_INTS,
+     .initial = "[8, 4]",
+     .min = 1,
+     .max = FG_OPTION_UNLIMITED,
+     .example = "[2, 3]",
+     .help = "Sizes."},
+    {.name = "means",
+     .kind = FG_OPTION_FLOATS,
+     .initial = "[]",
+     .example = "[0.5]",
+     .help = "Means."},
+    {.name = "names",
+     .kind = FG_OPTION_STRINGS,
+     .initial = "[]",
+     .example = "[a, b]",
+     .help = "Names."},
+    {.name = "rules",
+     .kind = FG_OPTION_RULES,
+     .initial = "[]",
+     .example = "[fc.*=model]",
+     .help = "Rules."},
+    {.name = "hooks",
+     .kind = FG_OPTION_ENTRIES,
+     .initial = "[]",
+     .example = "[stop(after=3)]",
+     .help = "Hooks."},
+};
+enum { ROWS = sizeof rows / sizeof rows[0] };
+
+static fg_option_values *make(void)
+{
+    fg_option_values *values = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_option_values_create("thing", rows, ROWS, &values, &err));
+    return values;
+}
+
+static void defaults_are_values_that_were_not_given(void **state)
+{
+    fg_option_values *v = make();
+    assert_int_equal(fg_option_int(v, "count"), 3);
+    assert_true(fg_option_is_auto(v, "rate"));
+    assert_false(fg_option_bool(v, "flag"));
+    assert_null(fg_option_string(v, "path"));
+    assert_int_equal(fg_option_count(v, "path"), 0);
+    assert_string_equal(fg_option_string(v, "shape"), "round");
+    assert_int_equal(fg_option_count(v, "sizes"), 2);
+    assert_int_equal(fg_option_int_at(v, "sizes", 1), 4);
+    assert_int_equal(fg_option_int_at(v, "sizes", 2), 0);
+    for (int i = 0; i < ROWS; i++) {
+        assert_false(fg_option_is_given(v, rows[i].name));
+        assert_null(fg_option_place(v, rows[i].name));
+    }
+    assert_null(fg_option_find(v, "nothing"));
+    assert_int_equal(fg_option_int(v, "nothing"), 0);
+    fg_option_values_destroy(v);
+    fg_option_values_destroy(NULL);
+}
+
+/* What each text becomes, as YAML. */
+static void text_becomes_values(void **state)
+{
+    static const struct {
+        const char *name, *text, *yaml;
+    } cases[] = {
+        {"count", "7", "7"},
+        {"rate", "0.125", "0.125"},
+        {"rate", "AUTO", "auto"},
+        {"rate", "1e-3", "0.001"},
+        {"flag", "Yes", "true"},
+        {"flag", "off", "false"},
+        {"path", "a b.csv", "\"a b.csv\""},
+        {"path", "\"null\"", "\"null\""},
+        {"path", "null", "null"},
+        {"path", "x/y-1.csv", "x/y-1.csv"},
+        {"shape", "SQUARE", "square"},
+        {"shape", "Disc", "round"},
+        {"part", "0.5", "0.5"},
+        {"part", "1.0", "1.0"},
+        {"part", "100", "100"},
+        {"where", "0,2", "[0, 2]"},
+        {"sizes", "5", "[5]"},
+        {"sizes", "[ 5 , 6 ]", "[5, 6]"},
+        {"means", "0.5,-2", "[0.5, -2]"},
+        {"names", "[a, \"b c\", \"7\"]", "[a, \"b c\", \"7\"]"},
+        {"names", "[]", "[]"},
+        {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
+        {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
+    };
+    fg_option_values *v = make();
+    fg_error err = {0};
+    char yaml[128];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgt_ok(fg_option_set(v, cases[i].name, cases[i].text, "--x", &err));
+        assert_string_equal(fg_option_format(v, cases[i].name, yaml, sizeof yaml), cases[i].yaml);
+    }
+    fg_option_values_destroy(v);
+}
+
+static void wrong_text_is_refused_and_changes_nothing(void **state)
+{
+    static const struct {
+        const char *name, *text, *message;
+    } cases[] = {
+        {"count", "11", "thing.count: expected an integer from 1 to 10 (for example 4), got '11'"},
+        {"count", "1.5",
+         "thing.count: expected an integer from 1 to 10 (for example 4), got '1.5'"},
+        {"count", "\"4\"",
+         "thing.count: expected an integer from 1 to 10 (for example 4), got the string '4': "
+         "remove "
+         "the quotes"},
+        {"rate", "1",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got '1'"},
+        {"rate", "0x1p-2",
+         "thing.rate: expected a number from 0 to less than 1, or auto (for example 0.5), got "
+         "'0x1p-2'"},
+        {"flag", "maybe", "thing.flag: expected true or false, got 'maybe'"},
+        {"shape", "squares",
+         "thing.shape: expected one of round|square, got 'squares': did you mean 'square'?"},
+        {"shape", "star",
+         "thing.shape: this version does not support 'star': expected one of round|square"},
+        {"shape", "7", "thing.shape: expected one of round|square, got '7'"},
+        {"part", "1.5",
+         "thing.part: expected a fraction (0.0 to 1.0) or a count (for example 0.1), got '1.5'"},
+        {"sizes", "[4, 0]",
+         "thing.sizes: expected a list of integers, 1 or greater (for example [2, 3]), got '0'"},
+        {"rules", "[model]",
+         "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
+         "'model'"},
+        {"cuont", "4", "thing: unknown option 'cuont': did you mean 'count'?"},
+    };
+    fg_option_values *v = make();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(fg_option_set(v, cases[i].name, cases[i].text, "--x", &err), FG_EINVAL);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    assert_int_equal(fg_option_int(v, "count"), 3);
+    assert_false(fg_option_is_given(v, "count"));
+    assert_int_equal(fg_option_count(v, "sizes"), 2);
+    assert_int_equal(fg_option_set_items(v, "count", NULL, 0, NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing.count: 0 values: expected one");
+    fg_option_values_destroy(v);
+}
+
+static void a_default_that_its_row_refuses_is_an_error(void **state)
+{
+    static const fg_option bad = {
+        .name = "n", .kind = FG_OPTION_INT, .initial = "x", .example = "1", .help = "N."};
+    fg_option_values *v = NULL;
+    fg_error err = {0};
+    assert_int_equal(fg_option_values_create(NULL, &bad, 1, &v, &err), FG_EINVAL);
+    assert_null(v);
+    assert_string_equal(err.message, "the default of an option: n: expected an integer (for "
+                                     "example 1), got 'x'");
+}
+
+static void places_are_remembered(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    char where[64];
+    fgt_ok(fg_option_set(v, "count", "4", "run.yaml:3:7", &err));
+    assert_string_equal(fg_option_where(v, "count", where, sizeof where),
+                        "run.yaml:3:7: thing.count");
+    fgt_ok(fg_option_set(v, "count", "4", "--thing.count", &err));
+    assert_string_equal(fg_option_where(v, "count", where, sizeof where), "--thing.count");
+    assert_true(fg_option_is_given(v, "count"));
+    assert_int_equal(fg_option_fail(v, "count", FG_ESHAPE, &err, "is %d", 4), FG_ESHAPE);
+    assert_string_equal(err.message, "--thing.count: is 4");
+    fgt_ok(fg_option_reset(v, "count", &err));
+    assert_false(fg_option_is_given(v, "count"));
+    assert_string_equal(fg_option_where(v, "count", where, sizeof where), "thing.count");
+    assert_int_equal(fg_option_int(v, "count"), 3);
+    assert_int_equal(fg_option_reset(v, "nothing", &err), FG_EINVAL);
+    fg_option_values_destroy(v);
+}
+
+/* 0 in an options struct is the default: a number that was given as 0 must differ from it. */
+static void a_zero_that_was_given_is_not_a_default(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    assert_true(fg_option_number(v, "rate") == 0.25); /* what auto stands for */
+    fgt_ok(fg_option_set(v, "rate", "0", NULL, &err));
+    assert_true(fg_option_number(v, "rate") == 0 && signbit(fg_option_number(v, "rate")));
+    assert_true(signbit(FG_ZERO) && FG_ZERO == 0);
+    fgt_ok(fg_option_set(v, "rate", "0.5", NULL, &err));
+    assert_true(fg_option_number(v, "rate") == 0.5);
+    assert_true(fg_option_number(v, "count") == 3);
+    assert_false(signbit(fg_option_number(v, "path")));
+    fg_option_values_destroy(v);
+}
+
+static void several_options_come_in_one_text(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    fgt_ok(fg_option_set_all(v, "sizes=[1, 2, 3], count = 5,names=\"a,b\"", NULL, &err));
+    assert_int_equal(fg_option_count(v, "sizes"), 3);
+    assert_int_equal(fg_option_int(v, "count"), 5);
+    assert_string_equal(fg_option_string_at(v, "names", 0), "a,b");
+    fg_option_values_destroy(v);
+}
+
+static void several_options_are_checked(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    assert_int_equal(fg_option_set_all(v, "count", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing: 'count': expected OPTION=VALUE");
+    assert_int_equal(fg_option_set_all(v, "count=5, flaq=true", NULL, &err), FG_EINVAL);
+    assert_string_equal(err.message, "thing: unknown option 'flaq': did you mean 'flag'?");
+    fgt_ok(fg_option_set_all(v, "", NULL, &err));
+    fg_option_values_destroy(v);
+}
+
+static void amounts_are_fractions_or_counts(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t of_7;
+        double fraction;
+    } cases[] = {{"0.5", 3, 0.5}, {"0.01", 1, 0.01}, {"0.0", 0, 0}, {"1.0", 7, 1},
+                 {"5", 5, -1},    {"9", 7, -1},      {"0", 0, -1}};
+    fg_option_values *v = make();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgt_ok(fg_option_set(v, "part", cases[i].text, NULL, &err));
+        assert_int_equal(fg_option_amount(v, "part", 7), cases[i].of_7);
+        assert_true(fg_option_fraction(v, "part") == cases[i].fraction);
+    }
+    fg_option_values_destroy(v);
+}
+
+static void other_programs_words_are_remembered(void **state)
+{
+    fg_option_values *v = make();
+    fg_error err = {0};
+    char text[64];
+    fgt_ok(fg_option_set(v, "shape", "Box", NULL, &err));
+    assert_string_equal(fg_option_string(v, "shape"), "square");
+    assert_string_equal(fg_option_alias(v, "shape"), "Box");
+    fgt_ok(fg_option_set(v, "shape", "square", NULL, &err));
+    assert_null(fg_option_alias(v, "shape"));
+    assert_string_equal(fg_option_spellings(&rows[4], text, sizeof text),
+                        "circle, disc for round; box for square");
+    assert_string_equal(fg_option_spellings(&rows[0], text, sizeof text), "");
+    fg_option_values_destroy(v);
+}
+
+/* Values of another table, such as that of one model among all. */
+static void values_can_be_selected(void **state)
+{
+    static const fg_option some[] = {
+        {.name = "extra", .kind = FG_OPTION_INT, .initial = "9", .example = "1", .help = "E."},
+        {.name = "shape",
+         .kind = FG_OPTION_CHOICE,
+         .initial = "round",
+         .choices = "round|square",
+         .example = "square",
+         .help = "S."}};
+    static const fg_option other = {
+        .name = "shape", .kind = FG_OPTION_INT, .example = "1", .help = "S."};
+    fg_option_values *v = make(), *selected = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_option_set(v, "shape", "box", "a.yaml:1:2", &err));
+    fgt_ok(fg_option_values_select(v, some, 2, &selected, &err));
+    fg_option_values_destroy(v); /* the selection has its own copies */
+    assert_string_equal(fg_option_string(selected, "shape"), "square");
+    assert_string_equal(fg_option_alias(selected, "shape"), "box");
+    assert_string_equal(fg_option_place(selected, "shape"), "a.yaml:1:2");
+    assert_int_equal(fg_option_int(selected, "extra"), 9);
+    v = NULL;
+    assert_int_equal(fg_option_values_select(selected, &other, 1, &v, &err), FG_EINVAL);
+    assert_null(v);
+    fg_option_values_destroy(selected);
+}
+
+static void rows_say_what_they_accept(void **state)
+{
+    static const char *const types[ROWS] = {
+        "an integer from 1 to 10",
+        "a number from 0 to less than 1, or auto",
+        "true or false",
+        "a string",
+        "one of round|square",
+        "a fraction (0.0 to 1.0) or a count",
+        "a number of devices, -1 (all), or a list of them, counted from 0, or auto",
+        "a list of integers, 1 or greater",
+        "a list of numbers",
+        "a list of strings",
+        "a list of {match: PATTERN, split: [AXIS, ...]}",
+        "a list of names, each with options: NAME(OPTION=VALUE, ...)",
+    };
+    char text[128];
+    for (int i = 0; i < ROWS; i++) {
+        assert_string_equal(fg_option_type(&rows[i], text, sizeof text), types[i]);
+        assert_int_equal(fg_option_is_list(&rows[i]), i >= 7);
+    }
+    assert_string_equal(fg_option_describe(&rows[2], text, sizeof text), "true or false");
+    assert_string_equal(fg_option_describe(&rows[3], text, sizeof text),
+                        "a string (for example data/x.csv)");
+    assert_string_equal(fg_option_describe(&rows[3], text, 9), "a string"); /* cut */
+}
+
+static fg_status scenario(void *self, fg_error *err)
+{
+    fg_option_values *v = NULL, *selected = NULL;
+    (void)self;
+    fg_status status = fg_option_values_create("thing", rows, ROWS, &v, err);
+    if (status == FG_OK)
+        status = fg_option_set_all(v, "shape=box, sizes=[1, 2], where=1, path=x", "--x", err);
+    if (status == FG_OK)
+        status = fg_option_values_select(v, rows, ROWS, &selected, err);
+    fg_option_values_destroy(selected);
+    fg_option_values_destroy(v);
+    return status;
+}
+
+static void no_failed_allocation_is_lost(void **state) { fgt_fault_loop(scenario, NULL); }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(defaults_are_values_that_were_not_given),
+        cmocka_unit_test(text_becomes_values),
+        cmocka_unit_test(wrong_text_is_refused_and_changes_nothing),
+        cmocka_unit_test(a_default_that_its_row_refuses_is_an_error),
+        cmocka_unit_test(places_are_remembered),
+        cmocka_unit_test(a_zero_that_was_given_is_not_a_default),
+        cmocka_unit_test(several_options_come_in_one_text),
+        cmocka_unit_test(several_options_are_checked),
+        cmocka_unit_test(amounts_are_fractions_or_counts),
+        cmocka_unit_test(other_programs_words_are_remembered),
+        cmocka_unit_test(values_can_be_selected),
+        cmocka_unit_test(rows_say_what_they_accept),
+        cmocka_unit_test(no_failed_allocation_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
