@@ -137,17 +137,17 @@ static fg_tensor layer_norm(net *n, fg_tensor x)
     const int last[] = {3};
     const fg_tensor off = fg_sub(x, fg_reshape(fg_mean(x, 1, last), 4, one));
     const fg_tensor var = fg_reshape(fg_mean(fg_square(off), 1, last), 4, one);
-    const fg_tensor normal = fg_mul(off, fg_rsqrt(fg_shift(var, 1e-6)));
-    const fg_tensor scale = fg_shift(parameter(n, &type, 300), 1);
+    const fg_tensor normal = fg_mul(off, fg_rsqrt(fg_add_scalar(var, 1e-6)));
+    const fg_tensor scale = fg_add_scalar(parameter(n, &type, 300), 1);
     return fg_add(fg_mul(normal, scale), parameter(n, &type, 300));
 }
 
 /* Hendrycks and Gimpel 2016, the form with tanh. */
 static fg_tensor gelu(fg_tensor x)
 {
-    const fg_tensor cube = fg_mul(fg_square(x), fg_scale(x, 0.044715));
-    const fg_tensor inner = fg_scale(fg_add(x, cube), 0.7978845608028654);
-    return fg_scale(fg_mul(x, fg_shift(fg_tanh(inner), 1)), 0.5);
+    const fg_tensor cube = fg_mul(fg_square(x), fg_mul_scalar(x, 0.044715));
+    const fg_tensor inner = fg_mul_scalar(fg_add(x, cube), 0.7978845608028654);
+    return fg_mul_scalar(fg_mul(x, fg_add_scalar(fg_tanh(inner), 1)), 0.5);
 }
 
 static fg_tensor convnext_block(net *n, fg_tensor x)

@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     (void)getrusage(RUSAGE_SELF, &usage);
     printf("{\"step_ms\": %.4f, \"p95_ms\": %.4f, \"first_s\": %.3f, \"own_us\": %.1f, "
            "\"plugin_us\": %.1f, \"rss_mb\": %.0f, \"compile_s\": %.3f, \"compiles\": %d, "
-           "\"idle_share\": %.4f}\n",
+           "\"idle_fraction\": %.4f}\n",
            r->step_median_s * 1e3, r->step_p95_s * 1e3,
            fit - (begin > 10 ? begin : 0) + r->time_to_first_step_s, r->host_overhead_s * 1e6,
            r->plugin_s * 1e6, (double)usage.ru_maxrss / 1024, r->compile_s, (int)r->compiles,

@@ -17,7 +17,7 @@ static void build(void *self, fg_module *root)
 /* image u8[B,28,28,1] -> logits f32[B,10] */
 static fg_tensor forward(const struct mlp *m, fg_tensor image)
 {
-    fg_tensor x = fg_flatten(fg_scale(fg_cast(image, FG_F32), 1.0 / 255), 1);
+    fg_tensor x = fg_flatten(fg_mul_scalar(fg_cast(image, FG_F32), 1.0 / 255), 1);
     return fg_linear_apply(m->fc2, fg_relu(fg_linear_apply(m->fc1, x)));
 }
 

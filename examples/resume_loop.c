@@ -32,7 +32,7 @@ static fg_status train(fg_loader *loader, int64_t epoch, double *sum)
             in[i] = fg_input(trace, array);
             fg_array_release(array);
         }
-        const fg_tensor x = fg_scale(fg_cast(in[0], FG_F32), 1.0 / 16);
+        const fg_tensor x = fg_mul_scalar(fg_cast(in[0], FG_F32), 1.0 / 16);
         const fg_tensor value = fg_cross_entropy(fg_model_apply(model, x), in[1], NULL);
         fg_optimizer_minimize(adam, value);
         TRY(fg_run_f32(trace, value, &loss, &err));

@@ -39,10 +39,10 @@ FG_API const fg_chip *fg_chip_at(size_t index);
  * NULL where the table has none: every CPU, and chips not listed. Thread-safe. */
 FG_API const fg_chip *fg_chip_find(const char *kind);
 
-/* The peak rate of one PJRT device for products of matrices of this dtype, as XLA computes them by
+/* The peak rate of one PJRT device for matmuls of this dtype, as XLA computes them by
  * default: f32 in one pass of bf16 on a TPU, in tf32 on a GPU that has it. 0: not known. chip may
  * be NULL. Thread-safe. */
-FG_API double fg_chip_product_rate(const fg_chip *chip, fg_dtype dtype);
+FG_API double fg_chip_matmul_rate(const fg_chip *chip, fg_dtype dtype);
 
 #ifdef __cplusplus
 }

@@ -163,7 +163,7 @@ FG_API FG_MUST_USE fg_status fg_dataset_read(const fg_dataset *dataset, int64_t 
 /* ---- readers --------------------------------------------------------------------------------- */
 
 /* The usual parts of a published dataset. Where only two exist, FG_VAL and FG_TEST are the same. */
-typedef enum fg_split { FG_TRAIN = 0, FG_VAL = 1, FG_TEST = 2 } fg_split;
+typedef enum fg_data_split { FG_TRAIN = 0, FG_VAL = 1, FG_TEST = 2 } fg_data_split;
 
 /* MNIST and datasets of the same make (Fashion-MNIST, KMNIST): opens
  * folder/train-images-idx3-ubyte and train-labels-idx1-ubyte for FG_TRAIN, t10k-... for FG_VAL and
@@ -174,8 +174,8 @@ typedef enum fg_split { FG_TRAIN = 0, FG_VAL = 1, FG_TEST = 2 } fg_split;
  *
  * Errors: FG_ENOTFOUND (lists the names tried), FG_EFORMAT with the byte offset, FG_EIO,
  * FG_ENOMEM.   Source: LeCun, Cortes, Burges, "The MNIST database", IDX format. */
-FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_split split, fg_dataset **out,
-                                           fg_error *err);
+FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_data_split split,
+                                           fg_dataset **out, fg_error *err);
 
 /* Like fg_mnist_open for any size and element type.
  *
@@ -185,7 +185,7 @@ FG_API FG_MUST_USE fg_status fg_mnist_open(const char *folder, fg_split split, f
  *
  * Plain files of single bytes are mapped, not read: they must not be shortened while the dataset
  * lives. Errors as fg_mnist_open. */
-FG_API FG_MUST_USE fg_status fg_idx_open(const char *folder, fg_split split, fg_dataset **out,
+FG_API FG_MUST_USE fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out,
                                          fg_error *err);
 
 /* The same from two named files; labels may be NULL, and then there is only the field "image". */
@@ -202,8 +202,8 @@ FG_API FG_MUST_USE fg_status fg_idx_open_files(const char *images, const char *l
  * Errors: FG_ENOTFOUND, FG_EFORMAT (size that is no multiple of 3,073, a label over 9; with the
  * byte offset), FG_EIO, FG_ENOMEM. Source: Krizhevsky 2009, "Learning multiple layers of features
  * from tiny images". */
-FG_API FG_MUST_USE fg_status fg_cifar10_open(const char *folder, fg_split split, fg_dataset **out,
-                                             fg_error *err);
+FG_API FG_MUST_USE fg_status fg_cifar10_open(const char *folder, fg_data_split split,
+                                             fg_dataset **out, fg_error *err);
 
 typedef struct fg_npy_options {
     bool keep_dtypes; /* leave every element type as stored, and class_count 0            [false] */

@@ -39,7 +39,7 @@ typedef struct fg_client_options {
                                0.75] */
     bool preallocate;       /* take that memory at once, which makes allocations cheaper and leaves
                                none to others, instead of as it is needed                [false] */
-    bool cpu_onednn;        /* on the CPU, products of matrices by oneDNN: faster on some processors
+    bool cpu_onednn;        /* on the CPU, matmuls by oneDNN: faster on some processors
                                (5 to 40 % on AMD Zen 5, nothing on Intel Sapphire Rapids), and the
                                same bits for any number of threads, but the plugin cannot keep such
                                programs in cache_dir: every start compiles               [false] */

@@ -47,14 +47,14 @@ FG_API fg_tensor fg_sub(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_mul(fg_tensor a, fg_tensor b);
 FG_API fg_tensor fg_div(fg_tensor a, fg_tensor b);
 /* The larger and the smaller; at equality the gradient is halved between both, as PyTorch does. */
-FG_API fg_tensor fg_max(fg_tensor a, fg_tensor b);
-FG_API fg_tensor fg_min(fg_tensor a, fg_tensor b);
+FG_API fg_tensor fg_maximum(fg_tensor a, fg_tensor b);
+FG_API fg_tensor fg_minimum(fg_tensor a, fg_tensor b);
 /* a to the power b; T only. The gradient by b uses log(a) where a > 0 and is 0 elsewhere. */
 FG_API fg_tensor fg_pow(fg_tensor a, fg_tensor b);
 
 /* a * factor and a + term by a host number that becomes part of the program, as in fg_full. */
-FG_API fg_tensor fg_scale(fg_tensor a, double factor);
-FG_API fg_tensor fg_shift(fg_tensor a, double term);
+FG_API fg_tensor fg_mul_scalar(fg_tensor a, double factor);
+FG_API fg_tensor fg_add_scalar(fg_tensor a, double term);
 
 FG_API fg_tensor fg_neg(fg_tensor a);  /* also for integers */
 FG_API fg_tensor fg_abs(fg_tensor a);  /* also for signed integers; gradient 0 at 0 */
@@ -107,7 +107,7 @@ FG_API fg_tensor fg_permute(fg_tensor a, const int *axis);
 /* Swaps the last two dimensions; wants rank >= 2. */
 FG_API fg_tensor fg_transpose(fg_tensor a);
 /* Repeats dimensions of 1 and adds dimensions in front, as NumPy's broadcast_to. */
-FG_API fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim);
+FG_API fg_tensor fg_broadcast_to(fg_tensor a, int rank, const int64_t *dim);
 /* Elements start, start + stride, ... below limit of each dimension; stride may be NULL (all 1). */
 FG_API fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit,
                           const int64_t *stride);
@@ -127,7 +127,7 @@ FG_API fg_tensor fg_reverse(fg_tensor a, int axis_count, const int *axis);
  * computed in f32. The max of numbers among which is a NaN may be either, by platform. */
 FG_API fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis);
 FG_API fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis);
-FG_API fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis);
+FG_API fg_tensor fg_max(fg_tensor a, int axis_count, const int *axis);
 /* log(sum(exp(a))) over the last axis, without overflow. Where all elements are -infinity it is
  * -infinity, with gradient 0 (PyTorch's gradient is NaN there). */
 FG_API fg_tensor fg_logsumexp(fg_tensor a);
@@ -212,7 +212,7 @@ FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
  * Under the trace's mask (fg_trace_set_mask; the Trainer sets it) operations keep track of the
  * batch axis, so that padding can't leak into results:
  *
- *   - fg_sum, fg_mean, fg_reduce_max, and what is made of them, count only valid rows along a batch
+ *   - fg_sum, fg_mean, fg_max, and what is made of them, count only valid rows along a batch
  *     axis; fg_mean divides by their number. So do fg_dot and fg_matmul where they contract over
  * it.
  *   - Other operations keep the batch axis or move it. It may be merged with other dimensions and

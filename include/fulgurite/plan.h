@@ -48,8 +48,8 @@ typedef struct fg_plan {
                       docs/plan-metrics.md */
     int collectives[FG_COLLECTIVES];
     int64_t collective_bytes[FG_COLLECTIVES]; /* of results, one device's */
-    int products, products_16bit; /* products of matrices and convolutions; those of 16-bit operands
-                                   */
+    int matmuls, matmuls_16bit;               /* matmuls and convolutions; those of 16-bit operands
+                                               */
     double compile_s;
     int64_t serialized_bytes; /* the compiled program in a file */
     char fingerprint[129];    /* the compiler's name of it, "" when it has none */

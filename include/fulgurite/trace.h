@@ -71,7 +71,7 @@ FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);
 /* What the trace computes in, kept over resets:
  *
  *   "32-true"     as the operands are: f32 for f32                                    [the default]
- *   "bf16-mixed"  products and convolutions in bf16, everything that is stored in f32
+ *   "bf16-mixed"  matmuls and convolutions in bf16, everything that is stored in f32
  *   "bf16-true"   the same with parameters in bf16 too (fg_module_set_precision)
  *   "16-mixed", "16-true"  f16 for bf16; the loss wants scaling (fg_optimizer_set_loss_scale)
  *   "64-true"     f64 (fg_module_set_precision)
@@ -204,14 +204,13 @@ FG_API fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar);
 
 /* Compiles what the outputs and assignments need, unless a program of the same structure is there
  * already, and launches it. The 64 programs used last are kept. Numbers that the host writes into a
- * graph (fg_scale, fg_full, the bounds of fg_slice) are part of its structure: one that changes in
- * each iteration compiles each time, about which a warning names the line, once a trace. Give such
- * a number as an fg_scalar.
- * out_arrays receives `count` arrays, one reference each, computed in the
- * background: only reading them waits. Assigned variables have their new values from now on. The
- * trace is empty afterwards, also on failure.
- * outputs may be NULL when count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE,
- * FG_EDEVMEM, FG_ENOMEM; all out_arrays are NULL then. */
+ * graph (fg_mul_scalar, fg_full, the bounds of fg_slice) are part of its structure: one that
+ * changes in each iteration compiles each time, about which a warning names the line, once a trace.
+ * Give such a number as an fg_scalar. out_arrays receives `count` arrays, one reference each,
+ * computed in the background: only reading them waits. Assigned variables have their new values
+ * from now on. The trace is empty afterwards, also on failure. outputs may be NULL when count is 0.
+ * Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM; all out_arrays
+ * are NULL then. */
 FG_API FG_MUST_USE fg_status fg_run(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                     fg_array **out_arrays, fg_error *err);
 

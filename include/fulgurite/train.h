@@ -89,7 +89,7 @@ FG_API fg_trace *fg_step_trace(const fg_step *step);
 
 /* The last batch of an epoch is filled up with padding rows, unless drop_last is set or the batches
  * come out even. What a step computes from its batch leaves them out by itself: fg_mean, fg_sum,
- * fg_reduce_max, losses and batch norm count valid rows only, and an operation that would mix
+ * fg_max, losses and batch norm count valid rows only, and an operation that would mix
  * samples with padding rows is an error (ops.h, "batches with padding rows";
  * docs/howto/padding.md).
  */
@@ -218,9 +218,9 @@ typedef struct fg_trainer_options {
     int64_t max_steps;       /* optimizer steps                                        [no limit] */
     int64_t limit_train_batches; /* of each epoch                                      [no limit] */
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
-    double limit_train_share;    /* the same as a share of all batches, 0 to 1; at least one batch
-                                                                                       [no limit] */
-    double limit_val_share;      /* likewise                                           [no limit] */
+    double limit_train_fraction; /* the same as a share of all batches, 0 to 1; at least one batch
+                                                                                    [no limit] */
+    double limit_val_fraction;   /* likewise                                           [no limit] */
     int64_t val_every_epochs;    /*                                                           [1] */
     int64_t val_every_steps;     /* also within an epoch                                     [no] */
     int64_t log_every;           /* steps from one line of metrics to the next               [50] */
@@ -257,7 +257,7 @@ typedef struct fg_trainer_options {
     /* "32-true", "bf16-mixed", "bf16-true", "16-mixed", "16-true", "64-true":
      * fg_trace_set_precision says what each means; f16 and f64 do not go on TPUs ["32-true"] */
     const char *precision;
-    bool stochastic_rounding; /* of "bf16-true": parameters are rounded by chance [false] */
+    bool stochastic_rounding; /* of "bf16-true": parameters are rounded stochastically [false] */
     /* A gradient that is not finite ends the run with FG_ENUMERIC: step, parameter, NaN or
      * infinite; no update is made of it. It costs some passes over the gradients and weights. Under
      * a scaled loss only when the scale has come down to 1. [false] */
@@ -284,7 +284,7 @@ typedef struct fg_trainer_options {
      * on as many of val: a model that cannot learn these has a mistake. A count, or a share of all
      * batches. They replace the limits above                                         [0: off] */
     int64_t overfit_batches;
-    double overfit_share;
+    double overfit_fraction;
     /* One training and one validation batch, no files: does everything work? Replaces the limits,
      * run_dir and sanity_val_steps                                                   [false] */
     bool fast_dev_run;

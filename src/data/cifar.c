@@ -53,7 +53,7 @@ static void close_batches(batches *b)
     }
 }
 
-static fg_status open_batches(const char *folder, fg_split split, batches *b, fg_error *err)
+static fg_status open_batches(const char *folder, fg_data_split split, batches *b, fg_error *err)
 {
     const int count = split == FG_TRAIN ? MOST_FILES : 1;
     for (int i = 0; i < count; i++) {
@@ -134,7 +134,7 @@ static fg_status create(const char *folder, const batches *b, fg_dataset **out, 
     return status;
 }
 
-fg_status fg_cifar10_open(const char *folder, fg_split split, fg_dataset **out, fg_error *err)
+fg_status fg_cifar10_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     batches b = {0};

@@ -168,7 +168,7 @@ fg_status fg_idx_open_files(const char *images, const char *labels, fg_dataset *
 }
 
 /* The path of the first spelling of "folder/train-images-idx3-ubyte" that exists (fgi_free). */
-static fg_status find_file(const char *folder, fg_split split, bool is_labels, char **out,
+static fg_status find_file(const char *folder, fg_data_split split, bool is_labels, char **out,
                            fg_error *err)
 {
     const char *part = split == FG_TRAIN ? "train" : "t10k";
@@ -191,7 +191,7 @@ static fg_status find_file(const char *folder, fg_split split, bool is_labels, c
                     part, kind, rank, folder, part, kind, rank);
 }
 
-fg_status fg_idx_open(const char *folder, fg_split split, fg_dataset **out, fg_error *err)
+fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
     *out = NULL;
     char *images = NULL, *labels = NULL;
@@ -205,7 +205,7 @@ fg_status fg_idx_open(const char *folder, fg_split split, fg_dataset **out, fg_e
     return status;
 }
 
-fg_status fg_mnist_open(const char *folder, fg_split split, fg_dataset **out, fg_error *err)
+fg_status fg_mnist_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
 {
     FGI_TRY(fg_idx_open(folder, split, out, err));
     const fg_type *type = &fg_dataset_field(*out, 0)->type;

@@ -332,7 +332,7 @@ static double of_chip(const fg_chip *chip, fg_dtype dtype)
     }
 }
 
-double fg_chip_product_rate(const fg_chip *chip, fg_dtype dtype)
+double fg_chip_matmul_rate(const fg_chip *chip, fg_dtype dtype)
 {
     return chip ? of_chip(chip, dtype) / chip->devices : 0;
 }

@@ -69,7 +69,7 @@ fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
 static fg_tensor bessel(fg_tensor n)
 {
     const fg_tensor one = fg_ones(fg_tensor_trace(n), fg_tensor_type(n)->dtype, FG_SCALAR);
-    return fg_div(n, fg_max(fg_shift(n, -1), one));
+    return fg_div(n, fg_maximum(fg_add_scalar(n, -1), one));
 }
 
 static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -93,7 +93,7 @@ static void move(fg_variable *running, fg_tensor batch, double momentum)
 {
     const fg_tensor old = fg_variable_value(fg_tensor_trace(batch), running);
     const fg_tensor seen = fg_cast(batch, fg_tensor_type(old)->dtype);
-    fg_assign(running, fg_add(fg_scale(old, 1 - momentum), fg_scale(seen, momentum)));
+    fg_assign(running, fg_add(fg_mul_scalar(old, 1 - momentum), fg_mul_scalar(seen, momentum)));
 }
 
 /* The running mean; 0 where a bad batch has left something that is not finite, so that training can
@@ -204,7 +204,7 @@ fg_tensor fg_batch_norm_apply(const fg_batch_norm *layer, fg_tensor x)
     }
     const fg_tensor weight = fg_cast(fg_variable_value(trace, layer->weight), dtype);
     const fg_tensor bias = fg_cast(fg_variable_value(trace, layer->bias), dtype);
-    const fg_tensor rstd = fg_rsqrt(fg_shift(s.var, layer->eps));
+    const fg_tensor rstd = fg_rsqrt(fg_add_scalar(s.var, layer->eps));
     y = fg_add(fg_mul(fg_sub(wide, s.mean), fg_mul(rstd, weight)), bias);
     if (is_training) {
         const fg_tensor in[MOST_INPUTS] = {y, wide, weight, bias, s.mean, rstd, s.n, s.valid};

@@ -293,7 +293,7 @@ fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
         return fgi_layer_fail(model->root, x, "expected a batch of %s",
                               fg_type_format(&model->input, want, sizeof want));
     if (!fg_dtype_is_float(fg_tensor_type(x)->dtype))
-        x = fg_scale(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);
+        x = fg_mul_scalar(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);
     y = model->kind->apply(model, x);
     fg_module_note_output(model->root, y);
     return y;

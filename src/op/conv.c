@@ -223,5 +223,5 @@ fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *opti
     }
     if (fgi_is_poison(x) || fgi_is_poison(kernel))
         return fgi_poison(fg_tensor_trace(x));
-    return y_of(fgi_for_product(x), fgi_for_product(kernel), &attr);
+    return y_of(fgi_for_matmul(x), fgi_for_matmul(kernel), &attr);
 }

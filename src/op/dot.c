@@ -1,4 +1,4 @@
-/* dot.c - matrix products: the general contraction, and fg_matmul made of it.
+/* dot.c - matmuls: the general contraction, and fg_matmul made of it.
  * StableHLO: dot_general. y = a b gives da = dy b', db = a' dy (Giles 2008, "Multiplication").
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -213,7 +213,7 @@ static double dot_flops(const fgi_node *node)
 
 const fgi_op fgi_dot = {.name = "dot",
                         .arity = 2,
-                        .role = FGI_PRODUCT,
+                        .role = FGI_MATMUL,
                         .infer = dot_infer,
                         .rows = dot_rows,
                         .emit = dot_emit,
@@ -221,7 +221,7 @@ const fgi_op fgi_dot = {.name = "dot",
                         .flops = dot_flops};
 const fgi_op fgi_matmul = {.name = "matmul",
                            .arity = 2,
-                           .role = FGI_PRODUCT,
+                           .role = FGI_MATMUL,
                            .infer = dot_infer,
                            .rows = dot_rows,
                            .emit = dot_emit,
@@ -262,8 +262,8 @@ static fg_tensor apply(const fgi_op *op, fg_tensor a, fg_tensor b, const fg_dot_
         return fgi_poison(fg_tensor_trace(a));
     if (!fgi_trace_check_reserved(fg_tensor_trace(a), FGI_RESERVED(fg_dot_options, options)))
         return fgi_poison(fg_tensor_trace(a));
-    a = fgi_for_product(a);
-    b = fgi_for_product(b);
+    a = fgi_for_matmul(a);
+    b = fgi_for_matmul(b);
     const fg_dot_options o = options != NULL ? *options : (fg_dot_options){0};
     if (o.batch_count < 0 || o.contract_count < 0 || o.batch_count > FG_MAX_RANK ||
         o.contract_count > FG_MAX_RANK)

@@ -69,9 +69,9 @@ UNARY(neg, "negate", same_number, fg_neg(d))
 UNARY(abs, "abs", same_signed, fg_mul(d, fg_sign(x)))
 UNARY(exp, "exponential", same_float, fg_mul(d, y))
 UNARY(log, "log", same_float, fg_div(d, x))
-UNARY(log1p, "log_plus_one", same_float, fg_div(d, fg_shift(x, 1)))
-UNARY(sqrt, "sqrt", same_float, fg_div(fg_scale(d, 0.5), y))
-UNARY(rsqrt, "rsqrt", same_float, fg_mul(fg_scale(d, -0.5), fg_div(y, x)))
+UNARY(log1p, "log_plus_one", same_float, fg_div(d, fg_add_scalar(x, 1)))
+UNARY(sqrt, "sqrt", same_float, fg_div(fg_mul_scalar(d, 0.5), y))
+UNARY(rsqrt, "rsqrt", same_float, fg_mul(fg_mul_scalar(d, -0.5), fg_div(y, x)))
 UNARY(cos, "cosine", same_float, fg_neg(fg_mul(d, fg_sin(x))))
 UNARY(sin, "sine", same_float, fg_mul(d, fg_cos(x)))
 UNARY(tanh, "tanh", same_float, fg_mul(d, fg_sub(fgi_full_like(y, 1), fg_square(y))))
@@ -234,23 +234,23 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
 /* The share of d for the operand `mine` of max or min: all where it won, half where both tie. */
-static fg_tensor winners_share(fg_tensor d, fg_tensor mine, fg_tensor other, fg_tensor y)
+static fg_tensor winner_gradient(fg_tensor d, fg_tensor mine, fg_tensor other, fg_tensor y)
 {
     const fg_tensor zero = fgi_full_like(d, 0);
-    const fg_tensor tie = fg_where(fg_eq(mine, other), fg_scale(d, 0.5), zero);
+    const fg_tensor tie = fg_where(fg_eq(mine, other), fg_mul_scalar(d, 0.5), zero);
     return fg_where(fg_and(fg_eq(mine, y), fg_ne(mine, other)), d, tie);
 }
 
 /* d * b * a^(b - 1); 0 where b is 0, also at a = 0. */
-static fg_tensor pow_base_share(fg_tensor d, fg_tensor a, fg_tensor b)
+static fg_tensor pow_base_gradient(fg_tensor d, fg_tensor a, fg_tensor b)
 {
     const fg_tensor zero = fgi_full_like(b, 0);
-    const fg_tensor slope = fg_mul(b, fg_pow(a, fg_shift(b, -1)));
+    const fg_tensor slope = fg_mul(b, fg_pow(a, fg_add_scalar(b, -1)));
     return fg_mul(d, fg_where(fg_eq(b, zero), zero, slope));
 }
 
 /* d * y * log(a) where a > 0, else 0. */
-static fg_tensor pow_exponent_share(fg_tensor d, fg_tensor a, fg_tensor y)
+static fg_tensor pow_exponent_gradient(fg_tensor d, fg_tensor a, fg_tensor y)
 {
     const fg_tensor zero = fgi_full_like(a, 0), one = fgi_full_like(a, 1);
     const fg_tensor positive = fg_gt(a, zero);
@@ -262,9 +262,12 @@ BINARY(add, "add", true, binary_number, d, d)
 BINARY(sub, "subtract", false, binary_number, d, fg_neg(d))
 BINARY(mul, "multiply", true, binary_number, fg_mul(d, b), fg_mul(d, a))
 BINARY(div, "divide", false, binary_number, fg_div(d, b), fg_neg(fg_div(fg_mul(d, y), b)))
-BINARY(max, "maximum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
-BINARY(min, "minimum", true, binary_number, winners_share(d, a, b, y), winners_share(d, b, a, y))
-BINARY(pow, "power", false, binary_float, pow_base_share(d, a, b), pow_exponent_share(d, a, y))
+BINARY(maximum, "maximum", true, binary_number, winner_gradient(d, a, b, y),
+       winner_gradient(d, b, a, y))
+BINARY(minimum, "minimum", true, binary_number, winner_gradient(d, a, b, y),
+       winner_gradient(d, b, a, y))
+BINARY(pow, "power", false, binary_float, pow_base_gradient(d, a, b),
+       pow_exponent_gradient(d, a, y))
 BINARY_FLAT(and, "and", binary_bits)
 BINARY_FLAT(or, "or", binary_bits)
 
@@ -277,12 +280,12 @@ static bool not_infer(fgi_infer *c)
 
 UNARY_FLAT(not, "not", not_infer)
 
-fg_tensor fg_scale(fg_tensor a, double factor)
+fg_tensor fg_mul_scalar(fg_tensor a, double factor)
 {
     return factor == 1 ? a : fg_mul(a, fgi_full_like(a, factor));
 }
 
-fg_tensor fg_shift(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }
+fg_tensor fg_add_scalar(fg_tensor a, double term) { return fg_add(a, fgi_full_like(a, term)); }
 
 fgi_linearity fgi_linearity_of(const fgi_op *op)
 {

@@ -67,7 +67,7 @@ fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight)
     }
     const fg_tensor each = fgi_batch_first(fgi_wide(value));
     const fg_tensor wide =
-        fg_broadcast(fg_cast(weight, fg_tensor_type(each)->dtype), x->rank, x->dim);
+        fg_broadcast_to(fg_cast(weight, fg_tensor_type(each)->dtype), x->rank, x->dim);
     const fg_tensor counts = fg_ne(wide, fgi_full_like(wide, 0));
     return counted_mean(each, w->dtype == FG_BOOL ? NULL : &wide, counts);
 }
@@ -119,15 +119,15 @@ static fg_tensor each_entropy(const classes *c, const fg_tensor *label_weight)
         const fg_tensor target = pick(c, c->x);
         if (c->smoothing == 0)
             return fg_sub(lse, target);
-        const fg_tensor even = fg_scale(class_mean(c->x), c->smoothing);
-        return fg_sub(lse, fg_add(fg_scale(target, rest), even));
+        const fg_tensor even = fg_mul_scalar(class_mean(c->x), c->smoothing);
+        return fg_sub(lse, fg_add(fg_mul_scalar(target, rest), even));
     }
     const fg_tensor own = fg_mul(fg_sub(lse, pick(c, c->x)), *label_weight);
     if (c->smoothing == 0)
         return own;
     const fg_tensor weight = class_mean(c->class_weight);
     const fg_tensor even = fg_sub(fg_mul(lse, weight), class_mean(fg_mul(c->x, c->class_weight)));
-    return fg_add(fg_scale(own, rest), fg_scale(even, c->smoothing));
+    return fg_add(fg_mul_scalar(own, rest), fg_mul_scalar(even, c->smoothing));
 }
 
 /* 1, and NaN where a label that counts is no class: it makes loss and gradient NaN. */
@@ -189,7 +189,7 @@ static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const f
     const bool is_number = have->dtype == FG_BOOL || fg_dtype_is_float(have->dtype);
     if (!fgi_is_poison(weight) && is_number && fgi_broadcast_shape(shape, have, &both) &&
         fgi_same_shape(shape, &both)) {
-        *out = fg_broadcast(fg_cast(weight, fg_tensor_type(x)->dtype), shape->rank, shape->dim);
+        *out = fg_broadcast_to(fg_cast(weight, fg_tensor_type(x)->dtype), shape->rank, shape->dim);
         return true;
     }
     (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,

@@ -24,7 +24,8 @@ static void one_pass(const fg_tensor *in, fg_tensor *out)
     const fg_tensor away = fg_sub(x, shift), mean = fgi_mean_by_channel(away, n);
     const fg_tensor var = fg_sub(fgi_mean_by_channel(fg_square(away), n), fg_square(mean));
     out[FGI_BY_CHANNEL_MEAN] = fg_add(shift, mean);
-    out[FGI_BY_CHANNEL_VAR] = fg_max(var, fgi_full_like(var, 0)); /* not below zero by rounding */
+    out[FGI_BY_CHANNEL_VAR] =
+        fg_maximum(var, fgi_full_like(var, 0)); /* not below zero by rounding */
 }
 
 const fgi_op fgi_mean_variance_op = {.name = "mean_variance", .compose = one_pass};

@@ -77,7 +77,7 @@ static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtyp
 
 /* Number formats under the trace's precision (widen.c). The operand of a product or a convolution
  * in the format that those compute in. */
-fg_tensor fgi_for_product(fg_tensor a);
+fg_tensor fgi_for_matmul(fg_tensor a);
 /* f32 for bf16 and f16: for sums, softmax and losses. */
 fg_tensor fgi_wide(fg_tensor a);
 /* What was computed so, in a's format again; under a precision it stays wide. */
@@ -87,7 +87,7 @@ void fgi_widen_both(fg_tensor *a, fg_tensor *b);
 
 /* f32 to bf16, up or down with the probability that keeps the mean; what is not finite is rounded
  * to nearest (rounding.c). Draws from the trace's randomness. */
-fg_tensor fgi_round_by_chance(fg_tensor a);
+fg_tensor fgi_round_stochastic(fg_tensor a);
 
 /* Places that n elements take up which stand `dilation` apart; half of INT64_MAX where that is
  * less, which is larger than any image. */

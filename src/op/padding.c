@@ -228,7 +228,7 @@ fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtyp
         const fg_tensor rows = fg_cast(valid_count(trace), dtype);
         total = total.handle == 0 ? rows : fg_mul(total, rows);
     }
-    return total.handle == 0 ? fg_full(trace, dtype, each, FG_SCALAR) : fg_scale(total, each);
+    return total.handle == 0 ? fg_full(trace, dtype, each, FG_SCALAR) : fg_mul_scalar(total, each);
 }
 
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight)

@@ -213,7 +213,7 @@ fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
     if (!attr_of(x, "avg_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
     const fg_tensor sum = window_sum(fgi_wide(x), &attr);
-    const fg_tensor mean = fg_scale(sum, 1.0 / (double)(attr.size * attr.size));
+    const fg_tensor mean = fg_mul_scalar(sum, 1.0 / (double)(attr.size * attr.size));
     return fgi_is_poison(mean) ? mean : fg_cast(mean, fg_tensor_type(x)->dtype);
 }
 

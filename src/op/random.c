@@ -139,7 +139,7 @@ fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim)
 {
     const fg_tensor bits = fg_random_bits(trace, rank, dim);
     const fg_tensor top = fg_div(bits, fgi_full_like(bits, 256));
-    return fg_scale(fg_cast(top, FG_F32), 1.0 / 16777216);
+    return fg_mul_scalar(fg_cast(top, FG_F32), 1.0 / 16777216);
 }
 
 fg_tensor fg_dropout(fg_tensor a, double rate)
@@ -156,5 +156,5 @@ fg_tensor fg_dropout(fg_tensor a, double rate)
     const fg_tensor bits = fg_random_bits(trace, type->rank, type->dim);
     const fg_tensor keeps =
         fg_ge(bits, fgi_full_like(bits, (double)(uint32_t)(rate * 4294967296.0)));
-    return fg_where(keeps, fg_scale(a, 1 / (1 - rate)), fgi_full_like(a, 0));
+    return fg_where(keeps, fg_mul_scalar(a, 1 / (1 - rate)), fgi_full_like(a, 0));
 }

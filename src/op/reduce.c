@@ -101,7 +101,7 @@ static void max_vjp(fgi_vjp *v)
     v->din[0] = fg_mul(hit, fgi_expand(share, count, axis, type));
 }
 
-static const fgi_op max_op = {.name = "reduce_max",
+static const fgi_op max_op = {.name = "max",
                               .arity = 1,
                               .infer = reduce_infer,
                               .rows = reduce_rows,
@@ -134,7 +134,7 @@ fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
     return fgi_narrow_again(reduce(&fgi_sum_op, fgi_wide(a), axis_count, axis), a);
 }
 
-fg_tensor fg_reduce_max(fg_tensor a, int axis_count, const int *axis)
+fg_tensor fg_max(fg_tensor a, int axis_count, const int *axis)
 {
     return reduce(&max_op, a, axis_count, axis);
 }
@@ -164,7 +164,7 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
     if (fgi_row_axes(a, count, at) != 0)
         return fgi_narrow_again(mean_of_valid(wide, sum, count, at), a);
     const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));
-    return fgi_narrow_again(fg_scale(sum, 1.0 / parts), a);
+    return fgi_narrow_again(fg_mul_scalar(sum, 1.0 / parts), a);
 }
 
 /* ---- over the last axis ---------------------------------------------------------------------- */
@@ -189,7 +189,7 @@ static fg_tensor wide_valid(fg_tensor a)
 }
 
 /* a's largest element along the last axis, which no gradient sees. */
-static fg_tensor top_of(fg_tensor a) { return fg_stop_gradient(fg_reduce_max(a, 1, last)); }
+static fg_tensor top_of(fg_tensor a) { return fg_stop_gradient(fg_max(a, 1, last)); }
 
 /* a minus one number for each position along the other axes. */
 static fg_tensor less(fg_tensor a, fg_tensor by)
@@ -239,10 +239,10 @@ fg_tensor fg_argmax(fg_tensor a)
     fg_trace *trace = fg_tensor_trace(a);
     const fg_type *type = fg_tensor_type(a);
     const int axis = type->rank - 1;
-    const fg_tensor top = fgi_expand(fg_reduce_max(a, 1, last), 1, &axis, type);
+    const fg_tensor top = fgi_expand(fg_max(a, 1, last), 1, &axis, type);
     const fg_tensor index = fg_iota(trace, FG_S32, axis, type->rank, type->dim);
     const fg_tensor beyond =
         fg_full(trace, FG_S32, -(double)type->dim[axis], type->rank, type->dim);
     const fg_tensor hit = fg_not(fg_lt(a, top));
-    return fg_neg(fg_reduce_max(fg_where(hit, fg_neg(index), beyond), 1, last));
+    return fg_neg(fg_max(fg_where(hit, fg_neg(index), beyond), 1, last));
 }

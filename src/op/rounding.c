@@ -1,4 +1,4 @@
-/* rounding.c - rounding by chance: up or down with the probability that keeps the mean.
+/* rounding.c - stochastic rounding: up or down with the probability that keeps the mean.
  *
  * An f32 is a bf16 and 16 bits more. A random number below 2^16 is added to the bits and the lower
  * half cut off: the carry comes with the probability that the cut part stands for.
@@ -35,7 +35,7 @@ static fg_tensor bitcast(fg_tensor a, fg_dtype dtype)
     return fgi_is_poison(a) ? a : fgi_apply(&bitcast_op, &a, 1, &attr, sizeof attr);
 }
 
-fg_tensor fgi_round_by_chance(fg_tensor a)
+fg_tensor fgi_round_stochastic(fg_tensor a)
 {
     const fg_type *type = fg_tensor_type(a);
     if (fgi_is_poison(a))

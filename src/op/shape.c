@@ -227,7 +227,7 @@ static fg_tensor apply_broadcast(fg_tensor a, const fgi_broadcast_attr *attr)
                : fgi_apply(&broadcast, &a, 1, attr, sizeof *attr);
 }
 
-fg_tensor fg_broadcast(fg_tensor a, int rank, const int64_t *dim)
+fg_tensor fg_broadcast_to(fg_tensor a, int rank, const int64_t *dim)
 {
     if (fgi_is_poison(a))
         return a;
@@ -282,8 +282,8 @@ void fgi_broadcast_both(fg_tensor *a, fg_tensor *b)
     if (fgi_same_shape(fg_tensor_type(*a), fg_tensor_type(*b)) ||
         !fgi_broadcast_shape(fg_tensor_type(*a), fg_tensor_type(*b), &type))
         return;
-    *a = fg_broadcast(*a, type.rank, type.dim);
-    *b = fg_broadcast(*b, type.rank, type.dim);
+    *a = fg_broadcast_to(*a, type.rank, type.dim);
+    *b = fg_broadcast_to(*b, type.rank, type.dim);
 }
 
 int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out)

@@ -1,6 +1,6 @@
 /* widen.c - number formats under a trace's precision: the one place where operations ask for it.
  *
- * Under any precision but 32-true products and convolutions take their operands in its format,
+ * Under any precision but 32-true matmuls and convolutions take their operands in its format,
  * whatever floating format these have; sums, softmax and losses compute in f32 and stay so; where
  * operands of different floating formats meet, the narrower is widened. All of it is done by casts
  * in the graph, so that gradients come back in the formats of what they belong to.
@@ -9,7 +9,7 @@
 #include "op/op.h"
 #include "trace/precision.h"
 
-fg_tensor fgi_for_product(fg_tensor a)
+fg_tensor fgi_for_matmul(fg_tensor a)
 {
     const fg_dtype product = fgi_trace_precision(fg_tensor_trace(a))->product;
     const bool is_float = fg_dtype_is_float(fg_tensor_type(a)->dtype);

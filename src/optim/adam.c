@@ -10,13 +10,13 @@
 static fg_tensor correction(fg_tensor t, fg_tensor half_rate)
 {
     const fg_tensor y = fg_tanh(fg_mul(t, half_rate));
-    return fg_div(fg_scale(y, 2), fg_shift(y, 1));
+    return fg_div(fg_mul_scalar(y, 2), fg_add_scalar(y, 1));
 }
 
 static void adam_prepare(fgi_update *u)
 {
     const fgi_number *rate = u->optimizer->scalars.decay_rate;
-    const fg_tensor t = fg_shift(fg_cast(u->step, u->dtype), 1);
+    const fg_tensor t = fg_add_scalar(fg_cast(u->step, u->dtype), 1);
     u->rate = fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0])));
     u->widen = fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1])));
 }
@@ -26,11 +26,11 @@ static fg_tensor adam_step(const fgi_update *u, size_t index, fg_tensor p, fg_te
     const fgi_hyper *h = &u->optimizer->hyper;
     const fg_tensor old = fgi_moment(u, 0, index);
     const fg_tensor m = fg_add(old, fgi_times(fg_sub(g, old), u->rest));
-    const fg_tensor s =
-        fg_add(fg_scale(fgi_moment(u, 1, index), h->beta2), fg_scale(fg_square(g), 1 - h->beta2));
+    const fg_tensor s = fg_add(fg_mul_scalar(fgi_moment(u, 1, index), h->beta2),
+                               fg_mul_scalar(fg_square(g), 1 - h->beta2));
     fgi_moment_assign(u, 0, index, m);
     fgi_moment_assign(u, 1, index, s);
-    const fg_tensor size = fg_shift(fgi_times(fg_sqrt(s), u->widen), h->eps);
+    const fg_tensor size = fg_add_scalar(fgi_times(fg_sqrt(s), u->widen), h->eps);
     return fg_sub(p, fgi_times(fg_div(m, size), u->rate));
 }
 

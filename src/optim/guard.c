@@ -57,7 +57,7 @@ fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_sca
 
 void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool on)
 {
-    optimizer->guard.rounds_by_chance = on;
+    optimizer->guard.rounds_stochastically = on;
 }
 
 fg_status fgi_optimizer_watch(fg_optimizer *optimizer, bool detects, fg_error *err)
@@ -120,8 +120,8 @@ static fg_tensor any(fg_tensor marked)
     static const int axis[] = {1, 2, 3, 4, 5, 6, 7};
     fg_tensor worst = fg_cast(marked, FG_S32);
     if (rank > 1)
-        worst = fg_reduce_max(worst, rank - 1, axis);
-    return fg_reduce_max(worst, 0, NULL);
+        worst = fg_max(worst, rank - 1, axis);
+    return fg_max(worst, 0, NULL);
 }
 
 static fg_tensor number_of(fg_trace *trace, double value)
@@ -223,8 +223,8 @@ fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype 
     const fgi_guard *g = &u->optimizer->guard;
     if (!fgi_is_half(dtype))
         return now;
-    if (g->rounds_by_chance && dtype == FG_BF16)
-        return fgi_round_by_chance(now);
+    if (g->rounds_stochastically && dtype == FG_BF16)
+        return fgi_round_stochastic(now);
     const fg_tensor rounded = fg_cast(now, dtype);
     if (g->health != NULL)
         count_lost(u, old, now, rounded);
@@ -292,7 +292,7 @@ static void write_health(const fgi_update *u)
         now[i] = zero;
     now[FGI_HEALTH_BAD] = fg_add(bad, fg_cast(u->is_bad, FG_F32));
     if (u->counts)
-        now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_max(u->moving, number_of(u->trace, 1)));
+        now[FGI_HEALTH_LOST] = fg_div(u->lost, fg_maximum(u->moving, number_of(u->trace, 1)));
     if (g->detects)
         note_anomaly(u, before, now);
     if (g->scale != NULL)

@@ -72,7 +72,7 @@ typedef struct fgi_guard {
     fg_variable *health;
     bool detects;     /* anomalies: bad steps are skipped, and the first is named */
     fg_scalar number; /* s32: of the step, from 1; read where it detects */
-    bool rounds_by_chance;
+    bool rounds_stochastically;
 } fgi_guard;
 
 struct fg_optimizer {

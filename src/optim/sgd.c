@@ -20,7 +20,7 @@ static fg_tensor sgd_update(const fgi_update *u, size_t index, fg_tensor p, fg_t
     if (u->optimizer->moment[0] != NULL) {
         fg_tensor v = fgi_times(fgi_moment(u, 0, index), u->momentum);
         if (h->dampening != 0)
-            v = first_or(u, g, fg_add(v, fg_scale(g, 1 - h->dampening)));
+            v = first_or(u, g, fg_add(v, fg_mul_scalar(g, 1 - h->dampening)));
         else
             v = fg_add(v, g);
         fgi_moment_assign(u, 0, index, v);

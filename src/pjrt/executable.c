@@ -1,5 +1,5 @@
 /* executable.c - compiling StableHLO text, loading and serialising compiled programs. What is
- * compiled is kept by program_cache.c; what it costs tells program_figures.c.
+ * compiled is kept by program_cache.c; what it costs tells program_costs.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

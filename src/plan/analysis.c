@@ -122,13 +122,13 @@ static void add_slow(fgi_plan_walk *w, fgi_plan_slow_kind kind, const fgi_hlo_op
         slow->layer = layer->name;
 }
 
-static void add_product(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
+static void add_matmul(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
 {
     fgi_hlo_arithmetic a;
     if (!fgi_hlo_arithmetic_of(&w->index, op, &a))
         return;
     fgi_plan_slow_kind slow;
-    if (fgi_plan_product_is_slow(&w->out->machine, &a, &slow))
+    if (fgi_plan_matmul_is_slow(&w->out->machine, &a, &slow))
         add_slow(w, slow, op);
     fgi_plan_layer *layer = layer_of(w, op);
     if (layer == NULL)
@@ -154,7 +154,7 @@ static void add_product(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
 static void look_inside(fgi_plan_walk *w, const fgi_hlo_op *op, double times, int depth)
 {
     fgi_plan_slow_kind slow;
-    add_product(w, op, times);
+    add_matmul(w, op, times);
     fgi_plan_add_fused_exchanges(w, op, times);
     if (fgi_plan_format_is_slow(&w->out->machine, &w->index, op, &slow))
         add_slow(w, slow, op);

@@ -63,7 +63,7 @@ typedef enum fgi_plan_slow_kind {
     FGI_SLOW_F64,
     FGI_SLOW_INT64,
     FGI_SLOW_COMPLEX,
-    FGI_SLOW_PRECISION, /* products of f32 in several passes */
+    FGI_SLOW_PRECISION, /* matmuls in f32 in several passes */
     FGI_SLOW_INT8,
     FGI_SLOW_INT32,
     FGI_SLOW_F16,
@@ -91,7 +91,8 @@ typedef struct fgi_plan_analysis {
     /* Estimates in seconds, -1: not known. A step is the longer of compute and memory, and the
      * exchanges after it. */
     double compute_s, memory_s, exchange_s, step_s, epoch_s;
-    double mxu_share; /* useful work of the matrix units in these cycles over their peak; or -1 */
+    double
+        mxu_fraction; /* useful work of the matrix units in these cycles over their peak; or -1 */
     fgi_arena texts;
 } fgi_plan_analysis;
 

@@ -22,10 +22,10 @@ static double share(double part, double whole) { return whole > 0 ? part / whole
 static json_t *work_json(const fgi_plan_work *w)
 {
     return json_pack("{s:f, s:f, s:f, s:o, s:f, s:f, s:o, s:o}", "cycles", w->cycles, "flops",
-                     w->flops, "padded_flops", w->padded_flops, "useful_share",
+                     w->flops, "padded_flops", w->padded_flops, "useful_fraction",
                      seconds_or_null(share(w->flops, w->padded_flops)), "hbm_bytes", w->bytes,
-                     "padded_hbm_bytes", w->padded_bytes, "useful_bytes_share",
-                     seconds_or_null(share(w->bytes, w->padded_bytes)), "share_16bit",
+                     "padded_hbm_bytes", w->padded_bytes, "useful_bytes_fraction",
+                     seconds_or_null(share(w->bytes, w->padded_bytes)), "fraction_16bit",
                      seconds_or_null(share(w->flops_16bit, w->flops)));
 }
 
@@ -54,9 +54,9 @@ static json_t *layers_json(const fgi_plan_analysis *a)
         (void)json_object_set_new(one, "file",
                                   l->file != NULL ? json_string(l->file) : json_null());
         (void)json_object_set_new(one, "line", json_integer(l->line));
-        (void)json_object_set_new(one, "flops_share",
+        (void)json_object_set_new(one, "flops_fraction",
                                   seconds_or_null(share(l->work.flops, a->total.flops)));
-        (void)json_object_set_new(one, "bytes_share",
+        (void)json_object_set_new(one, "bytes_fraction",
                                   seconds_or_null(share(l->work.bytes, a->total.bytes)));
         (void)json_object_set_new(one, "lost_cycles", json_real(l->lost_cycles));
         (void)json_object_set_new(one, "worst_dimension", dim_json(&l->worst));
@@ -103,7 +103,7 @@ void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
     (void)json_object_set_new(all, "exchange_s", seconds_or_null(a->exchange_s));
     (void)json_object_set_new(all, "step_s", seconds_or_null(a->step_s));
     (void)json_object_set_new(all, "epoch_s", seconds_or_null(a->epoch_s));
-    (void)json_object_set_new(all, "mxu_share", seconds_or_null(a->mxu_share));
+    (void)json_object_set_new(all, "mxu_fraction", seconds_or_null(a->mxu_fraction));
     (void)json_object_set_new(all, "unknown_loops", json_integer(a->unknown_loops));
     (void)json_object_set_new(all, "exchanges", exchanges_json(a));
     (void)json_object_set_new(all, "slow", slow_json(a));
@@ -136,7 +136,7 @@ static const char *duration(char out[24], double s)
 
 static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
 {
-    char one[24], two[24], three[24], share_text[16];
+    char one[24], two[24], three[24], fraction_text[16];
     const fgi_plan_work *t = &a->total;
     fgi_buf_printf(out, "a step of one device (%s)\n", label);
     fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
@@ -149,13 +149,14 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
     if (a->machine.batch > 0)
         fgi_buf_printf(out, ", %.0f a sample", t->cycles / (double)a->machine.batch);
-    fgi_buf_printf(out, "; matrix units at %s of their peak\n", percent(share_text, a->mxu_share));
+    fgi_buf_printf(out, "; matrix units at %s of their peak\n",
+                   percent(fraction_text, a->mxu_fraction));
     fgi_buf_printf(out, "  matmuls      %.4g flops", t->flops);
-    fgi_buf_printf(out, ", %s useful", percent(share_text, share(t->flops, t->padded_flops)));
+    fgi_buf_printf(out, ", %s useful", percent(fraction_text, share(t->flops, t->padded_flops)));
     fgi_buf_printf(out, ", %s in 16 bits or less\n",
-                   percent(share_text, share(t->flops_16bit, t->flops)));
+                   percent(fraction_text, share(t->flops_16bit, t->flops)));
     fgi_buf_printf(out, "  main memory  %.4g bytes, %s useful\n", t->padded_bytes,
-                   percent(share_text, share(t->bytes, t->padded_bytes)));
+                   percent(fraction_text, share(t->bytes, t->padded_bytes)));
     if (a->unknown_loops > 0)
         fgi_buf_printf(out, "  %d loops of unknown length are counted as one round\n",
                        a->unknown_loops);

@@ -6,7 +6,7 @@
 /* The peak rate of one device's matrix units. */
 static double peak_of(const fgi_plan_machine *m)
 {
-    return m->chip != NULL ? fg_chip_product_rate(m->chip, FG_BF16) : 0;
+    return m->chip != NULL ? fg_chip_matmul_rate(m->chip, FG_BF16) : 0;
 }
 
 static double compute_time(const fgi_plan_analysis *a)
@@ -37,14 +37,14 @@ void fgi_plan_estimate(fgi_plan_analysis *out)
                         ? out->total.padded_bytes / (chip->memory_bandwidth / chip->devices)
                         : -1;
     out->exchange_s = exchange_time(out);
-    out->step_s = out->epoch_s = out->mxu_share = -1;
+    out->step_s = out->epoch_s = out->mxu_fraction = -1;
     if (out->compute_s >= 0 && out->memory_s >= 0 && out->exchange_s >= 0)
         out->step_s =
             (out->compute_s > out->memory_s ? out->compute_s : out->memory_s) + out->exchange_s;
     if (out->step_s >= 0 && out->machine.steps_per_epoch > 0)
         out->epoch_s = out->step_s * (double)out->machine.steps_per_epoch;
     if (out->compute_s > 0 && peak > 0)
-        out->mxu_share = out->total.flops / (out->compute_s * peak);
+        out->mxu_fraction = out->total.flops / (out->compute_s * peak);
 }
 
 int64_t fgi_plan_filled_from(const fgi_plan_point *points, size_t count)

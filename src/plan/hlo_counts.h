@@ -36,7 +36,7 @@ typedef struct fgi_hlo_counts {
     int64_t parameter_bytes, donated_bytes;
     int collectives[FGI_COLLECTIVES];          /* instructions */
     int64_t collective_bytes[FGI_COLLECTIVES]; /* of their results */
-    int dots[FGI_DTYPES]; /* products of matrices by the type of what is multiplied */
+    int dots[FGI_DTYPES];                      /* matmuls by the type of what is multiplied */
     int convs[FGI_DTYPES];
     int custom_calls;
 } fgi_hlo_counts;

@@ -1,7 +1,7 @@
 /* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between
  * devices, products by number format.
  *
- * Compilers write the same thing in several ways: a TPU's calls products of matrices convolutions
+ * Compilers write the same thing in several ways: a TPU's calls matmuls convolutions
  * without a window, a GPU's gives products to libraries by custom calls. All are counted alike.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -118,7 +118,7 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-fgi_hlo_product fgi_hlo_product_kind(const fgi_hlo_op *op)
+fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op)
 {
     if (strcmp(op->opcode, "dot") == 0)
         return FGI_HLO_DOT;
@@ -226,7 +226,7 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
 {
     int64_t bytes;
     fgi_collective kind;
-    const fgi_hlo_product product = fgi_hlo_product_kind(op);
+    const fgi_hlo_matmul product = fgi_hlo_matmul_kind(op);
     out->custom_calls += strcmp(op->opcode, "custom-call") == 0;
     if (fgi_hlo_exchange(in, op, &kind, &bytes)) {
         out->collectives[kind]++;

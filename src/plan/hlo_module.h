@@ -26,8 +26,8 @@ int64_t fgi_hlo_bytes(const fgi_hlo_shape *shape);
 const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_op *op,
                                   size_t index);
 
-typedef enum fgi_hlo_product { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_product;
-fgi_hlo_product fgi_hlo_product_kind(const fgi_hlo_op *op);
+typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
+fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
 /* Whether it is an exchange between devices, or the beginning of one. */
 bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
 /* The same, each exchange once, as what it comes to: libtpu writes one that runs beside products

@@ -45,17 +45,17 @@ const fgi_hlo_op *fgi_hlo_root(const fgi_hlo_index *index, const fgi_hlo_computa
 
 /* ---- work of an instruction ------------------------------------------------------------------ */
 
-enum { FGI_HLO_PRODUCT_DIMS = 3 + FG_MAX_RANK };
+enum { FGI_HLO_MATMUL_DIMS = 3 + FG_MAX_RANK };
 
 /* A product: its arithmetic (a multiplication and an addition count two), and what it is over. */
 typedef struct fgi_hlo_arithmetic {
     double flops, padded_flops;
     int dim_count;
-    fgi_plan_dim dim[FGI_HLO_PRODUCT_DIMS];
+    fgi_plan_dim dim[FGI_HLO_MATMUL_DIMS];
     fg_dtype dtype; /* of the operands, the wider one */
     bool is_precise;
 } fgi_hlo_arithmetic;
-/* False: it is no product that can be counted (hlo_product.c). */
+/* False: it is no product that can be counted (hlo_matmul.c). */
 bool fgi_hlo_arithmetic_of(const fgi_hlo_index *index, const fgi_hlo_op *op,
                            fgi_hlo_arithmetic *out);
 

@@ -136,9 +136,9 @@ static void put_operations(const fgi_hlo_counts *counts, fg_plan *out)
     }
     for (int d = 0; d < FGI_DTYPES; d++) {
         const int here = counts->dots[d] + counts->convs[d];
-        out->products += here;
+        out->matmuls += here;
         if (d == FG_BF16 || d == FG_F16)
-            out->products_16bit += here;
+            out->matmuls_16bit += here;
     }
 }
 

@@ -33,8 +33,8 @@ static bool is_one_of(const char *generation, const char *const *list)
     return false;
 }
 
-bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
-                              fgi_plan_slow_kind *out)
+bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+                             fgi_plan_slow_kind *out)
 {
     static const char *const no_int8[] = {"v2", "v3", "v4", "7x", NULL};
     static const char *const f16_is_bf16[] = {"v2", "v3", NULL};

@@ -20,8 +20,8 @@ void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collectiv
 void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double times);
 
 /* Whether a product, or the format of an instruction's result, is slow on the chip (slow.c). */
-bool fgi_plan_product_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
-                              fgi_plan_slow_kind *out);
+bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+                             fgi_plan_slow_kind *out);
 bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_index *index,
                              const fgi_hlo_op *op, fgi_plan_slow_kind *out);
 

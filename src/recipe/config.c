@@ -64,11 +64,11 @@ static bool in_range(const fgi_config_key *key, double value)
 static bool parse_amount(const fgi_config_key *key, const fgi_config_token *token,
                          fgi_config_item *out, fg_error *err)
 {
-    out->is_share = strpbrk(token->text, ".eE") != NULL;
-    if (token->is_quoted || !(out->is_share ? parse_float(token->text, &out->number)
-                                            : parse_int(token->text, &out->whole)))
+    out->is_fraction = strpbrk(token->text, ".eE") != NULL;
+    if (token->is_quoted || !(out->is_fraction ? parse_float(token->text, &out->number)
+                                               : parse_int(token->text, &out->whole)))
         return fgi_config_unexpected(key, token, err);
-    if (out->is_share ? !(out->number >= 0 && out->number <= 1) : out->whole < 0)
+    if (out->is_fraction ? !(out->number >= 0 && out->number <= 1) : out->whole < 0)
         return fgi_config_unexpected(key, token, err);
     return true;
 }
@@ -410,7 +410,7 @@ void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *
 int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole)
 {
     const fgi_config_item *item = item_at(c, path, 0);
-    if (!item->is_share)
+    if (!item->is_fraction)
         return item->whole < whole ? item->whole : whole;
     const double part = floor(item->number * (double)whole);
     return item->number > 0 && part < 1 && whole > 0 ? 1 : (int64_t)part;
@@ -419,5 +419,5 @@ int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole)
 double fgi_config_share(const fgi_config *c, const char *path)
 {
     const fgi_config_item *item = item_at(c, path, 0);
-    return item->is_share ? item->number : -1;
+    return item->is_fraction ? item->number : -1;
 }

@@ -89,7 +89,7 @@ static void put_item(text *out, const fgi_config_key *key, const fgi_config_item
     case FGI_CONFIG_FLOATS: put_number(out, item->number); return;
     case FGI_CONFIG_BOOL: put(out, item->whole ? "true" : "false"); return;
     case FGI_CONFIG_AMOUNT: {
-        if (!item->is_share) {
+        if (!item->is_fraction) {
             put(out, "%" PRId64, item->whole);
             return;
         }

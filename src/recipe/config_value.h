@@ -18,9 +18,9 @@ typedef struct fgi_config_token {
 typedef struct fgi_config_item {
     int64_t whole;
     double number;
-    char *text;    /* owned */
-    char *alias;   /* owned; another program's word that was given for `text`, NULL: none */
-    bool is_share; /* an amount: `number` of the whole, not `whole` pieces */
+    char *text;       /* owned */
+    char *alias;      /* owned; another program's word that was given for `text`, NULL: none */
+    bool is_fraction; /* an amount: `number` of the whole, not `whole` pieces */
 } fgi_config_item;
 
 typedef struct fgi_config_value {

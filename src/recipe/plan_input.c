@@ -77,6 +77,6 @@ void fgi_plan_put_input(json_t *o, const fgi_run *r, const fg_plan *plan)
     put(o, "input_measured_samples_per_s", rate.samples_per_s);
     put(o, "input_measured_bytes_per_s", rate.bytes_per_s);
     put(o, "input_sample_bytes", (double)rate.sample_bytes);
-    put(o, "input_share", rate.samples_per_s / host);
+    put(o, "input_fraction", rate.samples_per_s / host);
     put_verdict(o, r, rate.samples_per_s / host, info->host_count == 1);
 }

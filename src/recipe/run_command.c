@@ -125,14 +125,14 @@ static int64_t limit_count(const fgi_config *c, const char *key)
     return fgi_config_share(c, key) >= 0 ? 0 : fgi_config_amount(c, key, INT64_MAX);
 }
 
-static double limit_share(const fgi_config *c, const char *key)
+static double limit_fraction(const fgi_config *c, const char *key)
 {
     const double share = fgi_config_share(c, key);
     return share > 0 && share < 1 ? share : 0;
 }
 
 /* All batches, too, without shuffling. */
-static double overfit_share(const fgi_config *c)
+static double overfit_fraction(const fgi_config *c)
 {
     const double share = fgi_config_share(c, "trainer.overfit_batches");
     return share > 0 ? share : 0;
@@ -195,10 +195,10 @@ static fg_trainer_options trainer_options(fgi_run *r, const char *resume,
         .max_steps = steps > 0 ? steps : 0,
         .limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
         .limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
-        .limit_train_share = limit_share(c, "trainer.limit_train_batches"),
-        .limit_val_share = limit_share(c, "trainer.limit_val_batches"),
+        .limit_train_fraction = limit_fraction(c, "trainer.limit_train_batches"),
+        .limit_val_fraction = limit_fraction(c, "trainer.limit_val_batches"),
         .overfit_batches = limit_count(c, "trainer.overfit_batches"),
-        .overfit_share = overfit_share(c),
+        .overfit_fraction = overfit_fraction(c),
         .sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
         .fast_dev_run = r->options->fast_dev_run,
         .val_every_epochs = or_never(fgi_config_int(c, "trainer.val_every_epochs")),

@@ -121,7 +121,8 @@ static fg_status open_csv(const fgi_config *c, fgi_run_data *data, fg_error *err
 
 /* ---- idx, cifar10 ---------------------------------------------------------------------------- */
 
-typedef fg_status open_split(const char *folder, fg_split split, fg_dataset **out, fg_error *err);
+typedef fg_status open_split(const char *folder, fg_data_split split, fg_dataset **out,
+                             fg_error *err);
 
 static fg_status open_folder(const fgi_config *c, open_split *open, fgi_run_data *data,
                              fg_error *err)

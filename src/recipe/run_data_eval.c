@@ -151,7 +151,8 @@ static fg_status open_npy(request *q, fg_dataset **out)
     return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
 }
 
-typedef fg_status open_split(const char *folder, fg_split split, fg_dataset **out, fg_error *err);
+typedef fg_status open_split(const char *folder, fg_data_split split, fg_dataset **out,
+                             fg_error *err);
 
 static fg_status open_folder(request *q, open_split *open, fg_dataset **out)
 {

@@ -66,8 +66,8 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
                              : (double)NAN;
     put(o, "flops", number(p->flops));
     put(o, "accessed_bytes", number(p->accessed_bytes));
-    put(o, "products", json_integer(p->products));
-    put(o, "products_16bit", json_integer(p->products_16bit));
+    put(o, "matmuls", json_integer(p->matmuls));
+    put(o, "matmuls_16bit", json_integer(p->matmuls_16bit));
     put(o, "collectives", exchanges(p));
     put(o, "estimated_cycles", number(p->cycles));
     put(o, "estimated_step_s", number(p->step_s));

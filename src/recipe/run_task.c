@@ -69,7 +69,7 @@ static fg_tensor prepare(const fgi_run_task *t, fg_tensor x)
     fg_trace *trace = fg_tensor_trace(x);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)
-        x = fg_scale(x, t->scale);
+        x = fg_mul_scalar(x, t->scale);
     const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
     const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
     if (t->mean_count > 0)
@@ -102,7 +102,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
         target = fg_flatten(target, 1);
     target = fg_cast(target, FG_F32);
     if (t->standardises)
-        target = fg_scale(fg_shift(target, -t->target_mean), 1 / t->target_deviation);
+        target = fg_mul_scalar(fg_add_scalar(target, -t->target_mean), 1 / t->target_deviation);
     fg_step_log_regression(
         step, y, target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
@@ -116,7 +116,7 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     const fg_tensor y = forward(t, batch);
     if (t->is_classification)
         return fg_cast(fg_softmax(y), FG_F32);
-    return fg_shift(fg_scale(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
+    return fg_add_scalar(fg_mul_scalar(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
 }
 
 /* ---- the optimizer --------------------------------------------------------------------------- */

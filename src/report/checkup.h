@@ -55,7 +55,7 @@ typedef struct fgi_checkup {
 
 /* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
 void fgi_checkup_probe(fgi_checkup *d, const char *folder);
-/* A product of matrices on each device and a sum over all (doctor_test.c). Devices that do not
+/* A matmul on each device and a sum over all (doctor_test.c). Devices that do not
  * answer for timeout_s end the process, after the report. */
 void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *devices,
                           double timeout_s);

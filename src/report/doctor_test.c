@@ -1,4 +1,4 @@
-/* doctor_test.c - whether the devices compute: a product of matrices on each, and a sum over all.
+/* doctor_test.c - whether the devices compute: a matmul on each, and a sum over all.
  *
  * The rows of one batch lie on the devices in order, eight on each, and are multiplied there by one
  * matrix; the mean over the whole batch needs all devices' sums. All numbers are small integers, so

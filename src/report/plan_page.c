@@ -1,4 +1,4 @@
-/* plan_page.c - a page of figures: all machines in one table, then for each its memory, batches,
+/* plan_page.c - a page of results: all machines in one table, then for each its memory, batches,
  * layers, exchanges and input. Lengths within a table are drawn by the table; curves, which need
  * axes, by gnuplot.
  *

@@ -86,11 +86,11 @@ static void print_work(FILE *out, const json_t *o)
 {
     size_t i;
     json_t *one;
-    if (!has(o, "products") || number(o, "products") == 0)
+    if (!has(o, "matmuls") || number(o, "matmuls") == 0)
         return;
     (void)fgi_fprintf(
         out, "  matrix multiplications and convolutions: %.0f, with 16-bit operands: %.0f\n",
-        number(o, "products"), number(o, "products_16bit"));
+        number(o, "matmuls"), number(o, "matmuls_16bit"));
     json_array_foreach(json_object_get(o, "collectives"), i, one)(void)
         fgi_fprintf(out, "  %s: %.0f a step, %s\n", text(one, "kind"), number(one, "count"),
                     fgi_bytes_words(number(one, "bytes")));

@@ -56,11 +56,11 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
         const fgi_role role = node->op->role;
         if (!is_live[id])
             continue;
-        if (role == FGI_PRODUCT || (role == FGI_MOVES && out[id]))
+        if (role == FGI_MATMUL || (role == FGI_MOVES && out[id]))
             for (int i = 0; i < node->arity; i++)
                 out[node->in[i]->first->id] = true;
         const bool is_onednn = node->type.dtype != FG_F64 && fg_dtype_is_float(node->type.dtype);
-        out[id] = is_onednn && (role == FGI_PRODUCT || (role == FGI_POINTWISE && out[id]));
+        out[id] = is_onednn && (role == FGI_MATMUL || (role == FGI_POINTWISE && out[id]));
     }
 }
 

@@ -148,7 +148,7 @@ typedef enum fgi_role {
     FGI_PLAIN = 0,
     FGI_POINTWISE, /* each element is computed from the operands' elements at its place */
     FGI_MOVES,     /* elements are only moved: reshape, permute, slice                  */
-    FGI_PRODUCT    /* a matrix product                                                  */
+    FGI_MATMUL     /* a matmul                                                  */
 } fgi_role;
 
 struct fgi_op {

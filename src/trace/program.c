@@ -20,7 +20,7 @@ struct fgi_program {
     fgi_sharding *argument_sharding;
     fg_array **arguments; /* scratch for a launch: array arguments and the scalars */
     fg_array **results;   /* scratch: all results */
-    fgi_product_flops flops;
+    fgi_matmul_flops flops;
     uint32_t *words;   /* packed scalars of the last launch ... */
     fg_array *scalars; /* ... and where they are on the devices, or NULL */
 };
@@ -135,7 +135,7 @@ done:
     return status;
 }
 
-static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_product_flops *out)
+static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_matmul_flops *out)
 {
     for (size_t id = 0; id < trace->node_count; id++) {
         const fgi_node *node = trace->nodes[id];
@@ -144,7 +144,7 @@ static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_pro
     }
 }
 
-const fgi_product_flops *fgi_program_flops(const fgi_program *program) { return &program->flops; }
+const fgi_matmul_flops *fgi_program_flops(const fgi_program *program) { return &program->flops; }
 
 /* Takes over the layout, also on failure. */
 static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tensor *outputs,

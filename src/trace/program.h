@@ -31,17 +31,17 @@ void fgi_program_release(fgi_program *program); /* NULL is allowed */
 fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
                              fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
                              fgi_event **out_done, fg_error *err);
-const struct fgi_product_flops *fgi_program_flops(const fgi_program *program);
+const struct fgi_matmul_flops *fgi_program_flops(const fgi_program *program);
 fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err);
 
 /* The compiled form, borrowed. */
 const fgi_executable *fgi_program_executable(const fgi_program *program);
 
-/* Multiplications and additions of a program's products of matrices and its convolutions, counted
+/* Multiplications and additions of a program's matmuls and its convolutions, counted
  * from the graph, over all devices, by the operands' dtype. */
-typedef struct fgi_product_flops {
+typedef struct fgi_matmul_flops {
     double of[FG_F64 + 1];
-} fgi_product_flops;
+} fgi_matmul_flops;
 
 /* A step that outlives its trace: a program bound to its variables and scalars, launched again and
  * again with new feeds. The trace may be reset afterwards, but not destroyed. */
@@ -54,7 +54,7 @@ fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds
 /* Borrowed: lives as long as the step. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
-const fgi_product_flops *fgi_step_program_flops(const fgi_step_program *step);
+const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step);
 
 /* How a program is laid out over its arguments and results: made before emission. */
 struct fgi_layout {

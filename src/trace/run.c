@@ -127,7 +127,7 @@ const fgi_executable *fgi_step_program_executable(const fgi_step_program *step)
     return fgi_program_executable(step->program);
 }
 
-const fgi_product_flops *fgi_step_program_flops(const fgi_step_program *step)
+const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step)
 {
     return fgi_program_flops(step->program);
 }

@@ -513,7 +513,7 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     fg_error first = {0}, later = {0};
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     fg_fit_data own = *data;
-    own.no_shuffle |= trainer->options.overfit_batches > 0 || trainer->options.overfit_share > 0;
+    own.no_shuffle |= trainer->options.overfit_batches > 0 || trainer->options.overfit_fraction > 0;
     data = &own;
     trainer->is_running = true;
     trainer->has_started = trainer->is_in_step = false;

@@ -23,7 +23,7 @@ static int rule_of(const fg_trainer_options *o)
     return rule;
 }
 
-static bool is_share(double share) { return share >= 0 && share <= 1; }
+static bool is_fraction(double share) { return share >= 0 && share <= 1; }
 
 fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
 {
@@ -31,16 +31,16 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
         return fgi_fail(err, FG_EINVAL,
                         "unknown lr_scaling '%s': expected 'none', 'linear' or 'sqrt'",
                         o->lr_scaling);
-    if (!is_share(o->overfit_share) || (o->overfit_share > 0 && o->overfit_batches > 0))
+    if (!is_fraction(o->overfit_fraction) || (o->overfit_fraction > 0 && o->overfit_batches > 0))
         return fgi_fail(err, FG_EINVAL,
-                        "overfit_share is %g and overfit_batches is %lld: expected a "
+                        "overfit_fraction is %g and overfit_batches is %lld: expected a "
                         "fraction from 0 to 1, or a count",
-                        o->overfit_share, (long long)o->overfit_batches);
-    if (!is_share(o->limit_train_share) || !is_share(o->limit_val_share))
-        return fgi_fail(
-            err, FG_EINVAL,
-            "limit_train_share %g, limit_val_share %g: expected fractions of all batches, 0 to 1",
-            o->limit_train_share, o->limit_val_share);
+                        o->overfit_fraction, (long long)o->overfit_batches);
+    if (!is_fraction(o->limit_train_fraction) || !is_fraction(o->limit_val_fraction))
+        return fgi_fail(err, FG_EINVAL,
+                        "limit_train_fraction %g, limit_val_fraction %g: expected fractions of all "
+                        "batches, 0 to 1",
+                        o->limit_train_fraction, o->limit_val_fraction);
     return FG_OK;
 }
 
@@ -64,12 +64,13 @@ static fg_status check_size(const char *name, int64_t size, fg_error *err)
                     size > 0 ? ", and at most 2147483647" : "");
 }
 
-fg_status fgi_share_check(const char *name, double share, const fg_dataset *dataset, fg_error *err)
+fg_status fgi_fraction_check(const char *name, double share, const fg_dataset *dataset,
+                             fg_error *err)
 {
     if (share <= 0 || share >= 1 || fg_dataset_count(dataset) >= 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%s_share %g: the source does not report its length; set %s_batches", name,
+                    "%s_fraction %g: the source does not report its length; set %s_batches", name,
                     share, name);
 }
 
@@ -188,13 +189,13 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
     FGI_TRY(check_samples(trainer, count, err));
-    FGI_TRY(fgi_share_check("limit_train", o->limit_train_share, data->train, err));
+    FGI_TRY(fgi_fraction_check("limit_train", o->limit_train_fraction, data->train, err));
     int64_t batches = count_batches(data, size);
     if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? " (the incomplete one is dropped)" : "");
-    trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_share, batches);
+    trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_fraction, batches);
     if (trainer->train_limit > 0)
         batches = batches < 0 ? trainer->train_limit : smaller(batches, trainer->train_limit);
     const int64_t steps = steps_of(trainer, batches);

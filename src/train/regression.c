@@ -70,7 +70,7 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){FGI_ROOT, unit});
     if (fg_tensor_type(target)->rank != 1)
         return;
-    const fg_tensor centered = fg_shift(target, -center);
+    const fg_tensor centered = fg_add_scalar(target, -center);
     fg_step_log(step, "r2", centered);
     set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});
     fg_step_log(step, "r2_squares", fg_mul(centered, centered));

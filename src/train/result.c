@@ -81,13 +81,13 @@ static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
     result->step_flops = result->mxu_use = (double)NAN;
     if (stage->program == NULL)
         return;
-    const fgi_product_flops *flops = fgi_step_program_flops(stage->program);
+    const fgi_matmul_flops *flops = fgi_step_program_flops(stage->program);
     const int count = fg_client_get_info(trainer->client)->device_count;
     if (fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
         return;
     result->step_flops = 0;
     for (int i = 0; i <= FG_F64; i++) {
-        const double rate = fg_chip_product_rate(fg_chip_find(device.kind), (fg_dtype)i);
+        const double rate = fg_chip_matmul_rate(fg_chip_find(device.kind), (fg_dtype)i);
         result->step_flops += flops->of[i];
         if (flops->of[i] > 0)
             busy_s += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;

@@ -37,16 +37,16 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 
 void fgi_trial_settle(fg_trainer_options *o)
 {
-    if (o->overfit_batches > 0 || o->overfit_share > 0) {
+    if (o->overfit_batches > 0 || o->overfit_fraction > 0) {
         o->limit_train_batches = o->limit_val_batches = o->overfit_batches;
-        o->limit_train_share = o->limit_val_share = o->overfit_share;
+        o->limit_train_fraction = o->limit_val_fraction = o->overfit_fraction;
     }
     if (!o->fast_dev_run)
         return;
     o->max_epochs = 1;
     o->max_steps = 0;
     o->limit_train_batches = o->limit_val_batches = 1;
-    o->limit_train_share = o->limit_val_share = 0;
+    o->limit_train_fraction = o->limit_val_fraction = 0;
     o->val_every_epochs = 1;
     o->val_every_steps = 0;
     o->log_every = 1;

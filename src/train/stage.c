@@ -389,7 +389,8 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
         return fgi_fail(err, FG_EINVAL, "no %s data were given", stage_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
-        FGI_TRY(fgi_share_check("limit_val", trainer->options.limit_val_share, data->val, err));
+        FGI_TRY(
+            fgi_fraction_check("limit_val", trainer->options.limit_val_fraction, data->val, err));
     *out = describe(kind, data, batch_size);
     out->trainable = trainable_mark(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
@@ -449,5 +450,5 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
 {
     const fg_trainer_options *o = &trainer->options;
     const int64_t all = fg_loader_batch_count(trainer->stage[kind].loader);
-    return kind == FGI_VAL ? fgi_limit(o->limit_val_batches, o->limit_val_share, all) : 0;
+    return kind == FGI_VAL ? fgi_limit(o->limit_val_batches, o->limit_val_fraction, all) : 0;
 }

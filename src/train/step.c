@@ -157,7 +157,7 @@ static void log_weighted(fg_step *step, const char *name, fg_tensor value, fg_te
                              name, fg_type_format(w, b, sizeof b), fg_type_format(x, a, sizeof a));
         return;
     }
-    const fg_tensor wide = fg_broadcast(fg_cast(weight, FG_F32), x->rank, x->dim);
+    const fg_tensor wide = fg_broadcast_to(fg_cast(weight, FG_F32), x->rank, x->dim);
     const fg_tensor each = fg_mul(fg_cast(value, FG_F32), wide), zero = fgi_full_like(each, 0);
     const fg_tensor counted = fg_where(fg_ne(wide, zero), each, zero);
     const fg_tensor weights = fgi_with_rows(wide, fgi_node_of(counted)->rows);

@@ -292,7 +292,8 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
 /* A share of a source that does not tell its length is refused; name: "limit_val". */
-fg_status fgi_share_check(const char *name, double share, const fg_dataset *dataset, fg_error *err);
+fg_status fgi_fraction_check(const char *name, double share, const fg_dataset *dataset,
+                             fg_error *err);
 /* Batches that a limit leaves of `all`; 0: no limit. */
 int64_t fgi_limit(int64_t batches, double share, int64_t all);
 /* Sizes of a fit before anything is compiled or restored; gives the optimizer its schedule. */

@@ -104,8 +104,8 @@ static double value_of(const fg_variable *v)
 static fg_tensor loss_of(const pair *p, bool with_b)
 {
     const fg_tensor a = fg_variable_value(trace, p->a), b = fg_variable_value(trace, p->b);
-    const fg_tensor half = fg_scale(fg_square(b), 0.5);
-    return fg_add(fg_scale(a, 3), with_b ? half : fg_stop_gradient(half));
+    const fg_tensor half = fg_mul_scalar(fg_square(b), 0.5);
+    return fg_add(fg_mul_scalar(a, 3), with_b ? half : fg_stop_gradient(half));
 }
 
 static void step(const pair *p, bool with_b)
@@ -158,7 +158,7 @@ static void gradients_of_zero_are_gradients(void **state)
     fg_error err = {0};
     const pair p = pair_of("sgd", NULL);
     const fg_tensor b = fg_variable_value(trace, p.b);
-    fg_optimizer_minimize(p.optimizer, fg_add(fg_variable_value(trace, p.a), fg_scale(b, 0)));
+    fg_optimizer_minimize(p.optimizer, fg_add(fg_variable_value(trace, p.a), fg_mul_scalar(b, 0)));
     fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     near(value_of(p.b), 2 - lr * decay * 2, 1e-6);
     assert_int_equal(warning_count, 0);
@@ -355,7 +355,7 @@ static void bad_gradients_are_named_beside_missing_ones(void **state)
     fg_optimizer *o = p.optimizer;
     fgt_ok(fg_optimizer_set_loss_scale(o, NULL, &err));
     const fg_tensor b = fg_variable_value(trace, p.b);
-    fg_optimizer_minimize(o, fg_log(fg_scale(b, 0))); /* infinite; a has none */
+    fg_optimizer_minimize(o, fg_log(fg_mul_scalar(b, 0))); /* infinite; a has none */
     fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     assert_true(value_of(p.a) == 1 && value_of(p.b) == 2);
     for (size_t i = 0; i < fg_optimizer_variable_count(o); i++)

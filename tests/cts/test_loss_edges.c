@@ -78,7 +78,7 @@ static fg_tensor lse(fg_tensor x, fg_tensor label)
 {
     (void)label;
     const fg_tensor each = fg_logsumexp(x);
-    return fg_sum(fg_where(fg_eq(each, each), each, fg_scale(each, 0)), 0, NULL);
+    return fg_sum(fg_where(fg_eq(each, each), each, fg_mul_scalar(each, 0)), 0, NULL);
 }
 
 static const float logits[COUNT] = {1, 2, 3, 4, -1, 0, 2, 1, 5, 4, 3, 2};

@@ -1,7 +1,7 @@
 /* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
  * the plain form: each rule of src/op/lowerings.c, on and off, and the client's option that
  * matmuls run in oneDNN. Inputs are small integers, so that every sum is exact and the
- * two must agree bit by bit; products through oneDNN are also compared where sums are not exact.
+ * two must agree bit by bit; matmuls through oneDNN are also compared where sums are not exact.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -153,7 +153,7 @@ static size_t conv(const problem *p, const fg_tensor *in, fg_tensor *out)
 static size_t pool(const problem *p, const fg_tensor *in, fg_tensor *out)
 {
     const fg_tensor y = fg_max_pool(in[0], &p->pool);
-    fg_grad(fg_sum(fg_mul(y, fg_shift(y, 3)), 0, NULL), in, 1, out);
+    fg_grad(fg_sum(fg_mul(y, fg_add_scalar(y, 3)), 0, NULL), in, 1, out);
     return 1;
 }
 
@@ -167,7 +167,7 @@ static size_t sum(const problem *p, const fg_tensor *in, fg_tensor *out)
 /* Whether the quotient of the inputs has bad elements. */
 static size_t nonfinite(const problem *p, const fg_tensor *in, fg_tensor *out)
 {
-    const fg_tensor marks = fgi_nonfinite(fg_div(in[0], fg_shift(in[1], p->axes)));
+    const fg_tensor marks = fgi_nonfinite(fg_div(in[0], fg_add_scalar(in[1], p->axes)));
     const fg_tensor sum = fg_sum(marks, 0, NULL);
     out[0] = fg_cast(fg_ne(sum, fgi_full_like(sum, 0)), FG_S32);
     return 1;
@@ -418,7 +418,7 @@ static size_t layers(const problem *p, const fg_tensor *in, fg_tensor *out)
     fg_tensor x = in[0];
     for (int i = 0; i < p->layers; i++) {
         if (p->in_count == 2)
-            x = fg_conv2d(x, fg_scale(in[1], i + 1), &p->conv);
+            x = fg_conv2d(x, fg_mul_scalar(in[1], i + 1), &p->conv);
         else
             x = fg_max_pool(x, &p->pool);
         x = fg_relu(x);
@@ -646,7 +646,7 @@ static void transposed_matrices_stay_swapped(void **state)
     fg_trace_destroy(trace);
 }
 
-/* ---- products through oneDNN ----------------------------------------------------------------- */
+/* ---- matmuls through oneDNN ----------------------------------------------------------------- */
 
 /* y, and one step down the gradient of sum(y y) for both operands. */
 static size_t dot_step(const problem *p, const fg_tensor *in, fg_tensor *out)
@@ -654,7 +654,7 @@ static size_t dot_step(const problem *p, const fg_tensor *in, fg_tensor *out)
     out[0] = fg_dot(in[0], in[1], &p->dot);
     fg_grad(fg_sum(fg_square(out[0]), 0, NULL), in, 2, &out[1]);
     for (int i = 0; i < 2; i++)
-        out[1 + i] = fg_sub(in[i], fg_scale(out[1 + i], 0.125));
+        out[1 + i] = fg_sub(in[i], fg_mul_scalar(out[1 + i], 0.125));
     return 3;
 }
 
@@ -666,7 +666,7 @@ static size_t two_layers(const problem *p, const fg_tensor *in, fg_tensor *out)
     out[0] = fg_matmul(fg_relu(fg_matmul(in[0], in[1])), fg_transpose(in[1]));
     fg_grad(fg_sum(fg_add(out[0], in[0]), 0, NULL), in, 2, &out[1]);
     for (int i = 0; i < 2; i++)
-        out[1 + i] = fg_sub(in[i], fg_scale(out[1 + i], 0.125));
+        out[1 + i] = fg_sub(in[i], fg_mul_scalar(out[1 + i], 0.125));
     return 3;
 }
 
@@ -684,7 +684,7 @@ static size_t two_layers(const problem *p, const fg_tensor *in, fg_tensor *out)
         FG_F32, 2, { m, n }                                                                        \
     }
 
-static void products_through_onednn(void **state)
+static void matmuls_through_onednn(void **state)
 {
     const problem rows[] = {
         DOT("a b", MATRIX(9, 20), MATRIX(20, 7), 1, 0, false),
@@ -772,7 +772,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(elements_that_are_not_finite),
     cmocka_unit_test(stages_stay_apart),
     cmocka_unit_test(products_of_halves),
-    cmocka_unit_test(products_through_onednn),
+    cmocka_unit_test(matmuls_through_onednn),
     cmocka_unit_test(depth_adds_evenly),
     cmocka_unit_test(transposed_matrices),
     cmocka_unit_test(transposed_matrices_stay_swapped),

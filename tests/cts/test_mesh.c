@@ -185,12 +185,12 @@ static void a_variable_is_split_anew(void **state)
     fgt_ok(fg_variable_create("w", &type, NULL, &w, &err));
     fgt_ok(fg_variable_set(w, data, sizeof data, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
-    fg_assign(w, fg_shift(fg_variable_value(trace, w), 1));
+    fg_assign(w, fg_add_scalar(fg_variable_value(trace, w), 1));
     fgt_ok(fgi_step_program_create(trace, NULL, 0, &step, &err));
     fg_trace_reset(trace);
     for (int i = 0; i < 3; i++) {
         fgi_variable_set_sharding(w, &ways[i]);
-        fg_assign(w, fg_shift(fg_variable_value(trace, w), 1));
+        fg_assign(w, fg_add_scalar(fg_variable_value(trace, w), 1));
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
     fgt_ok(fg_variable_read(w, back, sizeof back, &err));
@@ -256,7 +256,7 @@ static void one_particular_device_can_be_had(void **state)
     fgt_ok(fg_device_get_info(one, 0, &info, &err));
     assert_int_equal(info.id, 1);
     fgt_ok(fg_trace_create(one, &trace, &err));
-    fgt_ok(fg_run_f32(trace, fg_scale(fg_ones(trace, FG_F32, FG_SCALAR), 3), &value, &err));
+    fgt_ok(fg_run_f32(trace, fg_mul_scalar(fg_ones(trace, FG_F32, FG_SCALAR), 3), &value, &err));
     assert_true(value == 3);
     fg_trace_destroy(trace);
     fg_client_close(one);

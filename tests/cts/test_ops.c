@@ -56,7 +56,7 @@ static void rows_in_f16(void **client) { fgt_battery(*client, rows, ROW_COUNT, F
 
 /* The products again through oneDNN, which is an option: the backend has to be kept from fusing
  * them (src/trace/cpu.c), or the process dies here. */
-static void products_through_onednn(void **client)
+static void matmuls_through_onednn(void **client)
 {
     (void)client;
     static const char *const picks[] = {"matmul", "dot", "attention", "dense", "conv_block"};
@@ -111,7 +111,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_in_f64),
     cmocka_unit_test(rows_in_bf16),
     cmocka_unit_test(rows_in_f16),
-    cmocka_unit_test(products_through_onednn),
+    cmocka_unit_test(matmuls_through_onednn),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_client, close_client) == 0 ? 0 : 1; }

@@ -59,8 +59,8 @@ static void memory_is_taken_apart(void **state)
     assert_int_equal(plan.hbm_needed_bytes, plan.parameter_bytes + plan.optimizer_bytes +
                                                 plan.batch_bytes + plan.padding_bytes +
                                                 plan.activation_bytes + plan.program_bytes);
-    assert_int_equal(plan.products, 5); /* two forward, two by weights, one by the hidden */
-    assert_int_equal(plan.products_16bit, 0);
+    assert_int_equal(plan.matmuls, 5); /* two forward, two by weights, one by the hidden */
+    assert_int_equal(plan.matmuls_16bit, 0);
     assert_int_equal(plan.batch_size, ROWS);
     assert_int_equal(plan.partitions, 1);
     for (int k = 0; k < FG_COLLECTIVES; k++)

@@ -330,7 +330,8 @@ static void f16_mixed_follows_autocast(void **state)
             2 * spread("mlp_f16"));
 }
 
-/* ---- rounding by chance ---------------------------------------------------------------------- */
+/* ---- stochastic rounding ----------------------------------------------------------------------
+ */
 
 enum { ELEMENTS = 1 << 16 };
 
@@ -343,7 +344,7 @@ static float of_bf16(uint16_t half)
 }
 
 /* Elements of 1 in bf16 after `steps` updates by -0.001, a quarter of their last digit. */
-static void nudge(fg_client *on, bool by_chance, int steps, uint64_t seed, uint16_t *out)
+static void nudge(fg_client *on, bool stochastic, int steps, uint64_t seed, uint16_t *out)
 {
     fg_error err = {0};
     fg_module *root = NULL;
@@ -355,7 +356,7 @@ static void nudge(fg_client *on, bool by_chance, int steps, uint64_t seed, uint1
     fg_variable *v =
         fg_module_variable(root, "v", &(fg_type){FG_F32, 2, {256, ELEMENTS / 256}}, &ones);
     fg_optimizer *optimizer = fg_sgd_create(root, &(fg_sgd_options){.lr = 1e-3});
-    fg_optimizer_set_stochastic_rounding(optimizer, by_chance);
+    fg_optimizer_set_stochastic_rounding(optimizer, stochastic);
     assert_int_equal(fg_variable_type(v)->dtype, FG_BF16);
     for (int step = 0; step < steps; step++) {
         fg_trace_set_seed(trace, seed, (uint64_t)step);

@@ -54,7 +54,7 @@ static fg_tensor normalized(const problem *p, fg_tensor x, fg_tensor weight)
     const int axis[] = {1};
     const fg_tensor off = fg_sub(x, fg_reshape(fg_mean(x, 1, axis), FG_DIMS(ROWS, 1)));
     const fg_tensor variance = fg_reshape(fg_mean(fg_square(off), 1, axis), FG_DIMS(ROWS, 1));
-    return fg_mul(fg_mul(off, fg_rsqrt(fg_shift(variance, 1))), weight);
+    return fg_mul(fg_mul(off, fg_rsqrt(fg_add_scalar(variance, 1))), weight);
 }
 
 /* Each piece is multiplied by its own part of the weight, then they are put together. */

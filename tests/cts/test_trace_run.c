@@ -82,8 +82,8 @@ static float scaled_sum(fg_trace *trace, fg_array *array, double factor)
 {
     fg_error err = {0};
     float out;
-    fgt_ok(
-        fg_run_f32(trace, fg_sum(fg_scale(fg_input(trace, array), factor), 0, NULL), &out, &err));
+    fgt_ok(fg_run_f32(trace, fg_sum(fg_mul_scalar(fg_input(trace, array), factor), 0, NULL), &out,
+                      &err));
     return out;
 }
 
@@ -138,7 +138,7 @@ static void scalars_change_without_compiling(void **client)
         const fg_tensor c = fg_cast(fg_scalar_value(trace, &count), FG_F32);
         const fg_tensor b = fg_cast(fg_scalar_value(trace, &bits), FG_F32);
         const fg_tensor sum =
-            fg_add(fg_add(fg_scalar_value(trace, &rate), c), fg_scale(b, 0x1p-31));
+            fg_add(fg_add(fg_scalar_value(trace, &rate), c), fg_mul_scalar(b, 0x1p-31));
         fgt_ok(fg_run_f32(trace, sum, &out, &err));
         assert_true(out == 1 - 0.5F * (float)i);
     }
@@ -178,9 +178,9 @@ static void assignment_stays_on_the_device(void **client)
     const int64_t before = compiles(*client), read = fg_client_get_stats(*client).host_reads;
     for (int i = 0; i < 4; i++) {
         const fg_tensor old = fg_variable_value(trace, v);
-        fg_assign(v, fg_scale(old, 2));
+        fg_assign(v, fg_mul_scalar(old, 2));
         assert_true(fg_variable_value(trace, v).handle != old.handle); /* the new value */
-        fg_assign(v, fg_shift(fg_variable_value(trace, v), 1));        /* the last one counts */
+        fg_assign(v, fg_add_scalar(fg_variable_value(trace, v), 1));   /* the last one counts */
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
     assert_int_equal(compiles(*client), before + 1);
@@ -264,7 +264,7 @@ static void donated_arrays_are_not_read(void **client)
     /* hold the array of the variable itself, as nobody outside can, then let a run take it over */
     fgt_ok(fgi_variable_array(v, *client, &array, &err));
     (void)fg_array_retain(array);
-    fg_assign(v, fg_scale(fg_variable_value(trace, v), 3));
+    fg_assign(v, fg_mul_scalar(fg_variable_value(trace, v), 3));
     fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     assert_int_equal(fg_array_read(array, got, sizeof got, &err), FG_EINVAL);
     const fg_tensor stale = fg_input(trace, array);
@@ -421,7 +421,7 @@ static void equal_values_have_derivatives_of_their_own(void **client)
     fg_trace *trace = trace_on(*client);
     fg_array *two = array_of(*client, &scalar, (float[]){2});
     const fg_tensor a = fg_input(trace, two), h1 = fg_relu(a), h2 = fg_relu(a);
-    const fg_tensor loss = fg_add(fg_scale(h1, 2), fg_scale(fg_square(h2), 3));
+    const fg_tensor loss = fg_add(fg_mul_scalar(h1, 2), fg_mul_scalar(fg_square(h2), 3));
     const fg_tensor wrt[] = {h1, h2, a};
     fg_tensor d[3];
     fg_grad(loss, wrt, 3, d);
@@ -437,7 +437,7 @@ static void what_equal_values_lead_to_is_kept_apart(void **client)
     fg_array *two = array_of(*client, &scalar, (float[]){2});
     const fg_tensor a = fg_input(trace, two), h1 = fg_relu(a), h2 = fg_relu(a);
     const fg_tensor s1 = fg_square(fg_add(h1, a)), s2 = fg_square(fg_add(a, h2));
-    const fg_tensor loss = fg_add(s1, fg_scale(s2, 10)), wrt[] = {h1, h2, s1, s2, a};
+    const fg_tensor loss = fg_add(s1, fg_mul_scalar(s2, 10)), wrt[] = {h1, h2, s1, s2, a};
     fg_tensor d[5];
     fg_grad(loss, wrt, 5, d);
     assert_scalars(trace, d, (float[]){8, 80, 1, 10, 176}, 5);
@@ -450,7 +450,7 @@ static void constants_have_derivatives(void **client)
     fg_trace *trace = trace_on(*client);
     const fg_tensor one = fg_ones(trace, FG_F32, FG_SCALAR);
     const fg_tensor same = fg_ones(trace, FG_F32, FG_SCALAR), wrt[] = {one, same};
-    const fg_tensor loss = fg_add(fg_scale(one, 5), fg_mul(same, same));
+    const fg_tensor loss = fg_add(fg_mul_scalar(one, 5), fg_mul(same, same));
     fg_tensor d[2], second;
     fg_grad(loss, wrt, 2, d);
     fg_grad(d[1], &same, 1, &second);
@@ -474,7 +474,7 @@ static void equal_values_are_computed_once(void **client)
     fg_trace *trace = trace_on(*client);
     fg_array *two = array_of(*client, &scalar, (float[]){2});
     const fg_tensor a = fg_input(trace, two);
-    const fg_tensor loss = fg_mul(fg_tanh(a), fg_scale(fg_tanh(a), 3));
+    const fg_tensor loss = fg_mul(fg_tanh(a), fg_mul_scalar(fg_tanh(a), 3));
     fg_tensor d;
     fg_grad(loss, &a, 1, &d);
     fgt_ok(fg_trace_text(trace, (fg_tensor[]){loss, d}, 2, &text, &err));
@@ -491,10 +491,10 @@ static void gradients_by_variables_follow_assignments(void **client)
 {
     fg_trace *trace = trace_on(*client);
     fg_variable *v = variable_of("v", &scalar, (float[]){3});
-    const fg_tensor first = fg_variable_value(trace, v), twice = fg_scale(first, 2);
+    const fg_tensor first = fg_variable_value(trace, v), twice = fg_mul_scalar(first, 2);
     fg_assign(v, twice);
     const fg_tensor now = fg_variable_value(trace, v), wrt[] = {first, twice, now};
-    const fg_tensor loss = fg_add(fg_square(now), fg_scale(twice, 100));
+    const fg_tensor loss = fg_add(fg_square(now), fg_mul_scalar(twice, 100));
     fg_tensor d[4];
     fg_grad_variables(loss, &v, 1, d);
     fg_grad(loss, wrt, 3, d + 1);
@@ -659,7 +659,7 @@ static void dropout_drops_its_share_and_its_gradient(void **client)
     fg_trace *trace = trace_on(*client);
     fg_trace_set_training(trace, true);
     const fg_scalar three = {.dtype = FG_F32, .value.f32 = 3};
-    const fg_tensor x = fg_broadcast(fg_scalar_value(trace, &three), FG_DIMS(N));
+    const fg_tensor x = fg_broadcast_to(fg_scalar_value(trace, &three), FG_DIMS(N));
     const fg_tensor dropped = fg_dropout(x, 0.25), again = fg_dropout(x, 0.25);
     fg_grad(fg_sum(dropped, 0, NULL), &x, 1, &gradient);
     fgt_ok(fg_run(trace, (const fg_tensor[]){dropped, gradient, again}, 3, out, &err));

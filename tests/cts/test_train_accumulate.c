@@ -131,7 +131,7 @@ static void small_batches_add_up_to_a_large_one(void **state)
     }
 }
 
-/* With 16-bit products each batch's gradient is rounded before it is added up in f32, in bf16 by up
+/* With 16-bit matmuls each batch's gradient is rounded before it is added up in f32, in bf16 by up
  * to 2^-9 of its size: the curves part by that. */
 static void small_batches_add_up_in_16_bits(void **state)
 {

@@ -319,8 +319,8 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
 static fg_tensor infinite_loss(void *self, fg_step *st, const fg_batch *batch)
 {
     const fg_tensor loss = fg_mean(toy_forward(self, fg_batch_at(batch, 0)), 0, NULL);
-    fg_step_log(st, "nan", fg_sqrt(fg_shift(fg_scale(loss, 0), -1)));
-    return fg_exp(fg_shift(fg_scale(loss, 0), 1000));
+    fg_step_log(st, "nan", fg_sqrt(fg_add_scalar(fg_mul_scalar(loss, 0), -1)));
+    return fg_exp(fg_add_scalar(fg_mul_scalar(loss, 0), 1000));
 }
 
 /* A run that diverges is told of and saved like any other; it has no best. */

@@ -54,12 +54,12 @@ static fg_tensor measure(void *self, fg_step *step, const fg_batch *batch)
     (void)self;
     const fg_tensor x = fg_batch_at(batch, 0), count = fg_batch_count(batch);
     fg_step_log(step, "square", fg_mean(fg_square(x), 0, NULL));
-    fg_step_log(step, "each", fg_scale(x, 2));
+    fg_step_log(step, "each", fg_mul_scalar(x, 2));
     fg_step_log(step, "by_hand", fg_div(fg_sum(x, 0, NULL), count));
     fg_step_log(step, "pairs",
-                fg_broadcast(fg_reshape(x, FG_DIMS(-1, 1)), FG_DIMS(fg_tensor_dim(x, 0), 2)));
+                fg_broadcast_to(fg_reshape(x, FG_DIMS(-1, 1)), FG_DIMS(fg_tensor_dim(x, 0), 2)));
     fg_step_log(step, "integers", fg_cast(x, FG_S32));
-    fg_step_log(step, "top", fg_reduce_max(x, 0, NULL));
+    fg_step_log(step, "top", fg_max(x, 0, NULL));
     return fg_mean(x, 0, NULL);
 }
 
@@ -127,11 +127,11 @@ static fg_tensor mixing_loss(void *self, fg_step *step, const fg_batch *batch)
     const fg_tensor count = fg_batch_count(batch);
     const fg_tensor covariance = fg_div(fg_matmul(fg_transpose(centred), centred), count);
     fg_tensor loss = fg_cross_entropy(near, own, NULL);
-    loss = fg_add(loss, fg_scale(fg_sum(fg_square(covariance), 0, NULL), 0.3));
-    loss = fg_add(loss, fg_scale(fg_sum(fg_reduce_max(y, 1, first), 0, NULL), 0.2));
+    loss = fg_add(loss, fg_mul_scalar(fg_sum(fg_square(covariance), 0, NULL), 0.3));
+    loss = fg_add(loss, fg_mul_scalar(fg_sum(fg_max(y, 1, first), 0, NULL), 0.2));
     loss = fg_add(loss, fg_mean(fg_softmax(fg_transpose(y)), 0, NULL));
     const fg_tensor size = fg_sum(fg_square(fg_mul(x, fg_sum(w, 1, first))), 1, (const int[]){1});
-    return fg_add(loss, fg_scale(fg_mean(fg_log(size), 0, NULL), 0.1));
+    return fg_add(loss, fg_mul_scalar(fg_mean(fg_log(size), 0, NULL), 0.1));
 }
 
 static fg_optimizer *sgd(void *self, fg_module *root)
@@ -292,24 +292,25 @@ static fg_tensor language_loss(void *self, fg_step *step, const fg_batch *batch)
         fg_cross_entropy(logits, y, &(fg_cross_entropy_options){.ignore_index = IGNORED});
     const fg_tensor sample = fg_mean(fg_square(fg_tanh(logits)), 0, NULL);
     fg_step_log_weighted(step, "acc", fg_accuracy(logits, y), is_word);
-    fg_step_log(step, "ce", fg_scale(ce, 2));
+    fg_step_log(step, "ce", fg_mul_scalar(ce, 2));
     switch (m->extra) {
-    case SCALED: return fg_scale(fg_neg(ce), -0.5);
-    case PENALTY: return fg_add(fg_scale(fg_sum(fg_square(w), 0, NULL), 0.01), ce);
+    case SCALED: return fg_mul_scalar(fg_neg(ce), -0.5);
+    case PENALTY: return fg_add(fg_mul_scalar(fg_sum(fg_square(w), 0, NULL), 0.01), ce);
     case BY_HAND: {
         const fg_tensor words = fg_cast(is_word, FG_F32);
         const fg_tensor count = fg_sum(words, 0, NULL);
-        const fg_tensor top = fg_reduce_max(logits, 1, (const int[]){2});
+        const fg_tensor top = fg_max(logits, 1, (const int[]){2});
         fg_step_set_weight(step, count);
         return fg_div(fg_sum(fg_mul(fg_square(top), words), 0, NULL),
-                      fg_max(count, fg_full(fg_step_trace(step), FG_F32, 1, FG_SCALAR)));
+                      fg_maximum(count, fg_full(fg_step_trace(step), FG_F32, 1, FG_SCALAR)));
     }
     case SAMPLES_TOO: return fg_add(ce, sample);
     case SAMPLES_SAID:
         fg_step_set_weight(step, fg_batch_count(batch));
-        return fg_add(sample, fg_scale(fg_weighted_mean(fg_mean(logits, 1, (const int[]){2}),
-                                                        fg_shift(fg_cast(is_word, FG_F32), 0.5)),
-                                       0));
+        return fg_add(sample,
+                      fg_mul_scalar(fg_weighted_mean(fg_mean(logits, 1, (const int[]){2}),
+                                                     fg_add_scalar(fg_cast(is_word, FG_F32), 0.5)),
+                                    0));
     case ROWS_ALONE:
         return fg_add(sample, fg_mse(logits, fg_zeros(fg_step_trace(step), FG_F32, 3,
                                                       fg_tensor_type(logits)->dim)));

@@ -89,7 +89,7 @@ static const kind kinds[] = {
     {.name = "f16 with a scaled loss",
      {.dropout = 0.1, .loss_factor = 1e3},
      {.max_steps = STEPS, .log_every = 4, .precision = "16-mixed"}},
-    {.name = "bf16 rounded by chance, two batches a step",
+    {.name = "bf16 rounded stochastically, two batches a step",
      {.has_norm = true},
      {.max_epochs = 3,
       .log_every = 5,

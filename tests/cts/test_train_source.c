@@ -286,13 +286,13 @@ static void an_unknown_length_is_told_as_such(void **state)
                         "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);
-    scheduled.limit_train_share = 0.5;
+    scheduled.limit_train_fraction = 0.5;
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
     assert_string_equal(
         err.message,
-        "limit_train_share 0.5: the source does not report its length; set limit_train_batches");
-    scheduled.limit_train_share = 0;
+        "limit_train_fraction 0.5: the source does not report its length; set limit_train_batches");
+    scheduled.limit_train_fraction = 0;
     scheduled.limit_train_batches = 5;
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err));
     assert_int_equal(total, 10);

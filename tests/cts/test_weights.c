@@ -79,7 +79,7 @@ static float train_step(const net *n, fg_trace *trace, int step)
     fg_assign(n->count,
               fg_add(fg_variable_value(trace, n->count), fg_full(trace, FG_S32, 1, FG_SCALAR)));
     const fg_tensor y = forward(n, in);
-    const fg_tensor value = fg_mean(fg_square(fg_shift(y, -1)), 0, NULL);
+    const fg_tensor value = fg_mean(fg_square(fg_add_scalar(y, -1)), 0, NULL);
     fg_optimizer_minimize(n->optimizer, value);
     fgt_ok(fg_run_f32(trace, value, &loss, &err));
     return loss;

@@ -309,7 +309,7 @@ static void check_input(const json_t *one, int hosts)
     assert_int_equal(figure(one, "input_sample_bytes"), 4 * 64 + 4);
     assert_true(figure(one, "input_measured_samples_per_s") > 0);
     assert_true(
-        fabs(figure(one, "input_share") * wanted / figure(one, "input_measured_samples_per_s") -
+        fabs(figure(one, "input_fraction") * wanted / figure(one, "input_measured_samples_per_s") -
              1) < 1e-9);
     contains(json_string_value(json_object_get(one, "input_verdict")),
              hosts == 1 ? "this host delivers " : "a host like this one delivers ");
@@ -345,7 +345,7 @@ static void real_compiler_tells_a_step(void **state)
     assert_int_equal(figure(one, "devices"), 8);
     assert_int_equal(figure(one, "parameter_bytes"), 4 * NUMBERS);
     assert_int_equal(figure(one, "optimizer_bytes"), 8 * NUMBERS + 7 * 4);
-    assert_int_equal(figure(one, "products"), 8);
+    assert_int_equal(figure(one, "matmuls"), 8);
     double sum = 0;
     static const char *const parts[] = {"parameter_bytes", "optimizer_bytes",  "batch_bytes",
                                         "padding_bytes",   "activation_bytes", "program_bytes"};

@@ -214,7 +214,7 @@ static void print(const aot_case *wanted, const aot_result *r)
 
 /* Products of matrices and convolutions in a model: forward, and backward by the weights and, but
  * for the first layer, by the input. */
-static int product_count(const aot_case *wanted)
+static int matmul_count(const aot_case *wanted)
 {
     static const struct {
         const char *model;
@@ -244,7 +244,7 @@ static bool is(const char *text, const char *name)
     return text != NULL && strcmp(text, name) == 0;
 }
 
-static void check_products(const aot_case *wanted, const aot_result *r)
+static void check_matmuls(const aot_case *wanted, const aot_result *r)
 {
     int count = 0;
     for (int d = 0; d < FGI_DTYPES; d++) {
@@ -255,8 +255,8 @@ static void check_products(const aot_case *wanted, const aot_result *r)
     }
     /* with split weights some products are taken in parts */
     if (!is(wanted->strategy, "fsdp"))
-        assert_int_equal(count, product_count(wanted));
-    assert_true(count >= product_count(wanted));
+        assert_int_equal(count, matmul_count(wanted));
+    assert_true(count >= matmul_count(wanted));
 }
 
 /* On eight devices of v5e and v6e libtpu gives each device its part of the split gradients, filled
@@ -323,7 +323,7 @@ void aot_check(const aot_case *wanted)
     /* the plugin's own figure is padded to whole tiles */
     assert_true(r.cost.alias_bytes >= r.counts.donated_bytes);
     assert_true(r.cost.argument_bytes >= r.counts.parameter_bytes);
-    check_products(wanted, &r);
+    check_matmuls(wanted, &r);
     check_collectives(wanted, &r);
 }
 

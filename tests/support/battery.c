@@ -245,7 +245,7 @@ static void call(fg_trace *trace, traced *t)
 static fg_tensor direction(fg_trace *trace, const fg_type *type)
 {
     const fg_tensor i = fg_iota(trace, type->dtype, 0, FG_DIMS(fg_type_count(type)));
-    return fg_reshape(fg_cos(fg_shift(fg_scale(i, 1.7), 1)), type->rank, type->dim);
+    return fg_reshape(fg_cos(fg_add_scalar(fg_mul_scalar(i, 1.7), 1)), type->rank, type->dim);
 }
 
 static fg_tensor slope_of(fg_trace *trace, const traced *t, const fg_tensor *gradient)

@@ -52,7 +52,7 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     const fg_tensor loss = fg_cross_entropy(logits, label, NULL);
     const double factor = ((const toy *)self)->loss_factor;
-    return factor != 0 ? fg_scale(loss, factor) : loss;
+    return factor != 0 ? fg_mul_scalar(loss, factor) : loss;
 }
 
 static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)

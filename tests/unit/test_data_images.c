@@ -82,7 +82,7 @@ static void make_mnist(const char *folder, const char *part, uint32_t count, boo
         fgt_write(fgt_path(folder, name), file, file_size);
 }
 
-static void check_mnist(const char *folder, fg_split split, int64_t count)
+static void check_mnist(const char *folder, fg_data_split split, int64_t count)
 {
     fg_dataset *dataset;
     fgt_ok(fg_mnist_open(folder, split, &dataset, &err));
@@ -322,7 +322,7 @@ static void make_cifar(const char *folder)
     make_cifar_batch(fgt_path(folder, "test_batch.bin"), 100, 4);
 }
 
-static void check_cifar(const char *folder, fg_split split, size_t first, int64_t count)
+static void check_cifar(const char *folder, fg_data_split split, size_t first, int64_t count)
 {
     fg_dataset *dataset;
     fgt_ok(fg_cifar10_open(folder, split, &dataset, &err));

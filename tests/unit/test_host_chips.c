@@ -45,7 +45,7 @@ static void figures_are_as_they_were(void **state)
                           c->clock_hz / 1e6, c->ici_bandwidth / 1e9, c->source);
         for (int d = 0; d <= FG_F64; d++)
             (void)fgi_fprintf(out, " %s %g", fg_dtype_name((fg_dtype)d),
-                              fg_chip_product_rate(c, (fg_dtype)d) / 1e12);
+                              fg_chip_matmul_rate(c, (fg_dtype)d) / 1e12);
         (void)fputc('\n', out);
     }
     assert_int_equal(fclose(out), 0);
@@ -109,15 +109,15 @@ static void kinds_lead_to_rows(void **state)
 static void rates_are_of_one_device(void **state)
 {
     (void)state;
-    fgt_close("v3", fg_chip_product_rate(fg_chip_find("TPU v3"), FG_BF16), 61.5e12, 0, 1e-12);
-    fgt_close("v3 f32", fg_chip_product_rate(fg_chip_find("TPU v3"), FG_F32), 61.5e12, 0, 1e-12);
-    fgt_close("v5e int8", fg_chip_product_rate(fg_chip_find("TPU v5e"), FG_S8), 393e12, 0, 1e-12);
-    fgt_close("a100", fg_chip_product_rate(fg_chip_find("NVIDIA A100-SXM4-80GB"), FG_F32), 156e12,
-              0, 1e-12);
-    fgt_close("p100", fg_chip_product_rate(fg_chip_find("Tesla P100-PCIE-16GB"), FG_F32), 9.3e12, 0,
+    fgt_close("v3", fg_chip_matmul_rate(fg_chip_find("TPU v3"), FG_BF16), 61.5e12, 0, 1e-12);
+    fgt_close("v3 f32", fg_chip_matmul_rate(fg_chip_find("TPU v3"), FG_F32), 61.5e12, 0, 1e-12);
+    fgt_close("v5e int8", fg_chip_matmul_rate(fg_chip_find("TPU v5e"), FG_S8), 393e12, 0, 1e-12);
+    fgt_close("a100", fg_chip_matmul_rate(fg_chip_find("NVIDIA A100-SXM4-80GB"), FG_F32), 156e12, 0,
               1e-12);
-    assert_true(fg_chip_product_rate(NULL, FG_F32) == 0);
-    assert_true(fg_chip_product_rate(fg_chip_find("TPU v2"), FG_S8) == 0);
+    fgt_close("p100", fg_chip_matmul_rate(fg_chip_find("Tesla P100-PCIE-16GB"), FG_F32), 9.3e12, 0,
+              1e-12);
+    assert_true(fg_chip_matmul_rate(NULL, FG_F32) == 0);
+    assert_true(fg_chip_matmul_rate(fg_chip_find("TPU v2"), FG_S8) == 0);
 }
 
 static const struct CMUnitTest tests[] = {

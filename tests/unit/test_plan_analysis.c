@@ -90,7 +90,7 @@ static void seconds_are_cycles_by_clock_or_bytes_by_bandwidth(void **state)
     fgt_close("exchange", a.exchange_s, 0, 0, 0);
     fgt_close("step", a.step_s, a.compute_s, 0, 0);
     fgt_close("epoch", a.epoch_s, 50 * a.compute_s, 0, 1e-12);
-    fgt_close("share of peak", a.mxu_share, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
+    fgt_close("share of peak", a.mxu_fraction, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
     fgi_plan_analysis_fini(&a);
 }
 
@@ -99,7 +99,7 @@ static void nothing_is_said_in_seconds_of_an_unknown_chip(void **state)
     (void)state;
     fgi_plan_analysis a = analyze("mlp_x8", &(fgi_plan_machine){.devices = 8});
     assert_true(a.compute_s < 0 && a.memory_s < 0 && a.exchange_s < 0 && a.step_s < 0);
-    assert_true(a.epoch_s < 0 && a.mxu_share < 0);
+    assert_true(a.epoch_s < 0 && a.mxu_fraction < 0);
     assert_true(a.total.cycles > 0);
     fgi_plan_analysis_fini(&a);
 }

@@ -450,7 +450,7 @@ static void formats_are_slow_by_generation(void **state)
         const fgi_hlo_arithmetic product = {.dtype = rows[i].dtype,
                                             .is_precise = rows[i].is_precise};
         assert_non_null(machine.chip);
-        assert_int_equal(fgi_plan_product_is_slow(&machine, &product, &kind), rows[i].slow >= 0);
+        assert_int_equal(fgi_plan_matmul_is_slow(&machine, &product, &kind), rows[i].slow >= 0);
         if (rows[i].slow >= 0)
             assert_int_equal(kind, rows[i].slow);
     }
@@ -462,7 +462,7 @@ static void library_calls_are_products(void **state)
     (void)state;
     static const struct {
         const char *target;
-        fgi_hlo_product kind;
+        fgi_hlo_matmul kind;
     } rows[] = {{"__cublas$gemm", FGI_HLO_DOT},
                 {"__cublas$lt$matmul", FGI_HLO_DOT},
                 {"__cudnn$convForward", FGI_HLO_CONV},
@@ -477,9 +477,9 @@ static void library_calls_are_products(void **state)
         (void)snprintf(target, sizeof target, "%s", rows[i].target);
         op.opcode = opcode;
         op.target = target;
-        assert_int_equal(fgi_hlo_product_kind(&op), rows[i].kind);
+        assert_int_equal(fgi_hlo_matmul_kind(&op), rows[i].kind);
         op.opcode = target; /* nothing by itself */
-        assert_int_equal(fgi_hlo_product_kind(&op), FGI_HLO_NONE);
+        assert_int_equal(fgi_hlo_matmul_kind(&op), FGI_HLO_NONE);
     }
 }
 

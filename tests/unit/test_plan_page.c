@@ -109,7 +109,7 @@ static const char whole[] =
     "'cycles':6000,'lost_cycles':1234,'worst_dimension':{'size':129,'padded':256,'unit':128,"
     "'is_batch':true}}],'exchanges':[{'kind':'all-reduce','count':2,'bytes':2692096,"
     "'algorithm':'RotatedPincerEmitter','seconds':2.5e-05}],"
-    "'slow':[{'what':'products of f64','count':3,'layer':'head'}]},"
+    "'slow':[{'what':'matmuls in f64','count':3,'layer':'head'}]},"
     "'input_needed_samples_per_s':83252,'input_needed_bytes_per_s':2e9,"
     "'input_measured_samples_per_s':9990,'input_verdict':'this host delivers 12 % of it'},"
     "{'name':'v2-8','fits':null,'error':'no such compiler'}]}";
@@ -154,7 +154,7 @@ static void the_figures_are_there(void **state)
                                         "2692096",
                                         "RotatedPincerEmitter",
                                         "25 us",
-                                        "products of f64",
+                                        "matmuls in f64",
                                         "head",
                                         "9990",
                                         "this host delivers 12 % of it",

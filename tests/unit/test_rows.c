@@ -89,7 +89,7 @@ static void operations_keep_the_batch_axis(void **state)
     ROWS(fg_reshape(fg_permute(o.seq, time_first), FG_DIMS(-1, 3)), "1,0")
     ROWS(fg_reshape(o.seq, FG_DIMS(1, BATCH, 15, 1)), "0,1,0,0")
     ROWS(fg_flatten(o.seq, 0), "15")
-    ROWS(fg_broadcast(o.x, FG_DIMS(2, BATCH, 3)), "0,1,0")
+    ROWS(fg_broadcast_to(o.x, FG_DIMS(2, BATCH, 3)), "0,1,0")
     ROWS(fg_slice(o.x, zeros, cut, NULL), "1,0")
     ROWS(fg_slice(fg_reshape(fg_sum(o.seq, 1, (const int[]){2}), FG_DIMS(-1)), last, all, five),
          "1")
@@ -296,7 +296,7 @@ static void linearity_of_operations(void **state)
     (void)state;
     operands o;
     fg_trace *trace = trace_of(&o);
-    const fg_tensor a = o.table, b = fg_shift(a, 2), n = fg_cast(a, FG_S32);
+    const fg_tensor a = o.table, b = fg_add_scalar(a, 2), n = fg_cast(a, FG_S32);
     const struct {
         fg_tensor value;
         fgi_linearity linearity;
@@ -310,8 +310,8 @@ static void linearity_of_operations(void **state)
         {fg_stop_gradient(a), FGI_LINEAR},
         {fg_mul(a, b), FGI_BILINEAR},
         {fg_div(a, b), FGI_LINEAR_IN_FIRST},
-        {fg_max(a, b), FGI_NOT_LINEAR},
-        {fg_min(a, b), FGI_NOT_LINEAR},
+        {fg_maximum(a, b), FGI_NOT_LINEAR},
+        {fg_minimum(a, b), FGI_NOT_LINEAR},
         {fg_pow(a, b), FGI_NOT_LINEAR},
         {fg_exp(a), FGI_NOT_LINEAR},
         {fg_log(a), FGI_NOT_LINEAR},

@@ -140,7 +140,7 @@ static void run_without_updates_loses_nothing(void **state)
     float got[3];
     fg_array *out;
     fake.set("execute_error", 13);
-    const fg_tensor twice = fg_scale(fg_variable_value(f->trace, f->v), 2);
+    const fg_tensor twice = fg_mul_scalar(fg_variable_value(f->trace, f->v), 2);
     assert_int_equal(fg_run(f->trace, &twice, 1, &out, &err), FG_EDEVICE);
     assert_null(out);
     fgt_ok(fg_variable_read(f->v, got, sizeof got, &err));
@@ -188,7 +188,7 @@ static void changing_numbers_compile_and_are_told_once(void **state)
     for (int i = 0; i < 200; i++) {
         const fg_tensor v = fg_variable_value(f->trace, f->v);
         line = __LINE__ + 1;
-        fg_assign(f->v, fg_scale(v, 0.5 + i));
+        fg_assign(f->v, fg_mul_scalar(v, 0.5 + i));
         fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
         assert_true(fake.get("programs") <= 64);
         assert_int_equal(warning_count, i >= 2);
@@ -214,7 +214,7 @@ static void programs_in_use_are_kept(void **state)
         fgt_ok(update(f, &out, &err));
         fg_array_release(out);
         assert_int_equal(fg_client_get_stats(f->client).compiles, before + (i == 0));
-        fg_assign(f->v, fg_shift(fg_variable_value(f->trace, f->v), i + 0.5));
+        fg_assign(f->v, fg_add_scalar(fg_variable_value(f->trace, f->v), i + 0.5));
         fgt_ok(fg_run(f->trace, NULL, 0, NULL, &err));
     }
 }

@@ -160,7 +160,7 @@ static void text_of_moves_and_numbers(void **state)
     const fg_tensor outputs[] = {
         fg_pad(x, 0.1, low, high, NULL),
         fg_slice(x, start, limit, NULL),
-        fg_permute(fg_broadcast(x, FG_DIMS(2, 4, 3)), (const int[]){2, 0, 1}),
+        fg_permute(fg_broadcast_to(x, FG_DIMS(2, 4, 3)), (const int[]){2, 0, 1}),
         fg_concat((const fg_tensor[]){x, fg_reverse(x, 1, (const int[]){1})}, 2, 0),
         fg_argmax(x),
         fg_cast(fg_where(fg_lt(x, fg_zeros(trace, FG_F32, FG_SCALAR)), x, fg_floor(x)), FG_BF16),

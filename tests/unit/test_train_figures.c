@@ -287,7 +287,7 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
     fg_trainer *trainer =
         toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
                                                   .limit_train_batches = s->limit,
-                                                  .limit_train_share = s->share,
+                                                  .limit_train_fraction = s->share,
                                                   .accumulate_grad_batches = s->accumulate});
     r = (recorder){0};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
@@ -341,7 +341,7 @@ static void batches_of_a_validation(void **state)
             i % 2 == 0 ? toy_data(rows[row].samples, 1) : toy_source(rows[row].samples, 1, false);
         fg_trainer *trainer =
             toy_trainer(client, &(fg_trainer_options){.limit_val_batches = rows[row].limit,
-                                                      .limit_val_share = rows[row].share});
+                                                      .limit_val_fraction = rows[row].share});
         r = (recorder){0};
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
         const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};

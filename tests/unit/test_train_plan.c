@@ -110,12 +110,12 @@ static void the_schedule_ends_where_the_steps_end(void **state)
         {997, {.batch_size = 8}, {.max_epochs = 5, .limit_train_batches = 7}, 35, 8},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 5, .limit_train_share = 0.5, .devices = "4"},
+         {.max_epochs = 5, .limit_train_fraction = 0.5, .devices = "4"},
          80, /* half of 32 */
          32},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 2, .limit_train_share = 0.001, .devices = "4"},
+         {.max_epochs = 2, .limit_train_fraction = 0.001, .devices = "4"},
          2, /* at least one batch */
          32},
         {9, {.batch_size = 4}, {.max_epochs = 2, .devices = "8"}, 2, 32},
@@ -371,9 +371,10 @@ static void wrong_choices_are_refused(void **state)
         {{.lr_scaling = "cubic"},
          "trainer: unknown lr_scaling 'cubic': expected 'none', 'linear' or 'sqrt'"},
         {{.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
-        {{.limit_train_share = 1.5},
-         "limit_train_share 1.5, limit_val_share 0: expected fractions of all"},
-        {{.limit_val_share = -0.5}, "limit_val_share -0.5: expected fractions of all batches"},
+        {{.limit_train_fraction = 1.5},
+         "limit_train_fraction 1.5, limit_val_fraction 0: expected fractions of all"},
+        {{.limit_val_fraction = -0.5},
+         "limit_val_fraction -0.5: expected fractions of all batches"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

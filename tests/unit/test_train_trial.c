@@ -157,16 +157,16 @@ static void overfitting_a_few_batches(void **state)
     assert_int_equal(val_reads.count, 24);
     for (int i = 0; i < 24; i++)
         assert_int_equal(val_reads.index[i], i % 8);
-    const fg_trainer_options share = {.max_epochs = 1, .overfit_share = 0.4}; /* of 5 and of 3 */
+    const fg_trainer_options share = {.max_epochs = 1, .overfit_fraction = 0.4}; /* of 5 and of 3 */
     fgt_ok(fit(&share, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 8);
     assert_int_equal(val_reads.count, 4);
-    const fg_trainer_options whole = {.max_epochs = 1, .overfit_share = 1};
+    const fg_trainer_options whole = {.max_epochs = 1, .overfit_fraction = 1};
     fgt_ok(fit(&whole, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 20);
     for (int i = 0; i < 20; i++)
         assert_int_equal(train_reads.index[i], i); /* not shuffled */
-    const fg_trainer_options both = {.overfit_batches = 2, .overfit_share = 0.5};
+    const fg_trainer_options both = {.overfit_batches = 2, .overfit_fraction = 0.5};
     fg_trainer *trainer = NULL;
     assert_int_equal(fg_trainer_create(&both, &trainer, &err), FG_EINVAL);
 }

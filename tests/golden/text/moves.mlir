@@ -7,12 +7,12 @@ module @fulgurite {
     %6 = "stablehlo.transpose"(%5) {permutation = array<i64: 2, 0, 1>} : (tensor<2x4x3xf32>) -> tensor<3x2x4xf32> loc("permute"("HERE"))
     %7 = "stablehlo.reverse"(%0) {dimensions = array<i64: 1>} : (tensor<4x3xf32>) -> tensor<4x3xf32> loc("reverse"("HERE"))
     %8 = "stablehlo.concatenate"(%0, %7) {dimension = 0 : i64} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<8x3xf32> loc("concat"("HERE"))
-    %10 = "stablehlo.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32> loc("reduce_max"("HERE"))
+    %10 = "stablehlo.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32> loc("max"("HERE"))
     %9 = "stablehlo.reduce"(%0, %10) ({
     ^bb0(%11: tensor<f32>, %12: tensor<f32>):
       %13 = "stablehlo.maximum"(%11, %12) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%13) : (tensor<f32>) -> ()
-    }) {dimensions = array<i64: 1>} : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32> loc("reduce_max"("HERE"))
+    }) {dimensions = array<i64: 1>} : (tensor<4x3xf32>, tensor<f32>) -> tensor<4xf32> loc("max"("HERE"))
     %14 = "stablehlo.broadcast_in_dim"(%9) {broadcast_dimensions = array<i64: 0>} : (tensor<4xf32>) -> tensor<4x3xf32> loc("broadcast"("HERE"))
     %15 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<4x3xi32> loc("iota"("HERE"))
     %16 = "stablehlo.constant"() {value = dense<-3> : tensor<4x3xi32>} : () -> tensor<4x3xi32> loc("full"("HERE"))
@@ -20,12 +20,12 @@ module @fulgurite {
     %18 = "stablehlo.not"(%17) : (tensor<4x3xi1>) -> tensor<4x3xi1> loc("not"("HERE"))
     %19 = "stablehlo.negate"(%15) : (tensor<4x3xi32>) -> tensor<4x3xi32> loc("neg"("HERE"))
     %20 = "stablehlo.select"(%18, %19, %16) : (tensor<4x3xi1>, tensor<4x3xi32>, tensor<4x3xi32>) -> tensor<4x3xi32> loc("where"("HERE"))
-    %22 = "stablehlo.constant"() {value = dense<-2147483648> : tensor<i32>} : () -> tensor<i32> loc("reduce_max"("HERE"))
+    %22 = "stablehlo.constant"() {value = dense<-2147483648> : tensor<i32>} : () -> tensor<i32> loc("max"("HERE"))
     %21 = "stablehlo.reduce"(%20, %22) ({
     ^bb0(%23: tensor<i32>, %24: tensor<i32>):
       %25 = "stablehlo.maximum"(%23, %24) : (tensor<i32>, tensor<i32>) -> tensor<i32>
       "stablehlo.return"(%25) : (tensor<i32>) -> ()
-    }) {dimensions = array<i64: 1>} : (tensor<4x3xi32>, tensor<i32>) -> tensor<4xi32> loc("reduce_max"("HERE"))
+    }) {dimensions = array<i64: 1>} : (tensor<4x3xi32>, tensor<i32>) -> tensor<4xi32> loc("max"("HERE"))
     %26 = "stablehlo.negate"(%21) : (tensor<4xi32>) -> tensor<4xi32> loc("neg"("HERE"))
     %27 = "stablehlo.floor"(%0) : (tensor<4x3xf32>) -> tensor<4x3xf32> loc("floor"("HERE"))
     %28 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<f32>} : () -> tensor<f32> loc("full"("HERE"))

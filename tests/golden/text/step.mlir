@@ -8,12 +8,12 @@ module @fulgurite {
     %10 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<4x2xi32> loc("iota"("HERE"))
     %11 = "stablehlo.broadcast_in_dim"(%1) {broadcast_dimensions = array<i64: 0>} : (tensor<4xi32>) -> tensor<4x2xi32> loc("broadcast"("HERE"))
     %12 = "stablehlo.compare"(%11, %10) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<4x2xi32>, tensor<4x2xi32>) -> tensor<4x2xi1> loc("eq"("HERE"))
-    %14 = "stablehlo.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32> loc("reduce_max"("HERE"))
+    %14 = "stablehlo.constant"() {value = dense<0xFF800000> : tensor<f32>} : () -> tensor<f32> loc("max"("HERE"))
     %13 = "stablehlo.reduce"(%8, %14) ({
     ^bb0(%15: tensor<f32>, %16: tensor<f32>):
       %17 = "stablehlo.maximum"(%15, %16) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%17) : (tensor<f32>) -> ()
-    }) {dimensions = array<i64: 1>} : (tensor<4x2xf32>, tensor<f32>) -> tensor<4xf32> loc("reduce_max"("HERE"))
+    }) {dimensions = array<i64: 1>} : (tensor<4x2xf32>, tensor<f32>) -> tensor<4xf32> loc("max"("HERE"))
     %18 = "stablehlo.constant"() {value = dense<0.000000000e+00> : tensor<4xf32>} : () -> tensor<4xf32> loc("full"("HERE"))
     %19 = "stablehlo.is_finite"(%13) : (tensor<4xf32>) -> tensor<4xi1> loc("is_finite"("HERE"))
     %20 = "stablehlo.select"(%19, %13, %18) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("where"("HERE"))

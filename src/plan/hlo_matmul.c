@@ -1,30 +1,29 @@
-/* hlo_product.c - the arithmetic of products of matrices and convolutions: what is useful, and what
+/* hlo_matmul.c - the arithmetic of matmuls and convolutions: what is useful, and what
  * the tiles of their operands make of it.
  *
- * Each dimension of a product is in two of its three arrays. It counts as padded as in the one
+ * Each dimension of a matmul is in two of its three arrays. It counts as padded as in the one
  * where it is padded more: the matrix units work through whole tiles of both.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"
 
-typedef struct product {
+typedef struct matmul {
     const fgi_hlo_shape *lhs, *rhs, *out;
     fgi_hlo_arithmetic *to;
-} product;
+} matmul;
 
 static int64_t size_of(const fgi_hlo_shape *shape, int64_t i)
 {
     return i >= 0 && (size_t)i < shape->n_dimension ? shape->dimension[i] : 1;
 }
 
-static void add_dim(product *p, const fgi_hlo_shape *a, int64_t i, const fgi_hlo_shape *b,
-                    int64_t k)
+static void add_dim(matmul *p, const fgi_hlo_shape *a, int64_t i, const fgi_hlo_shape *b, int64_t k)
 {
     fgi_plan_dim one = fgi_hlo_padded_dim(a, i);
     const fgi_plan_dim other = fgi_hlo_padded_dim(b, k);
     if (one.size < other.size || (one.size == other.size && one.padded < other.padded))
         one = other;
-    if (p->to->dim_count < FGI_HLO_PRODUCT_DIMS && one.size > 0)
+    if (p->to->dim_count < FGI_HLO_MATMUL_DIMS && one.size > 0)
         p->to->dim[p->to->dim_count++] = one;
 }
 
@@ -39,7 +38,7 @@ static bool is_among(int64_t value, const int64_t *list, size_t count)
 }
 
 /* The dimensions of one operand that the result keeps, in order from dimension `at` of it on. */
-static int64_t add_kept(product *p, const fgi_hlo_shape *from, const int64_t *batch,
+static int64_t add_kept(matmul *p, const fgi_hlo_shape *from, const int64_t *batch,
                         size_t batch_count, const int64_t *contracting, size_t count, int64_t at)
 {
     for (int64_t i = 0; i < (int64_t)from->n_dimension; i++)
@@ -48,7 +47,7 @@ static int64_t add_kept(product *p, const fgi_hlo_shape *from, const int64_t *ba
     return at;
 }
 
-static double dot_flops(product *p, const Fgi__Hlo__DotDimensions *d)
+static double dot_flops(matmul *p, const Fgi__Hlo__DotDimensions *d)
 {
     double flops = 2;
     int64_t at = 0;
@@ -115,7 +114,7 @@ static double window_pairs(const Fgi__Hlo__WindowDimension *w, int64_t in, int64
     return pairs;
 }
 
-static double conv_flops(product *p, const fgi_hlo_op *op)
+static double conv_flops(matmul *p, const fgi_hlo_op *op)
 {
     const Fgi__Hlo__ConvDimensions *d = op->conv;
     const int64_t groups = op->batch_groups > 1 ? op->batch_groups : 1;
@@ -146,7 +145,7 @@ bool fgi_hlo_arithmetic_of(const fgi_hlo_index *index, const fgi_hlo_op *op,
     const fgi_hlo_op *lhs = fgi_hlo_in(index, op, 0), *rhs = fgi_hlo_in(index, op, 1);
     if (lhs == NULL || rhs == NULL || lhs->shape == NULL || rhs->shape == NULL || op->shape == NULL)
         return false;
-    product p = {.lhs = lhs->shape, .rhs = rhs->shape, .out = op->shape, .to = out};
+    matmul p = {.lhs = lhs->shape, .rhs = rhs->shape, .out = op->shape, .to = out};
     if (strcmp(op->opcode, "dot") == 0 && op->dot != NULL)
         out->flops = dot_flops(&p, op->dot);
     else if (strcmp(op->opcode, "convolution") == 0 && op->conv != NULL)

@@ -1,4 +1,4 @@
-/* program_figures.c - what the compiler tells of a program: what it needs and costs, what became of
+/* program_costs.c - what the compiler tells of a program: what it needs and costs, what became of
  * it, and what names it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
