@@ -1,21 +1,21 @@
-/* early_stop.c - a callback that ends the run when the validation has not become better for a few
- * epochs.                          usage: early_stop [CSV-FILE]
+/* early_stop.c - early stopping: a callback that ends the run when the validation loss has not
+ * improved for a few epochs.       usage: early_stop [CSV-FILE]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 #include <string.h>
 
 struct patience {
-    int epochs;  /* without improvement before the end */
-    int waited;  /* so far */
-    double best; /* smallest val_loss; below 0: none yet */
+    int epochs;  /* stop after this many epochs without improvement */
+    int waited;  /* epochs without improvement so far */
+    double best; /* lowest val_loss; negative: none yet */
 };
 
 /* Called after each validation; at->metrics are its means. */
 static fg_status after_validation(void *self, const fg_progress *at, fg_error *err)
 {
     struct patience *p = self;
-    (void)err; /* stopping is no error */
+    (void)err; /* stopping is not an error */
     for (size_t i = 0; i < at->metric_count; i++) {
         const double loss = at->metrics[i].value;
         if (strcmp(at->metrics[i].name, "val_loss") != 0)

@@ -1,16 +1,16 @@
-/* mesh_loop.c - loops of one's own over eight devices: virtual ones of the CPU, in one process.
- * usage: mesh_loop [ddp|fsdp]        from the top of the repository, whose digits it learns
+/* mesh_loop.c - a custom training loop on eight virtual CPU devices, in one process.
+ * usage: mesh_loop [ddp|fsdp]        run it from the top of the repository; it trains on the digits
  *
- * A step is written for the whole batch; the batch is dealt to the devices, and XLA inserts the
- * exchange between them. So there is one program and one loop: no ranks to tell apart, no gradients
- * to average, no barrier to remember. The losses are those of one device, and of the Trainer.
+ * The step is written for the global batch. The batch is sharded across the devices, and XLA
+ * inserts the collectives. So there is one program and one loop, without ranks, gradient averaging
+ * or barriers. The losses are the same as on one device, and as with the Trainer.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 
 #define TRY(call)                                                                                  \
     if ((call) != FG_OK)                                                                           \
     goto done
-enum { BATCH = 64, EPOCHS = 3 }; /* 8 samples a device and step */
+enum { BATCH = 64, EPOCHS = 3 }; /* 8 samples per device and step */
 
 static fg_error err;
 static fg_client *client;
@@ -18,7 +18,7 @@ static fg_trace *trace;
 static fg_model *model;
 static fg_optimizer *optimizer;
 
-/* Who takes part: this process, of how many devices, and where each stands. */
+/* Prints this process, its devices, and the position of each device in the mesh. */
 static fg_status introduce(void)
 {
     const fg_client_info *all = fg_client_get_info(client);
@@ -34,7 +34,7 @@ done:
     return err.status;
 }
 
-/* The batch's fields as tensors, each device with its rows. */
+/* Uploads the fields of a batch, sharded across the devices, as input tensors. */
 static fg_status feed(const fg_host_batch *batch, fg_tensor out[2])
 {
     fg_array *array = NULL;
@@ -42,7 +42,7 @@ static fg_status feed(const fg_host_batch *batch, fg_tensor out[2])
         TRY(fg_array_create_sharded(client, &batch->types[i], "data", batch->data[i], &array,
                                     &err));
         out[i] = fg_input(trace, array);
-        fg_array_release(array); /* the trace has it now */
+        fg_array_release(array); /* the trace holds a reference */
     }
 done:
     return err.status;
@@ -58,11 +58,11 @@ static fg_status train(fg_loader *loader, int epoch)
     TRY(fg_loader_start_epoch(loader, epoch, 0, &err));
     TRY(fg_loader_next(loader, &batch, &err));
     while (batch != NULL) {
-        fg_trace_set_seed(trace, 1, (uint64_t)step); /* what dropout drops */
+        fg_trace_set_seed(trace, 1, (uint64_t)step); /* for dropout */
         TRY(feed(batch, in));
         const fg_tensor mean = fg_cross_entropy(fg_model_apply(model, in[0]), in[1], NULL);
         fg_optimizer_minimize(optimizer, mean);
-        TRY(fg_run_f32(trace, mean, &loss, &err)); /* waits for the value: all are done then */
+        TRY(fg_run_f32(trace, mean, &loss, &err)); /* waits for the device */
         printf("step %d loss %.9g\n", ++step, (double)loss);
         fg_loader_release(loader, batch);
         TRY(fg_loader_next(loader, &batch, &err));
@@ -71,7 +71,7 @@ done:
     return err.status;
 }
 
-/* Counts every sample once: rows that only fill the last batch up are masked. */
+/* Counts correct predictions; padding rows of the last batch are masked out. */
 static fg_status test(fg_loader *loader, double *out_hits)
 {
     fg_scalar valid = {.dtype = FG_S32};
@@ -121,7 +121,7 @@ int main(int argc, char **argv)
                                                   .dropout = 0.1,
                                                   .scale = 1.0 / 16});
     optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
-    TRY(fg_module_distribute(root, client, &how, &err)); /* whole parameters, or split ones */
+    TRY(fg_module_distribute(root, client, &how, &err)); /* replicates or shards the parameters */
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         double hits = 0;
         TRY(train(loader, epoch));

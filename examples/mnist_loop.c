@@ -1,5 +1,5 @@
-/* mnist_loop.c - LeNet in a loop of one's own: no Trainer, every step is seen.
- * usage: mnist_loop [FOLDER]       of MNIST's four files; else the digits of this repository
+/* mnist_loop.c - trains LeNet with a custom training loop, without the Trainer.
+ * usage: mnist_loop [FOLDER]       with the four MNIST files; default: the digits in share/data
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 
@@ -14,10 +14,10 @@ static fg_trace *trace;
 static fg_model *lenet;
 static fg_optimizer *adam;
 
-/* Writes one step down: the loss in training, the number of right answers in validation. */
+/* Traces one step: returns the loss in training, the number of correct predictions otherwise. */
 static fg_tensor step(fg_tensor image, fg_tensor label, int64_t valid)
 {
-    static fg_scalar count = {.dtype = FG_S32}; /* rows that count: the last batch is filled up */
+    static fg_scalar count = {.dtype = FG_S32}; /* valid rows: the last batch is padded */
     count.value.s32 = (int32_t)valid;
     const fg_tensor row = fg_iota(trace, FG_S32, 0, FG_DIMS(BATCH));
     const fg_tensor real = fg_cast(fg_lt(row, fg_scalar_value(trace, &count)), FG_F32);
@@ -30,7 +30,7 @@ static fg_tensor step(fg_tensor image, fg_tensor label, int64_t valid)
     return loss;
 }
 
-/* One pass over a dataset; adds up what its steps give. Only the first step is compiled. */
+/* One epoch; adds up the results of its steps. Only the first step is compiled. */
 static fg_status pass(fg_loader *loader, int epoch, bool training, double *sum)
 {
     const fg_host_batch *batch = NULL;
@@ -44,7 +44,7 @@ static fg_status pass(fg_loader *loader, int epoch, bool training, double *sum)
         for (int i = 0; i < 2; i++) {
             TRY(fg_array_create(client, &batch->types[i], batch->data[i], &array, &err));
             in[i] = fg_input(trace, array);
-            fg_array_release(array); /* the trace has it now */
+            fg_array_release(array); /* the trace holds a reference */
         }
         TRY(fg_run_f32(trace, step(in[0], in[1], batch->valid), &result, &err));
         *sum += (double)result;

@@ -1,4 +1,4 @@
-/* mnist_mlp.c - a two-layer perceptron on MNIST.      usage: mnist_mlp [FOLDER]
+/* mnist_mlp.c - trains a two-layer MLP on MNIST.      usage: mnist_mlp [FOLDER]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>

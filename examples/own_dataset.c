@@ -1,15 +1,15 @@
-/* own_dataset.c - training on samples that the program makes itself: points on two spirals, to be
- * told apart by a small perceptron.                               usage: own_dataset
+/* own_dataset.c - a custom dataset: generates points on two spirals, and trains a small MLP to
+ * classify them.                                                  usage: own_dataset
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 #include <math.h>
 
 struct spirals {
-    int64_t per_turn; /* samples of one turn */
+    int64_t per_turn; /* samples per turn */
 };
 
-/* Sample `index`: x f32[2], the point; y s32[], which spiral it is on. */
+/* Generates sample `index`: x f32[2] is the point, y s32[] the spiral that it is on. */
 static fg_status read_point(void *self, int64_t index, void *const *out_fields, fg_error *err)
 {
     const struct spirals *s = self;
@@ -18,7 +18,7 @@ static fg_status read_point(void *self, int64_t index, void *const *out_fields, 
     const int32_t arm = (int32_t)(index % 2);
     const double turn = 0.1 + (double)index / (double)s->per_turn;
     const double angle = 2 * 3.14159265358979 * (turn + 0.5 * arm);
-    (void)err; /* nothing can go wrong here */
+    (void)err; /* cannot fail */
     x[0] = (float)(turn * cos(angle));
     x[1] = (float)(turn * sin(angle));
     *y = arm;

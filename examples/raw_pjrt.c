@@ -1,21 +1,21 @@
-/* raw_pjrt.c - no graph, no gradients: a StableHLO program written by hand, on whatever device
- * there is. It fits y = a x + b to noisy points by gradient descent; the two parameters stay on the
- * device and are updated in place.            usage: raw_pjrt [cpu|cuda|tpu|auto]
+/* raw_pjrt.c - compiles and executes a StableHLO program written by hand, without graph and
+ * gradients. It fits y = a x + b to noisy points by gradient descent; the two parameters stay on
+ * the device and are updated in place.        usage: raw_pjrt [cpu|cuda|tpu|auto]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 
 enum { POINTS = 64, STEPS = 400 };
 
-/* One step of descent on the mean squared error. `p` is {a, b}; tf.aliasing_output = 0 gives its
- * memory to output 0, the new {a, b}. Output 1 is the loss before the step. */
+/* One step of gradient descent on the mean squared error. `p` is {a, b}; tf.aliasing_output = 0
+ * donates its memory to output 0, the new {a, b}. Output 1 is the loss before the step. */
 static const char step_text[] =
     "func.func public @main(%p: tensor<2xf32> {tf.aliasing_output = 0 : i32},\n"
     "                       %basis: tensor<64x2xf32>, %y: tensor<64xf32>)\n"
     "                      -> (tensor<2xf32>, tensor<f32>) {\n"
     "  %zero = stablehlo.constant dense<0.0> : tensor<f32>\n"
     "  %rate = stablehlo.constant dense<0.01> : tensor<2xf32>\n"
-    "  %share = stablehlo.constant dense<0.015625> : tensor<f32>\n"
+    "  %scale = stablehlo.constant dense<0.015625> : tensor<f32>\n"
     "  %fit = stablehlo.dot_general %basis, %p, contracting_dims = [1] x [0]\n"
     "      : (tensor<64x2xf32>, tensor<2xf32>) -> tensor<64xf32>\n"
     "  %off = stablehlo.subtract %fit, %y : tensor<64xf32>\n"
@@ -26,11 +26,11 @@ static const char step_text[] =
     "  %square = stablehlo.multiply %off, %off : tensor<64xf32>\n"
     "  %sum = stablehlo.reduce(%square init: %zero) applies stablehlo.add across dimensions = [0]\n"
     "      : (tensor<64xf32>, tensor<f32>) -> tensor<f32>\n"
-    "  %loss = stablehlo.multiply %sum, %share : tensor<f32>\n"
+    "  %loss = stablehlo.multiply %sum, %scale : tensor<f32>\n"
     "  return %new, %loss : tensor<2xf32>, tensor<f32>\n"
     "}\n";
 
-/* Uploads points on y = 3 x - 2 with a little noise: basis rows are {x, 1}. */
+/* Uploads noisy points on y = 3 x - 2; the rows of basis are {x, 1}. */
 static fg_status upload(fg_client *client, fg_array *args[3], fg_error *err)
 {
     static const float start[2] = {0, 0};
@@ -50,7 +50,7 @@ static fg_status upload(fg_client *client, fg_array *args[3], fg_error *err)
     return status;
 }
 
-/* Launches all steps without waiting for any; args[0] is replaced by its successor each time. */
+/* Launches all steps asynchronously; each one replaces args[0] by the new parameters. */
 static fg_status descend(fg_program *step, fg_array *args[3], fg_array **loss, fg_error *err)
 {
     fg_status status = FG_OK;

@@ -1,5 +1,5 @@
-/* resume_loop.c - a loop of your own that saves after each epoch and, started again, goes on there.
- * usage: resume_loop FOLDER [EPOCHS]    on the digits of this repository; FOLDER is the checkpoint
+/* resume_loop.c - a custom training loop that saves after each epoch and resumes when restarted.
+ * usage: resume_loop FOLDER [EPOCHS]    trains on the digits; FOLDER is the checkpoint
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static fg_module *root;
 static fg_model *model;
 static fg_optimizer *adam;
 
-/* An epoch of training; adds up the losses. */
+/* Trains for one epoch; adds up the losses. */
 static fg_status train(fg_loader *loader, int64_t epoch, double *sum)
 {
     const fg_host_batch *batch = NULL;
@@ -68,17 +68,17 @@ int main(int argc, char **argv)
     adam = fg_adam_create(root, &(fg_adam_options){.lr = 0.002});
     TRY(fg_module_error(root, &err));
     fg_trace_set_training(trace, true);
-    if (access(argv[1], F_OK) == 0) /* weights, moments, the number of steps */
+    if (access(argv[1], F_OK) == 0) /* restores weights, moments and step count */
         TRY(fg_training_load(argv[1], root, adam, &step, &err));
     const int64_t batches = fg_loader_batch_count(loader);
     for (int64_t epoch = step / batches; epoch < epochs; epoch++) {
         double loss = 0;
         TRY(train(loader, epoch, &loss));
-        TRY(fg_training_save(argv[1], root, adam, NULL, &err)); /* complete, or the one before */
+        TRY(fg_training_save(argv[1], root, adam, NULL, &err)); /* atomic */
         printf("epoch %2d: loss %.6f\n", (int)epoch, loss / (double)batches);
     }
     (void)snprintf(weights, sizeof weights, "%s.safetensors", argv[1]);
-    TRY(fg_module_save(root, weights, &err)); /* the weights alone, which PyTorch reads too */
+    TRY(fg_module_save(root, weights, &err)); /* only the weights; PyTorch can load them */
 done:
     if (err.status != FG_OK)
         fg_error_print(&err, argv[0]);
