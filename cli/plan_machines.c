@@ -62,7 +62,7 @@ static bool is_installed(const char *accelerator)
 }
 
 /* Asks on the terminal; anything but y is no. */
-static bool is_wanted(const struct compiler *c)
+static bool is_needed(const struct compiler *c)
 {
     char answer[64] = "";
     (void)fprintf(stderr, "%s is not installed; `%s` downloads it.\nDownload it now? [y/N] ",
@@ -83,7 +83,7 @@ static void print_line(void *self, fg_log_level level, const char *line)
 static void offer(const struct compiler *c)
 {
     fg_error err = {0};
-    if (!is_wanted(c))
+    if (!is_needed(c))
         return;
     fg_log_set(print_line, NULL);
     if (fg_setup_install(c->setup, &(fg_setup_options){.compiler_only = c->compiler_only}, NULL,

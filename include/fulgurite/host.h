@@ -31,13 +31,13 @@ typedef struct fg_host_info {
     const char
         *place;      /* "kaggle" "colab" "tpu-vm" (Google Cloud, with a TPU) "gke" "gce" "other" */
     const char *tpu; /* generation: "v2" "v3" "v4" "v5e" "v5p" "v6e" "7x"; "unknown"; "" without */
-    const char *tpu_told_by;    /* "PCI", "TPU_ACCELERATOR_TYPE", "metadata" */
-    const char *tpu_type;       /* "v5litepod-8" */
-    const char *tpu_topology;   /* chips of the slice along its axes: "2x4" */
-    int tpu_chips, tpu_devices; /* of this host; devices are what PJRT shows */
-    int tpu_slice_chips;        /* of the whole slice */
-    int tpu_hosts, tpu_worker;  /* hosts of the slice, this one's number */
-    double tpu_device_bytes;    /* HBM of a device */
+    const char *tpu_detected_by; /* "PCI", "TPU_ACCELERATOR_TYPE", "metadata" */
+    const char *tpu_type;        /* "v5litepod-8" */
+    const char *tpu_topology;    /* chips of the slice along its axes: "2x4" */
+    int tpu_chips, tpu_devices;  /* of this host; devices are what PJRT shows */
+    int tpu_slice_chips;         /* of the whole slice */
+    int tpu_hosts, tpu_worker;   /* hosts of the slice, this one's number */
+    double tpu_device_bytes;     /* HBM of a device */
     const char *cpu_name;
     int cpus; /* that this process may use, limits of its cgroup included */
     int64_t memory_bytes, memory_free_bytes; /* likewise */

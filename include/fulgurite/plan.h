@@ -43,8 +43,8 @@ typedef struct fg_plan {
     double flops;                          /* of one device, as the compiler counts them */
     double accessed_bytes;                 /* memory traffic, likewise */
     double cycles; /* the compiler's estimate for arithmetic and its loads; copies and
-                      exchanges are not in it */
-    double step_s; /* by these cycles, memory traffic and exchanges:
+                      collectives are not in it */
+    double step_s; /* by these cycles, memory traffic and collectives:
                       docs/plan-metrics.md */
     int collectives[FG_COLLECTIVES];
     int64_t collective_bytes[FG_COLLECTIVES]; /* of results, one device's */
@@ -71,7 +71,8 @@ FG_API void fg_plan_fini(fg_plan *plan);
 /* Of plans for several batches: the smallest batch whose cycles per sample are within a tenth of
  * the least of all, from which on the matrix units are filled as well as they get. At most 64 are
  * looked at; NaN cycles are passed over. 0: none has cycles. Thread-safe. */
-FG_API int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, size_t count);
+FG_API int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles,
+                                        size_t count);
 
 #ifdef __cplusplus
 }

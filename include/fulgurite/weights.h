@@ -83,7 +83,7 @@ typedef struct fg_load_entry {
     const char *name; /* the variable's; of FG_LOAD_UNEXPECTED the tensor's, in the file */
     fg_load_outcome outcome;
     fg_type
-        wanted;    /* of the variable, in the file's order of dimensions; dtype none: no variable */
+        expected;  /* of the variable, in the file's order of dimensions; dtype none: no variable */
     fg_type found; /* of the tensor; dtype none: no tensor */
     uint64_t reserved[2]; /* set to 0 */
 } fg_load_entry;

@@ -98,13 +98,13 @@ void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size)
 {
     if (count < *capacity)
         return array;
-    size_t wanted = FIRST_CAPACITY, bytes;
-    if (*capacity != 0 && __builtin_mul_overflow(*capacity, (size_t)2, &wanted))
+    size_t requested = FIRST_CAPACITY, bytes;
+    if (*capacity != 0 && __builtin_mul_overflow(*capacity, (size_t)2, &requested))
         return NULL;
-    if (__builtin_mul_overflow(wanted, element_size, &bytes))
+    if (__builtin_mul_overflow(requested, element_size, &bytes))
         return NULL;
     void *moved = fgi_realloc(array, bytes);
     if (moved != NULL)
-        *capacity = wanted;
+        *capacity = requested;
     return moved;
 }

@@ -52,18 +52,19 @@ void fgi_arena_reset(fgi_arena *arena)
 /* A block with room for `size` bytes in front of the others. */
 static bool add_block(fgi_arena *arena, size_t size)
 {
-    size_t wanted = FIRST_BLOCK;
+    size_t requested = FIRST_BLOCK;
     if (arena->blocks != NULL)
-        wanted = arena->blocks->size * 2 < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
-    if (wanted < size)
-        wanted = size;
-    if (wanted > SIZE_MAX - sizeof(fgi_arena_block))
+        requested =
+            arena->blocks->size * 2 < LARGEST_BLOCK ? arena->blocks->size * 2 : LARGEST_BLOCK;
+    if (requested < size)
+        requested = size;
+    if (requested > SIZE_MAX - sizeof(fgi_arena_block))
         return false;
-    fgi_arena_block *block = fgi_alloc(sizeof(*block) + wanted);
+    fgi_arena_block *block = fgi_alloc(sizeof(*block) + requested);
     if (block == NULL)
         return false;
-    *block = (fgi_arena_block){.older = arena->blocks, .size = wanted};
-    *arena = (fgi_arena){.blocks = block, .next = block->data, .end = block->data + wanted};
+    *block = (fgi_arena_block){.older = arena->blocks, .size = requested};
+    *arena = (fgi_arena){.blocks = block, .next = block->data, .end = block->data + requested};
     return true;
 }
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 /* Deflate cannot do better than 1,032 to 1. */
-enum { LARGEST_RATIO = 1032, SMALLEST_GUESS = 4096 };
+enum { LARGEST_RATIO = 1032, SMALLEST_ESTIMATE = 4096 };
 
 fg_status fgi_block_alloc(size_t size, fgi_block *out, fg_error *err)
 {
@@ -54,17 +54,17 @@ static fg_status fail_at(const inflater *in, const char *what, fg_error *err)
 }
 
 /* The last four bytes claim the size: a guess to begin with where deflate can reach it. */
-static size_t guess_size(const unsigned char *data, size_t size, size_t limit)
+static size_t estimate_size(const unsigned char *data, size_t size, size_t limit)
 {
-    size_t guess = SMALLEST_GUESS;
+    size_t estimate = SMALLEST_ESTIMATE;
     if (size >= 18) {
         const unsigned char *tail = data + size - 4;
         const size_t claim =
             tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
         if (claim >= size / 2 && claim / LARGEST_RATIO <= size)
-            guess = claim + 1;
+            estimate = claim + 1;
     }
-    return guess < limit ? guess : limit;
+    return estimate < limit ? estimate : limit;
 }
 
 static fg_status make_room(inflater *in, fg_error *err)
@@ -74,19 +74,19 @@ static fg_status make_room(inflater *in, fg_error *err)
     if (in->capacity >= in->limit)
         return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: inflates to more than %zu bytes", in->name,
                         in->taken, in->limit);
-    size_t wanted = in->capacity * 2;
+    size_t requested = in->capacity * 2;
     if (in->capacity == 0)
-        wanted = guess_size(in->data, in->size, in->limit);
-    if (wanted > in->limit)
-        wanted = in->limit;
-    unsigned char *larger = fgi_alloc_aligned(wanted);
+        requested = estimate_size(in->data, in->size, in->limit);
+    if (requested > in->limit)
+        requested = in->limit;
+    unsigned char *larger = fgi_alloc_aligned(requested);
     if (larger == NULL)
         return fgi_no_memory(err);
     if (in->made > 0)
         memcpy(larger, in->out, in->made);
     fgi_free_aligned(in->out);
     in->out = larger;
-    in->capacity = wanted;
+    in->capacity = requested;
     return FG_OK;
 }
 

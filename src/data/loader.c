@@ -561,9 +561,9 @@ static fg_status make_lock(fg_loader *loader, fg_error *err)
     return FG_OK;
 }
 
-static fg_status start_workers(fg_loader *loader, int wanted, fg_error *err)
+static fg_status start_workers(fg_loader *loader, int requested, fg_error *err)
 {
-    int workers = wanted;
+    int workers = requested;
     if (workers == 0) {
         workers = fgi_cpu_count();
         workers = workers < loader->slot_count ? workers : loader->slot_count;

@@ -20,7 +20,7 @@ enum { MAX_INPUTS = 64 };
 typedef struct sweep {
     fg_trace *trace;
     size_t count;       /* nodes there when the sweep began */
-    bool *is_wanted;    /* by node id */
+    bool *is_needed;    /* by node id */
     uint32_t *stand_in; /* by node id: the node that its derivative is added to */
     bool *depends;      /* of a node that is its own stand-in: on a wanted tensor */
     fg_tensor *adjoint; /* the same: derivative of the loss by it, or an empty tensor */
@@ -29,11 +29,11 @@ typedef struct sweep {
 static bool sweep_init(sweep *s, fg_trace *trace)
 {
     *s = (sweep){.trace = trace, .count = trace->node_count};
-    s->is_wanted = fgi_calloc(s->count + 1, sizeof *s->is_wanted);
+    s->is_needed = fgi_calloc(s->count + 1, sizeof *s->is_needed);
     s->stand_in = fgi_calloc(s->count + 1, sizeof *s->stand_in);
     s->depends = fgi_calloc(s->count + 1, sizeof *s->depends);
     s->adjoint = fgi_calloc(s->count + 1, sizeof *s->adjoint);
-    if (s->is_wanted != NULL && s->stand_in != NULL && s->depends != NULL && s->adjoint != NULL)
+    if (s->is_needed != NULL && s->stand_in != NULL && s->depends != NULL && s->adjoint != NULL)
         return true;
     (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
     return false;
@@ -41,7 +41,7 @@ static bool sweep_init(sweep *s, fg_trace *trace)
 
 static void sweep_fini(sweep *s)
 {
-    fgi_free(s->is_wanted);
+    fgi_free(s->is_needed);
     fgi_free(s->stand_in);
     fgi_free(s->depends);
     fgi_free(s->adjoint);
@@ -61,30 +61,30 @@ static bool same_inputs(const sweep *s, const fgi_node *a, const fgi_node *b)
 static uint32_t stand_in(const sweep *s, const fgi_node *node)
 {
     const fgi_node *first = node->first;
-    if (s->is_wanted[node->id] || first == node)
+    if (s->is_needed[node->id] || first == node)
         return node->id;
     if (node->op == &fgi_alias_op)
         return s->stand_in[node->in[0]->id];
-    return !s->is_wanted[first->id] && same_inputs(s, node, first) ? first->id : node->id;
+    return !s->is_needed[first->id] && same_inputs(s, node, first) ? first->id : node->id;
 }
 
 static void mark(sweep *s, const fg_tensor *wrt, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        s->is_wanted[fgi_node_of(wrt[i])->id] = true;
+        s->is_needed[fgi_node_of(wrt[i])->id] = true;
     for (size_t id = 0; id < s->count; id++) {
         const fgi_node *node = s->trace->nodes[id];
         s->stand_in[id] = stand_in(s, node);
-        s->depends[id] = s->is_wanted[id];
+        s->depends[id] = s->is_needed[id];
         for (int i = 0; i < node->arity && !s->depends[id]; i++)
             s->depends[id] = s->depends[s->stand_in[node->in[i]->id]];
     }
 }
 
-static void add_to(sweep *s, const fgi_node *node, fg_tensor share)
+static void add_to(sweep *s, const fgi_node *node, fg_tensor term)
 {
     fg_tensor *adjoint = &s->adjoint[s->stand_in[node->id]];
-    *adjoint = adjoint->handle != 0 ? fgi_add_derivatives(*adjoint, share) : share;
+    *adjoint = adjoint->handle != 0 ? fgi_add_derivatives(*adjoint, term) : term;
 }
 
 static void step_back(sweep *s, fgi_node *node)
@@ -119,12 +119,12 @@ static void sweep_back(sweep *s, fg_tensor loss)
         fgi_node *node = s->trace->nodes[id];
         if (s->adjoint[id].handle == 0 || !s->depends[id] || node->op->vjp == NULL)
             continue;
-        fgi_trace_borrow_place(s->trace, node);
+        fgi_trace_borrow_location(s->trace, node);
         step_back(s, node);
         if (s->trace->error.status != FG_OK)
             break;
     }
-    fgi_trace_borrow_place(s->trace, NULL);
+    fgi_trace_borrow_location(s->trace, NULL);
 }
 
 static bool check_loss(fg_tensor loss)
@@ -139,11 +139,11 @@ static bool check_loss(fg_tensor loss)
     return false;
 }
 
-static bool check_wanted(fg_trace *trace, fg_tensor wanted, size_t i)
+static bool check_wanted(fg_trace *trace, fg_tensor requested, size_t i)
 {
-    const fg_type *type = fg_tensor_type(wanted);
+    const fg_type *type = fg_tensor_type(requested);
     char text[96];
-    if (fg_tensor_trace(wanted) == trace && fg_dtype_is_float(type->dtype))
+    if (fg_tensor_trace(requested) == trace && fg_dtype_is_float(type->dtype))
         return true;
     (void)fgi_trace_fail(
         trace, FG_EDTYPE,

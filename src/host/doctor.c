@@ -1,5 +1,5 @@
-/* doctor.c - fg_host: opens, gathers, closes. The facts come from machine_facts.c and place.c, the
- * findings from rules.c.
+/* doctor.c - fg_host: opens, gathers, closes. The facts come from machine_facts.c and
+ * environment.c, the findings from rules.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
@@ -39,14 +39,14 @@ void fgi_doctor_find(fg_host *host, fg_severity severity, const char *code, cons
                      .command = command ? fgi_doctor_keep(host, command) : ""};
 }
 
-void fgi_doctor_mend(fg_host *host, const char *name, const char *value)
+void fgi_doctor_fix(fg_host *host, const char *name, const char *value)
 {
-    for (size_t i = 0; i < host->mend_count; i++) {
-        if (strcmp(host->mend[i].name, name) == 0)
+    for (size_t i = 0; i < host->fix_count; i++) {
+        if (strcmp(host->fix[i].name, name) == 0)
             return;
     }
-    if (host->mend_count < FGI_MEND_MAX)
-        host->mend[host->mend_count++] = (fg_host_variable){
+    if (host->fix_count < FGI_FIX_MAX)
+        host->fix[host->fix_count++] = (fg_host_variable){
             fgi_doctor_keep(host, name), value ? fgi_doctor_keep(host, value) : NULL};
 }
 
@@ -106,7 +106,7 @@ fg_status fg_host_open(const fg_host_options *options, fg_host **out, fg_error *
     set_source(host, options ? options : &none);
     fgi_host_tpu_scan(&host->source, &host->scan);
     fgi_doctor_machine(host);
-    fgi_doctor_place(host);
+    fgi_doctor_environment(host);
     fgi_doctor_rules(host);
     if (host->has_failed) {
         fg_host_close(host);
@@ -133,9 +133,9 @@ const fg_finding *fg_host_finding_at(const fg_host *host, size_t index)
     return index < host->finding_count ? &host->findings[index] : NULL;
 }
 
-size_t fg_host_variable_count(const fg_host *host) { return host->mend_count; }
+size_t fg_host_variable_count(const fg_host *host) { return host->fix_count; }
 
 const fg_host_variable *fg_host_variable_at(const fg_host *host, size_t index)
 {
-    return index < host->mend_count ? &host->mend[index] : NULL;
+    return index < host->fix_count ? &host->fix[index] : NULL;
 }

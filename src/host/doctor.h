@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "host/tpu.h"
 
-enum { FGI_FINDINGS_MAX = 48, FGI_MEND_MAX = 32 };
+enum { FGI_FINDINGS_MAX = 48, FGI_FIX_MAX = 32 };
 
 struct fg_host {
     fgi_arena arena; /* every string below */
@@ -19,15 +19,15 @@ struct fg_host {
     bool is_google; /* the machine is Google Cloud's, as its firmware says */
     fg_finding findings[FGI_FINDINGS_MAX];
     size_t finding_count;
-    fg_host_variable mend[FGI_MEND_MAX];
-    size_t mend_count;
+    fg_host_variable fix[FGI_FIX_MAX];
+    size_t fix_count;
     bool has_failed; /* out of memory */
 };
 
 /* Facts of the host: processors, memory, disks (machine_facts.c). */
 void fgi_doctor_machine(fg_host *host);
-/* Place, slice, what the metadata server says (place.c). */
-void fgi_doctor_place(fg_host *host);
+/* Place, slice, what the metadata server says (environment.c). */
+void fgi_doctor_environment(fg_host *host);
 /* Findings and what mends them (rules.c). */
 void fgi_doctor_rules(fg_host *host);
 
@@ -37,7 +37,7 @@ const char *fgi_doctor_keep(fg_host *host, const char *text);
 void fgi_doctor_find(fg_host *host, fg_severity severity, const char *code, const char *command,
                      const char *format, ...) FG_PRINTF(5, 6);
 /* A variable to be changed; the first change of a name stays. */
-void fgi_doctor_mend(fg_host *host, const char *name, const char *value);
+void fgi_doctor_fix(fg_host *host, const char *name, const char *value);
 
 /* An attribute of the instance ("tpu-env") from the metadata server, or from a file of the fake
  * one. False where there is none. */

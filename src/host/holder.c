@@ -123,10 +123,10 @@ static int holder_by_fcntl(const char *path)
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return -2;
-    const bool is_told = fcntl(fd, F_GETLK, &lock) == 0;
+    const bool is_known = fcntl(fd, F_GETLK, &lock) == 0;
     (void)close(fd);
-    if (!is_told || lock.l_type == F_UNLCK)
-        return is_told ? -1 : -2;
+    if (!is_known || lock.l_type == F_UNLCK)
+        return is_known ? -1 : -2;
     return lock.l_pid > 0 ? lock.l_pid : 0;
 }
 
@@ -137,15 +137,15 @@ static void look_at_lock(search *s)
     fgi_host_path(s->host, FGI_TPU_LOCK, path);
     if (stat(path, &file) != 0 || s->has_own_lock_file)
         return;
-    int pid = holder_in_proc(s->host, &file), told = 0;
+    int pid = holder_in_proc(s->host, &file), holder = 0;
     if (pid <= 0) {
-        told = holder_by_fcntl(path);
-        pid = told >= 0 ? told : pid;
+        holder = holder_by_fcntl(path);
+        pid = holder >= 0 ? holder : pid;
     }
     if (pid == 0 && s->lock_pid > 0)
         pid = s->lock_pid;
     if (pid < 0) {
-        s->out->is_left_lock = told == -1 && s->lock_pid == 0; /* only what is known for sure */
+        s->out->is_left_lock = holder == -1 && s->lock_pid == 0; /* only what is known for sure */
         return;
     }
     s->out->pid = pid;

@@ -31,7 +31,7 @@ static void rule_no_chip(fg_host *host)
 {
     char looked[400];
     const char *type = variable(host, "TPU_ACCELERATOR_TYPE");
-    const bool is_told = type || variable(host, "ISTPUVM") || variable(host, "COLAB_TPU_ADDR");
+    const bool is_set = type || variable(host, "ISTPUVM") || variable(host, "COLAB_TPU_ADDR");
     const char *command = "start the program on a TPU VM";
     if (host->scan.chips > 0)
         return;
@@ -40,7 +40,7 @@ static void rule_no_chip(fg_host *host)
     else if (is_place(host, "colab"))
         command = "Runtime > Change runtime type > TPU, then connect anew";
     fgi_host_tpu_looked(&host->source, &host->scan, looked, sizeof looked);
-    if (is_told)
+    if (is_set)
         fgi_doctor_find(host, FG_WRONG, "tpu-missing", command,
                         "the environment variables name a TPU, but this machine shows none (%s)",
                         looked);
@@ -109,7 +109,7 @@ static void rule_stale(fg_host *host)
         (void)snprintf(command, sizeof command, "unset %s", stale[i].name);
         fgi_doctor_find(host, stale[i].severity, "stale-variable", command, "%s is '%.60s': %s",
                         stale[i].name, value, stale[i].why);
-        fgi_doctor_mend(host, stale[i].name, NULL);
+        fgi_doctor_fix(host, stale[i].name, NULL);
     }
 }
 
@@ -154,15 +154,15 @@ static void rule_mismatch(fg_host *host)
         fgi_doctor_find(host, FG_WRONG, "tpu-type", command,
                         "TPU_ACCELERATOR_TYPE says '%s', but the chips on the PCI bus are %s",
                         scan->type, scan->generation);
-        fgi_doctor_mend(host, "TPU_ACCELERATOR_TYPE", type);
+        fgi_doctor_fix(host, "TPU_ACCELERATOR_TYPE", type);
     }
-    const bool is_told = variable(host, "TPU_CHIPS_PER_HOST_BOUNDS") != NULL; /* not a process's */
-    if (is_told && b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
+    const bool is_set = variable(host, "TPU_CHIPS_PER_HOST_BOUNDS") != NULL; /* not a process's */
+    if (is_set && b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
         (void)snprintf(command, sizeof command, "export TPU_CHIPS_PER_HOST_BOUNDS=%s", bounds);
         fgi_doctor_find(host, FG_WRONG, "tpu-bounds", command,
                         "TPU_CHIPS_PER_HOST_BOUNDS says %d,%d,%d, but this host has %d chips", b[0],
                         b[1], b[2], scan->pci_chips);
-        fgi_doctor_mend(host, "TPU_CHIPS_PER_HOST_BOUNDS", bounds);
+        fgi_doctor_fix(host, "TPU_CHIPS_PER_HOST_BOUNDS", bounds);
     }
 }
 
@@ -177,17 +177,18 @@ static void rule_metadata(fg_host *host)
         (host->is_google && !skips && !host->metadata))
         return;
     type_of(scan->generation, scan->chips, type);
-    const char *const wanted[][2] = {{"TPU_ACCELERATOR_TYPE", type},
-                                     {"TPU_CHIPS_PER_HOST_BOUNDS", bounds},
-                                     {"TPU_HOST_BOUNDS", "1,1,1"},
-                                     {"TPU_WORKER_ID", "0"},
-                                     {"TPU_WORKER_HOSTNAMES", "localhost"}};
-    for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+    const char *const requested[][2] = {{"TPU_ACCELERATOR_TYPE", type},
+                                        {"TPU_CHIPS_PER_HOST_BOUNDS", bounds},
+                                        {"TPU_HOST_BOUNDS", "1,1,1"},
+                                        {"TPU_WORKER_ID", "0"},
+                                        {"TPU_WORKER_HOSTNAMES", "localhost"}};
+    for (size_t i = 0; i < sizeof requested / sizeof requested[0]; i++) {
         const size_t used = strlen(missing);
-        if (variable(host, wanted[i][0]) || !wanted[i][1])
+        if (variable(host, requested[i][0]) || !requested[i][1])
             continue;
-        (void)snprintf(missing + used, sizeof missing - used, " %s=%s", wanted[i][0], wanted[i][1]);
-        fgi_doctor_mend(host, wanted[i][0], wanted[i][1]);
+        (void)snprintf(missing + used, sizeof missing - used, " %s=%s", requested[i][0],
+                       requested[i][1]);
+        fgi_doctor_fix(host, requested[i][0], requested[i][1]);
     }
     char command[300];
     (void)snprintf(command, sizeof command, "export%s%s", skips ? "" : " TPU_SKIP_MDS_QUERY=1",
@@ -196,7 +197,7 @@ static void rule_metadata(fg_host *host)
         fgi_doctor_find(host, FG_WRONG, "metadata-silent", command,
                         "no metadata server answers: libtpu would ask it for ten minutes before it "
                         "begins");
-        fgi_doctor_mend(host, "TPU_SKIP_MDS_QUERY", "1");
+        fgi_doctor_fix(host, "TPU_SKIP_MDS_QUERY", "1");
     } else if (missing[0]) {
         fgi_doctor_find(
             host, FG_WARNING, "slice-untold", command,
@@ -230,9 +231,9 @@ static void rule_hosts(fg_host *host)
         "and this program trains on one; with the variables beside it takes this host's "
         "%d chips alone",
         scan->worker, scan->hosts, scan->slice_chips, scan->type, scan->chips);
-    fgi_doctor_mend(host, "TPU_VISIBLE_CHIPS", chips);
-    fgi_doctor_mend(host, "TPU_CHIPS_PER_PROCESS_BOUNDS", bounds);
-    fgi_doctor_mend(host, "TPU_PROCESS_BOUNDS", "1,1,1");
+    fgi_doctor_fix(host, "TPU_VISIBLE_CHIPS", chips);
+    fgi_doctor_fix(host, "TPU_CHIPS_PER_PROCESS_BOUNDS", bounds);
+    fgi_doctor_fix(host, "TPU_PROCESS_BOUNDS", "1,1,1");
 }
 
 static void rule_choices(fg_host *host)

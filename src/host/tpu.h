@@ -11,15 +11,15 @@ enum { FGI_TPU_NODES_MAX = 16 };
 
 /* What was found. Counts are of this host unless said otherwise; 0 or "" is what nothing told. */
 typedef struct fgi_tpu_scan {
-    const char *generation; /* "v2" "v3" "v4" "v5e" "v5p" "v6e" "7x"; NULL: not known. Static */
-    const char *told_by;    /* what told the generation: "PCI", "TPU_ACCELERATOR_TYPE"; static */
-    int chips;              /* chips that this host can drive */
-    int cores;              /* devices that PJRT makes of them */
-    bool has_pci;           /* the PCI bus could be listed */
-    int pci_devices;        /* devices of all makers on it */
-    int pci_chips;          /* TPUs among them */
-    int pci_unknown;        /* accelerators of Google's with a number not known here */
-    int node_count;         /* device nodes of TPUs, of which the first so many are named */
+    const char *generation;  /* "v2" "v3" "v4" "v5e" "v5p" "v6e" "7x"; NULL: not known. Static */
+    const char *detected_by; /* what told the generation: "PCI", "TPU_ACCELERATOR_TYPE"; static */
+    int chips;               /* chips that this host can drive */
+    int cores;               /* devices that PJRT makes of them */
+    bool has_pci;            /* the PCI bus could be listed */
+    int pci_devices;         /* devices of all makers on it */
+    int pci_chips;           /* TPUs among them */
+    int pci_unknown;         /* accelerators of Google's with a number not known here */
+    int node_count;          /* device nodes of TPUs, of which the first so many are named */
     char nodes[FGI_TPU_NODES_MAX][32]; /* "/dev/accel0", "/dev/vfio/0" */
     char type[32];                     /* "v5litepod-8" */
     int slice_chips;                   /* chips of the whole slice */

@@ -109,7 +109,7 @@ static void default_address(char out[64])
 
 /* Duty cycles are told for each chip, memory for each device: a chip's goes to all of its devices.
  */
-static double share_of(const reading *of_chips, size_t chips, size_t index, size_t devices)
+static double busy_fraction(const reading *of_chips, size_t chips, size_t index, size_t devices)
 {
     if (chips == 0 || devices == 0)
         return (double)NAN;
@@ -139,7 +139,7 @@ static fg_status read_all(const char *address, reading all[3][DEVICES_MAX], fg_t
                               .memory_used_bytes =
                                   isfinite(all[0][i].value) ? (int64_t)all[0][i].value : -1,
                               .memory_total_bytes = has_total ? (int64_t)all[1][i].value : -1,
-                              .duty_cycle = share_of(all[2], count[2], i, count[0])};
+                              .duty_cycle = busy_fraction(all[2], count[2], i, count[0])};
     }
     *out_count = count[0];
     return FG_OK;

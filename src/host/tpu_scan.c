@@ -234,21 +234,21 @@ static void read_environment(const fgi_host *host, fgi_tpu_scan *scan)
 void fgi_host_tpu_scan(const fgi_host *host, fgi_tpu_scan *out)
 {
     walk w = {.host = host, .scan = out};
-    const char *told = NULL;
-    int told_chips = 0;
+    const char *named = NULL;
+    int named_chips = 0;
     *out = (fgi_tpu_scan){0};
     out->has_pci = fgi_host_list(host, PCI_FOLDER, look_at_device, &w);
     find_nodes(&w);
     read_environment(host, out);
-    if (out->type[0] && fgi_host_tpu_type(out->type, &told, &told_chips) && out->slice_chips == 0)
-        out->slice_chips = told_chips;
+    if (out->type[0] && fgi_host_tpu_type(out->type, &named, &named_chips) && out->slice_chips == 0)
+        out->slice_chips = named_chips;
     out->chips = out->pci_chips > 0 ? out->pci_chips : out->node_count;
     const struct generation *g = w.found;
     if (g) {
-        out->told_by = "PCI";
-    } else if (told && out->chips > 0) {
-        g = generation_named(told);
-        out->told_by = "TPU_ACCELERATOR_TYPE";
+        out->detected_by = "PCI";
+    } else if (named && out->chips > 0) {
+        g = generation_named(named);
+        out->detected_by = "TPU_ACCELERATOR_TYPE";
     }
     out->generation = g ? g->name : NULL;
     out->cores = out->chips * (g ? g->cores : 1);

@@ -37,12 +37,12 @@ static size_t distance(const char *pattern, const char *name)
 }
 
 /* Adds those names at `wanted` edits from the pattern, up to NAMES_SHOWN in all. */
-static int add_names(const fg_module *module, const char *pattern, size_t wanted, int shown,
+static int add_names(const fg_module *module, const char *pattern, size_t requested, int shown,
                      fgi_buf *out)
 {
     for (size_t i = 0; i < fg_module_variable_count(module) && shown < NAMES_SHOWN; i++) {
         const fg_variable *variable = fg_module_variable_at(module, i);
-        if (is_trained(variable) && distance(pattern, fg_variable_name(variable)) == wanted)
+        if (is_trained(variable) && distance(pattern, fg_variable_name(variable)) == requested)
             fgi_buf_printf(out, "%s'%s'", shown++ == 0 ? "" : ", ", fg_variable_name(variable));
     }
     return shown;

@@ -67,7 +67,7 @@ fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *forma
 fg_tensor fgi_layer_value(fg_tensor x, fg_variable *variable, fg_dtype dtype)
 {
     fg_trace *trace = fg_tensor_trace(x);
-    const fg_dtype product = fgi_trace_precision(trace)->product;
+    const fg_dtype product = fgi_trace_precision(trace)->matmul;
     return fg_cast(fg_variable_value(trace, variable), product != FG_DTYPE_NONE ? product : dtype);
 }
 

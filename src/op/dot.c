@@ -127,15 +127,15 @@ static void dot_emit(fgi_emit *e)
  * ones in the order the other operand has them; or, with the two factors swapped, contracted ones
  * first. The order is taken that is the operand's own, so that nothing need be transposed, where
  * one is. */
-typedef struct share {
+typedef struct gradient {
     int batch, free_count, contract_count, their_free_count;
     int my_free[FG_MAX_RANK], their_free[FG_MAX_RANK];
     int contract_place[FG_MAX_RANK]; /* of my contracted axis i among the result's */
-} share;
+} gradient;
 
-static share share_of(const fgi_dot_attr *attr, int side, int my_rank, int their_rank)
+static gradient axes_of(const fgi_dot_attr *attr, int side, int my_rank, int their_rank)
 {
-    share s = {.batch = (int)attr->batch_count, .contract_count = (int)attr->contract_count};
+    gradient s = {.batch = (int)attr->batch_count, .contract_count = (int)attr->contract_count};
     s.free_count = free_axes(attr, side, my_rank, s.my_free);
     s.their_free_count = free_axes(attr, 1 - side, their_rank, s.their_free);
     for (int i = 0; i < s.contract_count; i++)
@@ -145,8 +145,8 @@ static share share_of(const fgi_dot_attr *attr, int side, int my_rank, int their
 }
 
 /* Where each of the operand's axes is in the result; true when that is the operand's own order. */
-static bool share_order(const fgi_dot_attr *attr, int side, const share *s, bool is_swapped,
-                        int *axis)
+static bool axes_order(const fgi_dot_attr *attr, int side, const gradient *s, bool is_swapped,
+                       int *axis)
 {
     const int rank = s->batch + s->free_count + s->contract_count;
     const int free_at = s->batch + (is_swapped ? s->contract_count : 0);
@@ -164,11 +164,12 @@ static bool share_order(const fgi_dot_attr *attr, int side, const share *s, bool
     return is_own;
 }
 
-static fg_tensor operand_share(const fgi_vjp *v, int side)
+static fg_tensor operand_gradient(const fgi_vjp *v, int side)
 {
     const fgi_dot_attr *attr = v->attr;
     const fg_tensor mine = v->in[side], theirs = v->in[1 - side];
-    const share s = share_of(attr, side, fg_tensor_type(mine)->rank, fg_tensor_type(theirs)->rank);
+    const gradient s =
+        axes_of(attr, side, fg_tensor_type(mine)->rank, fg_tensor_type(theirs)->rank);
     fg_dot_options o = {.batch_count = s.batch,
                         .contract_count = s.their_free_count,
                         .result = fg_tensor_type(v->out)->dtype};
@@ -183,14 +184,14 @@ static fg_tensor operand_share(const fgi_vjp *v, int side)
     int axis[FG_MAX_RANK] = {0};
     const fg_dtype dtype = fg_tensor_type(mine)->dtype;
     const fg_tensor dy = fg_cast(v->dout, dtype);
-    if (share_order(attr, side, &s, false, axis))
+    if (axes_order(attr, side, &s, false, axis))
         return fg_cast(fg_dot(dy, theirs, &o), dtype);
     fg_dot_options swapped = o;
     memcpy(swapped.a_batch, o.b_batch, sizeof o.a_batch);
     memcpy(swapped.b_batch, o.a_batch, sizeof o.a_batch);
     memcpy(swapped.a_contract, o.b_contract, sizeof o.a_contract);
     memcpy(swapped.b_contract, o.a_contract, sizeof o.a_contract);
-    (void)share_order(attr, side, &s, true, axis);
+    (void)axes_order(attr, side, &s, true, axis);
     return fg_cast(fg_permute(fg_dot(theirs, dy, &swapped), axis), dtype);
 }
 
@@ -198,7 +199,7 @@ static void dot_vjp(fgi_vjp *v)
 {
     for (int side = 0; side < 2; side++)
         if (v->need[side])
-            v->din[side] = operand_share(v, side);
+            v->din[side] = operand_gradient(v, side);
 }
 
 /* One multiplication and one addition for each element of the result and of the inner axes. */

@@ -43,8 +43,8 @@ static fg_tensor counted_mean(fg_tensor each, const fg_tensor *weight, fg_tensor
 {
     const fg_tensor zero = fgi_full_like(each, 0);
     const fg_tensor one = weight != NULL ? *weight : fgi_full_like(each, 1);
-    const fg_tensor share = weight != NULL ? fg_mul(each, *weight) : each;
-    const fg_tensor sum = fg_where(counts, share, zero);
+    const fg_tensor term = weight != NULL ? fg_mul(each, *weight) : each;
+    const fg_tensor sum = fg_where(counts, term, zero);
     const fg_tensor weights = fgi_with_rows(fg_where(counts, one, zero), fgi_node_of(sum)->rows);
     return divided(fg_sum(sum, 0, NULL), fg_sum(weights, 0, NULL));
 }
@@ -65,7 +65,7 @@ fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight)
                               "that broadcasts to its shape, floating-point or bool",
                               fg_type_format(x, a, sizeof a), fg_type_format(w, b, sizeof b));
     }
-    const fg_tensor each = fgi_batch_first(fgi_wide(value));
+    const fg_tensor each = fgi_batch_first(fgi_upcast(value));
     const fg_tensor wide =
         fg_broadcast_to(fg_cast(weight, fg_tensor_type(each)->dtype), x->rank, x->dim);
     const fg_tensor counts = fg_ne(wide, fgi_full_like(wide, 0));
@@ -74,7 +74,7 @@ fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight)
 
 /* ---- classes --------------------------------------------------------------------------------- */
 
-static bool wants_logits_and_label(const char *op, fg_tensor logits, fg_tensor label)
+static bool expects_logits_and_label(const char *op, fg_tensor logits, fg_tensor label)
 {
     if (fgi_is_poison(logits) || fgi_is_poison(label))
         return false;
@@ -205,7 +205,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
 {
     const fg_cross_entropy_options o = options != NULL ? *options : (fg_cross_entropy_options){0};
     fg_trace *trace = fg_tensor_trace(logits);
-    if (!wants_logits_and_label("cross_entropy", logits, label))
+    if (!expects_logits_and_label("cross_entropy", logits, label))
         return fgi_poison(trace);
     if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_cross_entropy_options, options)))
         return fgi_poison(trace);
@@ -215,7 +215,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                               o.label_smoothing);
     if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
         return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index does not fit in s32");
-    classes c = {.x = fgi_batch_first(fgi_wide(logits)),
+    classes c = {.x = fgi_batch_first(fgi_upcast(logits)),
                  .label = fgi_batch_first(label),
                  .smoothing = o.label_smoothing};
     if (fgi_is_poison(c.x) || fgi_is_poison(c.label))
@@ -240,7 +240,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
 
 fg_tensor fg_accuracy(fg_tensor logits, fg_tensor label)
 {
-    if (!wants_logits_and_label("accuracy", logits, label))
+    if (!expects_logits_and_label("accuracy", logits, label))
         return fgi_poison(fg_tensor_trace(logits));
     return fg_cast(fg_eq(fg_argmax(logits), label), FG_F32);
 }
@@ -251,7 +251,7 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
 {
     if (fgi_is_poison(a) || fgi_is_poison(b))
         return fgi_poison(fg_tensor_trace(a));
-    fgi_widen_both(&a, &b);
+    fgi_upcast_both(&a, &b);
     const fg_type *x = fg_tensor_type(a), *y = fg_tensor_type(b);
     if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
         char p[96], q[96];
@@ -259,5 +259,5 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
                               "mse(%s, %s): expected two tensors T[B, ...] of one type",
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
-    return fg_mean(fgi_batch_first(fg_square(fg_sub(fgi_wide(a), fgi_wide(b)))), 0, NULL);
+    return fg_mean(fgi_batch_first(fg_square(fg_sub(fgi_upcast(a), fgi_upcast(b)))), 0, NULL);
 }

@@ -75,15 +75,15 @@ fg_tensor fgi_nonfinite(fg_tensor a);
 
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 
-/* Number formats under the trace's precision (widen.c). The operand of a product or a convolution
+/* Number formats under the trace's precision (upcast.c). The operand of a product or a convolution
  * in the format that those compute in. */
 fg_tensor fgi_for_matmul(fg_tensor a);
 /* f32 for bf16 and f16: for sums, softmax and losses. */
-fg_tensor fgi_wide(fg_tensor a);
+fg_tensor fgi_upcast(fg_tensor a);
 /* What was computed so, in a's format again; under a precision it stays wide. */
-fg_tensor fgi_narrow_again(fg_tensor wide, fg_tensor a);
+fg_tensor fgi_cast_back(fg_tensor wide, fg_tensor a);
 /* Under a precision, two floating operands in the wider of their formats. */
-void fgi_widen_both(fg_tensor *a, fg_tensor *b);
+void fgi_upcast_both(fg_tensor *a, fg_tensor *b);
 
 /* f32 to bf16, up or down with the probability that keeps the mean; what is not finite is rounded
  * to nearest (rounding.c). Draws from the trace's randomness. */

@@ -156,9 +156,9 @@ static void dx_vjp(fgi_vjp *v)
             const bool is_first = i == 0 && j == 0;
             const fg_tensor hit = fg_eq(tap_of(x, size, attr->stride, i, j), y);
             const fg_tensor takes = is_first ? hit : fg_and(hit, open);
-            const fg_tensor share = fg_where(takes, tap_of(back, size, attr->stride, i, j), zero);
+            const fg_tensor term = fg_where(takes, tap_of(back, size, attr->stride, i, j), zero);
             open = is_first ? fg_not(hit) : fg_and(open, fg_not(hit));
-            v->din[FGI_POOL_DY] = is_first ? share : fg_add(v->din[FGI_POOL_DY], share);
+            v->din[FGI_POOL_DY] = is_first ? term : fg_add(v->din[FGI_POOL_DY], term);
         }
 }
 
@@ -212,7 +212,7 @@ fg_tensor fg_avg_pool(fg_tensor x, const fg_pool_options *options)
     fgi_pool_attr attr;
     if (!attr_of(x, "avg_pool", options, &attr))
         return fgi_poison(fg_tensor_trace(x));
-    const fg_tensor sum = window_sum(fgi_wide(x), &attr);
+    const fg_tensor sum = window_sum(fgi_upcast(x), &attr);
     const fg_tensor mean = fg_mul_scalar(sum, 1.0 / (double)(attr.size * attr.size));
     return fgi_is_poison(mean) ? mean : fg_cast(mean, fg_tensor_type(x)->dtype);
 }

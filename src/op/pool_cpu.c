@@ -18,8 +18,8 @@ enum { MOST_TAPS = 16 };
 
 /* One turn over windows that see one tap: the first maximum of each takes dy. */
 typedef struct finds {
-    fgi_value share; /* dy where this tap is the first maximum, else 0 */
-    fgi_value open;  /* bool: windows whose maximum was not met yet */
+    fgi_value term; /* dy where this tap is the first maximum, else 0 */
+    fgi_value open; /* bool: windows whose maximum was not met yet */
 } finds;
 
 static finds find(fgi_builder *b, fgi_value tap, fgi_value y, fgi_value dy, const fgi_value *open)
@@ -29,7 +29,7 @@ static finds find(fgi_builder *b, fgi_value tap, fgi_value y, fgi_value dy, cons
     const fgi_value takes = open == NULL ? hit : fgi_build_binary(b, "and", hit, *open);
     const fgi_value miss = fgi_build_unary(b, "not", hit);
     const fgi_value zero = fgi_build_splat(b, &y.type, 0);
-    f.share = fgi_build_select(b, takes, dy, zero);
+    f.term = fgi_build_select(b, takes, dy, zero);
     f.open = open == NULL ? miss : fgi_build_binary(b, "and", *open, miss);
     return f;
 }
@@ -57,7 +57,7 @@ static fgi_value by_taps(fgi_builder *b, const void *context, const fgi_value *i
                                   x.type.dim[2] - before[2] - reach[1], 0};
         const fgi_value tap = fgi_build_slice(b, padded, start, limit, step);
         f = find(b, tap, y, in[FGI_POOL_DY], at == 0 ? NULL : &f.open);
-        const fgi_value back = fgi_build_pad(b, f.share, 0, before, after, gap);
+        const fgi_value back = fgi_build_pad(b, f.term, 0, before, after, gap);
         sum = at == 0 ? back : fgi_build_binary(b, "add", sum, back);
     }
     return sum;
@@ -84,9 +84,9 @@ static void line_turn(fgi_builder *b, const void *context, fgi_value i, fgi_valu
     const fgi_value seen = fgi_build_dynamic_slice(b, state[X], &start, block);
     const fgi_value tap = fgi_build_reshape(b, seen, 3, y);
     const finds f = find(b, tap, state[Y], state[DY], &state[OPEN]);
-    const fgi_value share = fgi_build_reshape(b, f.share, 4, block);
+    const fgi_value term = fgi_build_reshape(b, f.term, 4, block);
     const fgi_value before = fgi_build_dynamic_slice(b, state[DX], &start, block);
-    const fgi_value sum = fgi_build_binary(b, "add", before, share);
+    const fgi_value sum = fgi_build_binary(b, "add", before, term);
     state[DX] = fgi_build_dynamic_update_slice(b, state[DX], sum, &start);
     state[OPEN] = f.open;
 }

@@ -120,7 +120,7 @@ fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
     if (!fgi_check_type(trace, "random_bits", FG_U32, rank, dim))
         return fgi_poison(trace);
     memset(&attr, 0, sizeof attr);
-    attr.place = fgi_trace_next_place(trace);
+    attr.place = fgi_trace_next_random_id(trace);
     attr.half.dtype = FG_U32;
     attr.half.rank = rank > 0 ? rank : 1;
     attr.half.dim[0] = 1;

@@ -97,8 +97,8 @@ static void max_vjp(fgi_vjp *v)
     if (fgi_masked_by(v->in[0], &valid)) /* padding ties with samples that are all -infinity */
         is_top = fg_and(is_top, valid);
     const fg_tensor hit = fg_cast(is_top, type->dtype);
-    const fg_tensor share = fg_div(v->dout, fg_sum(hit, count, axis));
-    v->din[0] = fg_mul(hit, fgi_expand(share, count, axis, type));
+    const fg_tensor term = fg_div(v->dout, fg_sum(hit, count, axis));
+    v->din[0] = fg_mul(hit, fgi_expand(term, count, axis, type));
 }
 
 static const fgi_op max_op = {.name = "max",
@@ -131,7 +131,7 @@ static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int
 
 fg_tensor fg_sum(fg_tensor a, int axis_count, const int *axis)
 {
-    return fgi_narrow_again(reduce(&fgi_sum_op, fgi_wide(a), axis_count, axis), a);
+    return fgi_cast_back(reduce(&fgi_sum_op, fgi_upcast(a), axis_count, axis), a);
 }
 
 fg_tensor fg_max(fg_tensor a, int axis_count, const int *axis)
@@ -156,22 +156,22 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
                               "mean: expected a floating-point dtype, not %s: cast it first",
                               fg_dtype_name(type->dtype));
-    const fg_tensor wide = fgi_wide(a), sum = fg_sum(wide, axis_count, axis);
+    const fg_tensor wide = fgi_upcast(a), sum = fg_sum(wide, axis_count, axis);
     int at[FG_MAX_RANK];
     if (fgi_is_poison(sum))
         return sum;
     const int count = fgi_axes(a, "mean", axis_count, axis, at);
     if (fgi_row_axes(a, count, at) != 0)
-        return fgi_narrow_again(mean_of_valid(wide, sum, count, at), a);
+        return fgi_cast_back(mean_of_valid(wide, sum, count, at), a);
     const double parts = (double)fg_type_count(type) / (double)fg_type_count(fg_tensor_type(sum));
-    return fgi_narrow_again(fg_mul_scalar(sum, 1.0 / parts), a);
+    return fgi_cast_back(fg_mul_scalar(sum, 1.0 / parts), a);
 }
 
 /* ---- over the last axis ---------------------------------------------------------------------- */
 
 static const int last[] = {-1};
 
-static bool wants_axis(fg_tensor a, const char *op)
+static bool expects_axis(fg_tensor a, const char *op)
 {
     if (fgi_is_poison(a))
         return false;
@@ -185,7 +185,7 @@ static bool wants_axis(fg_tensor a, const char *op)
 static fg_tensor wide_valid(fg_tensor a)
 {
     const int axis = fg_tensor_type(a)->rank - 1;
-    return fgi_mask_rows(fgi_wide(a), fgi_row_axes(a, 1, &axis), (double)-INFINITY);
+    return fgi_mask_rows(fgi_upcast(a), fgi_row_axes(a, 1, &axis), (double)-INFINITY);
 }
 
 /* a's largest element along the last axis, which no gradient sees. */
@@ -201,7 +201,7 @@ static fg_tensor less(fg_tensor a, fg_tensor by)
 /* Nothing but -infinity gives -infinity, and the gradient 0. */
 fg_tensor fg_logsumexp(fg_tensor a)
 {
-    if (!wants_axis(a, "logsumexp"))
+    if (!expects_axis(a, "logsumexp"))
         return fgi_poison(fg_tensor_trace(a));
     const fg_tensor x = wide_valid(a), top = top_of(x), zero = fgi_full_like(top, 0);
     const fg_tensor shift = fg_where(fg_is_finite(top), top, zero);
@@ -209,32 +209,32 @@ fg_tensor fg_logsumexp(fg_tensor a)
     const fg_tensor is_none = fg_eq(sum, zero);
     const fg_tensor log = fg_log(fg_where(is_none, fgi_full_like(sum, 1), sum));
     const fg_tensor lowest_of_all = fgi_full_like(sum, (double)-INFINITY);
-    return fgi_narrow_again(fg_where(is_none, lowest_of_all, fg_add(log, shift)), a);
+    return fgi_cast_back(fg_where(is_none, lowest_of_all, fg_add(log, shift)), a);
 }
 
 fg_tensor fg_log_softmax(fg_tensor a)
 {
-    if (!wants_axis(a, "log_softmax"))
+    if (!expects_axis(a, "log_softmax"))
         return fgi_poison(fg_tensor_trace(a));
     const fg_tensor x = wide_valid(a), top = top_of(x);
     const fg_tensor norm = fg_log(fg_sum(fg_exp(less(x, top)), 1, last));
-    return fgi_narrow_again(less(less(fgi_wide(a), top), norm), a);
+    return fgi_cast_back(less(less(fgi_upcast(a), top), norm), a);
 }
 
 fg_tensor fg_softmax(fg_tensor a)
 {
-    if (!wants_axis(a, "softmax"))
+    if (!expects_axis(a, "softmax"))
         return fgi_poison(fg_tensor_trace(a));
     const fg_tensor x = wide_valid(a), e = fg_exp(less(x, top_of(x)));
     const int axis = fg_tensor_type(a)->rank - 1;
     const fg_tensor sum = fgi_expand(fg_sum(e, 1, last), 1, &axis, fg_tensor_type(x));
-    return fgi_narrow_again(fgi_with_rows(fg_div(e, sum), fgi_node_of(a)->rows), a);
+    return fgi_cast_back(fgi_with_rows(fg_div(e, sum), fgi_node_of(a)->rows), a);
 }
 
 /* The smallest index whose element is not less than the largest: in range for NaNs too. */
 fg_tensor fg_argmax(fg_tensor a)
 {
-    if (!wants_axis(a, "argmax"))
+    if (!expects_axis(a, "argmax"))
         return fgi_poison(fg_tensor_trace(a));
     fg_trace *trace = fg_tensor_trace(a);
     const fg_type *type = fg_tensor_type(a);

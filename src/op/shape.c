@@ -278,7 +278,7 @@ void fgi_broadcast_both(fg_tensor *a, fg_tensor *b)
     fg_type type = {0};
     if (fgi_is_poison(*a) || fgi_is_poison(*b))
         return;
-    fgi_widen_both(a, b);
+    fgi_upcast_both(a, b);
     if (fgi_same_shape(fg_tensor_type(*a), fg_tensor_type(*b)) ||
         !fgi_broadcast_shape(fg_tensor_type(*a), fg_tensor_type(*b), &type))
         return;

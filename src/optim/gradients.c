@@ -73,7 +73,7 @@ static void warn_of_missing(fg_optimizer *o, const fg_trace *trace, const fg_ten
     int line = 0;
     fgi_buf names = {0};
     const size_t count = list_without(o, gradients, false, &names);
-    fgi_trace_place(trace, &file, &line);
+    fgi_trace_source_line(trace, &file, &line);
     if (count > 0 && names.data != NULL)
         fgi_log(FG_LOG_WARNING,
                 "%s:%d: %s: the loss does not depend on %zu of %zu parameters, which are left "

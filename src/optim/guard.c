@@ -108,7 +108,7 @@ fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss)
     if (optimizer == NULL || optimizer->guard.scale == NULL || fgi_is_poison(loss))
         return loss;
     const fg_tensor scale = fg_variable_value(fg_tensor_trace(loss), optimizer->guard.scale);
-    const fg_tensor wide = fgi_wide(loss);
+    const fg_tensor wide = fgi_upcast(loss);
     return fg_mul(wide, fg_cast(scale, fg_tensor_type(wide)->dtype));
 }
 

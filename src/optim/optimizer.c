@@ -145,7 +145,7 @@ static fg_status init(fg_optimizer *o, const fg_module *root, int moments, fg_er
     FGI_TRY(fg_variable_create("optimizer.step", &count, &options, &o->step, err));
     for (int m = 0; m < moments; m++)
         FGI_TRY(fgi_optimizer_add_moment(o, m, err));
-    o->schedule = fgi_schedule_settled(NULL);
+    o->schedule = fgi_schedule_resolved(NULL);
     refresh(o);
     return FG_OK;
 }
@@ -212,8 +212,8 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
                                     int64_t total_steps, fg_error *err)
 {
     FGI_TRY(fg_schedule_check(schedule, err));
-    const fg_schedule settled = fgi_schedule_settled(schedule);
-    const fg_schedule constant = fgi_schedule_settled(NULL);
+    const fg_schedule settled = fgi_schedule_resolved(schedule);
+    const fg_schedule constant = fgi_schedule_resolved(NULL);
     if (settled.name != constant.name) {
         if (total_steps < 1)
             return fgi_fail(err, FG_EINVAL,
@@ -297,7 +297,7 @@ static void update_one(fgi_update *u, size_t i, fg_tensor gradient)
     fg_variable *parameter = o->parameters[i];
     const fg_tensor p = fgi_variable_part(u->trace, parameter);
     const fg_dtype dtype = fg_tensor_type(p)->dtype;
-    const fg_tensor wide = fgi_wide(p);
+    const fg_tensor wide = fgi_upcast(p);
     const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
     const fgi_update own = is_late ? with_own_count(u, i) : *u;
     const fg_tensor now = o->rule->update(&own, i, wide, gradient);
@@ -372,7 +372,7 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
     fg_scope_push(trace, "optimizer");
     fgi_update u = begin_update(o, trace);
     for (size_t i = 0; i < count; i++)
-        wide[i] = gradients[i].handle != 0 ? fgi_wide(gradients[i]) : gradients[i];
+        wide[i] = gradients[i].handle != 0 ? fgi_upcast(gradients[i]) : gradients[i];
     fgi_guard_begin(&u, wide, wide + count);
     update_all(&u, wide);
     fgi_guard_end(&u);

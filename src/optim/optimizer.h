@@ -160,6 +160,6 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 
 /* Texts replaced by the library's own and defaults filled in; wants a schedule that passed the
  * check. */
-fg_schedule fgi_schedule_settled(const fg_schedule *schedule);
+fg_schedule fgi_schedule_resolved(const fg_schedule *schedule);
 
 #endif

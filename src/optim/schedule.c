@@ -30,7 +30,7 @@ static fg_status unknown(const char *what, const char *name, const char *const l
                     list[1]);
 }
 
-fg_schedule fgi_schedule_settled(const fg_schedule *schedule)
+fg_schedule fgi_schedule_resolved(const fg_schedule *schedule)
 {
     fg_schedule s = schedule != NULL ? *schedule : (fg_schedule){0};
     const int name = place(s.name, names, NAMES), anneal = place(s.anneal, anneals, ANNEALS);
@@ -53,7 +53,7 @@ fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err)
         return unknown("schedule", schedule->name, names, err);
     if (place(schedule->anneal, anneals, ANNEALS) < 0)
         return unknown("anneal", schedule->anneal, anneals, err);
-    const fg_schedule s = fgi_schedule_settled(schedule);
+    const fg_schedule s = fgi_schedule_resolved(schedule);
     if (!(s.pct_start > 0 && s.pct_start <= 1))
         return fgi_fail(err, FG_EINVAL, "pct_start is %g: expected a fraction of the steps, 0 to 1",
                         s.pct_start);
@@ -103,7 +103,7 @@ static double cycle(const fg_schedule *s, double start, double top, double end, 
 
 double fg_schedule_lr(const fg_schedule *schedule, double lr, int64_t step, int64_t total_steps)
 {
-    const fg_schedule s = fgi_schedule_settled(schedule);
+    const fg_schedule s = fgi_schedule_resolved(schedule);
     if (s.name != names[ONECYCLE])
         return lr;
     const double start = lr / s.div_factor;
@@ -113,7 +113,7 @@ double fg_schedule_lr(const fg_schedule *schedule, double lr, int64_t step, int6
 double fg_schedule_momentum(const fg_schedule *schedule, double momentum, int64_t step,
                             int64_t total_steps)
 {
-    const fg_schedule s = fgi_schedule_settled(schedule);
+    const fg_schedule s = fgi_schedule_resolved(schedule);
     if (s.name != names[ONECYCLE] || s.no_cycle_momentum)
         return momentum;
     return cycle(&s, s.max_momentum, s.base_momentum, s.max_momentum, step, total_steps);

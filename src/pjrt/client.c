@@ -308,8 +308,8 @@ static fg_status choose_devices(fg_client *c, const request *r, fg_error *err)
     fgi_device_list chosen = r->devices;
     qsort(c->devices, (size_t)c->info.device_count, sizeof *c->devices, by_process_and_id);
     if (c->sees_chosen_only) {
-        const int wanted = fgi_device_list_size(&chosen);
-        if (c->info.device_count < wanted)
+        const int requested = fgi_device_list_size(&chosen);
+        if (c->info.device_count < requested)
             return fgi_fail(
                 err, FG_ENOTFOUND,
                 "devices '%s' were requested, but only %d of them are available; `fulgurite "

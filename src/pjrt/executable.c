@@ -16,14 +16,14 @@
 static fg_status map_rows(fgi_executable *e, fg_error *err)
 {
     fg_client *c = e->client;
-    const int wanted = e->device_count;
+    const int requested = e->device_count;
     const fgi_pjrt_call place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
     FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
     e->device_count = (int)list.num_addressable_devices;
-    if (e->device_count != wanted)
+    if (e->device_count != requested)
         return fgi_fail(err, FG_EINVAL, "the program is for %d devices, not for %d",
-                        e->device_count, wanted);
+                        e->device_count, requested);
     e->device_index = fgi_calloc((size_t)e->device_count, sizeof *e->device_index);
     if (!e->device_index)
         return fgi_no_memory(err);
@@ -85,12 +85,12 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
     if (!options->out_types || e->partition_count == 1)
         FGI_TRY(read_types(e, e->out_types, err));
     for (size_t i = 0; i < e->out_count && options->out_types; i++) {
-        char wanted[96], got[96];
+        char requested[96], got[96];
         const fg_type *type = &options->out_types[i];
         if (e->partition_count == 1 && memcmp(type, &e->out_types[i], sizeof *type) != 0)
             return fgi_fail(err, FG_EINVAL, "output %zu of the program is %s, not %s", i,
                             fg_type_format(&e->out_types[i], got, sizeof got),
-                            fg_type_format(type, wanted, sizeof wanted));
+                            fg_type_format(type, requested, sizeof requested));
         e->out_types[i] = *type;
         if (options->out_shardings)
             e->out_shardings[i] = options->out_shardings[i];

@@ -72,10 +72,10 @@ static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
 /* Where the file must end at least, as its own tables say: loaded segments and section headers. */
 static uint64_t wanted_size(int fd, const Elf64_Ehdr *header)
 {
-    uint64_t wanted = end_of(header->e_phoff, header->e_phnum, header->e_phentsize);
+    uint64_t requested = end_of(header->e_phoff, header->e_phnum, header->e_phentsize);
     if (header->e_shnum > 0) {
         const uint64_t end = end_of(header->e_shoff, header->e_shnum, header->e_shentsize);
-        wanted = end > wanted ? end : wanted;
+        requested = end > requested ? end : requested;
     }
     for (unsigned i = 0; i < header->e_phnum && header->e_phentsize == sizeof(Elf64_Phdr); i++) {
         Elf64_Phdr segment;
@@ -83,10 +83,10 @@ static uint64_t wanted_size(int fd, const Elf64_Ehdr *header)
         if (pread(fd, &segment, sizeof segment, at) != (ssize_t)sizeof segment)
             break;
         const uint64_t end = end_of(segment.p_offset, 1, segment.p_filesz);
-        if (segment.p_type == PT_LOAD && end > wanted)
-            wanted = end;
+        if (segment.p_type == PT_LOAD && end > requested)
+            requested = end;
     }
-    return wanted;
+    return requested;
 }
 
 static fg_status check_open_file(const char *path, int fd, fg_error *err)
@@ -103,12 +103,12 @@ static fg_status check_open_file(const char *path, int fd, fg_error *err)
                         "plugin '%s' is truncated: %lld bytes are too few for a shared library",
                         path, (long long)st.st_size);
     FGI_TRY(check_identity(path, &header, err));
-    const uint64_t wanted = wanted_size(fd, &header);
-    if (wanted > (uint64_t)st.st_size)
+    const uint64_t requested = wanted_size(fd, &header);
+    if (requested > (uint64_t)st.st_size)
         return fgi_fail(err, FG_EPLUGIN,
                         "plugin '%s' is truncated: %lld bytes, its header promises %llu; "
                         "install it again",
-                        path, (long long)st.st_size, (unsigned long long)wanted);
+                        path, (long long)st.st_size, (unsigned long long)requested);
     return FG_OK;
 }
 

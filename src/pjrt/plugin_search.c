@@ -181,18 +181,18 @@ static bool python_prefix(char out[FGI_PATH_MAX])
 static void resolve_pyenv(char prefix[FGI_PATH_MAX])
 {
     char path[2 * FGI_PATH_MAX], version[64] = "";
-    const char *told = getenv("PYENV_VERSION");
+    const char *chosen = getenv("PYENV_VERSION");
     snprintf(path, sizeof path, "%s/shims/python3", prefix);
     if (!is_file(path))
         return;
     snprintf(path, sizeof path, "%s/version", prefix);
-    FILE *in = told && *told ? NULL : fopen(path, "re");
+    FILE *in = chosen && *chosen ? NULL : fopen(path, "re");
     if (in) {
         if (!fgets(version, sizeof version, in))
             version[0] = '\0';
         fclose(in);
-    } else if (told) {
-        snprintf(version, sizeof version, "%s", told);
+    } else if (chosen) {
+        snprintf(version, sizeof version, "%s", chosen);
     }
     version[strcspn(version, ":\n")] = '\0';
     snprintf(path, sizeof path, "%s/versions/%s", prefix, version);
@@ -310,8 +310,8 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
         add(f, "option", options->plugin_path);
     const char *variable = getenv("FULGURITE_PLUGIN");
     if (variable && *variable) {
-        const char *told = fgi_accelerator_of_file(variable);
-        if (!told || strcmp(told, accelerator) == 0)
+        const char *chosen = fgi_accelerator_of_file(variable);
+        if (!chosen || strcmp(chosen, accelerator) == 0)
             add(f, "FULGURITE_PLUGIN", variable);
     }
     add_setup(f);

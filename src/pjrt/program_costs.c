@@ -82,11 +82,11 @@ fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_r
 fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_data,
                                    size_t *out_size, fg_error *err)
 {
-    static const char wanted[] = "hlo_with_config";
+    static const char requested[] = "hlo_with_config";
     const fg_client *c = executable->client;
     const PJRT_Api *api = c->plugin.api;
     const fgi_pjrt_call place = {c, c->label, "asking for the optimized program", FG_EUNSUPPORTED};
-    FGI_ARGS(PJRT_Program, program, .format = wanted, .format_size = sizeof wanted - 1);
+    FGI_ARGS(PJRT_Program, program, .format = requested, .format_size = sizeof requested - 1);
     FGI_ARGS(PJRT_Executable_OptimizedProgram_Args, args, .executable = executable->executable,
              .program = &program);
     *out_data = NULL;
@@ -95,10 +95,10 @@ fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_
         return fgi_fail(err, FG_EUNSUPPORTED, "%s does not give optimized programs",
                         c->plugin.name);
     FGI_TRY(fgi_check(api->PJRT_Executable_OptimizedProgram(&args), &place, err));
-    if (program.format_size != sizeof wanted - 1 ||
-        memcmp(program.format, wanted, sizeof wanted - 1) != 0)
+    if (program.format_size != sizeof requested - 1 ||
+        memcmp(program.format, requested, sizeof requested - 1) != 0)
         return fgi_fail(err, FG_EUNSUPPORTED, "%s gives optimized programs as '%.*s', not as '%s'",
-                        c->plugin.name, (int)program.format_size, program.format, wanted);
+                        c->plugin.name, (int)program.format_size, program.format, requested);
     char *data = fgi_alloc(program.code_size + 1);
     if (!data)
         return fgi_no_memory(err);

@@ -49,10 +49,10 @@ static fg_status find_pins(job *j, fg_error *err)
     static const char *const beside[] = {"../share/fulgurite", "../../share/fulgurite", "../share"};
     static const char *const usual[] = {"/usr/local/share/fulgurite", "/usr/share/fulgurite"};
     char own[FGI_PATH_MAX];
-    const char *told = getenv("FULGURITE_SHARE");
+    const char *chosen = getenv("FULGURITE_SHARE");
     const size_t room = sizeof j->pins;
-    if (told && *told) {
-        snprintf(j->pins, room, "%.900s/plugins/%s.txt", told, j->name);
+    if (chosen && *chosen) {
+        snprintf(j->pins, room, "%.900s/plugins/%s.txt", chosen, j->name);
         if (is_readable(j->pins))
             return FG_OK;
         return fgi_fail(err, FG_ENOTFOUND, "no plugin '%s': there is no '%s'", j->name, j->pins);

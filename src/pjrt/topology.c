@@ -72,9 +72,10 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
         options[count++] = text_option("chip_config_name", name->chip_config);
     if (name->host_bounds[0] > 0)
         options[count++] = list_option("chips_per_host_bounds", name->host_bounds, 3);
-    const char *told = name->gpu != NULL ? name->generation : name->plugin_name;
-    FGI_ARGS(PJRT_TopologyDescription_Create_Args, args, .topology_name = told,
-             .topology_name_size = strlen(told), .create_options = options, .num_options = count);
+    const char *wanted_name = name->gpu != NULL ? name->generation : name->plugin_name;
+    FGI_ARGS(PJRT_TopologyDescription_Create_Args, args, .topology_name = wanted_name,
+             .topology_name_size = strlen(wanted_name), .create_options = options,
+             .num_options = count);
     const fgi_pjrt_call place = {.operation = "describing a machine to compile for",
                                  .status = FG_EINVAL};
     if (!FGI_HAS(c->plugin.api, PJRT_TopologyDescription_Create) ||
@@ -108,7 +109,7 @@ static fg_status read_platform(fg_client *c, fg_error *err)
 static int64_t memory_limit(const fg_client *c, PJRT_DeviceDescription *about,
                             const fgi_topology_name *name)
 {
-    static const char wanted[] = "device_memory_bytes_limit";
+    static const char requested[] = "device_memory_bytes_limit";
     FGI_ARGS(PJRT_DeviceDescription_Attributes_Args, args, .device_description = about);
     if (name->gpu != NULL)
         return name->gpu->memory_bytes;
@@ -117,8 +118,8 @@ static int64_t memory_limit(const fg_client *c, PJRT_DeviceDescription *about,
         return -1;
     for (size_t i = 0; i < args.num_attributes; i++) {
         const PJRT_NamedValue *value = &args.attributes[i];
-        if (value->type == PJRT_NamedValue_kInt64 && value->name_size == sizeof wanted - 1 &&
-            memcmp(value->name, wanted, sizeof wanted - 1) == 0)
+        if (value->type == PJRT_NamedValue_kInt64 && value->name_size == sizeof requested - 1 &&
+            memcmp(value->name, requested, sizeof requested - 1) == 0)
             return value->int64_value;
     }
     return -1;

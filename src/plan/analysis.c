@@ -150,12 +150,12 @@ static void add_matmul(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
     }
 }
 
-/* Products, exchanges and slow formats in what an instruction is made of. */
+/* Products, collectives and slow formats in what an instruction is made of. */
 static void look_inside(fgi_plan_walk *w, const fgi_hlo_op *op, double times, int depth)
 {
     fgi_plan_slow_kind slow;
     add_matmul(w, op, times);
-    fgi_plan_add_fused_exchanges(w, op, times);
+    fgi_plan_add_fused_collectives(w, op, times);
     if (fgi_plan_format_is_slow(&w->out->machine, &w->index, op, &slow))
         add_slow(w, slow, op);
     const fgi_hlo_computation *in =
@@ -219,7 +219,7 @@ static void visit_one(fgi_plan_walk *w, const fgi_hlo_op *op, double times, int 
     fgi_collective kind;
     fgi_hlo_config_read(op, &config);
     if (fgi_hlo_collective(op, &kind))
-        fgi_plan_add_exchange(w, op, kind, &config, times);
+        fgi_plan_add_collective(w, op, kind, &config, times);
     if (!is_beside(w, op) && visit_called(w, op, &config, times, depth))
         return;
     add_work(w, op, &config, times);
@@ -286,7 +286,7 @@ fg_status fgi_plan_analyze(const void *program, size_t size, const fgi_plan_mach
 void fgi_plan_analysis_fini(fgi_plan_analysis *analysis)
 {
     fgi_free(analysis->layers);
-    fgi_free(analysis->exchanges);
+    fgi_free(analysis->collectives);
     fgi_arena_fini(&analysis->texts);
     *analysis = (fgi_plan_analysis){0};
 }

@@ -51,13 +51,13 @@ typedef struct fgi_plan_layer {
 } fgi_plan_layer;
 
 /* Communication between devices of one kind, one algorithm and one group size. */
-typedef struct fgi_plan_exchange {
+typedef struct fgi_plan_collective {
     fgi_collective kind;
     int count, group;      /* so many a step, each among so many devices */
-    int64_t bytes;         /* of one device, all together, before the exchange or after it */
+    int64_t bytes;         /* of one device, all together, before the collective or after it */
     double seconds;        /* as a ring along one axis of the links; -1: not known */
     const char *algorithm; /* the compiler's words, "" where it says nothing */
-} fgi_plan_exchange;
+} fgi_plan_collective;
 
 typedef enum fgi_plan_slow_kind {
     FGI_SLOW_F64,
@@ -84,13 +84,13 @@ typedef struct fgi_plan_analysis {
     fgi_plan_work total;
     fgi_plan_layer *layers; /* in falling order of lost_cycles, then of cycles */
     size_t layer_count;
-    fgi_plan_exchange *exchanges;
-    size_t exchange_count;
+    fgi_plan_collective *collectives;
+    size_t collective_count;
     fgi_plan_slow slow[FGI_SLOW_KINDS];
     int unknown_loops; /* loops whose number of rounds is not known, counted once */
     /* Estimates in seconds, -1: not known. A step is the longer of compute and memory, and the
-     * exchanges after it. */
-    double compute_s, memory_s, exchange_s, step_s, epoch_s;
+     * collectives after it. */
+    double compute_s, memory_s, collective_s, step_s, epoch_s;
     double
         mxu_fraction; /* useful work of the matrix units in these cycles over their peak; or -1 */
     fgi_arena texts;
@@ -109,7 +109,7 @@ typedef struct fgi_plan_point {
 } fgi_plan_point;
 /* The smallest batch whose cycles per sample are within a tenth of the least of all: from there on
  * the matrix units are filled as well as they get. 0: there is no point with cycles. */
-int64_t fgi_plan_filled_from(const fgi_plan_point *points, size_t count);
+int64_t fgi_plan_saturation_batch(const fgi_plan_point *points, size_t count);
 
 /* The analysis as an object of JSON, and as lines for people. */
 void fgi_plan_put_json(const fgi_plan_analysis *analysis, fgi_buf *out);

@@ -17,16 +17,16 @@ static const char *const label = "compiler estimate, not measured";
 
 static json_t *seconds_or_null(double s) { return s >= 0 ? json_real(s) : json_null(); }
 
-static double share(double part, double whole) { return whole > 0 ? part / whole : -1; }
+static double fraction(double part, double whole) { return whole > 0 ? part / whole : -1; }
 
 static json_t *work_json(const fgi_plan_work *w)
 {
     return json_pack("{s:f, s:f, s:f, s:o, s:f, s:f, s:o, s:o}", "cycles", w->cycles, "flops",
                      w->flops, "padded_flops", w->padded_flops, "useful_fraction",
-                     seconds_or_null(share(w->flops, w->padded_flops)), "hbm_bytes", w->bytes,
+                     seconds_or_null(fraction(w->flops, w->padded_flops)), "hbm_bytes", w->bytes,
                      "padded_hbm_bytes", w->padded_bytes, "useful_bytes_fraction",
-                     seconds_or_null(share(w->bytes, w->padded_bytes)), "fraction_16bit",
-                     seconds_or_null(share(w->flops_16bit, w->flops)));
+                     seconds_or_null(fraction(w->bytes, w->padded_bytes)), "fraction_16bit",
+                     seconds_or_null(fraction(w->flops_16bit, w->flops)));
 }
 
 static const char *kind_of(const fgi_plan_dim *d)
@@ -55,9 +55,9 @@ static json_t *layers_json(const fgi_plan_analysis *a)
                                   l->file != NULL ? json_string(l->file) : json_null());
         (void)json_object_set_new(one, "line", json_integer(l->line));
         (void)json_object_set_new(one, "flops_fraction",
-                                  seconds_or_null(share(l->work.flops, a->total.flops)));
+                                  seconds_or_null(fraction(l->work.flops, a->total.flops)));
         (void)json_object_set_new(one, "bytes_fraction",
-                                  seconds_or_null(share(l->work.bytes, a->total.bytes)));
+                                  seconds_or_null(fraction(l->work.bytes, a->total.bytes)));
         (void)json_object_set_new(one, "lost_cycles", json_real(l->lost_cycles));
         (void)json_object_set_new(one, "worst_dimension", dim_json(&l->worst));
         (void)json_array_append_new(list, one);
@@ -65,11 +65,11 @@ static json_t *layers_json(const fgi_plan_analysis *a)
     return list;
 }
 
-static json_t *exchanges_json(const fgi_plan_analysis *a)
+static json_t *collectives_json(const fgi_plan_analysis *a)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < a->exchange_count; i++) {
-        const fgi_plan_exchange *e = &a->exchanges[i];
+    for (size_t i = 0; i < a->collective_count; i++) {
+        const fgi_plan_collective *e = &a->collectives[i];
         (void)json_array_append_new(
             list, json_pack("{s:s, s:i, s:i, s:I, s:s, s:o}", "kind", fgi_collective_name(e->kind),
                             "count", e->count, "devices", e->group, "bytes", (json_int_t)e->bytes,
@@ -100,12 +100,12 @@ void fgi_plan_put_json(const fgi_plan_analysis *a, fgi_buf *out)
                               seconds_or_null(batch > 0 ? a->total.cycles / (double)batch : -1));
     (void)json_object_set_new(all, "compute_s", seconds_or_null(a->compute_s));
     (void)json_object_set_new(all, "memory_s", seconds_or_null(a->memory_s));
-    (void)json_object_set_new(all, "exchange_s", seconds_or_null(a->exchange_s));
+    (void)json_object_set_new(all, "collective_s", seconds_or_null(a->collective_s));
     (void)json_object_set_new(all, "step_s", seconds_or_null(a->step_s));
     (void)json_object_set_new(all, "epoch_s", seconds_or_null(a->epoch_s));
     (void)json_object_set_new(all, "mxu_fraction", seconds_or_null(a->mxu_fraction));
     (void)json_object_set_new(all, "unknown_loops", json_integer(a->unknown_loops));
-    (void)json_object_set_new(all, "exchanges", exchanges_json(a));
+    (void)json_object_set_new(all, "collectives", collectives_json(a));
     (void)json_object_set_new(all, "slow", slow_json(a));
     (void)json_object_set_new(all, "layers", layers_json(a));
     if (!fgi_json_write(all, JSON_COMPACT | JSON_REAL_PRECISION(9), out))
@@ -142,7 +142,7 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
                    duration(one, a->step_s), duration(two, a->compute_s),
                    duration(three, a->memory_s));
-    fgi_buf_printf(out, ", and communication %s\n", duration(one, a->exchange_s));
+    fgi_buf_printf(out, ", and communication %s\n", duration(one, a->collective_s));
     if (a->epoch_s >= 0)
         fgi_buf_printf(out, "  epoch        %s in %" PRId64 " step%s\n", duration(one, a->epoch_s),
                        a->machine.steps_per_epoch, a->machine.steps_per_epoch == 1 ? "" : "s");
@@ -152,21 +152,21 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
     fgi_buf_printf(out, "; matrix units at %s of their peak\n",
                    percent(fraction_text, a->mxu_fraction));
     fgi_buf_printf(out, "  matmuls      %.4g flops", t->flops);
-    fgi_buf_printf(out, ", %s useful", percent(fraction_text, share(t->flops, t->padded_flops)));
+    fgi_buf_printf(out, ", %s useful", percent(fraction_text, fraction(t->flops, t->padded_flops)));
     fgi_buf_printf(out, ", %s in 16 bits or less\n",
-                   percent(fraction_text, share(t->flops_16bit, t->flops)));
+                   percent(fraction_text, fraction(t->flops_16bit, t->flops)));
     fgi_buf_printf(out, "  main memory  %.4g bytes, %s useful\n", t->padded_bytes,
-                   percent(fraction_text, share(t->bytes, t->padded_bytes)));
+                   percent(fraction_text, fraction(t->bytes, t->padded_bytes)));
     if (a->unknown_loops > 0)
         fgi_buf_printf(out, "  %d loops of unknown length are counted as one round\n",
                        a->unknown_loops);
 }
 
-static void put_exchanges(const fgi_plan_analysis *a, fgi_buf *out)
+static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
 {
     char time[24];
-    for (size_t i = 0; i < a->exchange_count; i++) {
-        const fgi_plan_exchange *e = &a->exchanges[i];
+    for (size_t i = 0; i < a->collective_count; i++) {
+        const fgi_plan_collective *e = &a->collectives[i];
         fgi_buf_printf(out, "  %s x %d among %d devices: %" PRId64 " bytes, %s%s%s%s\n",
                        fgi_collective_name(e->kind), e->count, e->group, e->bytes,
                        duration(time, e->seconds), e->algorithm[0] != '\0' ? " (" : "",
@@ -204,9 +204,9 @@ static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
         if (l->file != NULL && l->line > 0)
             fgi_buf_printf(out, " (%s:%d)", l->file, l->line);
         fgi_buf_printf(out, ": %s of the work useful, %s of flops, %s of cycles\n",
-                       percent(useful, share(l->work.flops, l->work.padded_flops)),
-                       percent(of_flops, share(l->work.flops, a->total.flops)),
-                       percent(of_cycles, share(l->work.cycles, a->total.cycles)));
+                       percent(useful, fraction(l->work.flops, l->work.padded_flops)),
+                       percent(of_flops, fraction(l->work.flops, a->total.flops)),
+                       percent(of_cycles, fraction(l->work.cycles, a->total.cycles)));
         if (l->worst.padded > l->worst.size)
             put_advice(&l->worst, out);
     }
@@ -215,6 +215,6 @@ static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
 void fgi_plan_put_text(const fgi_plan_analysis *a, fgi_buf *out)
 {
     put_totals(a, out);
-    put_exchanges(a, out);
+    put_collectives(a, out);
     put_layers(a, out);
 }

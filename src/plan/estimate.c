@@ -17,13 +17,13 @@ static double compute_time(const fgi_plan_analysis *a)
     return a->total.cycles / chip->clock_hz;
 }
 
-static double exchange_time(const fgi_plan_analysis *a)
+static double collective_time(const fgi_plan_analysis *a)
 {
     double seconds = 0;
-    for (size_t i = 0; i < a->exchange_count; i++) {
-        if (a->exchanges[i].seconds < 0)
+    for (size_t i = 0; i < a->collective_count; i++) {
+        if (a->collectives[i].seconds < 0)
             return -1;
-        seconds += a->exchanges[i].seconds;
+        seconds += a->collectives[i].seconds;
     }
     return seconds;
 }
@@ -36,18 +36,18 @@ void fgi_plan_estimate(fgi_plan_analysis *out)
     out->memory_s = chip != NULL && chip->memory_bandwidth > 0
                         ? out->total.padded_bytes / (chip->memory_bandwidth / chip->devices)
                         : -1;
-    out->exchange_s = exchange_time(out);
+    out->collective_s = collective_time(out);
     out->step_s = out->epoch_s = out->mxu_fraction = -1;
-    if (out->compute_s >= 0 && out->memory_s >= 0 && out->exchange_s >= 0)
+    if (out->compute_s >= 0 && out->memory_s >= 0 && out->collective_s >= 0)
         out->step_s =
-            (out->compute_s > out->memory_s ? out->compute_s : out->memory_s) + out->exchange_s;
+            (out->compute_s > out->memory_s ? out->compute_s : out->memory_s) + out->collective_s;
     if (out->step_s >= 0 && out->machine.steps_per_epoch > 0)
         out->epoch_s = out->step_s * (double)out->machine.steps_per_epoch;
     if (out->compute_s > 0 && peak > 0)
         out->mxu_fraction = out->total.flops / (out->compute_s * peak);
 }
 
-int64_t fgi_plan_filled_from(const fgi_plan_point *points, size_t count)
+int64_t fgi_plan_saturation_batch(const fgi_plan_point *points, size_t count)
 {
     double best = -1;
     int64_t from = 0;

@@ -1,4 +1,4 @@
-/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, exchanges between
+/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, collectives between
  * devices, products by number format.
  *
  * Compilers write the same thing in several ways: a TPU's calls matmuls convolutions
@@ -151,7 +151,7 @@ bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out)
     return false;
 }
 
-/* An exchange that runs beside products is in several fusions; it is begun in one of them. */
+/* A collective that runs beside products is in several fusions; it is begun in one of them. */
 static bool is_begun_elsewhere(const fgi_hlo_computation *in, const fgi_hlo_op *op)
 {
     fgi_hlo_config config;
@@ -178,7 +178,7 @@ static int64_t cut_bytes(const fgi_hlo_computation *in, const fgi_hlo_op *op)
     return bytes;
 }
 
-/* The result of an exchange: of one that is only begun, the last part of a pair. */
+/* The result of a collective: of one that is only begun, the last part of a pair. */
 static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
 {
     const fgi_hlo_shape *shape = op->shape;
@@ -186,8 +186,8 @@ static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
     return is_begun && shape != NULL && shape->n_part > 1 ? shape->part[1] : shape;
 }
 
-bool fgi_hlo_exchange(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_collective *out,
-                      int64_t *out_bytes)
+bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op,
+                             fgi_collective *out, int64_t *out_bytes)
 {
     if (!fgi_hlo_collective(op, out) || (in->is_fused && is_begun_elsewhere(in, op)))
         return false;
@@ -226,17 +226,17 @@ static void count_one(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_h
 {
     int64_t bytes;
     fgi_collective kind;
-    const fgi_hlo_matmul product = fgi_hlo_matmul_kind(op);
+    const fgi_hlo_matmul matmul = fgi_hlo_matmul_kind(op);
     out->custom_calls += strcmp(op->opcode, "custom-call") == 0;
-    if (fgi_hlo_exchange(in, op, &kind, &bytes)) {
+    if (fgi_hlo_collective_once(in, op, &kind, &bytes)) {
         out->collectives[kind]++;
         out->collective_bytes[kind] += bytes;
     }
-    if (product == FGI_HLO_NONE)
+    if (matmul == FGI_HLO_NONE)
         return;
     const fgi_hlo_op *first = fgi_hlo_operand(in, op, 0);
     const fg_dtype dtype = first != NULL ? fgi_hlo_dtype(first->shape) : FG_DTYPE_NONE;
-    if (product == FGI_HLO_DOT)
+    if (matmul == FGI_HLO_DOT)
         out->dots[dtype]++;
     else
         out->convs[dtype]++;

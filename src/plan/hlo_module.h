@@ -28,12 +28,12 @@ const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_o
 
 typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
 fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
-/* Whether it is an exchange between devices, or the beginning of one. */
+/* Whether it is a collective between devices, or the beginning of one. */
 bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
-/* The same, each exchange once, as what it comes to: libtpu writes one that runs beside products
+/* The same, each collective once, as what it comes to: libtpu writes one that runs beside products
  * into several fusions, and a reduce-scatter as a sum in a fusion that keeps a part of it.
  * *out_bytes are the result's: what a device keeps. */
-bool fgi_hlo_exchange(const fgi_hlo_computation *in, const fgi_hlo_op *op, fgi_collective *out,
-                      int64_t *out_bytes);
+bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op,
+                             fgi_collective *out, int64_t *out_bytes);
 
 #endif

@@ -68,8 +68,8 @@ void fgi_hlo_traffic(const fgi_hlo_index *index, const fgi_hlo_op *op, double *b
 typedef struct fgi_hlo_config {
     double cycles;      /* -1: it does not say */
     int64_t trips;      /* of a loop; -1 */
-    bool is_beside;     /* an exchange runs beside the fusion that it is in */
-    char algorithm[96]; /* of an exchange, "Emitter, Strategy"; "" */
+    bool is_beside;     /* a collective runs beside the fusion that it is in */
+    char algorithm[96]; /* of a collective, "Emitter, Strategy"; "" */
 } fgi_hlo_config;
 void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out);
 

@@ -1,5 +1,5 @@
 /* plan_step.c - one training step compiled for one machine: its memory, taken apart; its products
- * and exchanges; the compiler's estimate of its time.
+ * and collectives; the compiler's estimate of its time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/plan.h>
@@ -96,7 +96,7 @@ static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, con
     return status;
 }
 
-/* The program's operations: products, exchanges, and the compiler's cycles. */
+/* The program's operations: products, collectives, and the compiler's cycles. */
 static fg_status read_program(const fg_trainer *trainer, const fg_fit_data *data,
                               const fgi_executable *executable, fgi_hlo_counts *counts,
                               fg_plan *out, fg_error *err)
@@ -142,7 +142,7 @@ static void put_operations(const fgi_hlo_counts *counts, fg_plan *out)
     }
 }
 
-static fg_status read_figures(const fg_trainer *trainer, const fg_fit_data *data,
+static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data,
                               const fgi_executable *executable, fg_plan *out, fg_error *err)
 {
     int64_t replicas;
@@ -208,7 +208,7 @@ fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task, const fg_fit_da
             *err = why;
         return status;
     }
-    return read_figures(trainer, data, executable, out, err);
+    return read_numbers(trainer, data, executable, out, err);
 }
 
 void fg_plan_fini(fg_plan *plan)
@@ -218,7 +218,7 @@ void fg_plan_fini(fg_plan *plan)
     plan->analysis_json = plan->analysis_text = NULL;
 }
 
-int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, size_t count)
+int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles, size_t count)
 {
     enum { POINTS_MAX = 64 };
     fgi_plan_point points[POINTS_MAX];
@@ -226,5 +226,5 @@ int64_t fg_plan_filled_from(const int64_t *batch_sizes, const double *cycles, si
     for (size_t i = 0; i < count && used < POINTS_MAX; i++)
         if (cycles[i] > 0)
             points[used++] = (fgi_plan_point){batch_sizes[i], cycles[i]};
-    return fgi_plan_filled_from(points, used);
+    return fgi_plan_saturation_batch(points, used);
 }

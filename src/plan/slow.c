@@ -33,7 +33,7 @@ static bool is_one_of(const char *generation, const char *const *list)
     return false;
 }
 
-bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *matmul,
                              fgi_plan_slow_kind *out)
 {
     static const char *const no_int8[] = {"v2", "v3", "v4", "7x", NULL};
@@ -41,8 +41,8 @@ bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arit
     if (!is_tpu(machine->chip))
         return false;
     const char *generation = machine->chip->generation;
-    switch (product->dtype) {
-    case FG_F32: *out = FGI_SLOW_PRECISION; return product->is_precise;
+    switch (matmul->dtype) {
+    case FG_F32: *out = FGI_SLOW_PRECISION; return matmul->is_precise;
     case FG_S8:
     case FG_U8: *out = FGI_SLOW_INT8; return is_one_of(generation, no_int8);
     case FG_S16:

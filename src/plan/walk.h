@@ -9,18 +9,18 @@
 typedef struct fgi_plan_walk {
     fgi_hlo_index index;
     fgi_plan_analysis *out;
-    size_t layer_capacity, exchange_capacity;
+    size_t layer_capacity, collective_capacity;
     bool failed; /* out of memory */
 } fgi_plan_walk;
 
-/* Adds an exchange that runs `times` times (exchange.c). */
-void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
-                           const fgi_hlo_config *config, double times);
+/* Adds a collective that runs `times` times (collective.c). */
+void fgi_plan_add_collective(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
+                             const fgi_hlo_config *config, double times);
 /* Adds those that a fusion holds. */
-void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double times);
+void fgi_plan_add_fused_collectives(fgi_plan_walk *w, const fgi_hlo_op *op, double times);
 
 /* Whether a product, or the format of an instruction's result, is slow on the chip (slow.c). */
-bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *product,
+bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *matmul,
                              fgi_plan_slow_kind *out);
 bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_index *index,
                              const fgi_hlo_op *op, fgi_plan_slow_kind *out);

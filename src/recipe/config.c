@@ -416,7 +416,7 @@ int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole)
     return item->number > 0 && part < 1 && whole > 0 ? 1 : (int64_t)part;
 }
 
-double fgi_config_share(const fgi_config *c, const char *path)
+double fgi_config_fraction(const fgi_config *c, const char *path)
 {
     const fgi_config_item *item = item_at(c, path, 0);
     return item->is_fraction ? item->number : -1;

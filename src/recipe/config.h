@@ -109,7 +109,7 @@ const char *fgi_config_text_at(const fgi_config *c, const char *path, size_t ind
 /* An amount out of `whole`: all of it, a part (at least 1), or a count. */
 int64_t fgi_config_amount(const fgi_config *c, const char *path, int64_t whole);
 /* An amount that is a share; -1: it is a count. */
-double fgi_config_share(const fgi_config *c, const char *path);
+double fgi_config_fraction(const fgi_config *c, const char *path);
 /* Where the value comes from: "run.yaml:3:7", "--a.b", "default"; for messages. */
 const char *fgi_config_place(const fgi_config *c, const char *path);
 /* The same with the key, to begin a message with: "run.yaml:3:7: a.b", "--a.b", "a.b". Valid until

@@ -33,7 +33,7 @@ static fg_loader_options loader_of(const fgi_run *r, const fg_plan *plan, int pa
 }
 
 /* What follows from the share, for people. */
-static void put_verdict(json_t *o, const fgi_run *r, double share, bool is_alone)
+static void put_verdict(json_t *o, const fgi_run *r, double fraction, bool is_alone)
 {
     char words[160], advice[64];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -44,14 +44,14 @@ static void put_verdict(json_t *o, const fgi_run *r, double share, bool is_alone
     if (r->fit_data.workers != 0 && r->fit_data.workers < processors)
         (void)fgi_snprintf(advice, sizeof advice, "trainer.workers can be up to %ld here",
                            processors);
-    if (share >= 1)
+    if (fraction >= 1)
         (void)fgi_snprintf(words, sizeof words, "%s delivers %.3g times the required rate", host,
-                           share);
+                           fraction);
     else
         (void)fgi_snprintf(
             words, sizeof words,
             "%s delivers %.2g %% of the required rate, so the devices would wait: %s", host,
-            100 * share, advice);
+            100 * fraction, advice);
     (void)json_object_set_new(o, "input_verdict", json_string(words));
 }
 

@@ -122,20 +122,20 @@ static const char *devices(const fgi_config *c)
 /* A limit of batches, as a count or a share; all of them are no limit. */
 static int64_t limit_count(const fgi_config *c, const char *key)
 {
-    return fgi_config_share(c, key) >= 0 ? 0 : fgi_config_amount(c, key, INT64_MAX);
+    return fgi_config_fraction(c, key) >= 0 ? 0 : fgi_config_amount(c, key, INT64_MAX);
 }
 
 static double limit_fraction(const fgi_config *c, const char *key)
 {
-    const double share = fgi_config_share(c, key);
-    return share > 0 && share < 1 ? share : 0;
+    const double fraction = fgi_config_fraction(c, key);
+    return fraction > 0 && fraction < 1 ? fraction : 0;
 }
 
 /* All batches, too, without shuffling. */
 static double overfit_fraction(const fgi_config *c)
 {
-    const double share = fgi_config_share(c, "trainer.overfit_batches");
-    return share > 0 ? share : 0;
+    const double fraction = fgi_config_fraction(c, "trainer.overfit_batches");
+    return fraction > 0 ? fraction : 0;
 }
 
 static int64_t max_epochs(const fgi_config *c)

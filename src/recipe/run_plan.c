@@ -32,7 +32,7 @@ static void put(json_t *object, const char *key, json_t *take_value)
 /* ---- what was found ---------------------------------------------------------------------------
  */
 
-static json_t *exchanges(const fg_plan *plan)
+static json_t *collectives(const fg_plan *plan)
 {
     json_t *list = json_array();
     for (int k = 0; k < FG_COLLECTIVES; k++)
@@ -68,7 +68,7 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "accessed_bytes", number(p->accessed_bytes));
     put(o, "matmuls", json_integer(p->matmuls));
     put(o, "matmuls_16bit", json_integer(p->matmuls_16bit));
-    put(o, "collectives", exchanges(p));
+    put(o, "collectives", collectives(p));
     put(o, "estimated_cycles", number(p->cycles));
     put(o, "estimated_step_s", number(p->step_s));
     put(o, "estimated_epoch_s", number(steps * p->step_s));
@@ -161,9 +161,9 @@ static fg_status sweep(json_t *o, fgi_run *r, fg_error *err)
         (void)json_array_append_new(list, one);
         fg_plan_fini(&plan);
     }
-    const int64_t from = status == FG_OK ? fg_plan_filled_from(sizes, cycles, count) : 0;
+    const int64_t from = status == FG_OK ? fg_plan_saturation_batch(sizes, cycles, count) : 0;
     put(o, "sweep", list);
-    put(o, "filled_from_batch", from > 0 ? json_integer(from) : json_null());
+    put(o, "saturation_batch", from > 0 ? json_integer(from) : json_null());
     return status;
 }
 

@@ -124,7 +124,7 @@ static json_t *tpu_object(const fg_host_info *info)
     if (info->tpu_chips == 0)
         return json_null();
     return json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:o}", "generation", info->tpu,
-                     "told_by", text_of(info->tpu_told_by), "type", text_of(info->tpu_type),
+                     "detected_by", text_of(info->tpu_detected_by), "type", text_of(info->tpu_type),
                      "topology", text_of(info->tpu_topology), "chips", info->tpu_chips, "devices",
                      info->tpu_devices, "slice_chips", info->tpu_slice_chips, "hosts",
                      info->tpu_hosts, "worker", info->tpu_worker, "device_bytes",
@@ -185,7 +185,7 @@ static json_t *data_object(const fgi_checkup_speed *s)
                      (json_int_t)s->bytes, "seconds", s->seconds);
 }
 
-static json_t *mend_object(const fg_host *host)
+static json_t *fix_object(const fg_host *host)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < fg_host_variable_count(host); i++) {
@@ -209,7 +209,7 @@ void fgi_checkup_print_json(FILE *out, const fgi_checkup *d)
         "{s:b, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "wrong", (int)fgi_checkup_is_wrong(d),
         "place", info->place, "tpu", tpu_object(info), "host", host_object(info), "plugins",
         plugins_array(d), "cache", cache, "data", data_object(&d->speed), "test",
-        test_object(&d->test), "findings", findings_array(d), "mend", mend_object(d->host));
+        test_object(&d->test), "findings", findings_array(d), "fix", fix_object(d->host));
     fgi_json_print(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
     (void)fputc('\n', out);
     json_decref(top);

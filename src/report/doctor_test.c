@@ -20,7 +20,7 @@ enum { ROWS = 8, SIDE = 16, DEVICES = 1024 };
 /* x[i][k] of row i; the matrix is w[k][j] = k - j. */
 static float entry(int64_t row, int k) { return (float)((row * 7 + k * 3) % 11 - 5); }
 
-static double product_at(int64_t row, int j)
+static double matmul_at(int64_t row, int j)
 {
     double sum = 0;
     for (int k = 0; k < SIDE; k++)
@@ -65,7 +65,7 @@ static fg_status check_rows(void *self, const fg_type *type, const void *rows, i
     (void)err;
     for (int64_t i = 0; i < type->dim[0]; i++)
         for (int j = 0; j < SIDE; j++)
-            if (fabs((double)value[i * SIDE + j] - product_at(first + i, j)) > 1e-3 &&
+            if (fabs((double)value[i * SIDE + j] - matmul_at(first + i, j)) > 1e-3 &&
                 test->bad_device < 0)
                 test->bad_device = (int)((first + i) / ROWS);
     return FG_OK;
@@ -76,7 +76,7 @@ static double mean_of_all(int64_t rows)
     double sum = 0;
     for (int64_t i = 0; i < rows; i++)
         for (int j = 0; j < SIDE; j++)
-            sum += product_at(i, j);
+            sum += matmul_at(i, j);
     return sum / (double)(rows * SIDE);
 }
 
@@ -171,7 +171,7 @@ void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *d
         fgi_checkup_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s",
                          test->err.message);
     else if (test->bad_device >= 0)
-        fgi_checkup_find(d, FG_WRONG, "bad-product", NULL,
+        fgi_checkup_find(d, FG_WRONG, "bad-matmul", NULL,
                          "device %d of %s computes a matmul incorrectly", test->bad_device,
                          test->kind);
     else if (!test->is_good)

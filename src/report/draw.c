@@ -280,12 +280,12 @@ static void measure(matrix *m)
     m->name_width = m->name_width < 16 ? m->name_width : 16;
     for (size_t i = 0; i < m->n; i++) { /* heads of columns: as wide as the names allow */
         const size_t width = width_of(class_name(m->names, i));
-        const size_t wanted = width < 6 ? width : 6;
-        m->cell_width = wanted > m->cell_width ? wanted : m->cell_width;
+        const size_t requested = width < 6 ? width : 6;
+        m->cell_width = requested > m->cell_width ? requested : m->cell_width;
     }
 }
 
-static void print_share(FILE *out, int64_t part, int64_t whole)
+static void print_fraction(FILE *out, int64_t part, int64_t whole)
 {
     if (whole > 0)
         (void)fgi_fprintf(out, "  %5.1f %%", 100.0 * (double)part / (double)whole);
@@ -307,7 +307,7 @@ static void print_row(FILE *out, const matrix *m, size_t row, bool is_ascii)
         else
             (void)fgi_fprintf(out, " %*" PRId64, (int)m->cell_width, count);
     }
-    print_share(out, m->counts[row * m->n + row], sum);
+    print_fraction(out, m->counts[row * m->n + row], sum);
     (void)fputc('\n', out);
 }
 
@@ -365,7 +365,7 @@ void fgi_draw_confusion(FILE *out, const int64_t *counts, size_t class_count,
         right += counts[i * class_count + i];
     (void)fgi_fprintf(out, "%s: %" PRId64 " of %" PRId64 " right",
                       options->title != NULL ? options->title : "confusion matrix", right, all);
-    print_share(out, right, all);
+    print_fraction(out, right, all);
     (void)fputs("\n", out);
     if (m.name_width + 2 + class_count * (m.cell_width + 1) + 9 <= columns)
         print_matrix(out, &m, options->is_ascii);

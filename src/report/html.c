@@ -72,9 +72,9 @@ void fgi_html_element(FILE *out, const char *tag, const char *text)
     (void)fgi_fprintf(out, "</%s>\n", tag);
 }
 
-void fgi_html_bar_cell(FILE *out, double share)
+void fgi_html_bar_cell(FILE *out, double fraction)
 {
-    const double part = share > 1 ? 1 : share > 0 ? share : 0;
+    const double part = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
     (void)fgi_fprintf(out, "<td class=\"bar\"><div><div style=\"width:%.1f%%\"></div></div></td>",
                       100 * part);
 }

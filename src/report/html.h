@@ -16,7 +16,7 @@ void fgi_html_text(FILE *out, const char *text);
 /* <tag>text</tag> */
 void fgi_html_element(FILE *out, const char *tag, const char *text);
 /* A bar of this share (0 to 1) of a cell's width, as a cell of its own. */
-void fgi_html_bar_cell(FILE *out, double share);
+void fgi_html_bar_cell(FILE *out, double fraction);
 /* An SVG document as an image: it cannot run anything or reach the page around it. */
 void fgi_html_image(FILE *out, const char *svg, const char *words);
 

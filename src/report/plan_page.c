@@ -1,5 +1,5 @@
 /* plan_page.c - a page of results: all machines in one table, then for each its memory, batches,
- * layers, exchanges and input. Lengths within a table are drawn by the table; curves, which need
+ * layers, collectives and input. Lengths within a table are drawn by the table; curves, which need
  * axes, by gnuplot.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -50,7 +50,7 @@ static void count_cell(FILE *out, double value)
     (void)fputs("</td>", out);
 }
 
-static void figure_cell(FILE *out, double value)
+static void number_cell(FILE *out, double value)
 {
     (void)fputs("<td class=\"n\">", out);
     if (isfinite(value))
@@ -134,7 +134,7 @@ static void machine_row(FILE *out, const json_t *o)
     count_cell(out, number(o, "batch_size"));
     count_cell(out, number(o, "max_batch"));
     time_cell(out, number(o, "estimated_step_s"));
-    figure_cell(out, number(o, "estimated_samples_per_s"));
+    number_cell(out, number(o, "estimated_samples_per_s"));
     (void)fputs("</tr>\n", out);
 }
 
@@ -301,7 +301,7 @@ static void sweep_table(FILE *out, const json_t *o)
         verdict(out, point);
         (void)fputs("</td>", out);
         bytes_cell(out, number(point, "hbm_needed_bytes"));
-        figure_cell(out, cycles);
+        number_cell(out, cycles);
         fgi_html_bar_cell(out, most > 0 && isfinite(cycles) ? cycles / most : 0);
         (void)fputs("</tr>\n", out);
     }
@@ -335,7 +335,7 @@ static void put_sweep(FILE *out, const json_t *o)
                     "installed.</p>\n",
                     out);
     sweep_table(out, o);
-    const double filled = number(o, "filled_from_batch");
+    const double filled = number(o, "saturation_batch");
     if (filled > 0)
         (void)fgi_fprintf(out,
                           "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
@@ -368,10 +368,10 @@ static void layer_row(FILE *out, const json_t *layer, double all)
     (void)fputs("<tr>", out);
     cell(out, text(layer, "name"));
     cell(out, place[0] != '\0' ? place : file);
-    figure_cell(out, cycles);
+    number_cell(out, cycles);
     fgi_html_bar_cell(out, all > 0 ? cycles / all : 0);
     percent_cell(out, cycles, all);
-    figure_cell(out, number(layer, "lost_cycles"));
+    number_cell(out, number(layer, "lost_cycles"));
     dimension_cell(out, json_object_get(layer, "worst_dimension"));
     (void)fputs("</tr>\n", out);
 }
@@ -402,13 +402,14 @@ static void put_layers(FILE *out, const json_t *analysis)
     (void)fputs("</table>\n", out);
 }
 
-/* ---- exchanges, slow operations, input ------------------------------------------------------- */
+/* ---- collectives, slow operations, input -------------------------------------------------------
+ */
 
-static void put_exchanges(FILE *out, const json_t *o, const json_t *analysis)
+static void put_collectives(FILE *out, const json_t *o, const json_t *analysis)
 {
-    static const char *const heads[] = {"exchange",  "#times a step",    "#bytes", "",
-                                        "algorithm", "#time (estimate)", NULL};
-    const json_t *list = json_object_get(analysis, "exchanges");
+    static const char *const heads[] = {"collective", "#times a step",    "#bytes", "",
+                                        "algorithm",  "#time (estimate)", NULL};
+    const json_t *list = json_object_get(analysis, "collectives");
     if (json_array_size(list) == 0)
         list = json_object_get(o, "collectives");
     size_t i;
@@ -469,16 +470,16 @@ static void put_input(FILE *out, const json_t *o)
     begin_table(out, heads);
     (void)fputs("<tr><td>required by the step (estimate)</td>", out);
     if (is_shared) {
-        figure_cell(out, number(o, "input_needed_samples_per_s"));
+        number_cell(out, number(o, "input_needed_samples_per_s"));
         bytes_cell(out, number(o, "input_needed_bytes_per_s"));
         (void)fgi_fprintf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
                           number(o, "hosts"));
     }
-    figure_cell(out, need);
+    number_cell(out, need);
     bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
     fgi_html_bar_cell(out, need / most);
     (void)fputs("</tr>\n<tr><td>delivered by the loader on this host (measured)</td>", out);
-    figure_cell(out, fed);
+    number_cell(out, fed);
     bytes_cell(out, number(o, "input_measured_bytes_per_s"));
     fgi_html_bar_cell(out, fed / most);
     (void)fputs("</tr>\n</table>\n", out);
@@ -532,7 +533,7 @@ static void put_machine(FILE *out, const json_t *o)
     put_memory(out, o);
     put_sweep(out, o);
     put_layers(out, analysis);
-    put_exchanges(out, o, analysis);
+    put_collectives(out, o, analysis);
     put_slow(out, analysis);
     put_input(out, o);
     if (has_facts(o))

@@ -135,9 +135,9 @@ static void print_sweep(FILE *out, const json_t *o)
                               fgi_bytes_words(number(one, "hbm_needed_bytes")),
                               number(one, "cycles_per_sample"));
     }
-    if (has(o, "filled_from_batch"))
+    if (has(o, "saturation_batch"))
         (void)fgi_fprintf(out, "  the matrix units are saturated starting at batch %.0f\n",
-                          number(o, "filled_from_batch"));
+                          number(o, "saturation_batch"));
 }
 
 /* The analysis of the program, line by line. */

@@ -76,7 +76,7 @@ fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity)
         node->line = trace->place->line;
     } else {
         node->scope = trace->scope_depth > 0 ? trace->scope[trace->scope_depth - 1] : NULL;
-        fgi_trace_place(trace, &node->file, &node->line);
+        fgi_trace_source_line(trace, &node->file, &node->line);
     }
     return node;
 }

@@ -223,7 +223,7 @@ bool fgi_trace_check_reserved(fg_trace *trace, fgi_reserved reserved);
 fg_tensor fgi_alias(fg_tensor tensor);
 extern const fgi_op fgi_alias_op;
 /* A number for the next random operation of this trace, by which its bits differ from others'. */
-uint32_t fgi_trace_next_place(fg_trace *trace);
+uint32_t fgi_trace_next_random_id(fg_trace *trace);
 /* The two words of the key that (seed, step) make, as inputs of the program. */
 const fg_scalar *fgi_trace_key(const fg_trace *trace);
 
@@ -242,6 +242,6 @@ bool fgi_trace_assumes_rows(const fg_trace *trace);
 bool fgi_trace_is_derivative(const fg_trace *trace);
 
 /* While > 0 the operations made inherit the place of `node` (gradients do). */
-void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node);
+void fgi_trace_borrow_location(fg_trace *trace, const fgi_node *node);
 
 #endif

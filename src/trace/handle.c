@@ -32,7 +32,7 @@ static void begin_generation(fgi_handle_entry *e, fg_trace *trace)
                                                                             << FGI_GENERATION_SHIFT;
     e->nodes = trace->nodes;
     atomic_store_explicit(&e->base, trace->base, memory_order_release);
-    fgi_place_trace(trace->base);
+    fgi_here_set_trace(trace->base);
 }
 
 fg_status fgi_handles_open(fg_trace *trace, fg_error *err)
@@ -89,7 +89,7 @@ static fg_trace *find(uint64_t base)
 /* The poison value of the trace that the thread is writing, which now has an error. */
 static fgi_node *dead(fg_tensor tensor)
 {
-    fg_trace *trace = find(fgi_place_base());
+    fg_trace *trace = find(fgi_here_trace());
     if (trace == NULL)
         return &nowhere.poison;
     return fgi_node_of(fgi_trace_fail(trace, FG_EINVAL, "%s", fgi_tensor_dead(tensor)));

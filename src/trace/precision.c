@@ -1,6 +1,6 @@
 /* precision.c - which number formats a training computes in.
  *
- * A trace carries one row of the table. Operations ask it in one place (src/op/widen.c): products
+ * A trace carries one row of the table. Operations ask it in one place (src/op/upcast.c): products
  * and convolutions take their operands in its format, sums and losses give f32. Modules ask it for
  * the format of their parameters.
  * Source: Micikevicius et al. 2018, "Mixed precision training".
@@ -46,10 +46,10 @@ const fgi_precision *fgi_precision_find(const char *name, fg_error *err)
 fg_status fgi_precision_check(const fgi_precision *precision, const fg_client *client,
                               fg_error *err)
 {
-    if (client == NULL || precision->product == FG_DTYPE_NONE ||
-        fgi_client_support(client, precision->product) != FGI_UNSUPPORTED)
+    if (client == NULL || precision->matmul == FG_DTYPE_NONE ||
+        fgi_client_support(client, precision->matmul) != FGI_UNSUPPORTED)
         return FG_OK;
-    if (precision->product == FG_F16)
+    if (precision->matmul == FG_F16)
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "precision '%s': f16 gains nothing on a TPU, whose matrix units compute in "
                         "bf16, and loses small gradients\nuse 'bf16-mixed', or '32-true'",

@@ -8,7 +8,7 @@
 
 typedef struct fgi_precision {
     const char *name;
-    fg_dtype product;   /* of matmuls and convolutions; FG_DTYPE_NONE: as their operands are */
+    fg_dtype matmul;    /* of matmuls and convolutions; FG_DTYPE_NONE: as their operands are */
     fg_dtype parameter; /* of parameters */
     fg_dtype data;      /* of floating data, running statistics and moments: f32 or f64 */
     bool scales_loss;   /* f16 holds no small gradients: the loss is scaled up */

@@ -14,7 +14,7 @@
 #include "base/print.h"
 #include "trace/program.h"
 
-enum { TOLD_AFTER = 3 }; /* programs of one outline: two may well be meant */
+enum { WARN_AFTER = 3 }; /* programs of one outline: two may well be meant */
 
 void fgi_programs_fini(fgi_programs *programs)
 {
@@ -138,7 +138,7 @@ static void tell(const fg_trace *trace, const fgi_layout *layout, const fgi_outl
 void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout)
 {
     fgi_programs *p = &trace->programs;
-    if (p->has_told || trace->is_step) /* a step is traced once */
+    if (p->has_warned || trace->is_step) /* a step is traced once */
         return;
     fgi_outline now = make_outline(trace, layout);
     int place = -1;
@@ -149,8 +149,8 @@ void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout)
             continue;
         place = i;
         now.variants = p->outline[i].variants + 1;
-        p->has_told = now.variants == TOLD_AFTER;
-        if (p->has_told)
+        p->has_warned = now.variants == WARN_AFTER;
+        if (p->has_warned)
             tell(trace, layout, &p->outline[i], &now, first, differences);
     }
     if (place < 0)

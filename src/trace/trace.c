@@ -25,16 +25,16 @@ void fg_here(const char *file, int line)
     here.line = line;
 }
 
-void fgi_trace_place(const fg_trace *trace, const char **out_file, int *out_line)
+void fgi_trace_source_line(const fg_trace *trace, const char **out_file, int *out_line)
 {
     here.trace = trace->base;
     *out_file = here.file;
     *out_line = here.line;
 }
 
-void fgi_place_trace(uint64_t base) { here.trace = base; }
+void fgi_here_set_trace(uint64_t base) { here.trace = base; }
 
-uint64_t fgi_place_base(void) { return here.trace; }
+uint64_t fgi_here_trace(void) { return here.trace; }
 
 fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err)
 {
@@ -85,7 +85,7 @@ void fg_trace_reset(fg_trace *trace)
     trace->scope_depth = 0;
     trace->scope_overflow = 0;
     trace->place = NULL;
-    trace->random_places = 0;
+    trace->random_ids = 0;
     trace->has_mask = trace->has_valid_count = false;
     trace->has_rows = trace->has_marks = false;
 }
@@ -112,7 +112,7 @@ void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step)
 
 const fg_scalar *fgi_trace_key(const fg_trace *trace) { return trace->key; }
 
-uint32_t fgi_trace_next_place(fg_trace *trace) { return trace->random_places++; }
+uint32_t fgi_trace_next_random_id(fg_trace *trace) { return trace->random_ids++; }
 
 void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
 {
@@ -247,4 +247,4 @@ bool fgi_trace_check_reserved(fg_trace *trace, fgi_reserved reserved)
     return false;
 }
 
-void fgi_trace_borrow_place(fg_trace *trace, const fgi_node *node) { trace->place = node; }
+void fgi_trace_borrow_location(fg_trace *trace, const fgi_node *node) { trace->place = node; }

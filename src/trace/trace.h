@@ -68,7 +68,7 @@ typedef struct fgi_programs {
     size_t count;
     fgi_outline outline[FGI_OUTLINES]; /* of those compiled last */
     unsigned next_outline;
-    bool has_told; /* that a number changes */
+    bool has_warned; /* that a number changes */
 } fgi_programs;
 
 struct fg_trace {
@@ -88,7 +88,7 @@ struct fg_trace {
     int scope_depth, scope_overflow;
     const fgi_node *place;        /* whose place new nodes inherit, or NULL */
     fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
-    uint32_t random_places;
+    uint32_t random_ids;
     const struct fgi_precision *precision; /* NULL: 32-true */
     fg_tensor mask;                        /* f32[B] */
     fg_tensor valid_count;                 /* f32[]: its rows that count */
@@ -100,10 +100,10 @@ struct fg_trace {
 };
 
 /* The calling thread's last fg_here; `trace` is what it writes now. */
-void fgi_trace_place(const fg_trace *trace, const char **out_file, int *out_line);
+void fgi_trace_source_line(const fg_trace *trace, const char **out_file, int *out_line);
 /* The base of the trace that the thread wrote last, which may be gone. */
-void fgi_place_trace(uint64_t base);
-uint64_t fgi_place_base(void);
+void fgi_here_set_trace(uint64_t base);
+uint64_t fgi_here_trace(void);
 
 /* Tensors and nodes (handle.c). What is wrong with a tensor that belongs to no trace, NULL
  * otherwise. */

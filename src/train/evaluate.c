@@ -44,7 +44,7 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     if (stage->first == NULL)
         FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_wants_stop(trainer)) {
+    while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
         if (!trainer->is_running)
@@ -256,7 +256,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
     fg_trainer *trainer = p->trainer;
     bool has_more = true;
     FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
-    while (has_more && !fgi_wants_stop(trainer)) {
+    while (has_more && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
         fgi_work_end(trainer, watch);

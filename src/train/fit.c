@@ -134,7 +134,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     const int64_t begin = fgi_now_ns();
     trainer->is_saved = false;
     trainer->owes_validation = true;
-    if (fgi_wants_stop(trainer))
+    if (fgi_stop_requested(trainer))
         return FG_OK;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     limit = fgi_stage_limit(trainer, FGI_VAL);
@@ -273,14 +273,14 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->owes_validation)
         FGI_TRY(do_due(trainer, data, err));
-    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_wants_stop(trainer)) {
+    while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(train_step(trainer, err));
         fgi_work_end(trainer, watch);
         FGI_TRY(do_due(trainer, data, err));
         FGI_TRY(fgi_saver_collect(trainer, false, err));
     }
-    if (!epoch_is_over(trainer) || fgi_wants_stop(trainer))
+    if (!epoch_is_over(trainer) || fgi_stop_requested(trainer))
         return FG_OK;
     return end_epoch(trainer, data, err);
 }
@@ -442,7 +442,7 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
     FGI_TRY(begin_run(trainer, task, data, err));
     if (has_more(trainer))
         FGI_TRY(fgi_sanity_check(trainer, data, err));
-    while (has_more(trainer) && !fgi_wants_stop(trainer))
+    while (has_more(trainer) && !fgi_stop_requested(trainer))
         FGI_TRY(run_epoch(trainer, data, err));
     return end_run(trainer, data, err);
 }

@@ -61,7 +61,7 @@ static void advise(fg_trainer *trainer, const float *health, int64_t step)
                 "because the update was less than half a unit in the last place; use '%s', "
                 "or stochastic_rounding",
                 trainer->precision->name, (long long)step, 100 * lost,
-                trainer->precision->product == FG_F16 ? "16-mixed" : "bf16-mixed");
+                trainer->precision->matmul == FG_F16 ? "16-mixed" : "bf16-mixed");
     trainer->has_warned_of_bad |= health[FGI_HEALTH_BAD] > 0;
     trainer->has_warned_of_lost |= lost > WORTH_A_WARNING;
 }

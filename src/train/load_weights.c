@@ -30,40 +30,40 @@ typedef struct plan {
 /* ---- types ----------------------------------------------------------------------------------- */
 
 /* Floating formats are converted into one another, others must be equal. */
-static bool fits(const fg_type *found, const fg_type *wanted)
+static bool fits(const fg_type *found, const fg_type *expected)
 {
     fg_type type = *found;
-    if (fg_dtype_is_float(found->dtype) && fg_dtype_is_float(wanted->dtype))
-        type.dtype = wanted->dtype;
-    return fgi_same_type(&type, wanted);
+    if (fg_dtype_is_float(found->dtype) && fg_dtype_is_float(expected->dtype))
+        type.dtype = expected->dtype;
+    return fgi_same_type(&type, expected);
 }
 
-static fg_status missing(const char *path, const char *name, const fg_type *wanted, fg_error *err)
+static fg_status missing(const char *path, const char *name, const fg_type *expected, fg_error *err)
 {
     char want[96];
     return fgi_fail(err, FG_EFORMAT, "%s: has no '%s', which is %s in the model", path, name,
-                    fg_type_format(wanted, want, sizeof want));
+                    fg_type_format(expected, want, sizeof want));
 }
 
 static fg_status mismatched(const char *path, const char *name, const fg_type *found,
-                            const fg_type *wanted, fg_error *err)
+                            const fg_type *expected, fg_error *err)
 {
     char want[96], have[96];
     return fgi_fail(err, FG_ESHAPE, "%s: '%s' is %s, but %s in the model", path, name,
                     fg_type_format(found, have, sizeof have),
-                    fg_type_format(wanted, want, sizeof want));
+                    fg_type_format(expected, want, sizeof want));
 }
 
 fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part part, const char *name,
                          fg_variable *variable, fg_error *err)
 {
     size_t index = 0;
-    const fg_type wanted = fgi_file_type(variable);
+    const fg_type expected = fgi_file_type(variable);
     if (!fg_ckpt_find(ckpt, part, name, &index))
-        return missing(path, name, &wanted, err);
+        return missing(path, name, &expected, err);
     const fg_tensor_info *info = fg_ckpt_info(ckpt, index);
-    if (!fits(&info->type, &wanted))
-        return mismatched(path, name, &info->type, &wanted, err);
+    if (!fits(&info->type, &expected))
+        return mismatched(path, name, &info->type, &expected, err);
     return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
 }
 
@@ -112,7 +112,7 @@ static fg_status plan_variable(plan *p, fg_variable *variable, fg_error *err)
 {
     bool is_found = false;
     size_t index = 0;
-    fg_load_entry entry = {.name = fg_variable_name(variable), .wanted = fgi_file_type(variable)};
+    fg_load_entry entry = {.name = fg_variable_name(variable), .expected = fgi_file_type(variable)};
     FGI_TRY(find(p, entry.name, &is_found, &index, err));
     if (is_found) {
         entry.found = fg_ckpt_info(p->ckpt, index)->type;
@@ -122,7 +122,7 @@ static fg_status plan_variable(plan *p, fg_variable *variable, fg_error *err)
         entry.outcome = FG_LOAD_SKIPPED;
     else if (!is_found)
         entry.outcome = FG_LOAD_MISSING;
-    else if (!fits(&entry.found, &entry.wanted))
+    else if (!fits(&entry.found, &entry.expected))
         entry.outcome = FG_LOAD_MISMATCHED;
     p->variables[p->count] = variable;
     p->tensors[p->count] = index;
@@ -242,13 +242,13 @@ static fg_status check(const plan *p, fg_error *err)
     if (variables > 0 && p->counts[FG_LOAD_MISSING] == variables)
         return o->allow_missing || *prefix_of(p) != '\0'
                    ? nothing_fits(p, err)
-                   : missing(p->path, p->entries[0].name, &p->entries[0].wanted, err);
+                   : missing(p->path, p->entries[0].name, &p->entries[0].expected, err);
     const fg_load_entry *entry = first_of(p, FG_LOAD_MISSING);
     if (entry != NULL && !o->allow_missing)
-        return missing(p->path, entry->name, &entry->wanted, err);
+        return missing(p->path, entry->name, &entry->expected, err);
     entry = first_of(p, FG_LOAD_MISMATCHED);
     if (entry != NULL && !o->allow_mismatch)
-        return mismatched(p->path, entry->name, &entry->found, &entry->wanted, err);
+        return mismatched(p->path, entry->name, &entry->found, &entry->expected, err);
     entry = first_of(p, FG_LOAD_UNEXPECTED);
     if (entry != NULL && o->deny_unexpected)
         return fgi_fail(err, FG_EFORMAT, "%s: '%s' matches no variable of the module", p->path,
@@ -262,11 +262,11 @@ static fg_status check(const plan *p, fg_error *err)
 
 static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
 {
-    char found[96], wanted[96];
+    char found[96], expected[96];
     fgi_buf_printf(out, "%s%s", is_first ? "" : ", ", entry->name);
     if (entry->outcome == FG_LOAD_MISMATCHED)
         fgi_buf_printf(out, " (%s, not %s)", fg_type_format(&entry->found, found, sizeof found),
-                       fg_type_format(&entry->wanted, wanted, sizeof wanted));
+                       fg_type_format(&entry->expected, expected, sizeof expected));
 }
 
 /* Of a load that fails, which changes no variable, only what fits is said. */

@@ -23,7 +23,7 @@ static int rule_of(const fg_trainer_options *o)
     return rule;
 }
 
-static bool is_fraction(double share) { return share >= 0 && share <= 1; }
+static bool is_fraction(double fraction) { return fraction >= 0 && fraction <= 1; }
 
 fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
 {
@@ -48,11 +48,11 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-int64_t fgi_limit(int64_t batches, double share, int64_t all)
+int64_t fgi_limit(int64_t batches, double fraction, int64_t all)
 {
-    if (share <= 0 || share >= 1)
+    if (fraction <= 0 || fraction >= 1)
         return batches;
-    const int64_t part = (int64_t)floor(share * (double)all), least = part > 0 ? part : 1;
+    const int64_t part = (int64_t)floor(fraction * (double)all), least = part > 0 ? part : 1;
     return batches > 0 ? smaller(batches, least) : least;
 }
 
@@ -64,14 +64,14 @@ static fg_status check_size(const char *name, int64_t size, fg_error *err)
                     size > 0 ? ", and at most 2147483647" : "");
 }
 
-fg_status fgi_fraction_check(const char *name, double share, const fg_dataset *dataset,
+fg_status fgi_fraction_check(const char *name, double fraction, const fg_dataset *dataset,
                              fg_error *err)
 {
-    if (share <= 0 || share >= 1 || fg_dataset_count(dataset) >= 0)
+    if (fraction <= 0 || fraction >= 1 || fg_dataset_count(dataset) >= 0)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "%s_fraction %g: the source does not report its length; set %s_batches", name,
-                    share, name);
+                    fraction, name);
 }
 
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,

@@ -11,8 +11,8 @@
 
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    const int64_t wanted = trainer->options.sanity_val_steps;
-    if (wanted == 0 || trainer->step > 0 || trainer->position > 0 || data->val == NULL ||
+    const int64_t requested = trainer->options.sanity_val_steps;
+    if (requested == 0 || trainer->step > 0 || trainer->position > 0 || data->val == NULL ||
         trainer->task.ops->val_step == NULL)
         return FG_OK;
     fg_metric metrics[FG_MAX_METRICS];
@@ -22,8 +22,8 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         const fg_result result = trainer->result;
         const fgi_ledger ledger = trainer->ledger;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
-        const bool is_fewer = wanted > 0 && (limit == 0 || wanted < limit);
-        status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? wanted : limit, metrics, &count, err);
+        const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
+        status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
         const fg_status drained = fgi_feed_drain(trainer, status == FG_OK ? err : NULL);
         status = status == FG_OK ? drained : status;
         trainer->result = result;

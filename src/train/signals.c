@@ -122,7 +122,7 @@ void fgi_signals_release(void)
 
 void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, is_begin ? 1 : -1); }
 
-bool fgi_wants_stop(fg_trainer *trainer)
+bool fgi_stop_requested(fg_trainer *trainer)
 {
     if (trainer->is_running && trainer->options.handle_signals && atomic_load(&caught))
         trainer->is_stopping = true;

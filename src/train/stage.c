@@ -246,25 +246,26 @@ bool fgi_same_type(const fg_type *a, const fg_type *b)
 }
 
 /* Whether the stage's loader is for these data. */
-static bool has_loader(const fgi_stage *stage, const fgi_stage *wanted)
+static bool has_loader(const fgi_stage *stage, const fgi_stage *requested)
 {
-    return stage->loader != NULL && stage->dataset == wanted->dataset &&
-           stage->batch_size == wanted->batch_size && stage->no_shuffle == wanted->no_shuffle &&
-           stage->drop_last == wanted->drop_last &&
-           stage->shuffle_buffer == wanted->shuffle_buffer && stage->workers == wanted->workers;
+    return stage->loader != NULL && stage->dataset == requested->dataset &&
+           stage->batch_size == requested->batch_size &&
+           stage->no_shuffle == requested->no_shuffle && stage->drop_last == requested->drop_last &&
+           stage->shuffle_buffer == requested->shuffle_buffer &&
+           stage->workers == requested->workers;
 }
 
 /* Whether the stage's program takes these data's batches. */
-static bool has_program(const fgi_stage *stage, const fgi_stage *wanted)
+static bool has_program(const fgi_stage *stage, const fgi_stage *requested)
 {
-    if (stage->program == NULL || stage->batch_size != wanted->batch_size ||
-        stage->trainable != wanted->trainable || stage->has_tail != wanted->has_tail ||
-        stage->field_count != wanted->field_count)
+    if (stage->program == NULL || stage->batch_size != requested->batch_size ||
+        stage->trainable != requested->trainable || stage->has_tail != requested->has_tail ||
+        stage->field_count != requested->field_count)
         return false;
     for (int i = 0; i < stage->field_count; i++)
-        if (!fgi_same_type(&stage->field_type[i], &wanted->field_type[i]) ||
+        if (!fgi_same_type(&stage->field_type[i], &requested->field_type[i]) ||
             strcmp(fg_dataset_field(stage->dataset, i)->name,
-                   fg_dataset_field(wanted->dataset, i)->name) != 0)
+                   fg_dataset_field(requested->dataset, i)->name) != 0)
             return false;
     return true;
 }
@@ -356,10 +357,10 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 }
 
 /* Another loader for the program that is there. */
-static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_stage *wanted,
+static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_stage *requested,
                                fg_error *err)
 {
-    fgi_stage fresh = *wanted;
+    fgi_stage fresh = *requested;
     FGI_TRY(open_loader(trainer, &fresh, err));
     if (stage->sums == NULL) { /* it was compiled, but never run */
         const fg_status status = fgi_stage_clear_sums(trainer, stage, err);
@@ -371,11 +372,11 @@ static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_
     fgi_stage_drop_first(stage);
     fg_loader_destroy(stage->loader);
     stage->loader = fresh.loader;
-    stage->dataset = wanted->dataset;
-    stage->no_shuffle = wanted->no_shuffle;
-    stage->drop_last = wanted->drop_last;
-    stage->shuffle_buffer = wanted->shuffle_buffer;
-    stage->workers = wanted->workers;
+    stage->dataset = requested->dataset;
+    stage->no_shuffle = requested->no_shuffle;
+    stage->drop_last = requested->drop_last;
+    stage->shuffle_buffer = requested->shuffle_buffer;
+    stage->workers = requested->workers;
     return FG_OK;
 }
 
@@ -404,13 +405,13 @@ fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
                             fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[kind];
-    fgi_stage wanted;
-    FGI_TRY(describe_checked(trainer, kind, data, &wanted, err));
+    fgi_stage requested;
+    FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
-    if (has_program(stage, &wanted))
+    if (has_program(stage, &requested))
         return FG_OK;
     fgi_stage_fini(stage);
-    *stage = wanted;
+    *stage = requested;
     const fg_status status = build_programs(trainer, stage, err);
     if (status != FG_OK) {
         fgi_stage_fini(stage);
@@ -423,15 +424,15 @@ fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_f
                             fg_error *err)
 {
     fgi_stage *stage = &trainer->stage[kind];
-    fgi_stage wanted;
-    FGI_TRY(describe_checked(trainer, kind, data, &wanted, err));
-    if (has_loader(stage, &wanted))
+    fgi_stage requested;
+    FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
+    if (has_loader(stage, &requested))
         return fgi_stage_refresh(trainer, stage, err);
     FGI_TRY(fgi_feed_drain(trainer, err));
-    if (has_program(stage, &wanted))
-        return change_loader(trainer, stage, &wanted, err);
+    if (has_program(stage, &requested))
+        return change_loader(trainer, stage, &requested, err);
     fgi_stage_fini(stage);
-    *stage = wanted;
+    *stage = requested;
     const fg_status status = open_stage(trainer, stage, err);
     if (status != FG_OK) {
         fgi_stage_fini(stage);

@@ -289,7 +289,7 @@ static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 
 static void warn_of_precision(const fg_trainer *trainer)
 {
-    const fg_dtype product = trainer->precision->product;
+    const fg_dtype product = trainer->precision->matmul;
     if (product == FG_F16 && fgi_client_support(trainer->client, product) == FGI_WIDENED)
         fgi_log(
             FG_LOG_WARNING,

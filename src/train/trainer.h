@@ -292,10 +292,10 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
 /* A share of a source that does not tell its length is refused; name: "limit_val". */
-fg_status fgi_fraction_check(const char *name, double share, const fg_dataset *dataset,
+fg_status fgi_fraction_check(const char *name, double fraction, const fg_dataset *dataset,
                              fg_error *err);
 /* Batches that a limit leaves of `all`; 0: no limit. */
-int64_t fgi_limit(int64_t batches, double share, int64_t all);
+int64_t fgi_limit(int64_t batches, double fraction, int64_t all);
 /* Sizes of a fit before anything is compiled or restored; gives the optimizer its schedule. */
 fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* The same once it is known where training stands: what is left of it, and its learning rates. */
@@ -515,6 +515,6 @@ void fgi_signals_release(void);
 /* A fit begins or ends to compile a program: the first signal says so. */
 void fgi_signals_compiling(bool is_begin);
 /* Whether a callback, or a signal while a fit handles them, asked for the end. */
-bool fgi_wants_stop(fg_trainer *trainer);
+bool fgi_stop_requested(fg_trainer *trainer);
 
 #endif

@@ -544,7 +544,7 @@ static void forms_on_two_devices(void **state)
     fg_client_close(two);
 }
 
-static void products_of_halves(void **state)
+static void matmuls_in_16_bits(void **state)
 {
     const problem row = {.name = "bf16",
                          .rule = "f32-matmul",
@@ -771,7 +771,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sums_in_stages),
     cmocka_unit_test(elements_that_are_not_finite),
     cmocka_unit_test(stages_stay_apart),
-    cmocka_unit_test(products_of_halves),
+    cmocka_unit_test(matmuls_in_16_bits),
     cmocka_unit_test(matmuls_through_onednn),
     cmocka_unit_test(depth_adds_evenly),
     cmocka_unit_test(transposed_matrices),

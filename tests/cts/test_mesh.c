@@ -150,7 +150,7 @@ static void words_that_are_no_split(void **state)
     }
 }
 
-static void devices_tell_their_place(void **state)
+static void devices_report_their_place(void **state)
 {
     const fg_client_info *all = fg_client_get_info(client);
     fg_error err = {0};
@@ -204,7 +204,7 @@ static void a_variable_is_split_anew(void **state)
 }
 
 /* x [8,6] split along data, w [6,4] along model: the product and its sum, on eight devices. */
-static void a_product_of_split_operands_is_the_product(void **state)
+static void a_matmul_of_sharded_operands_is_the_matmul(void **state)
 {
     const fg_type x_type = {.dtype = FG_F32, .rank = 2, .dim = {8, 6}};
     const fg_type w_type = {.dtype = FG_F32, .rank = 2, .dim = {6, 4}};
@@ -268,9 +268,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(uneven_and_repeated_splits_are_refused),
     cmocka_unit_test(arrays_are_split_by_words),
     cmocka_unit_test(words_that_are_no_split),
-    cmocka_unit_test(devices_tell_their_place),
+    cmocka_unit_test(devices_report_their_place),
     cmocka_unit_test(a_variable_is_split_anew),
-    cmocka_unit_test(a_product_of_split_operands_is_the_product),
+    cmocka_unit_test(a_matmul_of_sharded_operands_is_the_matmul),
     cmocka_unit_test(one_particular_device_can_be_had),
 };
 

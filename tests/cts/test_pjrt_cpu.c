@@ -75,7 +75,7 @@ static fg_array *upload(fg_client *client, const fg_type *type, const void *data
     return a;
 }
 
-static void client_tells_about_itself(void **state)
+static void client_reports_about_itself(void **state)
 {
     const struct fixture *f = *state;
     fg_error err = {0};
@@ -163,7 +163,7 @@ static void donated_argument_is_gone(void **state)
     fgi_executable_destroy(e);
 }
 
-static void compiler_refusal_is_told(void **state)
+static void compiler_refusal_is_reported(void **state)
 {
     const struct fixture *f = *state;
     fg_error err = {0};
@@ -213,7 +213,7 @@ static void serialized_program_runs(void **state)
     fgi_free(data);
 }
 
-static void cost_is_told(void **state)
+static void cost_is_reported(void **state)
 {
     const struct fixture *f = *state;
     fg_error err = {0};
@@ -318,7 +318,7 @@ static void every_dtype_comes_back_as_it_went(void **state)
     }
 }
 
-static void device_out_of_memory_is_told(void **state)
+static void device_out_of_memory_is_reported(void **state)
 {
     const struct fixture *f = *state;
     fg_error err = {0};
@@ -540,17 +540,17 @@ static void unwritable_cache_is_no_error(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(client_tells_about_itself),
+    cmocka_unit_test(client_reports_about_itself),
     cmocka_unit_test(matmul_on_one_device),
     cmocka_unit_test(matmul_on_two_devices),
     cmocka_unit_test(donated_argument_is_gone),
-    cmocka_unit_test(compiler_refusal_is_told),
+    cmocka_unit_test(compiler_refusal_is_reported),
     cmocka_unit_test(serialized_program_runs),
-    cmocka_unit_test(cost_is_told),
+    cmocka_unit_test(cost_is_reported),
     cmocka_unit_test(shardy_splits_work_over_devices),
     cmocka_unit_test(aligned_upload_is_used_in_place),
     cmocka_unit_test(every_dtype_comes_back_as_it_went),
-    cmocka_unit_test(device_out_of_memory_is_told),
+    cmocka_unit_test(device_out_of_memory_is_reported),
     cmocka_unit_test(every_allocation_may_fail),
     cmocka_unit_test(program_by_hand),
     cmocka_unit_test(flags_reach_the_compiler),

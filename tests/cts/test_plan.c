@@ -69,7 +69,7 @@ static void memory_is_taken_apart(void **state)
     assert_string_equal(plan.trouble, "");
 }
 
-static void exchanges_are_counted(void **state)
+static void collectives_are_counted(void **state)
 {
     fg_plan plan;
     (void)state;
@@ -91,9 +91,9 @@ static void filling_batch_is_found(void **state)
     const double cycles[] = {8000, 8400, 9600, (double)NAN}; /* 1000, 525, 300 a sample */
     const double flat[] = {8000, 16000, 31000, 60000};       /* 1000, 1000, 969, 938 */
     (void)state;
-    assert_int_equal(fg_plan_filled_from(batches, cycles, 4), 32);
-    assert_int_equal(fg_plan_filled_from(batches, flat, 4), 8);
-    assert_int_equal(fg_plan_filled_from(batches, cycles, 0), 0);
+    assert_int_equal(fg_plan_saturation_batch(batches, cycles, 4), 32);
+    assert_int_equal(fg_plan_saturation_batch(batches, flat, 4), 8);
+    assert_int_equal(fg_plan_saturation_batch(batches, cycles, 0), 0);
 }
 
 static void damaged_programs_are_refused(void **state)
@@ -111,7 +111,7 @@ static void damaged_programs_are_refused(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(memory_is_taken_apart),
-    cmocka_unit_test(exchanges_are_counted),
+    cmocka_unit_test(collectives_are_counted),
     cmocka_unit_test(filling_batch_is_found),
     cmocka_unit_test(damaged_programs_are_refused),
 };

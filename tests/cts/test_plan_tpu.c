@@ -55,7 +55,7 @@ static void one_unit_more_than_a_tile_is_lost_work(void **state)
         assert_true(l->line > 0 && l->work.cycles > 0);
         assert_int_equal(l->worst.size < l->worst.padded, i);
         assert_true(a.step_s > 0 && a.step_s < 1 && a.epoch_s == 10 * a.step_s);
-        assert_int_equal(a.exchange_count + (size_t)a.unknown_loops, 0);
+        assert_int_equal(a.collective_count + (size_t)a.unknown_loops, 0);
         fgi_plan_analysis_fini(&a);
         fgi_free(program.data);
     }
@@ -89,13 +89,13 @@ static void gradients_are_exchanged_among_all_devices(void **state)
     fgi_plan_analysis a = analyze(&program, "TPU v5 lite", 8, mlp.batch);
     const int64_t weights = 4 * (784 * 512 + 512 + 512 * 512 + 512 + 512 * 10 + 10);
     int64_t bytes = 0;
-    for (size_t i = 0; i < a.exchange_count; i++) {
-        assert_int_equal(a.exchanges[i].kind, FGI_ALL_REDUCE);
-        assert_int_equal(a.exchanges[i].group, 8);
-        bytes += a.exchanges[i].bytes;
+    for (size_t i = 0; i < a.collective_count; i++) {
+        assert_int_equal(a.collectives[i].kind, FGI_ALL_REDUCE);
+        assert_int_equal(a.collectives[i].group, 8);
+        bytes += a.collectives[i].bytes;
     }
     assert_in_range(bytes, weights, weights + 64);
-    assert_true(a.step_s > a.exchange_s && a.exchange_s > 0);
+    assert_true(a.step_s > a.collective_s && a.collective_s > 0);
     fgi_plan_analysis_fini(&a);
     fgi_free(program.data);
 }

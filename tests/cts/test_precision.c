@@ -104,19 +104,19 @@ static double update(loop *l, int step)
 
 typedef struct promise {
     const char *precision;
-    fg_dtype product, parameter, activation, loss;
+    fg_dtype matmul, parameter, activation, loss;
 } promise;
 
 /* What goes to the compiler: each line with a product or a convolution takes two operands in the
  * format, and there are all of them. */
-static void check_text(loop *l, fg_tensor loss, fg_dtype product)
+static void check_text(loop *l, fg_tensor loss, fg_dtype matmul)
 {
     fg_error err = {0};
     char *text = NULL, wanted[16];
-    int products = 0;
+    int matmuls = 0;
     static const char *const element[] = {
         [FG_BF16] = "bf16", [FG_F16] = "f16", [FG_F32] = "f32", [FG_F64] = "f64"};
-    (void)snprintf(wanted, sizeof wanted, "x%s>", element[product]);
+    (void)snprintf(wanted, sizeof wanted, "x%s>", element[matmul]);
     fgt_ok(fg_trace_text(l->trace, &loss, 1, &text, &err));
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strstr(line, "stablehlo.dot_general") == NULL &&
@@ -126,9 +126,9 @@ static void check_text(loop *l, fg_tensor loss, fg_dtype product)
         const char *first = strstr(types, "tensor<"), *second = strstr(first + 1, "tensor<");
         assert_memory_equal(strchr(first, '>') - strlen(wanted) + 1, wanted, strlen(wanted));
         assert_memory_equal(strchr(second, '>') - strlen(wanted) + 1, wanted, strlen(wanted));
-        products++;
+        matmuls++;
     }
-    assert_in_range(products, 8, 32); /* on the CPU a convolution may be written as several */
+    assert_in_range(matmuls, 8, 32); /* on the CPU a convolution may be written as several */
     fg_text_free(text);
 }
 
@@ -156,13 +156,13 @@ static void check_compiled(const promise *want, const fgi_executable *executable
     fgi_free(data);
     const int dots = sum_of(count.dots), convs = sum_of(count.convs);
     print_message("%s: %d of %d products, %d of %d convolutions in %s\n", want->precision,
-                  count.dots[want->product], dots, count.convs[want->product], convs,
-                  fg_dtype_name(want->product));
+                  count.dots[want->matmul], dots, count.convs[want->matmul], convs,
+                  fg_dtype_name(want->matmul));
     assert_true(dots >= 8);
-    if (want->product == FG_F32 || want->product == FG_F64) {
-        assert_int_equal(count.dots[want->product], dots);
-        assert_int_equal(count.convs[want->product], convs);
-    } else if (want->product == FG_BF16) {
+    if (want->matmul == FG_F32 || want->matmul == FG_F64) {
+        assert_int_equal(count.dots[want->matmul], dots);
+        assert_int_equal(count.convs[want->matmul], convs);
+    } else if (want->matmul == FG_BF16) {
         assert_int_equal(count.dots[FG_BF16], dots - 3);
     }
 }
@@ -180,7 +180,7 @@ static void check_program(const plan *p, const promise *want)
     for (size_t i = 0; i < fg_module_variable_count(l.root); i++)
         assert_int_equal(fg_variable_type(fg_module_variable_at(l.root, i))->dtype,
                          want->parameter);
-    check_text(&l, loss, want->product);
+    check_text(&l, loss, want->matmul);
     fgt_ok(fgi_program_get(l.trace, &loss, 1, &program, &err));
     check_compiled(want, fgi_program_executable(program));
     end(&l);
@@ -381,7 +381,7 @@ static double mean_of(const uint16_t *half)
  * mean does, by 0.001 a step. After k steps the number of digits that an element went down is
  * binomial with k draws of probability q = 0.001 * 256, so the mean's deviation is sqrt(k q (1 - q)
  * / n) / 256. */
-static void rounding_by_chance_is_right_in_the_mean(void **state)
+static void stochastic_rounding_is_right_in_the_mean(void **state)
 {
     static uint16_t nearest[ELEMENTS], one[ELEMENTS], ten[ELEMENTS], other[ELEMENTS];
     const double q = 0.001 * 256, deviation = sqrt(q * (1 - q) / ELEMENTS) / 256;
@@ -403,7 +403,7 @@ static void rounding_by_chance_is_right_in_the_mean(void **state)
     assert_true(down > 0);
 }
 
-static void rounding_by_chance_is_the_same_on_any_devices(void **state)
+static void stochastic_rounding_is_the_same_on_any_devices(void **state)
 {
     static uint16_t on_one[ELEMENTS], on_four[ELEMENTS];
     fg_error err = {0};
@@ -439,8 +439,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(f16_mixed_follows_autocast),
     cmocka_unit_test(scale_goes_as_in_pytorch),
     cmocka_unit_test(loss_scales_out_of_range_are_refused),
-    cmocka_unit_test(rounding_by_chance_is_right_in_the_mean),
-    cmocka_unit_test(rounding_by_chance_is_the_same_on_any_devices),
+    cmocka_unit_test(stochastic_rounding_is_right_in_the_mean),
+    cmocka_unit_test(stochastic_rounding_is_the_same_on_any_devices),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1; }

@@ -206,7 +206,7 @@ static void values_split_over_devices_are_stored(void **state)
 }
 
 /* A layer with a matrix multiplication ends every loop there. */
-static void networks_of_products_are_left_alone(void **state)
+static void networks_of_matmuls_are_left_alone(void **state)
 {
     const problem ruled = {.name = "product", .layer = product, .layers = 12, .client = client};
     problem plain = ruled;
@@ -329,7 +329,7 @@ static int close_all(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(stored_values_change_no_result),
     cmocka_unit_test(values_split_over_devices_are_stored),
-    cmocka_unit_test(networks_of_products_are_left_alone),
+    cmocka_unit_test(networks_of_matmuls_are_left_alone),
     cmocka_unit_test(depth_adds_evenly),
     cmocka_unit_test(pieces_add_evenly),
 };

@@ -45,7 +45,7 @@ static void compare(fg_trace *trace, const fg_tensor *outputs, size_t count, dou
     fgt_close("XLA's", cost.flops, ours, 0, 0);
 }
 
-static void product_of_matrices(void **state)
+static void matmul_counts(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -96,7 +96,7 @@ static void gradients_of_a_strided_convolution(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(product_of_matrices),
+    cmocka_unit_test(matmul_counts),
     cmocka_unit_test(convolution_without_its_padding),
     cmocka_unit_test(gradients_of_a_strided_convolution),
 };

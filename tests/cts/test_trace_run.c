@@ -620,7 +620,7 @@ static void bits_are_the_known_answers(void **client)
     assert_int_equal(got[1], 0x99ba4efe);
     trace->key[0].value.u32 = 0x13198a2e;
     trace->key[1].value.u32 = 0x03707344;
-    trace->random_places = 0x85a308d3;
+    trace->random_ids = 0x85a308d3;
     uint32_t block[2];
     fgi_threefry2x32((fgi_key){{0x13198a2e, 0x03707344}}, 0, 0x85a308d3, block);
     run_into(trace, fg_random_bits(trace, FG_DIMS(2)), got, sizeof got);
@@ -649,7 +649,7 @@ static void uniform_numbers(void **client)
     fg_trace_destroy(trace);
 }
 
-static void dropout_drops_its_share_and_its_gradient(void **client)
+static void dropout_drops_its_fraction_and_its_gradient(void **client)
 {
     enum { N = 20000 };
     fg_error err = {0};
@@ -773,7 +773,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(bits_are_the_hosts),
     cmocka_unit_test(bits_are_the_known_answers),
     cmocka_unit_test(uniform_numbers),
-    cmocka_unit_test(dropout_drops_its_share_and_its_gradient),
+    cmocka_unit_test(dropout_drops_its_fraction_and_its_gradient),
     cmocka_unit_test(masked_tail_is_the_batch_without_it),
 };
 

@@ -360,7 +360,7 @@ static void infinity_is_no_best(void **state)
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
-static void assert_figures(const fg_result *r, int64_t samples)
+static void assert_metrics(const fg_result *r, int64_t samples)
 {
     const fg_idle *idle = &r->idle;
     const double parts[] = {idle->input_s, idle->upload_s,     idle->compile_s,
@@ -380,7 +380,7 @@ static void assert_figures(const fg_result *r, int64_t samples)
     assert_true((double)samples / r->samples_per_s < idle->busy_s + idle->idle_s + 1e-9);
 }
 
-static void figures_of_a_run(void **state)
+static void results_of_a_run(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -409,18 +409,18 @@ static void figures_of_a_run(void **state)
     assert_true(r->device_peak_bytes > 0);
     assert_true(r->idle.checkpoint_s > 0);
     assert_true(r->idle.compile_s == 0); /* both were compiled before the first step */
-    assert_figures(r, 4 * 203 - 8);
+    assert_metrics(r, 4 * 203 - 8);
     /* nothing more is compiled later, and evaluations have figures of their own */
     fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
     assert_int_equal(r->compiles, 0);
-    assert_figures(r, 37 - 8);
+    assert_metrics(r, 37 - 8);
     assert_true(r->idle.checkpoint_s == 0 && r->idle.compile_s == 0);
     static table rows;
     rows.next = 0;
     fgt_ok(fg_trainer_predict(trainer, &task, &fit, keep_rows, &rows, &err));
     assert_int_equal(r->compiles, 1);
     assert_int_equal(r->host_reads, 0);
-    assert_figures(r, 37 - 8);
+    assert_metrics(r, 37 - 8);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
     fg_dataset_destroy(val);
@@ -453,7 +453,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_validation_between_changes_nothing),
     cmocka_unit_test(weights_of_a_checkpoint_and_of_a_file),
     cmocka_unit_test(infinity_is_no_best),
-    cmocka_unit_test(figures_of_a_run),
+    cmocka_unit_test(results_of_a_run),
     cmocka_unit_test(other_data_take_the_same_program),
 };
 

@@ -366,7 +366,7 @@ static const row rows[] = {
               {VALIDATE, NORMAL, .val = -1}}},
 };
 
-static void runs_tell_what_they_did(void **state)
+static void runs_report_what_they_did(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -410,6 +410,6 @@ static int close_all(void **state)
 int main(void)
 {
     toy_use_memory();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(runs_tell_what_they_did)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(runs_report_what_they_did)};
     return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
 }

@@ -117,7 +117,7 @@ static void check(const char *folder, long promised, size_t calls)
     json_decref(last);
 }
 
-static void what_was_told_of_is_there(void **state)
+static void what_was_reported_is_there(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -138,7 +138,7 @@ static void what_was_told_of_is_there(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(what_was_told_of_is_there),
+    cmocka_unit_test(what_was_reported_is_there),
 };
 
 int main(void)

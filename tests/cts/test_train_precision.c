@@ -227,7 +227,7 @@ static void the_scale_is_found_without_reads(void **state)
 
 /* ---- updates that are lost ------------------------------------------------------------------- */
 
-static void small_updates_are_told_of(void **state)
+static void small_updates_are_reported(void **state)
 {
     toy model = {.loss_factor = 1e-4, .optimizer = "sgd"};
     recorder r = {0};
@@ -399,7 +399,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(checkpoints_hold_the_format_and_are_converted),
     cmocka_unit_test(runs_go_on_in_another_precision),
     cmocka_unit_test(the_scale_is_found_without_reads),
-    cmocka_unit_test(small_updates_are_told_of),
+    cmocka_unit_test(small_updates_are_reported),
     cmocka_unit_test(anomalies_are_named),
     cmocka_unit_test(steps_that_are_not_finite_are_counted),
 };

@@ -265,7 +265,7 @@ static fg_status fit_source(const fg_trainer_options *options, fg_dataset *take_
     return status;
 }
 
-static void an_unknown_length_is_told_as_such(void **state)
+static void an_unknown_length_is_reported_as_such(void **state)
 {
     fg_error err = {0};
     fg_result result;
@@ -360,7 +360,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_number_of_devices_sees_each_sample_once),
     cmocka_unit_test(a_source_is_its_samples),
     cmocka_unit_test(evaluations_take_sources),
-    cmocka_unit_test(an_unknown_length_is_told_as_such),
+    cmocka_unit_test(an_unknown_length_is_reported_as_such),
     cmocka_unit_test(a_source_of_nothing_is_an_error),
     cmocka_unit_test(another_buffer_is_refused_within_an_epoch),
 };

@@ -268,7 +268,7 @@ static double furthest(const float *a, const float *b, size_t count)
 
 /* What a resume thaws starts as Adam does: its first step is as large as the learning rate, not
  * three times that, as it would be with the bias corrections of a fifth step. */
-static void resuming_with_others_frozen_is_told(void **state)
+static void resuming_with_others_frozen_is_reported(void **state)
 {
     (void)state;
     const size_t n1 = TOY_FEATURES * HIDDEN, n2 = HIDDEN * TOY_CLASSES;
@@ -328,7 +328,7 @@ static void parameters_thaw_within_a_fit(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(resuming_with_others_frozen_is_told),
+    cmocka_unit_test(resuming_with_others_frozen_is_reported),
     cmocka_unit_test(parameters_thaw_within_a_fit),
     cmocka_unit_test(state_of_modules_goes_through_a_resume),
     cmocka_unit_test(state_that_is_not_there_begins_anew),

@@ -271,7 +271,7 @@ static void another_head(void **state)
     (void)snprintf(text, sizeof text, "%s: 7 of 9 variables match, none was loaded\n", path);
     assert_int_equal(strncmp(report.text, text, strlen(text)), 0);
     assert_int_equal(entry_of(&report, "head.bias")->found.dim[0], 3);
-    assert_int_equal(entry_of(&report, "head.bias")->wanted.dim[0], 5);
+    assert_int_equal(entry_of(&report, "head.bias")->expected.dim[0], 5);
     compare(&n, &fresh, "backbone.fc1.weight", true);
     fg_load_report_fini(&report);
     /* skipped by name */

@@ -120,7 +120,7 @@ static void nothing_fits(void **state)
 }
 
 /* Gigabytes from 10^9 bytes on. */
-static void large_memories_are_told_in_gigabytes(void **state)
+static void large_memories_are_reported_in_gigabytes(void **state)
 {
     (void)state;
     const outcome *o = find(1, workplace(), "memory_limit_bytes=1500000000,compile_error=8", "");
@@ -131,7 +131,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_largest_batch_is_printed),
     cmocka_unit_test(all_samples_in_one_batch),
     cmocka_unit_test(nothing_fits),
-    cmocka_unit_test(large_memories_are_told_in_gigabytes),
+    cmocka_unit_test(large_memories_are_reported_in_gigabytes),
 };
 
 int main(void)

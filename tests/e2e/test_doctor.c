@@ -65,15 +65,15 @@ static void report_as_json(void **state)
     json_decref(root);
     o = doctor_of("kaggle_v3-8", 0, "--json");
     root = json_loads(o->out, 0, NULL);
-    const json_t *tpu = json_object_get(root, "tpu"), *mend = json_object_get(root, "mend");
+    const json_t *tpu = json_object_get(root, "tpu"), *fix = json_object_get(root, "fix");
     assert_int_equal(json_integer_value(json_object_get(tpu, "devices")), 8);
     assert_string_equal(json_string_value(json_object_get(tpu, "generation")), "v3");
-    assert_true(json_is_null(json_object_get(mend, "CLOUD_TPU_TASK_ID")));
-    assert_int_equal(json_object_size(mend), 3);
+    assert_true(json_is_null(json_object_get(fix, "CLOUD_TPU_TASK_ID")));
+    assert_int_equal(json_object_size(fix), 3);
     json_decref(root);
 }
 
-static void fix_runs_with_mended_variables(void **state)
+static void fix_runs_with_fixed_variables(void **state)
 {
     (void)state;
     char command[1200];
@@ -159,8 +159,7 @@ static void device_that_computes_wrongly_is_named(void **state)
     const outcome *o = program_gives(1, NULL, "doctor --no-network");
     assert_int_equal(unsetenv("FULGURITE_PLUGIN"), 0);
     contains(o->out, "WRONG");
-    contains(o->out,
-             "wrong    device 0 of fake device computes a matmul incorrectly [bad-product]");
+    contains(o->out, "wrong    device 0 of fake device computes a matmul incorrectly [bad-matmul]");
 }
 
 /* The fake plugin lets nothing happen. */
@@ -223,7 +222,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(exit_status_says_what_is_wrong),
     cmocka_unit_test(report_as_json),
     cmocka_unit_test(reports_are_as_they_were),
-    cmocka_unit_test(fix_runs_with_mended_variables),
+    cmocka_unit_test(fix_runs_with_fixed_variables),
     cmocka_unit_test(mistakes_are_usage),
     cmocka_unit_test(devices_are_tested),
     cmocka_unit_test(device_that_computes_wrongly_is_named),

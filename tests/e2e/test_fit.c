@@ -34,7 +34,7 @@ static json_t *load(const char *folder, const char *name)
     return root;
 }
 
-static double figure(const json_t *summary, const char *name)
+static double metric(const json_t *summary, const char *name)
 {
     const json_t *value = json_object_get(json_object_get(summary, "metrics"), name);
     if (!json_is_number(value))
@@ -108,8 +108,8 @@ static void fit_learns_digits(void **state)
     contains(o->out, "val_acc\t0.9");
     json_t *summary = load(folder, "s.json");
     check_summary(summary);
-    assert_true(figure(summary, "val_acc") > 0.9);
-    assert_true(figure(summary, "train_loss") < 0.5);
+    assert_true(metric(summary, "val_acc") > 0.9);
+    assert_true(metric(summary, "train_loss") < 0.5);
     json_decref(summary);
     check_files(folder);
 }
@@ -128,7 +128,7 @@ static void number_formats(void **state)
     assert_int_equal(json_integer_value(json_object_get(s, "nonfinite_steps")), 0);
     assert_true(json_is_null(json_object_get(s, "loss_scale")));
     assert_true(json_is_null(json_object_get(s, "lost_updates")));
-    assert_true(figure(s, "val_acc") > 0.9);
+    assert_true(metric(s, "val_acc") > 0.9);
     json_decref(s);
     o = program_gives(0, folder,
                       "fit digits.yaml --summary=t.json --trainer.precision=16-mixed "
@@ -160,8 +160,8 @@ static void eight_devices_give_what_one_gives(void **state)
     assert_string_equal(json_string_value(json_object_get(eight, "strategy")), "ddp");
     assert_int_equal(json_integer_value(json_object_get(eight, "global_batch_size")), 64);
     assert_true(json_real_value(json_object_get(eight, "lr")) == 0.01);
-    assert_true(fabs(figure(one, "train_loss") / figure(eight, "train_loss") - 1) < 1e-3);
-    assert_true(fabs(figure(one, "val_loss") / figure(eight, "val_loss") - 1) < 1e-3);
+    assert_true(fabs(metric(one, "train_loss") / metric(eight, "train_loss") - 1) < 1e-3);
+    assert_true(fabs(metric(one, "val_loss") / metric(eight, "val_loss") - 1) < 1e-3);
     json_decref(one);
     json_decref(eight);
     contains(program_gives(0, folder,
@@ -199,7 +199,7 @@ static void the_example_gets_98_percent(void **state)
     (void)program_gives(0, folder,
                         "fit " FGT_SOURCE_DIR "/examples/digits.yaml -q --summary=s.json");
     json_t *summary = load(folder, "s.json");
-    assert_true(figure(summary, "val_acc") >= 0.98);
+    assert_true(metric(summary, "val_acc") >= 0.98);
     json_decref(summary);
     assert_true(is_there(folder, "runs/digits-1/checkpoints/best"));
 }
@@ -366,7 +366,7 @@ static void evaluation_and_predictions(void **state)
     const char *folder = workplace();
     (void)program_gives(0, folder, "fit digits.yaml -q --summary=s.json");
     json_t *summary = load(folder, "s.json");
-    (void)snprintf(fitted, sizeof(fitted), "val_loss\t%.6g\n", figure(summary, "val_loss"));
+    (void)snprintf(fitted, sizeof(fitted), "val_loss\t%.6g\n", metric(summary, "val_loss"));
     json_decref(summary);
     contains(program_gives(0, folder, "validate digits.yaml -q --ckpt=last")->out, fitted);
     contains(program_gives(0, folder, "test digits.yaml -q --ckpt=last")->out, "test_loss\t");
@@ -498,8 +498,8 @@ static void a_regression_from_csv(void **state)
                       "--trainer.run_dir=run --summary=s.json";
     (void)program_gives(0, folder, fit);
     json_t *summary = load(folder, "s.json");
-    assert_true(figure(summary, "val_loss") < 1e-4);
-    assert_true(figure(summary, "val_mae") < 1e-2);
+    assert_true(metric(summary, "val_loss") < 1e-4);
+    assert_true(metric(summary, "val_mae") < 1e-2);
     json_decref(summary);
     const outcome *o = program_gives(0, folder, "predict run/config.yaml -q --data.test=line.csv");
     contains(o->out, "index,prediction\n0,");
@@ -529,7 +529,7 @@ static void a_regression_from_npy(void **state)
                         "--data.val_y=y.npy --optimizer.lr=0.05 --trainer.max_epochs=60 "
                         "--trainer.run_dir=run --summary=s.json");
     json_t *summary = load(folder, "s.json");
-    const double rmse = figure(summary, "val_rmse"); /* in the targets' unit */
+    const double rmse = metric(summary, "val_rmse"); /* in the targets' unit */
     assert_true(rmse * rmse < 1e-3);
     json_decref(summary);
     (void)program_gives(0, folder, "predict run/config.yaml -q --data.test_x=x.npy --out=p.npy");
@@ -572,7 +572,7 @@ static void a_convolutional_net_on_idx_files(void **state)
                         "--data.mean=0.4 --data.std=[0.4] --trainer.max_epochs=4 "
                         "--trainer.batch_size=8 --trainer.run_dir=run --summary=s.json");
     json_t *summary = load(folder, "s.json");
-    assert_true(figure(summary, "val_acc") == 1);
+    assert_true(metric(summary, "val_acc") == 1);
     json_decref(summary);
     contains(program_gives(0, folder, "test run/config.yaml -q")->out, "test_acc\t1\n");
     contains(

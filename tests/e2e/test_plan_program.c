@@ -30,7 +30,7 @@ static json_t *only(const outcome *o, json_t **out_root)
     return json_array_get(list, 0);
 }
 
-static void mistakes_are_told(void **state)
+static void mistakes_are_reported(void **state)
 {
     (void)state;
     contains(program_gives(2, NULL, PLAN)->err,
@@ -291,7 +291,7 @@ static bool has_libtpu(void)
     return false;
 }
 
-static double figure(const json_t *o, const char *key)
+static double number_of(const json_t *o, const char *key)
 {
     return json_number_value(json_object_get(o, key));
 }
@@ -300,17 +300,17 @@ static double figure(const json_t *o, const char *key)
 static void check_input(const json_t *one, int hosts)
 {
     /* a sample is 64 numbers of f32 and a class */
-    const double all = figure(one, "global_batch_size") / figure(one, "estimated_step_s");
+    const double all = number_of(one, "global_batch_size") / number_of(one, "estimated_step_s");
     const double wanted = all / hosts;
-    assert_int_equal(figure(one, "hosts"), hosts);
-    assert_true(fabs(figure(one, "input_needed_samples_per_s") / all - 1) < 1e-9);
-    assert_true(fabs(figure(one, "input_host_samples_per_s") / wanted - 1) < 1e-9);
-    assert_true(fabs(figure(one, "input_host_bytes_per_s") / (260 * wanted) - 1) < 1e-9);
-    assert_int_equal(figure(one, "input_sample_bytes"), 4 * 64 + 4);
-    assert_true(figure(one, "input_measured_samples_per_s") > 0);
-    assert_true(
-        fabs(figure(one, "input_fraction") * wanted / figure(one, "input_measured_samples_per_s") -
-             1) < 1e-9);
+    assert_int_equal(number_of(one, "hosts"), hosts);
+    assert_true(fabs(number_of(one, "input_needed_samples_per_s") / all - 1) < 1e-9);
+    assert_true(fabs(number_of(one, "input_host_samples_per_s") / wanted - 1) < 1e-9);
+    assert_true(fabs(number_of(one, "input_host_bytes_per_s") / (260 * wanted) - 1) < 1e-9);
+    assert_int_equal(number_of(one, "input_sample_bytes"), 4 * 64 + 4);
+    assert_true(number_of(one, "input_measured_samples_per_s") > 0);
+    assert_true(fabs(number_of(one, "input_fraction") * wanted /
+                         number_of(one, "input_measured_samples_per_s") -
+                     1) < 1e-9);
     contains(json_string_value(json_object_get(one, "input_verdict")),
              hosts == 1 ? "this host delivers " : "a host like this one delivers ");
 }
@@ -329,7 +329,7 @@ static int line_with(const char *text)
 }
 
 /* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven of its own. */
-static void real_compiler_tells_a_step(void **state)
+static void real_compiler_reports_a_step(void **state)
 {
     (void)state;
     enum { NUMBERS = 64 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10 };
@@ -342,38 +342,38 @@ static void real_compiler_tells_a_step(void **state)
         program_gives(0, NULL, PLAN "--topology=kaggle --json --no-search --sweep=1,64");
     json_t *one = only(o, &root);
     assert_true(json_is_true(json_object_get(one, "fits")));
-    assert_int_equal(figure(one, "devices"), 8);
-    assert_int_equal(figure(one, "parameter_bytes"), 4 * NUMBERS);
-    assert_int_equal(figure(one, "optimizer_bytes"), 8 * NUMBERS + 7 * 4);
-    assert_int_equal(figure(one, "matmuls"), 8);
+    assert_int_equal(number_of(one, "devices"), 8);
+    assert_int_equal(number_of(one, "parameter_bytes"), 4 * NUMBERS);
+    assert_int_equal(number_of(one, "optimizer_bytes"), 8 * NUMBERS + 7 * 4);
+    assert_int_equal(number_of(one, "matmuls"), 8);
     double sum = 0;
     static const char *const parts[] = {"parameter_bytes", "optimizer_bytes",  "batch_bytes",
                                         "padding_bytes",   "activation_bytes", "program_bytes"};
     for (int i = 0; i < 6; i++)
-        sum += figure(one, parts[i]);
-    assert_int_equal(figure(one, "hbm_needed_bytes"), sum);
-    assert_true(figure(one, "estimated_step_s") > 0);
+        sum += number_of(one, parts[i]);
+    assert_int_equal(number_of(one, "hbm_needed_bytes"), sum);
+    assert_true(number_of(one, "estimated_step_s") > 0);
     assert_string_equal(json_string_value(json_object_get(one, "estimate")),
                         "compiler estimate, not measured");
     const json_t *sweep = json_object_get(one, "sweep"),
                  *analysis = json_object_get(one, "analysis");
     assert_int_equal(json_array_size(sweep), 2);
-    assert_int_equal(figure(json_array_get(sweep, 1), "batch_size"), 64);
-    assert_true(figure(json_array_get(sweep, 0), "cycles_per_sample") >
-                figure(json_array_get(sweep, 1), "cycles_per_sample"));
-    assert_int_equal(figure(one, "filled_from_batch"), 64);
+    assert_int_equal(number_of(json_array_get(sweep, 1), "batch_size"), 64);
+    assert_true(number_of(json_array_get(sweep, 0), "cycles_per_sample") >
+                number_of(json_array_get(sweep, 1), "cycles_per_sample"));
+    assert_int_equal(number_of(one, "saturation_batch"), 64);
     /* three linear layers and no other has products */
     int layers = 0;
     for (size_t i = 0; i < json_array_size(json_object_get(analysis, "layers")); i++) {
         const json_t *layer = json_array_get(json_object_get(analysis, "layers"), i);
-        if (figure(layer, "flops") == 0)
+        if (number_of(layer, "flops") == 0)
             continue;
         layers++; /* its place is where the configuration names the model */
         contains(json_string_value(json_object_get(layer, "file")), "examples/digits_mlp.yaml");
-        assert_int_equal(figure(layer, "line"), line_with("name: mlp"));
+        assert_int_equal(number_of(layer, "line"), line_with("name: mlp"));
     }
     assert_int_equal(layers, 3);
-    assert_true(figure(analysis, "cycles") == figure(one, "estimated_cycles"));
+    assert_true(number_of(analysis, "cycles") == number_of(one, "estimated_cycles"));
     check_input(one, 1);
     json_decref(root);
 }
@@ -394,7 +394,7 @@ static void a_pod_has_several_hosts(void **state)
     const json_t *one = json_array_get(json_object_get(root, "topologies"), 0);
     check_input(one, 4);
     (void)snprintf(words, sizeof words, ", those of each of 4 hosts %.4g samples/s, ",
-                   figure(one, "input_host_samples_per_s"));
+                   number_of(one, "input_host_samples_per_s"));
     contains(o->out, words);
     json_decref(root);
 }
@@ -414,9 +414,9 @@ static void step_that_does_not_fit_is_an_answer(void **state)
     assert_null(strstr(o->err, " fits"));
     json_t *one = only(o, &root);
     assert_true(json_is_false(json_object_get(one, "fits")));
-    assert_true(figure(one, "hbm_needed_bytes") > 3 * 14.4e9);
-    assert_true(figure(one, "hbm_available_bytes") < 17e9);
-    assert_int_equal(figure(one, "max_batch"), 0);
+    assert_true(number_of(one, "hbm_needed_bytes") > 3 * 14.4e9);
+    assert_true(number_of(one, "hbm_available_bytes") < 17e9);
+    assert_int_equal(number_of(one, "max_batch"), 0);
     contains(json_string_value(json_object_get(one, "trouble")), "of a device's memory");
     json_decref(root);
 }
@@ -498,8 +498,8 @@ static void missing_compiler_is_offered_on_a_terminal(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(mistakes_are_told),
-    cmocka_unit_test(real_compiler_tells_a_step),
+    cmocka_unit_test(mistakes_are_reported),
+    cmocka_unit_test(real_compiler_reports_a_step),
     cmocka_unit_test(a_pod_has_several_hosts),
     cmocka_unit_test(step_that_does_not_fit_is_an_answer),
     cmocka_unit_test(compilers_that_fail_are_contained),

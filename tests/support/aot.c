@@ -110,7 +110,7 @@ static fg_dataset *make_data(const fg_type *input, int64_t count)
 /* ---- compiling --------------------------------------------------------------------------------
  */
 
-static void read_figures(const fgi_executable *executable, aot_result *out)
+static void read_numbers(const fgi_executable *executable, aot_result *out)
 {
     fg_error err = {0};
     char *data = NULL;
@@ -149,7 +149,7 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
                                &executable, &err));
     out->state = fgi_trainer_state_bytes(trainer);
     out->compile_s = fg_client_get_stats(client).compile_s;
-    read_figures(executable, out);
+    read_numbers(executable, out);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
 }

@@ -249,7 +249,7 @@ static void the_order_is_the_sources_otherwise(void **state)
 }
 
 /* Batch k holds the same samples for any number of ranks, and no rank the samples of another. */
-static void ranks_deal_the_samples_out(void **state)
+static void ranks_shard_the_samples(void **state)
 {
     enum { COUNT = 101, BATCH = 16, BATCHES = 7 };
     (void)state;
@@ -502,7 +502,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_buffer_shuffles_within_its_size),
     cmocka_unit_test(small_buffers_are_fair),
     cmocka_unit_test(the_order_is_the_sources_otherwise),
-    cmocka_unit_test(ranks_deal_the_samples_out),
+    cmocka_unit_test(ranks_shard_the_samples),
     cmocka_unit_test(it_resumes_anywhere),
     cmocka_unit_test(drop_last_leaves_the_tail_out),
     cmocka_unit_test(jumps_and_epochs_ahead),

@@ -38,7 +38,7 @@ static void texts_mean_devices(void **state)
     }
 }
 
-static void missing_devices_are_told(void **state)
+static void missing_devices_are_reported(void **state)
 {
     fg_error err = {0};
     fgi_device_list list;
@@ -83,7 +83,7 @@ static void selections_have_one_canonical_form(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(texts_mean_devices),
-    cmocka_unit_test(missing_devices_are_told),
+    cmocka_unit_test(missing_devices_are_reported),
     cmocka_unit_test(selections_have_one_canonical_form),
 };
 FGT_MAIN(tests)

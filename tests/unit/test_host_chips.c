@@ -26,7 +26,7 @@ static void rows_are_whole(void **state)
 }
 
 /* All figures, as they were copied from the documents once: in units of 10^12 and 10^9 a second. */
-static void figures_are_as_they_were(void **state)
+static void peak_rates_are_as_they_were(void **state)
 {
     (void)state;
     char *text = NULL;
@@ -122,7 +122,7 @@ static void rates_are_of_one_device(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_are_whole),
-    cmocka_unit_test(figures_are_as_they_were),
+    cmocka_unit_test(peak_rates_are_as_they_were),
     cmocka_unit_test(peak_follows_from_matrix_units_and_clock),
     cmocka_unit_test(kinds_lead_to_rows),
     cmocka_unit_test(rates_are_of_one_device),

@@ -55,7 +55,7 @@ static const fg_finding *finding(const char *code)
 }
 
 /* The variables to be changed as "A=1 B-": B is to be unset. */
-static void assert_mended(const char *want)
+static void assert_fixed(const char *want)
 {
     char text[1024] = "";
     for (size_t i = 0; i < fg_host_variable_count(host); i++) {
@@ -71,7 +71,7 @@ static void assert_tpu(const fg_host_info *info, const char *generation, int chi
                        double gib)
 {
     assert_string_equal(info->tpu, generation);
-    assert_string_equal(info->tpu_told_by, "PCI");
+    assert_string_equal(info->tpu_detected_by, "PCI");
     assert_int_equal(info->tpu_chips, chips);
     assert_int_equal(info->tpu_devices, devices);
     fgt_close("HBM", info->tpu_device_bytes, gib * 1073741824.0, 0, 0);
@@ -97,7 +97,7 @@ static void kaggle_v3_8(void **state)
     assert_string_equal(finding("stale-variable")->text,
                         "TPU_PROCESS_ADDRESSES is 'local': one process drives all chips here");
     assert_string_equal(finding("stale-variable")->command, "unset TPU_PROCESS_ADDRESSES");
-    assert_mended("TPU_PROCESS_ADDRESSES- CLOUD_TPU_TASK_ID- XRT_TPU_CONFIG-");
+    assert_fixed("TPU_PROCESS_ADDRESSES- CLOUD_TPU_TASK_ID- XRT_TPU_CONFIG-");
 }
 
 static void kaggle_v5e_8(void **state)
@@ -109,7 +109,7 @@ static void kaggle_v5e_8(void **state)
     assert_string_equal(info->tpu_topology, "2x4");
     assert_int_equal(info->tpu_hosts, 1);
     assert_findings("warning stale-variable");
-    assert_mended("TPU_PROCESS_ADDRESSES-");
+    assert_fixed("TPU_PROCESS_ADDRESSES-");
 }
 
 static void kaggle_that_gave_no_tpu(void **state)
@@ -133,7 +133,7 @@ static void colab_v5e_1(void **state)
     assert_string_equal(info->place, "colab");
     assert_tpu(info, "v5e", 1, 1, 16);
     assert_findings("warning hugepages");
-    assert_mended("");
+    assert_fixed("");
 }
 
 static void pod_of_v4(void **state)
@@ -149,8 +149,8 @@ static void pod_of_v4(void **state)
     assert_int_equal(info->tpu_hosts, 4);
     assert_int_equal(info->tpu_worker, 2);
     assert_findings("wrong slice-of-hosts");
-    assert_mended("TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
-                  "TPU_PROCESS_BOUNDS=1,1,1");
+    assert_fixed("TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
+                 "TPU_PROCESS_BOUNDS=1,1,1");
 }
 
 /* The same with what it says to set: nothing is wrong any more. */
@@ -196,7 +196,7 @@ static void held_v5p(void **state)
     assert_string_equal(finding("tpu-held")->text,
                         "process 5000812 (python3) holds /dev/vfio/2; wait for its end, or end it: "
                         "kill 5000812");
-    assert_mended("");
+    assert_fixed("");
 }
 
 static void laptop(void **state)
@@ -207,7 +207,7 @@ static void laptop(void **state)
     assert_string_equal(info->tpu, "");
     assert_int_equal(info->cpus, 8);
     assert_findings("note tpu-none");
-    assert_mended("");
+    assert_fixed("");
 }
 
 /* Everything at once: no nodes, a type of another generation, bounds of another host, no metadata
@@ -220,9 +220,9 @@ static void broken_container(void **state)
     assert_tpu(info, "v6e", 4, 4, 32);
     assert_findings("wrong tpu-no-node; wrong tpu-type; wrong tpu-bounds; wrong metadata-silent; "
                     "warning hugepages; warning memory; note shm; warning few-cpus");
-    assert_mended("TPU_ACCELERATOR_TYPE=v6e-4 TPU_CHIPS_PER_HOST_BOUNDS=2,2,1 "
-                  "TPU_HOST_BOUNDS=1,1,1 TPU_WORKER_ID=0 TPU_WORKER_HOSTNAMES=localhost "
-                  "TPU_SKIP_MDS_QUERY=1");
+    assert_fixed("TPU_ACCELERATOR_TYPE=v6e-4 TPU_CHIPS_PER_HOST_BOUNDS=2,2,1 "
+                 "TPU_HOST_BOUNDS=1,1,1 TPU_WORKER_ID=0 TPU_WORKER_HOSTNAMES=localhost "
+                 "TPU_SKIP_MDS_QUERY=1");
     assert_string_equal(finding("tpu-type")->text, "TPU_ACCELERATOR_TYPE says 'v5litepod-4', but "
                                                    "the chips on the PCI bus are v6e");
 }

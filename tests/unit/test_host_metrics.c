@@ -92,7 +92,7 @@ static void what_a_server_does_not_know_is_left_out(void **state)
     assert_true(isnan(use[0].duty_cycle));
 }
 
-static void servers_error_is_told(void **state)
+static void servers_error_is_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -186,7 +186,7 @@ static void memory_may_fail(void **state)
  */
 
 /* A TPU VM whose slice only the metadata server tells, asked over HTTP as Google's wants it. */
-static void metadata_server_tells_the_slice(void **state)
+static void metadata_server_reports_the_slice(void **state)
 {
     (void)state;
     static const char reply[] =
@@ -228,12 +228,12 @@ static void metadata_server_tells_the_slice(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(counters_are_read),
     cmocka_unit_test(what_a_server_does_not_know_is_left_out),
-    cmocka_unit_test(servers_error_is_told),
+    cmocka_unit_test(servers_error_is_reported),
     cmocka_unit_test(other_servers_are_refused),
     cmocka_unit_test(damaged_answers_do_no_harm),
     cmocka_unit_test(ports_come_from_the_environment),
     cmocka_unit_test(memory_may_fail),
-    cmocka_unit_test(metadata_server_tells_the_slice),
+    cmocka_unit_test(metadata_server_reports_the_slice),
 };
 
 int main(void)

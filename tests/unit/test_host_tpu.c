@@ -33,7 +33,7 @@ static int fresh(void **state)
  */
 
 /* The numbers are those of JAX's cloud_tpu_init.py and of tpu-info's device.py. */
-static void generation_is_told_by_pci_numbers(void **state)
+static void generation_is_reported_by_pci_numbers(void **state)
 {
     static const struct {
         const char *device, *subsystem, *generation;
@@ -51,7 +51,7 @@ static void generation_is_told_by_pci_numbers(void **state)
         fgi_host_tpu_scan(&m.host, &scan);
         assert_non_null(scan.generation);
         assert_string_equal(scan.generation, cases[i].generation);
-        assert_string_equal(scan.told_by, "PCI");
+        assert_string_equal(scan.detected_by, "PCI");
         assert_int_equal(scan.chips, 1);
         assert_int_equal(scan.cores, cases[i].cores);
         assert_true(fgi_host_has_tpu(&m.host));
@@ -131,7 +131,7 @@ static void nodes_count_where_the_bus_is_hidden(void **state)
     machine_set(&m, "TPU_ACCELERATOR_TYPE=v3-8");
     fgi_host_tpu_scan(&m.host, &scan);
     assert_string_equal(scan.generation, "v3");
-    assert_string_equal(scan.told_by, "TPU_ACCELERATOR_TYPE");
+    assert_string_equal(scan.detected_by, "TPU_ACCELERATOR_TYPE");
     assert_int_equal(scan.cores, 8);
     assert_int_equal(scan.slice_chips, 4);
     assert_true(fgi_host_has_tpu(&m.host));
@@ -152,7 +152,7 @@ static void environment_alone_makes_no_chip(void **state)
     assert_int_equal(scan.worker, 3);
 }
 
-static void bounds_tell_the_slice(void **state)
+static void bounds_report_the_slice(void **state)
 {
     (void)state;
     fgi_tpu_scan scan;
@@ -420,13 +420,13 @@ static void preparing_sets_this_process(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup(generation_is_told_by_pci_numbers, fresh),
+    cmocka_unit_test_setup(generation_is_reported_by_pci_numbers, fresh),
     cmocka_unit_test_setup(functions_of_one_address_are_one_chip, fresh),
     cmocka_unit_test_setup(network_card_of_google_is_no_tpu, fresh),
     cmocka_unit_test_setup(vfio_nodes_are_those_of_the_chips, fresh),
     cmocka_unit_test_setup(nodes_count_where_the_bus_is_hidden, fresh),
     cmocka_unit_test_setup(environment_alone_makes_no_chip, fresh),
-    cmocka_unit_test_setup(bounds_tell_the_slice, fresh),
+    cmocka_unit_test_setup(bounds_report_the_slice, fresh),
     cmocka_unit_test_setup(types_are_taken_apart, fresh),
     cmocka_unit_test_setup(holder_of_a_node_is_named, fresh),
     cmocka_unit_test_setup(own_process_is_no_holder, fresh),

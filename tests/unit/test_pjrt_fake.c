@@ -99,7 +99,7 @@ static void assert_not_opened(fg_status status, const char *says)
         fail_msg("'%s' does not say '%s'", err.message, says);
 }
 
-static void failing_initialisation_is_told(void **state)
+static void failing_initialisation_is_reported(void **state)
 {
     (void)state;
     fake.set("initialize_error", 10);
@@ -119,7 +119,7 @@ static void versions_are_checked(void **state)
     assert_not_opened(FG_EPLUGIN, "returned no PJRT table");
 }
 
-static void failing_client_is_told(void **state)
+static void failing_client_is_reported(void **state)
 {
     (void)state;
     fake.set("client_error", 9);
@@ -262,7 +262,7 @@ static void plugin_is_taken_from_the_environment(void **state)
     unsetenv("FULGURITE_PLUGIN");
 }
 
-static void library_that_is_no_plugin_is_told(void **state)
+static void library_that_is_no_plugin_is_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -309,7 +309,7 @@ static void assert_not_compiled(fg_client *client, const char *text,
     assert_string_equal(err.message, message);
 }
 
-static void failing_compilation_is_told(void **state)
+static void failing_compilation_is_reported(void **state)
 {
     (void)state;
     fg_client *client = open_fake(2);
@@ -558,7 +558,7 @@ static void chain_of_late_steps_is_launched_ahead(void **state)
 /* ---- transfers --------------------------------------------------------------------------------
  */
 
-static void failing_transfers_are_told(void **state)
+static void failing_transfers_are_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -855,17 +855,17 @@ static void every_allocation_may_fail(void **state)
 #define CASE(test) cmocka_unit_test_setup_teardown(test, nothing_is_alive, nothing_is_alive)
 
 static const struct CMUnitTest tests[] = {
-    CASE(failing_initialisation_is_told), /* first: a plugin is initialised once */
+    CASE(failing_initialisation_is_reported), /* first: a plugin is initialised once */
     CASE(versions_are_checked),
-    CASE(failing_client_is_told),
+    CASE(failing_client_is_reported),
     CASE(plugin_for_something_else_is_refused),
     CASE(optional_client_options_are_dropped),
     CASE(ids_with_gaps_keep_their_order),
     CASE(only_the_chosen_gpus_are_opened),
     CASE(plugin_is_taken_from_the_environment),
-    CASE(library_that_is_no_plugin_is_told),
+    CASE(library_that_is_no_plugin_is_reported),
     CASE(odd_device_counts_work),
-    CASE(failing_compilation_is_told),
+    CASE(failing_compilation_is_reported),
     CASE(output_types_are_compared),
     CASE(unreadable_cost_is_minus_one),
     CASE(program_that_cannot_be_serialised_still_runs),
@@ -875,7 +875,7 @@ static const struct CMUnitTest tests[] = {
     CASE(memory_runs_out_while_running),
     CASE(late_failure_reaches_event_and_outputs),
     CASE(chain_of_late_steps_is_launched_ahead),
-    CASE(failing_transfers_are_told),
+    CASE(failing_transfers_are_reported),
     CASE(odd_types_are_refused),
     CASE(asynchronous_upload_says_when_data_is_free),
     CASE(download_does_not_wait),

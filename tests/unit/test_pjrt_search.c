@@ -241,7 +241,7 @@ static void options_are_checked(void **state)
 /* ---- the machine ------------------------------------------------------------------------------
  */
 
-static void machine_tells_what_it_holds(void **state)
+static void machine_reports_what_it_holds(void **state)
 {
     (void)state;
     char machine[600];
@@ -289,7 +289,7 @@ static void assert_refused(const void *data, size_t size, const char *says)
         fail_msg("'%s' does not say '%s'", err.message, says);
 }
 
-static void bad_files_are_told_apart(void **state)
+static void bad_files_are_reported_apart(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -355,8 +355,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(search_counts_beyond_its_room),
     cmocka_unit_test(nothing_found_says_where_and_what_to_type),
     cmocka_unit_test(options_are_checked),
-    cmocka_unit_test(machine_tells_what_it_holds),
-    cmocka_unit_test(bad_files_are_told_apart),
+    cmocka_unit_test(machine_reports_what_it_holds),
+    cmocka_unit_test(bad_files_are_reported_apart),
     cmocka_unit_test(stripped_file_is_measured_by_its_segments),
     cmocka_unit_test(header_alone_cannot_be_loaded),
 };

@@ -87,7 +87,7 @@ static void seconds_are_cycles_by_clock_or_bytes_by_bandwidth(void **state)
     fgi_plan_analysis a = analyze("dot_129", &machine);
     fgt_close("compute", a.compute_s, 151560 / 0.7e9, 0, 1e-12);
     fgt_close("memory", a.memory_s, 2.0 * (4096 * 4096 + 2 * 4096 * 136) / 350e9, 0, 1e-12);
-    fgt_close("exchange", a.exchange_s, 0, 0, 0);
+    fgt_close("collective", a.collective_s, 0, 0, 0);
     fgt_close("step", a.step_s, a.compute_s, 0, 0);
     fgt_close("epoch", a.epoch_s, 50 * a.compute_s, 0, 1e-12);
     fgt_close("share of peak", a.mxu_fraction, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
@@ -98,7 +98,7 @@ static void nothing_is_said_in_seconds_of_an_unknown_chip(void **state)
 {
     (void)state;
     fgi_plan_analysis a = analyze("mlp_x8", &(fgi_plan_machine){.devices = 8});
-    assert_true(a.compute_s < 0 && a.memory_s < 0 && a.exchange_s < 0 && a.step_s < 0);
+    assert_true(a.compute_s < 0 && a.memory_s < 0 && a.collective_s < 0 && a.step_s < 0);
     assert_true(a.epoch_s < 0 && a.mxu_fraction < 0);
     assert_true(a.total.cycles > 0);
     fgi_plan_analysis_fini(&a);
@@ -118,7 +118,7 @@ static fgi_plan_analysis analyze_mlp(void)
 }
 
 /* Forward, by the weights, and but for the first layer by the input. */
-static void work_is_told_by_layer(void **state)
+static void work_is_reported_by_layer(void **state)
 {
     (void)state;
     fgi_plan_analysis a = analyze_mlp();
@@ -155,20 +155,21 @@ static void what_loses_most_comes_first(void **state)
 }
 
 /* All gradients and the loss in one sum over the ring of eight: 400 GB/s over four links. */
-static void exchanges_are_told_with_bytes_and_algorithm(void **state)
+static void collectives_are_reported_with_bytes_and_algorithm(void **state)
 {
     (void)state;
     fgi_plan_analysis a = analyze_mlp();
     const int64_t weights = IN * WIDE + WIDE + WIDE * NARROW + NARROW + NARROW * OUT + OUT;
-    assert_int_equal(a.exchange_count, 1);
-    assert_int_equal(a.exchanges[0].kind, FGI_ALL_REDUCE);
-    assert_int_equal(a.exchanges[0].count, 1);
-    assert_int_equal(a.exchanges[0].group, 8);
-    assert_int_equal(a.exchanges[0].bytes, 4 * (weights + 1));
-    assert_string_equal(a.exchanges[0].algorithm,
+    assert_int_equal(a.collective_count, 1);
+    assert_int_equal(a.collectives[0].kind, FGI_ALL_REDUCE);
+    assert_int_equal(a.collectives[0].count, 1);
+    assert_int_equal(a.collectives[0].group, 8);
+    assert_int_equal(a.collectives[0].bytes, 4 * (weights + 1));
+    assert_string_equal(a.collectives[0].algorithm,
                         "RotatedPincerEmitter, UniDirection1DRingStrategy");
-    fgt_close("exchange", a.exchange_s, 2 * 7.0 / 8 * 4 * (double)(weights + 1) / 100e9, 0, 1e-12);
-    fgt_close("step", a.step_s, a.compute_s + a.exchange_s, 0, 1e-12);
+    fgt_close("collective", a.collective_s, 2 * 7.0 / 8 * 4 * (double)(weights + 1) / 100e9, 0,
+              1e-12);
+    fgt_close("step", a.step_s, a.compute_s + a.collective_s, 0, 1e-12);
     fgi_plan_analysis_fini(&a);
 }
 
@@ -181,10 +182,10 @@ static void split_parameters_are_gathered_and_scattered(void **state)
     int count[FGI_COLLECTIVES] = {0};
     (void)state;
     fgi_plan_analysis a = analyze("mlp_fsdp", &v5e_x8);
-    for (size_t i = 0; i < a.exchange_count; i++) {
-        count[a.exchanges[i].kind] += a.exchanges[i].count;
-        bytes[a.exchanges[i].kind] += a.exchanges[i].bytes;
-        assert_int_equal(a.exchanges[i].group, 8);
+    for (size_t i = 0; i < a.collective_count; i++) {
+        count[a.collectives[i].kind] += a.collectives[i].count;
+        bytes[a.collectives[i].kind] += a.collectives[i].bytes;
+        assert_int_equal(a.collectives[i].group, 8);
     }
     assert_int_equal(count[FGI_ALL_GATHER], 3);
     assert_int_equal(bytes[FGI_ALL_GATHER], 2 * (784 * 512 + 512 * 512 + 512 * 10));
@@ -234,7 +235,7 @@ static void a_loop_of_unknown_length_counts_once(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
-static void integers_of_64_bits_are_told(void **state)
+static void integers_of_64_bits_are_reported(void **state)
 {
     (void)state;
     fgi_plan_analysis a = analyze(
@@ -251,10 +252,10 @@ static void the_smallest_batch_within_a_tenth_fills_the_units(void **state)
     (void)state;
     const fgi_plan_point points[] = {{1, 1000}, {8, 1600}, {64, 6700}, {128, 12900}, {256, 25600}};
     /* a sample: 1000, 200, 104.7, 100.8, 100 */
-    assert_int_equal(fgi_plan_filled_from(points, 5), 64);
-    assert_int_equal(fgi_plan_filled_from(points, 2), 8);
-    assert_int_equal(fgi_plan_filled_from(points, 0), 0);
-    assert_int_equal(fgi_plan_filled_from(&(fgi_plan_point){8, 0}, 1), 0);
+    assert_int_equal(fgi_plan_saturation_batch(points, 5), 64);
+    assert_int_equal(fgi_plan_saturation_batch(points, 2), 8);
+    assert_int_equal(fgi_plan_saturation_batch(points, 0), 0);
+    assert_int_equal(fgi_plan_saturation_batch(&(fgi_plan_point){8, 0}, 1), 0);
 }
 
 static void json_and_text_say_that_it_is_an_estimate(void **state)
@@ -347,13 +348,13 @@ int main(void)
         cmocka_unit_test(padding_is_the_layouts_and_not_a_rule),
         cmocka_unit_test(seconds_are_cycles_by_clock_or_bytes_by_bandwidth),
         cmocka_unit_test(nothing_is_said_in_seconds_of_an_unknown_chip),
-        cmocka_unit_test(work_is_told_by_layer),
+        cmocka_unit_test(work_is_reported_by_layer),
         cmocka_unit_test(what_loses_most_comes_first),
-        cmocka_unit_test(exchanges_are_told_with_bytes_and_algorithm),
+        cmocka_unit_test(collectives_are_reported_with_bytes_and_algorithm),
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
         cmocka_unit_test(a_loop_of_unknown_length_counts_once),
-        cmocka_unit_test(integers_of_64_bits_are_told),
+        cmocka_unit_test(integers_of_64_bits_are_reported),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),
         cmocka_unit_test(json_and_text_say_that_it_is_an_estimate),
         cmocka_unit_test(analyses_are_as_they_were),

@@ -300,7 +300,7 @@ static void counters_of_loops_are_understood(void **state)
 
 /* ---- groups and bytes ------------------------------------------------------------------------ */
 
-static fgi_plan_exchange exchange(void (*set)(Fgi__Hlo__Instruction *i))
+static fgi_plan_collective collective(void (*set)(Fgi__Hlo__Instruction *i))
 {
     builder b;
     fgi_plan_analysis a = {.machine = {.chip = fg_chip_find("TPU v4"), .devices = 16}};
@@ -312,9 +312,9 @@ static fgi_plan_exchange exchange(void (*set)(Fgi__Hlo__Instruction *i))
     set(i);
     finish(&b);
     fgi_plan_walk w = {.index = b.index, .out = &a};
-    fgi_plan_add_exchange(&w, i, FGI_ALL_GATHER, &config, 3);
-    assert_int_equal(a.exchange_count, 1);
-    fgi_plan_exchange result = a.exchanges[0];
+    fgi_plan_add_collective(&w, i, FGI_ALL_GATHER, &config, 3);
+    assert_int_equal(a.collective_count, 1);
+    fgi_plan_collective result = a.collectives[0];
     result.algorithm = NULL;
     fgi_hlo_index_fini(&b.index);
     fgi_plan_analysis_fini(&a);
@@ -356,7 +356,7 @@ static void set_mesh(Fgi__Hlo__Instruction *i)
 }
 
 /* A v4 has 600 GB/s over six links. The whole is 4,000 bytes, three times. */
-static void an_exchange_is_among_the_devices_of_a_group(void **state)
+static void an_collective_is_among_the_devices_of_a_group(void **state)
 {
     static const struct {
         void (*set)(Fgi__Hlo__Instruction *i);
@@ -364,7 +364,7 @@ static void an_exchange_is_among_the_devices_of_a_group(void **state)
     } rows[] = {{set_nothing, 16}, {set_counted, 8}, {set_listed, 2}, {set_mesh, 8}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const fgi_plan_exchange e = exchange(rows[i].set);
+        const fgi_plan_collective e = collective(rows[i].set);
         const double n = rows[i].group;
         assert_int_equal(e.group, rows[i].group);
         assert_int_equal(e.count, 3);
@@ -447,17 +447,17 @@ static void formats_are_slow_by_generation(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fgi_plan_slow_kind kind = FGI_SLOW_KINDS;
         const fgi_plan_machine machine = {.chip = fg_chip_find(rows[i].kind), .devices = 1};
-        const fgi_hlo_arithmetic product = {.dtype = rows[i].dtype,
-                                            .is_precise = rows[i].is_precise};
+        const fgi_hlo_arithmetic matmul = {.dtype = rows[i].dtype,
+                                           .is_precise = rows[i].is_precise};
         assert_non_null(machine.chip);
-        assert_int_equal(fgi_plan_matmul_is_slow(&machine, &product, &kind), rows[i].slow >= 0);
+        assert_int_equal(fgi_plan_matmul_is_slow(&machine, &matmul, &kind), rows[i].slow >= 0);
         if (rows[i].slow >= 0)
             assert_int_equal(kind, rows[i].slow);
     }
 }
 
 /* Products are dots and convolutions, and the library calls that a GPU's compiler makes of them. */
-static void library_calls_are_products(void **state)
+static void library_calls_are_matmuls(void **state)
 {
     (void)state;
     static const struct {
@@ -490,11 +490,11 @@ int main(void)
         cmocka_unit_test(a_dimension_is_padded_by_its_side_of_the_tile),
         cmocka_unit_test(only_elements_that_are_there_are_multiplied),
         cmocka_unit_test(counters_of_loops_are_understood),
-        cmocka_unit_test(an_exchange_is_among_the_devices_of_a_group),
+        cmocka_unit_test(an_collective_is_among_the_devices_of_a_group),
         cmocka_unit_test(of_an_array_that_is_cut_the_part_counts),
         cmocka_unit_test(only_arrays_are_slow),
         cmocka_unit_test(formats_are_slow_by_generation),
-        cmocka_unit_test(library_calls_are_products),
+        cmocka_unit_test(library_calls_are_matmuls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
 }

@@ -107,7 +107,7 @@ static const char whole[] =
     "{'batch_size':256,'fits':false,'hbm_needed_bytes':null,'cycles_per_sample':null}],"
     "'analysis':{'cycles':8000,'layers':[{'name':'layer1.0.conv1','file':'net.c','line':31,"
     "'cycles':6000,'lost_cycles':1234,'worst_dimension':{'size':129,'padded':256,'unit':128,"
-    "'is_batch':true}}],'exchanges':[{'kind':'all-reduce','count':2,'bytes':2692096,"
+    "'is_batch':true}}],'collectives':[{'kind':'all-reduce','count':2,'bytes':2692096,"
     "'algorithm':'RotatedPincerEmitter','seconds':2.5e-05}],"
     "'slow':[{'what':'matmuls in f64','count':3,'layer':'head'}]},"
     "'input_needed_samples_per_s':83252,'input_needed_bytes_per_s':2e9,"
@@ -124,7 +124,7 @@ static char *json_of(const char *text)
     return json;
 }
 
-static void the_figures_are_there(void **state)
+static void the_numbers_are_there(void **state)
 {
     char *json = json_of(whole);
     const page p = page_of(json);
@@ -286,7 +286,7 @@ static void a_recorded_plan_is_shown_in_full(void **state)
             has(&p, json_string_value(json_object_get(one, "name")));
             has_count(&p, one, "cycles");
         }
-        json_array_foreach(json_object_get(analysis, "exchanges"), k, one)
+        json_array_foreach(json_object_get(analysis, "collectives"), k, one)
         {
             has_count(&p, one, "bytes");
             has(&p, json_string_value(json_object_get(one, "algorithm")));
@@ -357,7 +357,7 @@ static void a_page_is_replaced_as_a_whole(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(the_figures_are_there),
+    cmocka_unit_test(the_numbers_are_there),
     cmocka_unit_test(a_page_is_as_it_was),
     cmocka_unit_test(layers_are_parts_of_the_step),
     cmocka_unit_test(input_of_a_pod_is_shared_by_its_hosts),

@@ -268,7 +268,7 @@ static void unknown_names_are_refused(void **state)
     assert_int_equal(calls(), 0);
 }
 
-static void unusable_home_is_told(void **state)
+static void unusable_home_is_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -284,7 +284,7 @@ static void pip_is_heard_in_the_log(void *self, fg_log_level level, const char *
         ++*(int *)self;
 }
 
-static void log_tells_what_pip_says(void **state)
+static void log_reports_what_pip_says(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -318,8 +318,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(what_came_is_looked_at, begin),
     cmocka_unit_test_setup(missing_pip_says_what_to_do, begin),
     cmocka_unit_test_setup(unknown_names_are_refused, begin),
-    cmocka_unit_test_setup(unusable_home_is_told, begin),
-    cmocka_unit_test_setup(log_tells_what_pip_says, begin),
+    cmocka_unit_test_setup(unusable_home_is_reported, begin),
+    cmocka_unit_test_setup(log_reports_what_pip_says, begin),
     cmocka_unit_test_setup(every_allocation_may_fail, begin),
 };
 FGT_MAIN(tests)

@@ -200,7 +200,7 @@ static void hosts_are_counted(void **state)
     }
 }
 
-static void failures_to_describe_are_told(void **state)
+static void failures_to_describe_are_reported(void **state)
 {
     fg_error err = {0};
     fg_client *client;
@@ -276,7 +276,7 @@ static void programs_are_compiled_and_not_run(void **state)
     fg_client_close(client);
 }
 
-static void compilers_refusals_are_told(void **state)
+static void compilers_refusals_are_reported(void **state)
 {
     fg_error err = {0};
     fgi_executable *program;
@@ -324,9 +324,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_names_are_refused),
     CASE(described_devices_are_the_clients),
     CASE(hosts_are_counted),
-    CASE(failures_to_describe_are_told),
+    CASE(failures_to_describe_are_reported),
     CASE(programs_are_compiled_and_not_run),
-    CASE(compilers_refusals_are_told),
+    CASE(compilers_refusals_are_reported),
     CASE(every_allocation_may_fail),
 };
 

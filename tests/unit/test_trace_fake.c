@@ -177,7 +177,7 @@ static void keep_warning(void *self, fg_log_level level, const char *line)
 }
 
 /* A number of the host's in each iteration: a program each, of which few are kept. */
-static void changing_numbers_compile_and_are_told_once(void **state)
+static void changing_numbers_compile_and_are_reported_once(void **state)
 {
     fixture *f = *state;
     fg_error err = {0};
@@ -220,7 +220,7 @@ static void programs_in_use_are_kept(void **state)
 }
 
 /* Other shapes, other graphs, and two values: nothing is amiss. */
-static void other_programs_are_not_told(void **state)
+static void other_programs_are_not_reported(void **state)
 {
     fixture *f = *state;
     fg_error err = {0};
@@ -313,10 +313,10 @@ static const struct CMUnitTest tests[] = {
                                     after_each),
     cmocka_unit_test_setup_teardown(run_without_updates_loses_nothing, before_each, after_each),
     cmocka_unit_test_setup_teardown(late_failures_come_out_when_read, before_each, after_each),
-    cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_told_once, before_each,
+    cmocka_unit_test_setup_teardown(changing_numbers_compile_and_are_reported_once, before_each,
                                     after_each),
     cmocka_unit_test_setup_teardown(programs_in_use_are_kept, before_each, after_each),
-    cmocka_unit_test_setup_teardown(other_programs_are_not_told, before_each, after_each),
+    cmocka_unit_test_setup_teardown(other_programs_are_not_reported, before_each, after_each),
     cmocka_unit_test(every_allocation_may_fail),
 };
 

@@ -158,7 +158,7 @@ static void assert_what_is_left(fixture *f, const fault_row *row, fg_error *err)
     }
 }
 
-static void a_fault_is_told_and_the_run_ends(int delay_ms, int workers)
+static void a_fault_is_reported_and_the_run_ends(int delay_ms, int workers)
 {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const fault_row *row = &rows[i];
@@ -183,14 +183,14 @@ static void a_fault_is_told_and_the_run_ends(int delay_ms, int workers)
 static void faults_at_once(void **state)
 {
     (void)state;
-    a_fault_is_told_and_the_run_ends(0, -1);
+    a_fault_is_reported_and_the_run_ends(0, -1);
 }
 
 /* With loader threads, and all events a moment late. */
 static void faults_while_everything_is_late(void **state)
 {
     (void)state;
-    a_fault_is_told_and_the_run_ends(1, 2);
+    a_fault_is_reported_and_the_run_ends(1, 2);
 }
 
 static void the_last_checkpoint_is_named_after_a_loss(void **state)

@@ -241,7 +241,7 @@ static void a_stop_from_any_hook_saves(void **state)
     }
 }
 
-static void a_stop_without_a_folder_is_told(void **state)
+static void a_stop_without_a_folder_is_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -613,7 +613,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(any_hook_may_end_the_run_with_an_error),
     cmocka_unit_test(a_hook_without_words_is_given_some),
     cmocka_unit_test(a_stop_from_any_hook_saves),
-    cmocka_unit_test(a_stop_without_a_folder_is_told),
+    cmocka_unit_test(a_stop_without_a_folder_is_reported),
     cmocka_unit_test(a_stop_ends_evaluations),
     cmocka_unit_test(a_hook_may_not_start_its_own_trainer),
     cmocka_unit_test(the_second_signal_is_the_program_s),

@@ -154,7 +154,7 @@ static void another_seed_is_warned_of(void **state)
     assert_non_null(strstr(talk.data, ": was trained with seed 0, but the run has seed 5\n"));
 }
 
-static void missing_files_are_told(void **state)
+static void missing_files_are_reported(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -306,7 +306,7 @@ static void state_json_must_be_there(void **state)
 
 /* ---- best ------------------------------------------------------------------------------------ */
 
-static void a_monitor_that_is_not_there_is_told_once(void **state)
+static void a_monitor_that_is_not_there_is_reported_once(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -345,12 +345,12 @@ static const struct CMUnitTest tests[] = {
     TEST(other_shapes_are_refused),
     TEST(other_optimizers_are_refused),
     TEST(another_seed_is_warned_of),
-    TEST(missing_files_are_told),
+    TEST(missing_files_are_reported),
     TEST(counters_must_make_sense),
     TEST(little_is_enough),
     TEST(other_metrics_begin_anew),
     TEST(state_json_must_be_there),
-    TEST(a_monitor_that_is_not_there_is_told_once),
+    TEST(a_monitor_that_is_not_there_is_reported_once),
     TEST(a_trainer_opens_and_closes_its_own_client),
 };
 

@@ -45,7 +45,7 @@ static fg_result fit(bool is_v5e, int accumulate)
     return result;
 }
 
-static void share_of_peak_is_flops_by_rate(void **state)
+static void fraction_of_peak_is_flops_by_rate(void **state)
 {
     (void)state;
     const fg_result r = fit(true, 0);
@@ -72,7 +72,7 @@ static void unknown_peak_is_no_number(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(share_of_peak_is_flops_by_rate),
+    cmocka_unit_test(fraction_of_peak_is_flops_by_rate),
     cmocka_unit_test(batches_of_a_step_count_alike),
     cmocka_unit_test(unknown_peak_is_no_number),
 };

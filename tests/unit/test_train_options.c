@@ -375,7 +375,7 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
     return loss;
 }
 
-static void bad_steps_are_told(void **state)
+static void bad_steps_are_reported(void **state)
 {
     (void)state;
     static const struct {
@@ -431,7 +431,7 @@ static fg_status any_rows(void *self, const fg_type *type, const void *rows, int
     return FG_OK;
 }
 
-static void bad_tables_are_told(void **state)
+static void bad_tables_are_reported(void **state)
 {
     (void)state;
     enum { FIT, VALIDATE, TEST, PREDICT };
@@ -538,8 +538,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(limits_end_the_run),
     cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
-    cmocka_unit_test(bad_steps_are_told),
-    cmocka_unit_test(bad_tables_are_told),
+    cmocka_unit_test(bad_steps_are_reported),
+    cmocka_unit_test(bad_tables_are_reported),
     cmocka_unit_test(optional_steps),
     cmocka_unit_test(one_of_several_processes_is_refused),
 };

@@ -411,7 +411,7 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
 
 /* ---- data that do not go --------------------------------------------------------------------- */
 
-static void batches_that_cannot_be_dealt(void **state)
+static void batches_that_cannot_be_sharded(void **state)
 {
     (void)state;
     static const struct {
@@ -466,7 +466,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(strategies_and_devices_go_together),
     cmocka_unit_test(wrong_choices_are_refused),
     cmocka_unit_test(a_client_that_does_not_go_with_the_strategy),
-    cmocka_unit_test(batches_that_cannot_be_dealt),
+    cmocka_unit_test(batches_that_cannot_be_sharded),
 };
 
 int main(void)

@@ -115,7 +115,7 @@ static void a_step_that_does_not_end(void **state)
     assert_memory_equal(t.last_event, last, strlen(last));
 }
 
-static void nothing_is_told_of_a_run_that_goes_on(void **state)
+static void nothing_is_reported_of_a_run_that_goes_on(void **state)
 {
     (void)state;
     told t = {.count = 10}; /* so that it never lets go of a device by mistake */
@@ -341,7 +341,7 @@ int main(void)
     toy_use_memory();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_step_that_does_not_end, nothing_is_alive),
-        cmocka_unit_test_teardown(nothing_is_told_of_a_run_that_goes_on, nothing_is_alive),
+        cmocka_unit_test_teardown(nothing_is_reported_of_a_run_that_goes_on, nothing_is_alive),
         cmocka_unit_test_teardown(predictions_that_do_not_arrive, nothing_is_alive),
         cmocka_unit_test_teardown(each_activity_has_its_words, nothing_is_alive),
         cmocka_unit_test_teardown(facts_of_the_report, nothing_is_alive),

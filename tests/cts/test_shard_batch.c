@@ -1,5 +1,5 @@
-/* test_deal.c - a batch on its way from a dataset to 1 and to 8 devices: how often its bytes are
- * copied, and that each device reads its rows where the loader has written them.
+/* test_shard_batch.c - a batch on its way from a dataset to 1 and to 8 devices: how often its bytes
+ * are copied, and that each device reads its rows where the loader has written them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -50,7 +50,7 @@ static const void *address_of(const fg_array *array, int d)
 }
 
 /* A field of the batch to all devices: each has its rows in place. */
-static void deal_field(fg_client *client, const fg_host_batch *batch, int f, int devices)
+static void shard_field(fg_client *client, const fg_host_batch *batch, int f, int devices)
 {
     fg_error err = {0};
     fg_array *array = NULL;
@@ -93,7 +93,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
         for (int k = 0; k < 3; k++) { /* the last one is filled up */
             fgt_ok(fg_loader_next(loader, &batch, &err));
             for (int f = 0; f < 2; f++)
-                deal_field(client, batch, f, devices);
+                shard_field(client, batch, f, devices);
             if (k < 2)
                 fg_loader_release(loader, batch);
         }

@@ -1,4 +1,4 @@
-/* exchange.c - communication between devices: among how many, how many bytes, and for how long if
+/* collective.c - communication between devices: among how many, how many bytes, and for how long if
  * they went round a ring.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "plan/walk.h"
 
-/* Devices along the axes of a mesh that an exchange is over. */
+/* Devices along the axes of a mesh that a collective is over. */
 static int64_t mesh_group(const Fgi__Hlo__MeshGroups *groups)
 {
     int64_t size = 1;
@@ -32,7 +32,7 @@ static int64_t group_of(const fgi_hlo_op *op, int devices)
     return op->n_group > 0 ? (int64_t)op->group[0]->n_device : devices;
 }
 
-/* The larger side of an exchange on one device. */
+/* The larger side of a collective on one device. */
 static int64_t bytes_of(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     int64_t in = 0, out = fgi_hlo_bytes(op->shape);
@@ -68,34 +68,35 @@ static double ring_rate(const fg_chip *chip)
     return chip->ici_bandwidth / 4;
 }
 
-static fgi_plan_exchange *find(fgi_plan_walk *w, fgi_collective kind, int group,
-                               const char *algorithm)
+static fgi_plan_collective *find(fgi_plan_walk *w, fgi_collective kind, int group,
+                                 const char *algorithm)
 {
     fgi_plan_analysis *out = w->out;
-    for (size_t i = 0; i < out->exchange_count; i++) {
-        fgi_plan_exchange *e = &out->exchanges[i];
+    for (size_t i = 0; i < out->collective_count; i++) {
+        fgi_plan_collective *e = &out->collectives[i];
         if (e->kind == kind && e->group == group && strcmp(e->algorithm, algorithm) == 0)
             return e;
     }
-    fgi_plan_exchange *all =
-        fgi_grow(out->exchanges, out->exchange_count, &w->exchange_capacity, sizeof *all);
+    fgi_plan_collective *all =
+        fgi_grow(out->collectives, out->collective_count, &w->collective_capacity, sizeof *all);
     if (all != NULL)
-        out->exchanges = all;
+        out->collectives = all;
     char *own = fgi_arena_strdup(&out->texts, algorithm);
     if (all == NULL || own == NULL) {
         w->failed = true;
         return NULL;
     }
-    all[out->exchange_count] = (fgi_plan_exchange){.kind = kind, .group = group, .algorithm = own};
-    return &all[out->exchange_count++];
+    all[out->collective_count] =
+        (fgi_plan_collective){.kind = kind, .group = group, .algorithm = own};
+    return &all[out->collective_count++];
 }
 
-void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
-                           const fgi_hlo_config *config, double times)
+void fgi_plan_add_collective(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
+                             const fgi_hlo_config *config, double times)
 {
     const int64_t group = group_of(op, w->out->machine.devices);
     const double rate = ring_rate(w->out->machine.chip);
-    fgi_plan_exchange *e = find(w, kind, (int)group, config->algorithm);
+    fgi_plan_collective *e = find(w, kind, (int)group, config->algorithm);
     if (e == NULL)
         return;
     const double bytes = times * (double)bytes_of(w, op);
@@ -107,7 +108,7 @@ void fgi_plan_add_exchange(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collectiv
         e->seconds = -1;
 }
 
-void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
+void fgi_plan_add_fused_collectives(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
 {
     fgi_hlo_config of_fusion, config;
     fgi_collective kind;
@@ -116,11 +117,11 @@ void fgi_plan_add_fused_exchanges(fgi_plan_walk *w, const fgi_hlo_op *op, double
         strcmp(op->opcode, "fusion") == 0 ? fgi_hlo_called(&w->index, op, 0) : NULL;
     for (size_t i = 0; in != NULL && i < in->n_instruction; i++) {
         const fgi_hlo_op *inner = in->instruction[i];
-        if (!fgi_hlo_exchange(in, inner, &kind, &bytes))
+        if (!fgi_hlo_collective_once(in, inner, &kind, &bytes))
             continue;
         fgi_hlo_config_read(inner, &config);
         fgi_hlo_config_read(op, &of_fusion);
-        fgi_plan_add_exchange(w, inner, kind, config.algorithm[0] != '\0' ? &config : &of_fusion,
-                              times);
+        fgi_plan_add_collective(w, inner, kind, config.algorithm[0] != '\0' ? &config : &of_fusion,
+                                times);
     }
 }

@@ -1,6 +1,6 @@
-/* deal_bench.c - batches of 2,048 samples from the loader to 1 and to 8 virtual devices of the CPU:
- * milliseconds a batch until every device has its rows, and the bytes that were copied on the way.
- * Usage: deal_bench [SECONDS a case, 2]
+/* shard_bench.c - batches of 2,048 samples from the loader to 1 and to 8 virtual devices of the
+ * CPU: milliseconds a batch until every device has its rows, and the bytes that were copied on the
+ * way. Usage: shard_bench [SECONDS a case, 2]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

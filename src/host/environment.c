@@ -1,5 +1,5 @@
-/* place.c - where this is: Kaggle, Colab, a TPU VM of Google Cloud, another place; and the slice
- * that a TPU belongs to, from the environment or the metadata server.
+/* environment.c - where this is: Kaggle, Colab, a TPU VM of Google Cloud, another place; and the
+ * slice that a TPU belongs to, from the environment or the metadata server.
  *
  * Sources: Kaggle's and Colab's variables as users' notebooks print them; the metadata attributes
  * tpu-env, accelerator-type and agent-worker-number as PyTorch/XLA reads them (tpu.py).
@@ -97,7 +97,7 @@ static void complete_slice(fg_host *host)
         scan->slice_chips = chips;
     if (scan->generation == NULL && scan->chips > 0) {
         scan->generation = generation;
-        scan->told_by = host->info.has_metadata ? "metadata" : "TPU_ACCELERATOR_TYPE";
+        scan->detected_by = host->info.has_metadata ? "metadata" : "TPU_ACCELERATOR_TYPE";
     }
 }
 
@@ -108,7 +108,7 @@ static void describe_tpu(fg_host *host)
     const int *b = scan->slice_bounds;
     char topology[48] = "";
     info->tpu = scan->chips == 0 ? "" : scan->generation ? scan->generation : "unknown";
-    info->tpu_told_by = scan->told_by ? scan->told_by : "";
+    info->tpu_detected_by = scan->detected_by ? scan->detected_by : "";
     info->tpu_type = fgi_doctor_keep(host, scan->type);
     info->tpu_chips = scan->chips;
     info->tpu_slice_chips = scan->slice_chips;
@@ -128,12 +128,12 @@ static void describe_tpu(fg_host *host)
     }
 }
 
-void fgi_doctor_place(fg_host *host)
+void fgi_doctor_environment(fg_host *host)
 {
     host->is_google = says_google(host);
     host->info.place = place_of(host);
-    const bool is_told = fgi_host_variable(&host->source, "TPU_SKIP_MDS_QUERY") != NULL;
-    if (host->is_google && host->scan.chips > 0 && !is_told)
+    const bool is_set = fgi_host_variable(&host->source, "TPU_SKIP_MDS_QUERY") != NULL;
+    if (host->is_google && host->scan.chips > 0 && !is_set)
         read_slice(host);
     complete_slice(host);
     describe_tpu(host);

@@ -1,4 +1,4 @@
-/* widen.c - number formats under a trace's precision: the one place where operations ask for it.
+/* upcast.c - number formats under a trace's precision: the one place where operations ask for it.
  *
  * Under any precision but 32-true matmuls and convolutions take their operands in its format,
  * whatever floating format these have; sums, softmax and losses compute in f32 and stay so; where
@@ -11,29 +11,29 @@
 
 fg_tensor fgi_for_matmul(fg_tensor a)
 {
-    const fg_dtype product = fgi_trace_precision(fg_tensor_trace(a))->product;
+    const fg_dtype product = fgi_trace_precision(fg_tensor_trace(a))->matmul;
     const bool is_float = fg_dtype_is_float(fg_tensor_type(a)->dtype);
     return product != FG_DTYPE_NONE && is_float ? fg_cast(a, product) : a;
 }
 
-fg_tensor fgi_wide(fg_tensor a)
+fg_tensor fgi_upcast(fg_tensor a)
 {
     return fgi_is_half(fg_tensor_type(a)->dtype) ? fg_cast(a, FG_F32) : a;
 }
 
-fg_tensor fgi_narrow_again(fg_tensor wide, fg_tensor a)
+fg_tensor fgi_cast_back(fg_tensor wide, fg_tensor a)
 {
     if (fgi_is_poison(wide) || fgi_is_poison(a) ||
-        fgi_trace_precision(fg_tensor_trace(a))->product != FG_DTYPE_NONE)
+        fgi_trace_precision(fg_tensor_trace(a))->matmul != FG_DTYPE_NONE)
         return wide;
     return fg_cast(wide, fg_tensor_type(a)->dtype);
 }
 
-void fgi_widen_both(fg_tensor *a, fg_tensor *b)
+void fgi_upcast_both(fg_tensor *a, fg_tensor *b)
 {
     const fg_dtype x = fg_tensor_type(*a)->dtype, y = fg_tensor_type(*b)->dtype;
     if (x == y || !fg_dtype_is_float(x) || !fg_dtype_is_float(y) ||
-        fgi_trace_precision(fg_tensor_trace(*a))->product == FG_DTYPE_NONE)
+        fgi_trace_precision(fg_tensor_trace(*a))->matmul == FG_DTYPE_NONE)
         return;
     fg_dtype wide = fg_dtype_size(x) > fg_dtype_size(y) ? x : y;
     if (fg_dtype_size(x) == fg_dtype_size(y)) /* bf16 and f16: neither holds the other */
