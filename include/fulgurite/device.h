@@ -1,8 +1,8 @@
-/* device.h - PJRT plugins, the devices behind them, and arrays that live on devices.
+/* device.h - PJRT plugins, their devices, and arrays on devices.
  *
- * A client is one loaded plugin and its devices. Arrays hold numbers on those devices; operations
- * on them are traced (trace.h) and compiled, never done one by one.
- * Source: OpenXLA, "PJRT C API" (pjrt_c_api.h).
+ * A client is one loaded plugin and its devices. Arrays hold data on those devices. Operations on
+ * them are traced (trace.h) and compiled, never executed one by one. Source: OpenXLA, "PJRT C API"
+ * (pjrt_c_api.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_DEVICE_H
@@ -25,103 +25,108 @@ typedef struct fg_array fg_array;
 typedef struct fg_client_options {
     const char *accelerator; /* "auto", "cpu", "cuda" or "tpu"                           ["auto"] */
     const char
-        *plugin_path;       /* a PJRT plugin's .so, used instead of searching              [NULL] */
-    int cpu_devices;        /* virtual devices that the CPU plugin makes                      [1] */
-    const char *devices;    /* which of the devices: "auto", "all" or "-1": every one (of the CPU's:
-                               one), "4": the first four, "[1]": the second alone, "0,2": those.
-                               The CPU makes as many virtual ones as are needed. A TPU v2 or v3
-                               gives one core or all. Of GPUs the others are not touched ["auto"] */
-    fg_mesh_options mesh;   /* how the devices are arranged [data: all of them, model: 1]         */
-    bool show_plugin_log;   /* let the plugin's own log lines reach standard error        [false] */
-    const char *cache_dir;  /* compiled programs are kept here; "" keeps none. [$XDG_CACHE_HOME or
+        *plugin_path;       /* path of a PJRT plugin (.so); disables the search            [NULL] */
+    int cpu_devices;        /* number of virtual devices that the CPU plugin creates          [1] */
+    const char *devices;    /* which devices to use. "auto", "all" or "-1": all of them (on CPU:
+                               one); "4": the first four; "[1]": only the second; "0,2": these two.
+                               The CPU plugin creates as many virtual devices as needed. On TPU v2
+                               and v3, use one core or all. GPUs that are not selected are left
+                               untouched                                                 ["auto"] */
+    fg_mesh_options mesh;   /* device mesh                  [data: all devices, model: 1]         */
+    bool show_plugin_log;   /* do not suppress the plugin's log on standard error         [false] */
+    const char *cache_dir;  /* folder of the compilation cache; "" disables it [$XDG_CACHE_HOME or
                                ~/.cache, then /fulgurite]                                         */
-    double memory_fraction; /* the share of a GPU's memory that may be used, 0 to 1  [plugin's:
-                               0.75] */
-    bool preallocate;       /* take that memory at once, which makes allocations cheaper and leaves
-                               none to others, instead of as it is needed                [false] */
-    bool cpu_onednn;        /* on the CPU, matmuls by oneDNN: faster on some processors
-                               (5 to 40 % on AMD Zen 5, nothing on Intel Sapphire Rapids), and the
-                               same bits for any number of threads, but the plugin cannot keep such
-                               programs in cache_dir: every start compiles               [false] */
-    const char *topology;   /* a machine that is not here: programs are compiled for it, and nothing
-                               runs. "v5e:2x4", "v3-8", "v5litepod-8", "kaggle", "colab": TPUs;
-                               "h100", "h100:8", also a100, h200, b200: GPUs               [NULL] */
+    double memory_fraction; /* fraction of a GPU's memory that may be used, 0 to 1
+                               [the plugin's: 0.75]                                               */
+    bool preallocate;       /* allocate that memory at startup instead of on demand: allocations
+                               are cheaper, but other processes cannot use it            [false] */
+    bool cpu_onednn;        /* use oneDNN for matrix multiplications on the CPU. Faster on some
+                               processors (5 to 40 % on AMD Zen 5, no difference on Intel Sapphire
+                               Rapids), and bitwise reproducible for any number of threads, but
+                               the plugin cannot store such programs in cache_dir: every start
+                               compiles them again                                       [false] */
+    const char *topology;   /* compile for this machine without having it; nothing can be executed.
+                               TPUs: "v5e:2x4", "v3-8", "v5litepod-8", "kaggle", "colab"; GPUs:
+                               "h100", "h100:8", also a100, h200, b200                     [NULL] */
     uint64_t reserved[3];
 } fg_client_options;
 
-/* Finds a plugin, loads it, checks its version and makes its client.
+/* Finds and loads a plugin, checks its version and creates its client.
  *
- * Search order: options->plugin_path; the environment's FULGURITE_PLUGIN; what `fulgurite setup`
- * installed in the user's data folder ($FULGURITE_HOME, else $XDG_DATA_HOME/fulgurite, else
- * ~/.local/share/fulgurite); the active Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, then the
- * python3 on PATH), in its packages libtpu, jax_plugins and xla_plugins. "auto" takes a TPU, then
- * CUDA, then the CPU; a named accelerator never falls back to another.
+ * Search order: options->plugin_path; the environment variable FULGURITE_PLUGIN; the plugins that
+ * `fulgurite setup` installed in the user's data folder ($FULGURITE_HOME, else
+ * $XDG_DATA_HOME/fulgurite, else ~/.local/share/fulgurite); the packages libtpu, jax_plugins and
+ * xla_plugins of the active Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, then the python3 on
+ * PATH). "auto" tries TPU, then CUDA, then CPU. A named accelerator never falls back to another.
  *
- * With options->topology the plugin's compiler alone is used. The client has that machine's
- * devices, but they cannot be reached: an array uploaded to them keeps its type and no numbers;
- * reading one, running a program and loading a compiled one are FG_EUNSUPPORTED.
+ * With options->topology, only the plugin's compiler is used. The client has that machine's
+ * devices, but they do not exist here: an array uploaded to them has a type but no data; reading an
+ * array, running a program and loading a compiled program fail with FG_EUNSUPPORTED.
  *
  * options may be NULL. Errors: FG_EINVAL (unknown accelerator or topology), FG_ENOTFOUND (no
- * plugin; the message lists where it looked and what to type), FG_EPLUGIN (missing, truncated,
- * built for another architecture, not a PJRT plugin, too old, or its initialisation failed). */
+ * plugin; the message lists the searched paths and suggests a command), FG_EPLUGIN (the plugin is
+ * missing, truncated, built for another architecture, not a PJRT plugin or too old, or its
+ * initialization failed). */
 FG_API FG_MUST_USE fg_status fg_client_open(const fg_client_options *options, fg_client **out,
                                             fg_error *err);
 
-/* Gives the client back. Arrays, variables' values, modules, traces and programs made with it may
- * be destroyed before or after; the devices are released with the last of them. No new ones may be
- * made after this. NULL is allowed. */
+/* Releases the client. Arrays, values of variables, modules, traces and programs created with it
+ * may be destroyed before or after this call; the devices are released with the last of them. None
+ * may be created after this call. NULL is allowed. */
 FG_API void fg_client_close(fg_client *client);
 
-/* Facts about the loaded plugin; strings are borrowed and live as long as the client. */
+/* Properties of the loaded plugin. Strings are borrowed for the client's lifetime. */
 typedef struct fg_client_info {
     const char *platform;         /* "cpu", "cuda", "tpu" */
-    const char *platform_version; /* the plugin's own text */
-    const char *plugin_path;      /* the .so */
-    int api_major, api_minor;     /* PJRT C API */
-    int device_count;             /* devices this process uses: those that were chosen */
-    int process_index;            /* this process's number (rank) among several, 0 for one */
-    int process_count;            /* how many there are (world size), 1 for one */
-    int global_device_count;      /* devices of all processes, chosen or not */
-    int host_count;               /* hosts: of a topology those of the chosen devices, as the
-                                     plugin lays them out; otherwise one a process */
-    const char *topology;         /* what is only compiled for, as it was asked for; NULL: the
-                                     devices are there */
-    fg_mesh_info mesh;            /* of this process's devices */
+    const char *platform_version; /* version string of the plugin */
+    const char *plugin_path;      /* path of the loaded .so */
+    int api_major, api_minor;     /* version of the PJRT C API */
+    int device_count;             /* selected devices of this process */
+    int process_index;            /* rank of this process, starting at 0 */
+    int process_count;            /* number of processes (world size), 1 for a single process */
+    int global_device_count;      /* devices of all processes, selected or not */
+    int host_count;               /* with a topology: hosts of the selected devices, as laid out
+                                     by the plugin; otherwise one per process */
+    const char *topology;         /* fg_client_options.topology as given; NULL: real devices */
+    fg_mesh_info mesh;            /* mesh of this process's devices */
 } fg_client_info;
+/* Borrowed for the client's lifetime. */
 FG_API const fg_client_info *fg_client_get_info(const fg_client *client);
 
-/* Facts about a device; strings live as long as the client. */
+/* Properties of a device. Strings are borrowed for the client's lifetime. */
 typedef struct fg_device_info {
-    int64_t id;                        /* the plugin's global id */
-    int process;                       /* of its owner; of a topology: its host's number */
-    int coordinates[FG_MAX_MESH_AXES]; /* in the mesh, one per axis */
-    int batch_shard;                   /* which shard of a batch it has */
+    int64_t id;                        /* global device id of the plugin */
+    int process;                       /* rank of the process that owns it; with a topology: index
+                                          of its host */
+    int coordinates[FG_MAX_MESH_AXES]; /* position in the mesh, one coordinate per axis */
+    int batch_shard;                   /* index of the batch shard that it holds */
     const char *kind;                  /* "cpu", "TPU v5 lite", "NVIDIA H100 ..." */
-    const char *description;           /* the plugin's longer text */
-    int64_t memory_used_bytes;         /* -1 where the plugin does not say */
-    int64_t memory_peak_bytes;         /* -1: not known */
-    int64_t memory_limit_bytes;        /* -1: not known */
+    const char *description;           /* longer description from the plugin */
+    int64_t memory_used_bytes;         /* -1: not reported by the plugin */
+    int64_t memory_peak_bytes;         /* -1: not reported */
+    int64_t memory_limit_bytes;        /* -1: not reported */
     uint64_t reserved[4];              /* set to 0 */
 } fg_device_info;
 
-/* index counts the client's devices from 0. Errors: FG_EINVAL (no such index). A plugin without
- * memory statistics is no error: the figures are -1. */
+/* Properties of device `index` of the client, starting at 0. Errors: FG_EINVAL (index out of
+ * range). If the plugin has no memory statistics, the memory fields are -1; this is not an error.
+ */
 FG_API FG_MUST_USE fg_status fg_device_get_info(const fg_client *client, int index,
                                                 fg_device_info *out, fg_error *err);
 
-/* What the name of a machine to compile for means (fg_client_options.topology). */
+/* A parsed topology name (fg_client_options.topology). */
 typedef struct fg_topology_info {
-    char accelerator[8];  /* "tpu", "cuda": whose plugin compiles for it */
-    char machine[120];    /* equal for two names of the same machine: "v5e-8" and "kaggle" */
+    char accelerator[8];  /* "tpu" or "cuda": the plugin that compiles for it */
+    char machine[120];    /* canonical: the same for all names of a machine ("v5e-8", "kaggle") */
     uint64_t reserved[4]; /* set to 0 */
 } fg_topology_info;
 
-/* Reads such a name; no plugin is needed. Thread-safe. Errors: FG_EINVAL, with the names that there
- * are. */
+/* Parses a topology name; needs no plugin. Thread-safe. Errors: FG_EINVAL (the message lists the
+ * supported names). */
 FG_API FG_MUST_USE fg_status fg_topology_describe(const char *name, fg_topology_info *out,
                                                   fg_error *err);
 
-/* Where a plugin may be and whether it is there: what `fulgurite devices` prints. */
+/* A path where a plugin is searched, and whether it exists. `fulgurite devices` prints these. */
 typedef struct fg_plugin_candidate {
     char accelerator[8]; /* "cpu", "cuda", "tpu" */
     char source[48];     /* "option", "FULGURITE_PLUGIN", "fulgurite setup", "python: ..." */
@@ -130,89 +135,92 @@ typedef struct fg_plugin_candidate {
     uint64_t reserved[4]; /* set to 0 */
 } fg_plugin_candidate;
 
-/* Fills out[0..capacity) in search order for one accelerator ("cpu", "cuda", "tpu") and sets
- * *out_count to the number of places, which may exceed capacity. options may be NULL. Loads
- * nothing. Errors: FG_EINVAL, FG_ENOMEM. */
+/* Fills out[0..capacity) with the candidates for one accelerator ("cpu", "cuda", "tpu") in search
+ * order and sets *out_count to their number, which may exceed capacity. options may be NULL. No
+ * plugin is loaded. Errors: FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_plugin_search(const char *accelerator,
                                               const fg_client_options *options,
                                               fg_plugin_candidate *out, size_t capacity,
                                               size_t *out_count, fg_error *err);
 
-/* Uploads a dense row-major array: data holds fg_type_bytes(type) bytes and may be reused when the
- * call returns. The array is whole on every device. *out has one reference.
- * Errors: FG_EINVAL, FG_ENOMEM, FG_EDEVMEM, FG_EDEVICE. */
+/* Uploads a dense row-major array. data has fg_type_bytes(type) bytes and may be reused once the
+ * call returns. The array is replicated on all devices. *out has one reference. Errors: FG_EINVAL,
+ * FG_ENOMEM, FG_EDEVMEM, FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_array_create(fg_client *client, const fg_type *type,
                                              const void *data, fg_array **out, fg_error *err);
 
-/* The same for an array that is sharded over the client's mesh. spec is a partition spec (mesh.h):
- * "data" shards the first dimension along the axis `data`, "none,model" the second one along
- * `model`; "" and NULL replicate the array. A program computes the same from it as from a
- * replicated one; each device does its share. Errors also: FG_EINVAL (no such axis), FG_ESHAPE (a
- * dimension that cannot be sharded evenly). */
+/* Like fg_array_create, for an array that is sharded over the client's mesh. spec is a partition
+ * spec (mesh.h): "data" shards the first dimension along the axis `data`, "none,model" shards the
+ * second one along `model`; "" and NULL replicate the array. A program computes the same result
+ * from a sharded array as from a replicated one, and the work is divided among the devices. Errors:
+ * those of fg_array_create, FG_EINVAL (no such axis), FG_ESHAPE (a dimension is not divisible by
+ * the number of shards). */
 FG_API FG_MUST_USE fg_status fg_array_create_sharded(fg_client *client, const fg_type *type,
                                                      const char *spec, const void *data,
                                                      fg_array **out, fg_error *err);
 
-/* Waits for the array and copies it to the host, row-major: out_data has room for size_bytes,
- * which must equal fg_type_bytes. This is a host read: it is counted by the client with its call
- * site. Errors: FG_EINVAL, FG_EDEVICE (also a failure of the program that makes the array). */
+/* Waits for the array and copies it to the host in row-major order. out_data has room for
+ * size_bytes, which must equal fg_type_bytes. This is a host read: the client counts it by call
+ * site. Errors: FG_EINVAL, FG_EDEVICE (also if the program that computes the array failed). */
 FG_API FG_MUST_USE fg_status fg_array_read(const fg_array *array, void *out_data, size_t size_bytes,
                                            fg_error *err);
 
 /* Waits until the array is computed. Errors: FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_array_wait(const fg_array *array, fg_error *err);
 
-/* Borrowed; lives as long as the array. */
+/* The array's type and client. Borrowed for the array's lifetime. */
 FG_API const fg_type *fg_array_type(const fg_array *array);
 FG_API fg_client *fg_array_client(const fg_array *array);
 
-/* One reference more, returned for convenience; one less (NULL is allowed). */
+/* Adds a reference and returns the array; drops a reference (NULL is allowed). */
 FG_API fg_array *fg_array_retain(fg_array *array);
 FG_API void fg_array_release(fg_array *array);
 
 /* ---- programs written by hand -----------------------------------------------------------------
  */
 
-/* A compiled StableHLO program, for those who write the text themselves instead of tracing
- * (trace.h). It runs on the client's first device. Thread-safe. */
+/* A program compiled from StableHLO text that you write yourself instead of tracing it (trace.h).
+ * It runs on the client's first device. Thread-safe. */
 typedef struct fg_program fg_program;
 
 /* Compiles StableHLO text: a module with a public function `main`. An argument with the attribute
- * tf.aliasing_output = K gives its memory to output K: its array is consumed by each run.
- * Errors: FG_ECOMPILE with the compiler's words, FG_EUNSUPPORTED (an output's number format),
- * FG_EDEVMEM, FG_ENOMEM. */
+ * tf.aliasing_output = K donates its buffer to output K: each run consumes its array. Errors:
+ * FG_ECOMPILE (with the compiler's message), FG_EUNSUPPORTED (dtype of an output), FG_EDEVMEM,
+ * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_program_compile(fg_client *client, const char *stablehlo,
                                                 fg_program **out, fg_error *err);
 
-/* The program's outputs: how many, and the type of each (borrowed; NULL past the last). */
+/* Number of outputs, and the type of each (borrowed; NULL if index is out of range). */
 FG_API size_t fg_program_output_count(const fg_program *program);
 FG_API const fg_type *fg_program_output_type(const fg_program *program, size_t index);
 
-/* Starts the program on one array an argument and returns without waiting for its end. outs has
- * room for out_count arrays, which must be the number of outputs; each gets one reference, or NULL
- * on failure. Arguments are the caller's to match: the plugin checks sizes, but not number formats.
- * Errors: FG_EINVAL (a donated or foreign array, a wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM;
- * a failure on the way shows when an output is read. */
+/* Launches the program with one array per argument and returns without waiting for it to finish.
+ * outs has room for out_count arrays, which must equal the number of outputs; each receives one
+ * reference, or NULL on failure. The caller must pass matching arguments: the plugin checks their
+ * sizes but not their dtypes. Errors: FG_EINVAL (a donated array, an array of another client, a
+ * wrong count), FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM. A failure during execution is returned when an
+ * output is read. */
 FG_API FG_MUST_USE fg_status fg_program_run(fg_program *program, fg_array *const *args,
                                             size_t arg_count, fg_array **outs, size_t out_count,
                                             fg_error *err);
 
-/* Frees the program; what it computes goes on. NULL is allowed. */
+/* Frees the program; runs in progress continue. NULL is allowed. */
 FG_API void fg_program_destroy(fg_program *program);
 
 /* ---- counters ---------------------------------------------------------------------------------
  */
 
-/* Counters since the client was opened. */
+/* Counters of a client, since it was opened. */
 typedef struct fg_client_stats {
-    int64_t compiles;           /* programs the plugin compiled */
-    int64_t compile_cache_hits; /* programs loaded from disk instead */
-    double compile_s;           /* wall time in compilation and loading */
-    int64_t executions;
-    int64_t host_reads;     /* blocking copies from a device */
-    int64_t uploaded_bytes; /* to all devices: what every device has whole counts for each */
-    int64_t in_place_bytes; /* of these: read by the plugin where they lie, without a copy (CPU) */
-    uint64_t reserved[4];   /* set to 0 */
+    int64_t compiles;           /* programs that the plugin compiled */
+    int64_t compile_cache_hits; /* programs loaded from the compilation cache instead */
+    double compile_s;           /* wall time spent compiling and loading, in seconds */
+    int64_t executions;         /* program launches */
+    int64_t host_reads;         /* blocking device-to-host copies */
+    int64_t uploaded_bytes;     /* to all devices; a replicated array counts once per device */
+    int64_t in_place_bytes;     /* part of uploaded_bytes that the plugin reads in place, without a
+                                   copy (CPU) */
+    uint64_t reserved[4];       /* set to 0 */
 } fg_client_stats;
 FG_API fg_client_stats fg_client_get_stats(const fg_client *client);
 

@@ -1,4 +1,4 @@
-/* dtype.h - number formats of tensors, arrays and files.
+/* dtype.h - element types (dtypes) of tensors, arrays and files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_DTYPE_H
@@ -10,10 +10,10 @@
 extern "C" {
 #endif
 
-/* Dimensions of a tensor, at most. */
+/* Maximum rank (number of dimensions) of a tensor. */
 #define FG_MAX_RANK 8
 
-/* Number formats, named as StableHLO and safetensors name them. Values are stable. */
+/* Element types, named as in StableHLO and safetensors. Values are stable. */
 typedef enum fg_dtype {
     FG_DTYPE_NONE = 0,
     FG_BOOL = 1, /* one byte, 0 or 1 */
@@ -25,16 +25,16 @@ typedef enum fg_dtype {
     FG_S32 = 7,
     FG_U64 = 8,
     FG_S64 = 9,
-    FG_BF16 = 10, /* bfloat16: the upper half of an f32 */
+    FG_BF16 = 10, /* bfloat16: the upper 16 bits of an f32 */
     FG_F16 = 11,  /* IEEE 754 binary16 */
     FG_F32 = 12,
     FG_F64 = 13
 } fg_dtype;
 
-/* "f32", "bf16", "s32", "bool" ...; "none" for other values. Thread-safe. */
+/* Name of a dtype: "f32", "bf16", "s32", "bool" ...; "none" for other values. Thread-safe. */
 FG_API const char *fg_dtype_name(fg_dtype dtype);
 
-/* Bytes of one element; 0 for FG_DTYPE_NONE and other values. Thread-safe. */
+/* Size of one element in bytes; 0 for FG_DTYPE_NONE and unknown values. Thread-safe. */
 FG_API size_t fg_dtype_size(fg_dtype dtype);
 
 /* True for bf16, f16, f32, f64. Thread-safe. */
@@ -47,26 +47,28 @@ typedef struct fg_type {
     int64_t dim[FG_MAX_RANK];
 } fg_type;
 
-/* A shape as the last argument of a call: FG_DIMS(3, 4) gives a rank and an array. A scalar is
- * written FG_SCALAR. */
+/* A shape as the last argument of a call: FG_DIMS(3, 4) expands to a rank and an array. Write
+ * FG_SCALAR for a scalar. */
 #define FG_DIMS(...)                                                                               \
     ((int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))), ((const int64_t[]){__VA_ARGS__})
 #define FG_SCALAR 0, NULL
 
-/* Number of elements: the product of the dimensions, 1 for a scalar; INT64_MAX where it is more
- * than that, 0 where a dimension is negative. Thread-safe. */
+/* Number of elements: the product of the dimensions, 1 for a scalar. INT64_MAX on overflow; 0 if a
+ * dimension is negative. Thread-safe. */
 FG_API int64_t fg_type_count(const fg_type *type);
 
-/* Bytes of a dense array of this type; SIZE_MAX where it is more than that. Thread-safe. */
+/* Size in bytes of a dense array of this type; SIZE_MAX on overflow. Thread-safe. */
 FG_API size_t fg_type_bytes(const fg_type *type);
 
-/* Writes "f32[3,4]" to out (at most size bytes, always terminated) and returns out. Thread-safe. */
+/* Writes a type as "f32[3,4]" to out (at most `size` bytes, always NUL-terminated) and returns out.
+ * Thread-safe. */
 FG_API char *fg_type_format(const fg_type *type, char *out, size_t size);
 
 #ifdef __cplusplus
 }
 
-/* FG_DIMS without compound literals, which C++ has not. The array lives as long as the call. */
+/* FG_DIMS without compound literals, which C++ does not have. The array lives as long as the call.
+ */
 namespace fg_cxx
 {
 template <class... T> char (&count(const T &...))[sizeof...(T)]; /* for sizeof */

@@ -1,9 +1,9 @@
-/* fulgurite.h - all of the public interface.
+/* fulgurite.h - the complete public interface.
  *
- * Structs have a member `reserved` that later versions turn into new members. Initialize the
- * structs that you fill, so that it is 0: `fg_adamw_options o = {.lr = 1e-3};`. Every function that
- * takes such a struct returns FG_EINVAL if it is not, or keeps the error where it keeps its others.
- * In structs that the library fills it is set to 0.
+ * Structs have a member `reserved`, in whose place later versions add members. It must be 0 in
+ * structs that you fill, so initialize them: `fg_adamw_options o = {.lr = 1e-3};`. If it is not 0,
+ * a function that accepts the struct fails with FG_EINVAL, reported like its other errors. In
+ * structs that the library fills, it is set to 0.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_FULGURITE_H
