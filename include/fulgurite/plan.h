@@ -1,5 +1,5 @@
-/* plan.h - what a training step needs and costs, told by the compiler of the machine that it is
- * for, without running it. With a client of a topology (device.h) that machine need not be there.
+/* plan.h - estimate the memory and time of a training step by compiling it for a machine, without
+ * running it. With a topology client (device.h), you don't need to have that machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_PLAN_H
@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* Communication between devices, in the order of fg_plan's tables. */
+/* Collective operations, in the order of the arrays in fg_plan. */
 typedef enum fg_collective {
     FG_ALL_REDUCE = 0,
     FG_ALL_GATHER = 1,
@@ -24,53 +24,51 @@ typedef enum fg_collective {
 /* "all-reduce"; "" for other values. Thread-safe. */
 FG_API const char *fg_collective_name(fg_collective kind);
 
-/* A training step on one machine. Bytes are of one device; a figure that nobody gives is -1, or NaN
- * where it is a double. What is said of time is the compiler's estimate: nothing has been measured.
- */
+/* Estimated memory and cost of a training step on one machine. Bytes are per device. A value that
+ * is not available is -1, or NaN for a double. Times are estimates by the compiler, not
+ * measurements. */
 typedef struct fg_plan {
-    bool fits;                   /* the compiler found room for it in the device's memory */
-    int64_t hbm_needed_bytes;    /* all of the following; of a step that does not fit, what the
-                                    compiler says it would need */
-    int64_t hbm_available_bytes; /* of a device */
-    int64_t parameter_bytes;     /* with buffers, as their types say */
-    int64_t optimizer_bytes;     /* likewise */
-    int64_t batch_bytes;         /* the batch and sums of metrics, likewise */
-    int64_t padding_bytes;       /* what the device's layouts add to these three */
-    int64_t activation_bytes;    /* temporary values, and results that take no argument's place */
-    int64_t program_bytes;       /* the program itself */
-    int64_t batch_size, global_batch_size; /* samples of a step: of one device, of all */
-    int64_t partitions;                    /* devices that the program is for */
-    double flops;                          /* of one device, as the compiler counts them */
-    double accessed_bytes;                 /* memory traffic, likewise */
-    double cycles; /* the compiler's estimate for arithmetic and its loads; copies and
-                      collectives are not in it */
-    double step_s; /* by these cycles, memory traffic and collectives:
+    bool fits;                   /* the step fits into the device's memory */
+    int64_t hbm_needed_bytes;    /* total of the following; if the step does not fit, the
+                                    requirement that the compiler reports */
+    int64_t hbm_available_bytes; /* memory of the device */
+    int64_t parameter_bytes;     /* parameters and buffers, without padding */
+    int64_t optimizer_bytes;     /* optimizer state, without padding */
+    int64_t batch_bytes;         /* the batch and the sums of metrics, without padding */
+    int64_t padding_bytes;       /* padding that the device's layouts add to these three */
+    int64_t activation_bytes;    /* temporary buffers, and outputs that alias no argument */
+    int64_t program_bytes;       /* code of the program */
+    int64_t batch_size, global_batch_size; /* samples per step: of one device, of all devices */
+    int64_t partitions;                    /* number of devices that the program is compiled for */
+    double flops;                          /* per device, as counted by the compiler */
+    double accessed_bytes;                 /* memory traffic per device, as counted by it */
+    double cycles; /* the compiler's estimate for arithmetic and its loads, without copies and
+                      collectives */
+    double step_s; /* step time from these cycles, memory traffic and collectives:
                       docs/plan-metrics.md */
-    int collectives[FG_COLLECTIVES];
-    int64_t collective_bytes[FG_COLLECTIVES]; /* of results, one device's */
-    int matmuls, matmuls_16bit;               /* matmuls and convolutions; those of 16-bit operands
-                                               */
-    double compile_s;
-    int64_t serialized_bytes; /* the compiled program in a file */
-    char fingerprint[129];    /* the compiler's name of it, "" when it has none */
-    char trouble[496];        /* why it does not fit, "" when it does */
-    char *analysis_json;      /* where its work is, and is lost: an object, and ... */
-    char *analysis_text;      /* ... lines for people; NULL where the compiler does not show it */
-    uint64_t reserved[8];     /* set to 0 */
+    int collectives[FG_COLLECTIVES];          /* number of operations of each kind */
+    int64_t collective_bytes[FG_COLLECTIVES]; /* bytes of their results, per device */
+    int matmuls, matmuls_16bit; /* matmuls and convolutions; those with 16-bit operands */
+    double compile_s;           /* time to compile the step */
+    int64_t serialized_bytes;   /* size of the serialized executable */
+    char fingerprint[129];      /* the compiler's fingerprint of the program; "": none */
+    char trouble[496];          /* why the step does not fit; "" if it does */
+    char *analysis_json;        /* where the cost arises, as a JSON object; NULL: not available */
+    char *analysis_text;        /* the same as human-readable text; NULL: not available */
+    uint64_t reserved[8];       /* set to 0 */
 } fg_plan;
 
-/* Compiles the training step for the Trainer's client (fg_trainer_options.client), by the way of
- * fg_trainer_fit, and fills *out, which wants
- * fg_plan_fini. That it does not fit is an answer, not an error. Errors: those of
- * fg_trainer_fit before its first step. */
+/* Compiles the training step for the Trainer's client (fg_trainer_options.client) exactly as
+ * fg_trainer_fit does, and fills *out. Free it with fg_plan_fini. A step that does not fit is a
+ * result, not an error. Errors: those of fg_trainer_fit before its first step. */
 FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task,
                                           const fg_fit_data *data, fg_plan *out, fg_error *err);
-/* Frees what a plan owns; after a failure, too. */
+/* Frees the memory of a plan; also after a failure. */
 FG_API void fg_plan_fini(fg_plan *plan);
 
-/* Of plans for several batches: the smallest batch whose cycles per sample are within a tenth of
- * the least of all, from which on the matrix units are filled as well as they get. At most 64 are
- * looked at; NaN cycles are passed over. 0: none has cycles. Thread-safe. */
+/* The smallest batch size that saturates the matrix units: the smallest of the given ones whose
+ * cycles per sample are within 10 % of the minimum. Uses at most the first 64 entries; ignores NaN
+ * cycles. Returns 0 if no entry has cycles. Thread-safe. */
 FG_API int64_t fg_plan_saturation_batch(const int64_t *batch_sizes, const double *cycles,
                                         size_t count);
 

@@ -1,11 +1,12 @@
-/* trace.h - lazy tensors, variables and running what was traced.
+/* trace.h - lazy tensors, variables and running a trace.
  *
- * An operation on tensors does nothing but write itself down in its trace; running the trace
- * compiles the whole as one program (or finds it compiled) and launches it on the client's devices.
- * Values live in the trace's memory and die with it: no tensor is ever freed by the user.
+ * An operation on tensors only records itself in its trace. Running the trace compiles all of it as
+ * one program (or reuses a compiled one) and launches it on the client's devices. Tensors live in
+ * the trace's memory and are freed with it: you never free a tensor.
  *
- * A graph call never fails visibly. The first error of a trace is kept in it, with the user's file
- * and line; operations after it do nothing; the next eager call on the trace returns it.
+ * A graph call does not return an error. The trace keeps its first error, with the file and line of
+ * your call. Operations after it do nothing, and the next eager call on the trace returns the
+ * error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_TRACE_H
@@ -19,92 +20,96 @@
 extern "C" {
 #endif
 
-/* A program being written down. Owner thread only. */
+/* A program that is being recorded. Owner thread only. */
 typedef struct fg_trace fg_trace;
 
-/* A value of a trace: an edge of its graph, with a dtype and a shape but no number yet. Passed by
- * value; never empty (a failed operation returns its trace's poison value). Lives until its trace
- * is run, reset or destroyed. Using it after that, or using an empty one, is an error (FG_EINVAL)
- * that is kept in the trace which the thread is writing. */
+/* A value of a trace: an edge of its graph, with a dtype and a shape but no data yet. Passed by
+ * value. An operation never returns an empty tensor; if it fails, it returns its trace's poison
+ * value. A tensor is valid until its trace is run, reset or destroyed. Using it after that, or
+ * using an empty one, is an error (FG_EINVAL), which is kept in the trace that the thread is
+ * recording. */
 typedef struct fg_tensor {
-    uint64_t handle; /* the library's own; 0: empty */
+    uint64_t handle; /* internal; 0: empty */
 } fg_tensor;
 
 /* ---- traces ---------------------------------------------------------------------------------- */
 
-/* Starts an empty trace. client may be NULL for a trace that is never run. Errors: FG_ENOMEM,
- * FG_EUNSUPPORTED when 4,095 traces exist already. */
+/* Creates an empty trace. client may be NULL for a trace that is never run. Errors: FG_ENOMEM,
+ * FG_EUNSUPPORTED (4,095 traces already exist). */
 FG_API FG_MUST_USE fg_status fg_trace_create(fg_client *client, fg_trace **out, fg_error *err);
-/* NULL is allowed. */
+/* Frees a trace and its tensors. NULL is allowed. */
 FG_API void fg_trace_destroy(fg_trace *trace);
-/* Empties the trace: its tensors die, its first error is forgotten; settings, compiled programs
- * and memory are kept. */
+/* Empties the trace: its tensors become invalid and its error is cleared. Settings, compiled
+ * programs and memory are kept. */
 FG_API void fg_trace_reset(fg_trace *trace);
 
-/* FG_OK, or the first error of the trace. err may be NULL. */
+/* Returns FG_OK, or the first error of the trace. err may be NULL. */
 FG_API fg_status fg_trace_error(const fg_trace *trace, fg_error *err);
-/* Borrowed; NULL for a trace without one. */
+/* The trace's client: borrowed; NULL if it has none. */
 FG_API fg_client *fg_trace_client(const fg_trace *trace);
 
-/* Whether layers behave as in training (dropout drops, batch norm uses and updates statistics).
- * Kept over resets. [false] */
+/* Training or inference mode of layers: in training, dropout is active, and batch norm uses batch
+ * statistics and updates its running statistics. Kept across resets. [false] */
 FG_API void fg_trace_set_training(fg_trace *trace, bool training);
 FG_API bool fg_trace_training(const fg_trace *trace);
 
-/* What randomness is drawn from: the same (seed, step) gives the same bits on any number of
- * devices. Both are inputs of the program: changing them compiles nothing. Kept over resets. [0, 0]
- */
+/* The key of random operations: the same (seed, step) generates the same bits on any number of
+ * devices. Both are inputs of the program: changing them does not recompile it. Kept across resets.
+ * [0, 0] */
 FG_API void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step);
 
-/* Which rows of the batch are valid: f32[B], not 0 for a sample and 0 for a padding row, which
- * fills up the last batch of an epoch. Operations on values whose batch axis is known then leave
- * padding rows out (ops.h, "batches with padding rows"): own loops say it with fg_batch_axis;
- * otherwise losses and batch norm take dimension 0 for it, and nothing else is masked. For weights
- * of samples see fg_weighted_mean. A mask is part of one iteration: a reset drops it. Set it before
- * the first operation on the batch. The Trainer sets it itself, and refuses another one. Own loops
- * need it only for batches with padding rows. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE,
- * FG_EINVAL. */
+/* Sets the mask of valid rows of the batch: f32[B], nonzero for a sample and 0 for a padding row,
+ * which fills up the last batch of an epoch. Operations on values whose batch axis is known then
+ * exclude padding rows (ops.h, "batches with padding rows"). Custom loops mark the batch axis with
+ * fg_batch_axis; without that, losses and batch norm use dimension 0, and nothing else is masked.
+ * For sample weights see fg_weighted_mean. The mask applies to one iteration: a reset removes it.
+ * Set it before the first operation on the batch. The Trainer sets the mask itself and rejects
+ * another one. Custom loops need it only for batches with padding rows. Errors, kept in the trace:
+ * FG_ESHAPE, FG_EDTYPE, FG_EINVAL. */
 FG_API void fg_trace_set_mask(fg_trace *trace, fg_tensor mask);
-/* True, and the mask in *out, when one is set. */
+/* Returns true and the mask in *out if a mask is set, else false. */
 FG_API bool fg_trace_mask(const fg_trace *trace, fg_tensor *out);
 
-/* What the trace computes in, kept over resets:
+/* Sets the precision of computation. Kept across resets.
  *
- *   "32-true"     as the operands are: f32 for f32                                    [the default]
- *   "bf16-mixed"  matmuls and convolutions in bf16, everything that is stored in f32
- *   "bf16-true"   the same with parameters in bf16 too (fg_module_set_precision)
- *   "16-mixed", "16-true"  f16 for bf16; the loss wants scaling (fg_optimizer_set_loss_scale)
+ *   "32-true"     the dtype of the operands: f32 for f32                              [the default]
+ *   "bf16-mixed"  matmuls and convolutions in bf16; parameters and state are stored in f32
+ *   "bf16-true"   like bf16-mixed, with parameters in bf16 too (fg_module_set_precision)
+ *   "16-mixed", "16-true"  f16 instead of bf16; requires loss scaling
+ *                 (fg_optimizer_set_loss_scale)
  *   "64-true"     f64 (fg_module_set_precision)
  *
- * Under all but the first, fg_dot, fg_matmul and fg_conv2d cast floating operands to that format
- * and give it; sums, means, softmax and losses compute in f32 and give f32 (f64 for f64); where two
- * floating operands of other operations differ, the narrower is cast. Normalisation layers compute
- * in f32 and give their input's format. On all platforms products add up in f32.
- * Errors: FG_EINVAL for another name; FG_EUNSUPPORTED for f16 and f64 on a TPU.
- * Source: Micikevicius et al. 2018, "Mixed precision training". */
+ * With any precision except "32-true", fg_dot, fg_matmul and fg_conv2d cast floating operands to
+ * that dtype and return it. Sums, means, softmax and losses compute in f32 and return f32 (f64 for
+ * f64). If the floating operands of another operation have different dtypes, the narrower one is
+ * cast. Normalization layers compute in f32 and return the dtype of their input. On all platforms,
+ * matmuls accumulate in f32. Errors: FG_EINVAL (unknown name), FG_EUNSUPPORTED (f16 or f64 on a
+ * TPU). Source: Micikevicius et al. 2018, "Mixed precision training". */
 FG_API FG_MUST_USE fg_status fg_trace_set_precision(fg_trace *trace, const char *precision,
                                                     fg_error *err);
-/* Its name; a constant. */
+/* The name of the precision; a static string. */
 FG_API const char *fg_trace_precision(const fg_trace *trace);
-/* The floating format of data under the precision, f64 under "64-true" and else f32: what pixels
- * and the like are cast to. */
+/* The floating dtype that input data, such as pixels, is cast to: f64 with "64-true", else f32. */
 FG_API fg_dtype fg_trace_float(const fg_trace *trace);
 
-/* Names what follows for messages, profiles and random places: operations inside push("mlp") and
- * push("fc1") are "mlp/fc1/...". name is copied. pop undoes the last push. */
+/* Opens a name scope for the following operations, used in messages, in profiles and as a key of
+ * random operations: operations inside push("mlp") and push("fc1") are named "mlp/fc1/...". name is
+ * copied. pop closes the innermost scope. */
 FG_API void fg_scope_push(fg_trace *trace, const char *name);
 FG_API void fg_scope_pop(fg_trace *trace);
 
-/* Remembers the user's place for the operation that follows. here.h calls it for every
- * operation; there is no need to. Thread-safe: the place is the calling thread's. */
+/* Records the caller's file and line for the next operation. The macros in here.h call it for every
+ * operation; you don't need to. Thread-safe: the location is per thread. */
 FG_API void fg_here(const char *file, int line);
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
-/* Borrowed, lives as long as the tensor. dtype is FG_DTYPE_NONE for a poison value. */
+/* The tensor's type and trace. Borrowed for the tensor's lifetime. dtype is FG_DTYPE_NONE for a
+ * poison value. */
 FG_API const fg_type *fg_tensor_type(fg_tensor tensor);
 FG_API fg_trace *fg_tensor_trace(fg_tensor tensor);
-/* Size of dimension `axis`; negative axes count from the end. 0 for poison or no such axis. */
+/* Size of dimension `axis`; negative axes count from the end. 0 for a poison value, or if the axis
+ * is out of range. */
 FG_API int64_t fg_tensor_dim(fg_tensor tensor, int axis);
 
 /* The array's value as a tensor. The trace keeps a reference until it is reset. */
@@ -112,13 +117,13 @@ FG_API fg_tensor fg_input(fg_trace *trace, fg_array *array);
 
 /* ---- variables: values that stay on the devices from run to run ------------------------------ */
 
-/* A named value on the devices: what is trained, and what is kept beside it. */
+/* A named value on the devices: a parameter, or other state that is kept between runs. */
 typedef struct fg_variable fg_variable;
 
 typedef enum fg_variable_kind {
-    FG_PARAMETER = 0, /* trained: an optimizer changes it                             */
-    FG_BUFFER = 1,    /* saved with the model, not trained: running statistics        */
-    FG_STATE = 2      /* saved beside the model, for resuming: an optimizer's moments */
+    FG_PARAMETER = 0, /* updated by an optimizer                                        */
+    FG_BUFFER = 1,    /* saved with the model but not trained: running statistics       */
+    FG_STATE = 2      /* saved separately, to resume training: the optimizer's moments  */
 } fg_variable_kind;
 
 typedef enum fg_init_kind {
@@ -135,59 +140,61 @@ typedef struct fg_init {
 
 typedef struct fg_variable_options {
     fg_variable_kind kind; /* [FG_PARAMETER] */
-    fg_init init;          /* first value; random ones are keyed by (seed, name) */
+    fg_init init;          /* initial value; random values are keyed by (seed, name) */
     uint64_t seed;         /* [0] */
-    /* How files hold it: dimension i of the file's tensor is dimension file_axis[i] of this one
-     * (an HWIO kernel with {3, 2, 0, 1} is OIHW in files). All 0: the same order. */
+    /* Dimension order in files: dimension i of the tensor in the file is dimension file_axis[i] of
+     * the variable (an HWIO kernel with {3, 2, 0, 1} is OIHW in files). All 0: the same order. */
     int file_axis[FG_MAX_RANK];
     uint64_t reserved[2];
 } fg_variable_options;
 
-/* Makes a variable. It has no memory on a device until a program first uses it. name is copied; it
- * is the name in files ("fc1.weight"). options may be NULL. One thread at a time.
- * Errors: FG_EINVAL, FG_ENOMEM. */
+/* Creates a variable. Its device memory is allocated when a program first uses it. name is copied;
+ * it is also the name in files ("fc1.weight"). options may be NULL. One thread at a time. Errors:
+ * FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_variable_create(const char *name, const fg_type *type,
                                                 const fg_variable_options *options,
                                                 fg_variable **out, fg_error *err);
+/* Frees a variable and its device memory. NULL is allowed. */
 FG_API void fg_variable_destroy(fg_variable *variable);
 
-/* As given at creation; borrowed, lives as long as the variable. */
+/* Properties given at creation. Borrowed for the variable's lifetime. */
 FG_API const char *fg_variable_name(const fg_variable *variable);
 FG_API const fg_type *fg_variable_type(const fg_variable *variable);
 FG_API fg_variable_kind fg_variable_get_kind(const fg_variable *variable);
-/* file_axis as given, or NULL when files hold the same order. */
+/* file_axis as given; NULL if the order in files is the same. */
 FG_API const int *fg_variable_file_axis(const fg_variable *variable);
 
-/* Whether training changes the variable. A parameter that is not trainable is frozen: optimizers
- * leave it alone and no gradient is computed for it. A batch norm whose running_mean is frozen
- * normalises by its running statistics, also in training, and leaves them alone. fg_assign and
- * fg_variable_set are not affected. It may change at any time and applies to what is traced from
- * then on; the Trainer looks at the beginning of a fit and of each epoch. By patterns of names:
- * fg_module_freeze. [true] */
+/* Whether training updates the variable. A parameter that is not trainable is frozen: optimizers
+ * don't update it, and no gradient is computed for it. A batch norm whose running_mean is frozen
+ * uses its running statistics also in training and doesn't update them. fg_assign and
+ * fg_variable_set are not affected. You may change it at any time; it applies to operations traced
+ * afterwards. The Trainer checks it at the start of a fit and of each epoch. To freeze by name
+ * pattern, use fg_module_freeze. [true] */
 FG_API void fg_variable_set_trainable(fg_variable *variable, bool trainable);
 FG_API bool fg_variable_is_trainable(const fg_variable *variable);
 
-/* Sets the value from the host: size_bytes is fg_type_bytes(type), row-major. Errors: FG_EINVAL,
- * FG_ENOMEM. */
+/* Sets the value from host memory, row-major; size_bytes must equal fg_type_bytes(type). Errors:
+ * FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_variable_set(fg_variable *variable, const void *data,
                                              size_t size_bytes, fg_error *err);
-/* Copies the present value to the host, waiting for the programs that make it. Errors: FG_EINVAL,
+/* Copies the current value to the host; waits for the programs that compute it. Errors: FG_EINVAL,
  * FG_ENOMEM, FG_EDEVICE. */
 FG_API FG_MUST_USE fg_status fg_variable_read(const fg_variable *variable, void *out_data,
                                               size_t size_bytes, fg_error *err);
 
-/* The variable's value at this point of the trace: what was assigned last in it, else the value it
- * has when the program starts. */
+/* The variable's value at this point of the trace: the value that was last assigned in the trace,
+ * else the value at the start of the program. */
 FG_API fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable);
-/* The variable takes this value when the program has run: its memory is reused, nothing is copied.
- * Error, kept in the trace: FG_ESHAPE or FG_EDTYPE when value's type is another. */
+/* Assigns a value to the variable; it takes effect when the program has run. The variable's buffer
+ * is reused, without a copy. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE (value has a different
+ * type). */
 FG_API void fg_assign(fg_variable *variable, fg_tensor value);
 
-/* ---- numbers given at each launch ------------------------------------------------------------ */
+/* ---- scalars passed at each launch ----------------------------------------------------------- */
 
-/* A number held by the host and given to programs anew at every launch: a learning rate, a step.
- * Changing it compiles nothing. The struct is the caller's; it must outlive programs that use it.
- */
+/* A number in host memory that is passed to programs at every launch: a learning rate, a step.
+ * Changing it does not recompile anything. The caller owns the struct; it must outlive the programs
+ * that use it. */
 typedef struct fg_scalar {
     fg_dtype dtype; /* FG_F32, FG_S32 or FG_U32 */
     union {
@@ -202,44 +209,46 @@ FG_API fg_tensor fg_scalar_value(fg_trace *trace, const fg_scalar *scalar);
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-/* Compiles what the outputs and assignments need, unless a program of the same structure is there
- * already, and launches it. The 64 programs used last are kept. Numbers that the host writes into a
- * graph (fg_mul_scalar, fg_full, the bounds of fg_slice) are part of its structure: one that
- * changes in each iteration compiles each time, about which a warning names the line, once a trace.
- * Give such a number as an fg_scalar. out_arrays receives `count` arrays, one reference each,
- * computed in the background: only reading them waits. Assigned variables have their new values
- * from now on. The trace is empty afterwards, also on failure. outputs may be NULL when count is 0.
- * Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE, FG_EDEVMEM, FG_ENOMEM; all out_arrays
- * are NULL then. */
+/* Compiles the operations that the outputs and assignments need, unless a program of the same
+ * structure is cached, and launches it. The 64 most recently used programs are kept. Host numbers
+ * in a graph (fg_mul_scalar, fg_full, the bounds of fg_slice) are part of its structure: a number
+ * that changes in each iteration causes a compilation each time, for which a warning shows the
+ * line, once per trace. Pass such a number as an fg_scalar. out_arrays receives `count` arrays, one
+ * reference each. They are computed asynchronously: only reading them waits. Assigned variables
+ * have their new values from now on. The trace is empty afterwards, also on failure. outputs may be
+ * NULL if count is 0. Errors: the trace's first error; FG_ECOMPILE, FG_EDEVICE, FG_EDEVMEM,
+ * FG_ENOMEM. On failure, all out_arrays are NULL. */
 FG_API FG_MUST_USE fg_status fg_run(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                     fg_array **out_arrays, fg_error *err);
 
-/* Runs the trace for one f32 number and waits for it: the usual end of an own loop's step that
- * wants its loss. Counted as a host read. Errors: as fg_run; FG_EDTYPE unless f32 of rank 0. */
+/* Runs the trace and returns a scalar f32 output: for steps of a custom loop that need the loss.
+ * Waits for the result and counts as a host read. Errors: those of fg_run; FG_EDTYPE (the output is
+ * not f32 of rank 0). */
 FG_API FG_MUST_USE fg_status fg_run_f32(fg_trace *trace, fg_tensor output, float *out,
                                         fg_error *err);
 
-/* The program text (StableHLO) for the outputs and the assignments of the trace, as fg_run would
- * compile it; free it with fg_text_free. Does not run or empty the trace. */
+/* Returns the StableHLO text for the outputs and assignments of the trace, as fg_run would compile
+ * it; free it with fg_text_free. The trace is neither run nor emptied. Errors: the trace's first
+ * error, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_trace_text(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                            char **out_text, fg_error *err);
 FG_API void fg_text_free(char *text);
 
 /* ---- gradients ------------------------------------------------------------------------------- */
 
-/* Derivatives of a scalar by tensors: out[i] has wrt[i]'s type. Reverse mode, graph to graph: the
- * result is traced like anything else and can be differentiated again. A tensor that loss does not
- * depend on gets zeros, as does one behind operations without a gradient.
- * A derivative by a tensor counts what was computed from that very tensor: of h1 = fg_relu(a) and
- * h2 = fg_relu(a), the derivative by h1 leaves out the uses of h2, although the program computes
- * both once. An operation that has nothing to do (a cast to the same dtype) returns its operand.
- * Constants are tensors like others. Errors, kept in the trace: FG_ESHAPE unless loss has rank 0,
- * FG_EDTYPE unless it and wrt[i] are floating tensors of one trace.
- * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3. */
+/* Gradients of a scalar with respect to tensors: out[i] has the type of wrt[i]. Reverse mode; the
+ * gradients are traced operations and can be differentiated again. The gradient is zero for a
+ * tensor that loss does not depend on, or only through operations without a gradient. Only uses of
+ * that same tensor count: with h1 = fg_relu(a) and h2 = fg_relu(a), the gradient with respect to h1
+ * does not include the uses of h2, although the program computes both only once. An operation that
+ * is an identity (a cast to the same dtype) returns its operand. Constants are treated like other
+ * tensors. Errors, kept in the trace: FG_ESHAPE (loss does not have rank 0), FG_EDTYPE (loss or
+ * wrt[i] is not a floating tensor, or they are of different traces). Source: Griewank and Walther
+ * 2008, "Evaluating Derivatives", chapter 3. */
 FG_API void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out);
-/* The same by the variables' values in force (fg_variable_value). If the loss was not computed from
- * a variable's present value but from one before the last fg_assign, the derivative is by the
- * newest value that it was computed from. */
+/* Gradients with respect to the current values of variables (fg_variable_value). If the loss was
+ * computed from a value before the last fg_assign, the gradient is with respect to the newest value
+ * that it was computed from. */
 FG_API void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, size_t count,
                               fg_tensor *out);
 
