@@ -158,15 +158,13 @@ static fg_status measure_first(const net *n, fg_client *client, double opened_s,
 
 static fg_status measure(net *mlp, net *lenet, net *tiny, double seconds, fg_error *err)
 {
-    static const int64_t narrow[] = {4, 4};
     const fg_model_options options[] = {
         {.name = "mlp", .input = {.dtype = FG_U8, .rank = 1, .dim = {784}}, .outputs = 10},
         {.name = "lenet", .input = {.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}}, .outputs = 10},
         {.name = "mlp",
          .input = {.dtype = FG_F32, .rank = 1, .dim = {4}},
          .outputs = 2,
-         .hidden = narrow,
-         .hidden_count = 2},
+         .options = "hidden=[4, 4]"},
     };
     const double start = now_s();
     fg_client *client = NULL;

@@ -116,9 +116,7 @@ int main(int argc, char **argv)
         fg_model_create(root, &(fg_model_options){.name = "mlp",
                                                   .input = fg_dataset_field(data.train, 0)->type,
                                                   .outputs = 10,
-                                                  .hidden = (const int64_t[]){128, 64},
-                                                  .hidden_count = 2,
-                                                  .dropout = 0.1,
+                                                  .options = "hidden=[128, 64], dropout=0.1",
                                                   .scale = 1.0 / 16});
     optimizer = fg_adam_create(root, &(fg_adam_options){.lr = 0.003});
     TRY(fg_module_distribute(root, client, &how, &err)); /* replicates or shards the parameters */

@@ -76,7 +76,8 @@ int main(int argc, char **argv)
     adam = fg_adam_create(root, &(fg_adam_options){.lr = 0.01});
     TRY(fg_module_error(root, &err));
     const int64_t batches = fg_loader_batch_count(train), steps = EPOCHS * batches;
-    TRY(fg_optimizer_set_schedule(adam, &(fg_schedule){.name = "onecycle"}, steps, &err));
+    const fg_schedule onecycle = fg_onecycle(NULL);
+    TRY(fg_optimizer_set_schedule(adam, &onecycle, steps, &err));
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         double loss = 0, hits = 0;
         TRY(pass(train, epoch, true, &loss));

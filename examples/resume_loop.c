@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 {
     const fg_csv_options digits = {.no_header = true, .image = {8, 8, 1}};
     const fg_loader_options options = {.batch_size = BATCH, .shuffle = true, .drop_last = true};
-    const int64_t hidden[] = {64}, epochs = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
+    const int64_t epochs = argc > 2 ? strtol(argv[2], NULL, 10) : 10;
     fg_csv_parts data = {0};
     fg_loader *loader = NULL;
     int64_t step = 0;
@@ -63,8 +63,7 @@ int main(int argc, char **argv)
     model = fg_model_create(root, &(fg_model_options){.name = "mlp",
                                                       .input = {FG_F32, 3, {8, 8, 1}},
                                                       .outputs = 10,
-                                                      .hidden = hidden,
-                                                      .hidden_count = 1});
+                                                      .options = "hidden=64"});
     adam = fg_adam_create(root, &(fg_adam_options){.lr = 0.002});
     TRY(fg_module_error(root, &err));
     fg_trace_set_training(trace, true);

@@ -23,6 +23,7 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/option.h>
 #include <fulgurite/plan.h>
+#include <fulgurite/registry.h>
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>

@@ -17,6 +17,7 @@
 #define FULGURITE_NN_H
 
 #include <fulgurite/ops.h>
+#include <fulgurite/option.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -145,7 +146,8 @@ typedef struct fg_conv_options {
     int64_t dilation; /* pixels between taps        [1] */
     int64_t groups;   /* divides in and out         [1] */
     bool no_bias;     /* leave the bias away    [false] */
-    fg_init init;     /* the weight's first value [FG_INIT_ZEROS: uniform, as said above] */
+    fg_init init;     /* the weight's first value [FG_INIT_ZEROS: uniform, as said above]; for
+                         zeros {FG_INIT_CONSTANT, 0} */
     uint64_t reserved[2];
 } fg_conv_options;
 FG_API fg_conv *fg_conv_create(fg_module *parent, const char *name, const fg_conv_options *options);
@@ -164,8 +166,8 @@ FG_API fg_tensor fg_conv_apply(const fg_conv *layer, fg_tensor x);
 typedef struct fg_batch_norm fg_batch_norm;
 typedef struct fg_batch_norm_options {
     int64_t channels; /* must be given */
-    double momentum;  /* [0.1]         */
-    double eps;       /* [1e-5]        */
+    double momentum;  /* [0.1]; FG_ZERO, here and below: 0 */
+    double eps;       /* [1e-5] */
     uint64_t reserved[2];
 } fg_batch_norm_options;
 FG_API fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
@@ -206,7 +208,41 @@ typedef struct fg_resnet_options {
 FG_API fg_resnet *fg_resnet_create(fg_module *module, const fg_resnet_options *options);
 FG_API fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x);
 
-/* The models that the program knows by name:
+/* ---- models and losses by name --------------------------------------------------------------- */
+
+/* What a model is built for. */
+typedef struct fg_model_shape {
+    fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3] */
+    int64_t outputs;  /* classes, or numbers to predict                                 */
+    int64_t image[3]; /* of models that take images: height, width, channels; else 0    */
+} fg_model_shape;
+
+/* A model that a registry knows by name (registry.h): a constant row.
+ *
+ * Names and shapes in files should be those of a PyTorch module with attributes of these names that
+ * gets its images as [N, C, H, W] and flattens them (fg_flatten_images). */
+typedef struct fg_model_entry {
+    fg_entry entry;
+    bool takes_images; /* apply gets T[N, H, W, C]; other inputs than images are refused */
+    /* Builds the layers into root, from values for entry.options. Returns what apply is called
+     * with, which root owns (fg_module_attach); NULL after an error, which root keeps. */
+    void *(*build)(fg_module *root, const fg_model_shape *shape, const fg_option_values *values);
+    /* A batch of floating-point inputs to T[N, outputs]: logits, no softmax. */
+    fg_tensor (*apply)(const void *model, fg_tensor x);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_model_entry;
+
+/* A loss that a registry knows by name. */
+typedef struct fg_loss_entry {
+    fg_entry entry;
+    const char *task; /* what it is for: "classification" (logits T[B, C], s32[B]) or "regression"
+                         (T[B] or T[B, K], both) */
+    /* The mean loss over the batch: f32[] or f64[]. */
+    fg_tensor (*apply)(fg_tensor prediction, fg_tensor target, const fg_option_values *values);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_loss_entry;
+
+/* The models that are built in:
  *
  *   linear   one layer: fc
  *   mlp      hidden layers with an activation (and dropout) after each: fc1, fc2, ..., the last of
@@ -219,23 +255,21 @@ FG_API fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x);
  *   resnet18, resnet34, resnet50
  *            residual nets (fg_resnet), for images only
  *
- * Names and shapes in files are those of a PyTorch module with attributes of these names that gets
- * its images as [N, C, H, W] and flattens them (fg_flatten_images). */
+ * `fulgurite help config` lists their options as keys of the section model. */
 typedef struct fg_model fg_model;
 typedef struct fg_model_options {
-    const char *name; /* must be given: one of fg_model_names                               */
-    fg_type input;    /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; given */
-    int64_t outputs;  /* classes, or 1 for a regression; must be given                      */
-    const int64_t *hidden;  /* mlp: sizes of the hidden layers                         [512, 512] */
-    int hidden_count;       /* at most 16                                                         */
-    const char *activation; /* mlp, lenet: "relu", "tanh" or "sigmoid"                   ["relu"] */
-    double dropout;         /* mlp: rate after each hidden layer                              [0] */
-    double scale;           /* integer inputs are multiplied by it; floating ones are not [1/255] */
-    int64_t
-        image[3]; /* lenet, resnet: height, width, channels of a flat input [square, 1 channel] */
+    const char *name; /* a built-in model, see above                                     */
+    const fg_model_entry *entry; /* instead of name: a row, which must outlive the model */
+    fg_type input; /* one sample, without the batch: f32[64], u8[28,28], u8[32,32,3]; required   */
+    int64_t outputs; /* classes, or 1 for a regression; required */
     const char
-        *stem;     /* resnet: "imagenet" or "small"                                 ["imagenet"] */
-    int64_t width; /* resnet: channels of the first stage                                   [64] */
+        *options; /* the model's own options, "hidden=[64], dropout=0.5"; the others have
+                     their defaults                                                  [none] */
+    const fg_option_values
+        *values;  /* instead of options: values for the row's table       [none] */
+    double scale; /* integer inputs are multiplied by it; floating ones are not        [1/255] */
+    int64_t
+        image[3]; /* height, width, channels of a flat image               [square, 1 channel] */
     uint64_t reserved[4];
 } fg_model_options;
 
@@ -245,8 +279,6 @@ FG_API fg_model *fg_model_create(fg_module *root, const fg_model_options *option
 /* A batch of inputs, of the options' type with a dimension in front, to T[N, outputs]: logits, no
  * softmax. Integer inputs become f32 and are scaled. */
 FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
-/* The names, ended by NULL. */
-FG_API const char *const *fg_model_names(void);
 
 #ifdef __cplusplus
 }

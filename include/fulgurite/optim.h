@@ -14,6 +14,7 @@
 #define FULGURITE_OPTIM_H
 
 #include <fulgurite/nn.h>
+#include <fulgurite/option.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,11 +40,11 @@ typedef struct fg_optimizer fg_optimizer;
  * Source: Sutskever et al. 2013, "On the importance of initialization and momentum in deep
  * learning", in the form of PyTorch's SGD. */
 typedef struct fg_sgd_options {
-    double lr;           /* [1e-3]                                  */
-    double momentum;     /* [0]                                     */
-    double dampening;    /* [0]                                     */
-    double weight_decay; /* [0]                                     */
-    bool nesterov;       /* wants momentum and no dampening [false] */
+    double lr;           /* [1e-3]; FG_ZERO: 0 */
+    double momentum;     /* [0]                */
+    double dampening;    /* [0]                */
+    double weight_decay; /* [0]                */
+    bool nesterov;       /* requires momentum and no dampening [false] */
     uint64_t reserved[6];
 } fg_sgd_options;
 FG_API fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *options);
@@ -54,7 +55,7 @@ FG_API fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *option
  *   p = p - lr (m / (1 - beta1^t)) / (sqrt(s / (1 - beta2^t)) + eps)
  * Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; PyTorch's Adam. */
 typedef struct fg_adam_options {
-    double lr;           /* [1e-3]  */
+    double lr;           /* [1e-3]; FG_ZERO, here and below: 0 */
     double beta1;        /* [0.9]   */
     double beta2;        /* [0.999] */
     double eps;          /* [1e-8]  */
@@ -66,18 +67,75 @@ FG_API fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *opti
 /* Adam with decoupled weight decay: instead of adding to g, first p = (1 - lr weight_decay) p.
  * Source: Loshchilov and Hutter 2019, "Decoupled weight decay regularization"; PyTorch's AdamW. */
 typedef struct fg_adamw_options {
-    double lr;            /* [1e-3]                                          */
-    double beta1;         /* [0.9]                                           */
-    double beta2;         /* [0.999]                                         */
-    double eps;           /* [1e-8]                                          */
-    double weight_decay;  /* [0.01]                                          */
-    bool no_weight_decay; /* for a weight decay of 0, as 0 means the default */
+    double lr;           /* [1e-3]; FG_ZERO, here and below: 0 */
+    double beta1;        /* [0.9]   */
+    double beta2;        /* [0.999] */
+    double eps;          /* [1e-8]  */
+    double weight_decay; /* [0.01]  */
     uint64_t reserved[6];
 } fg_adamw_options;
 FG_API fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options);
 
-/* "sgd", "adam" or "adamw". */
+/* "sgd", "adam", "adamw", or the name of a rule of your own. */
 FG_API const char *fg_optimizer_name(const fg_optimizer *optimizer);
+
+/* ---- optimizers of your own ------------------------------------------------------------------ */
+
+/* The update of one parameter, as a rule sees it while the program is traced. */
+typedef struct fg_update fg_update;
+
+enum { FG_MOST_MOMENTS = 2 };
+/* An update rule. A constant table; it must outlive the optimizers that use it. */
+typedef struct fg_optimizer_rule {
+    const char *name;                     /* "lion" */
+    const char *moments[FG_MOST_MOMENTS]; /* names of its moments, "exp_avg"; NULL: fewer */
+    bool has_optional_momentum; /* the first moment exists only while the momentum is not 0 or a
+                                   schedule sets it                                       [false] */
+    /* Whether options and momentum make sense together; may be NULL. */
+    fg_status (*check)(const void *own, double momentum, fg_error *err);
+    /* Called once before the parameters are updated, to compute what they share
+     * (fg_update_share); may be NULL. */
+    void (*prepare)(fg_update *update);
+    /* The parameter's new value. parameter and gradient have one type: f32, or f64 for parameters
+     * in f64. Assigns new values to the moments by fg_update_set_moment. */
+    fg_tensor (*update)(const fg_update *update, fg_tensor parameter, fg_tensor gradient);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_optimizer_rule;
+
+typedef struct fg_optimizer_options {
+    double lr;           /* [1e-3]; FG_ZERO: 0 */
+    double momentum;     /* decay rate of the first moment, which schedules change: 0 to 1    [0] */
+    double decay;        /* decay rate of the second moment: 0 to 1                           [0] */
+    double weight_decay; /* [0]                                                                   */
+    const void *own;     /* the rule's own options, copied                                 [none] */
+    size_t own_bytes;
+    bool counts_updates; /* the rule uses fg_update_step: a parameter that some updates left alone
+                            has a count of its own                                        [false] */
+    uint64_t reserved[4];
+} fg_optimizer_options;
+/* Creates an optimizer that applies the rule; see above for what it takes from root and how errors
+ * are kept. options may be NULL. */
+FG_API fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_rule *rule,
+                                         const fg_optimizer_options *options);
+
+/* Scalars of the launch, f32[] or f64[]: cast them to the parameter's dtype (fg_cast). */
+FG_API fg_tensor fg_update_lr(const fg_update *update);
+FG_API fg_tensor fg_update_momentum(const fg_update *update);
+FG_API fg_tensor fg_update_weight_decay(const fg_update *update);
+/* The number of updates of this parameter before this one: s32[]. */
+FG_API fg_tensor fg_update_step(const fg_update *update);
+/* The rule's own options; NULL if it has none. */
+FG_API const void *fg_update_own(const fg_update *update);
+/* Whether the optimizer has this moment (fg_optimizer_rule.has_optional_momentum). */
+FG_API bool fg_update_has_moment(const fg_update *update, int moment);
+/* A moment of this parameter before the update, of the parameter's shape; 0 at the first one. */
+FG_API fg_tensor fg_update_moment(const fg_update *update, int moment);
+FG_API void fg_update_set_moment(const fg_update *update, int moment, fg_tensor value);
+/* Values that prepare computes once for all parameters: index 0 or 1. */
+FG_API void fg_update_share(fg_update *update, int index, fg_tensor value);
+FG_API fg_tensor fg_update_shared(const fg_update *update, int index);
+
+/* ---- updates --------------------------------------------------------------------------------- */
 
 /* Writes the update into the loss's trace: gradients of all parameters, then their new values
  * (fg_assign). Stands for one step: takes the schedule's next learning rate unless
@@ -127,9 +185,9 @@ FG_API double fg_optimizer_get_momentum(const fg_optimizer *optimizer);
  * After `growth_interval` steps without one it goes up by `growth`. Nothing of it is read by the
  * host. Source: Micikevicius et al. 2018, "Mixed precision training"; PyTorch's GradScaler. */
 typedef struct fg_loss_scale_options {
-    double init;             /* [65536] */
-    double growth;           /* [2]     */
-    double backoff;          /* [0.5]   */
+    double init;             /* > 0        [65536] */
+    double growth;           /* 1 or more      [2] */
+    double backoff;          /* between 0 and 1 [0.5] */
     int64_t growth_interval; /* [2000]  */
     uint64_t reserved[4];
 } fg_loss_scale_options;
@@ -151,30 +209,50 @@ FG_API void fg_optimizer_set_stochastic_rounding(fg_optimizer *optimizer, bool o
 
 /* ---- schedules ------------------------------------------------------------------------------- */
 
-/* How learning rate and momentum go over a training of so many optimizer steps.
- *
- *   constant  the optimizer's own all the time
- *   onecycle  from lr/div_factor up to lr at pct_start of the steps, then down to
- *             lr/div_factor/final_div_factor, which the last step has exactly; momentum goes the
- *             other way, from max_momentum to base_momentum and back. three_phase: down to
- *             lr/div_factor first, symmetric to the way up, and only then to the end. An SGD
- *             without momentum gets one, as in PyTorch.
- *             Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR.
- */
+/* A schedule's functions. They are pure: learning rate and momentum follow from the step alone, so
+ * that a resumed run continues exactly. A constant table; it must outlive what uses it. */
+typedef struct fg_schedule_ops {
+    const char *name; /* "onecycle" */
+    /* Whether the settings make sense; may be NULL. */
+    fg_status (*check)(const void *settings, fg_error *err);
+    /* The learning rate at a step, which counts from 0, of total_steps; lr is the optimizer's own.
+     */
+    double (*lr)(const void *settings, double lr, int64_t step, int64_t total_steps);
+    /* The momentum (Adam: beta1) at a step; NULL: the schedule leaves it alone. */
+    double (*momentum)(const void *settings, double momentum, int64_t step, int64_t total_steps);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_schedule_ops;
+
+enum { FG_SCHEDULE_WORDS = 12 };
+/* How learning rate and momentum change over a run. All zero: they stay as the optimizer has them.
+ * A plain value: copy it by assignment. */
 typedef struct fg_schedule {
-    const char *name;        /* ["constant"]                             */
-    double pct_start;        /* share of the steps that go up      [0.3] */
-    const char *anneal;      /* "cos" or "linear"                ["cos"] */
-    double div_factor;       /* [25]                                     */
-    double final_div_factor; /* [1e4]                                    */
-    double base_momentum;    /* [0.85]                                   */
-    double max_momentum;     /* [0.95]                                   */
-    bool no_cycle_momentum;  /* leave the momentum alone         [false] */
-    bool three_phase;        /* [false]                                  */
-    uint64_t reserved[4];
+    const fg_schedule_ops *ops;           /* NULL: constant */
+    uint64_t settings[FG_SCHEDULE_WORDS]; /* what ops are called with */
+    uint64_t reserved[2];
 } fg_schedule;
 
-/* Whether the names are known and the numbers in range. Errors: FG_EINVAL. Thread-safe. */
+/* One cycle: the learning rate rises from lr/div_factor to lr at pct_start of the steps, then falls
+ * to lr/div_factor/final_div_factor, which the last step has exactly; the momentum goes from
+ * max_momentum to base_momentum and back. three_phase: the learning rate falls to lr/div_factor
+ * over as many steps as it rose, and only then to the end. An SGD without momentum gets one, as in
+ * PyTorch. Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR. */
+typedef struct fg_onecycle_options {
+    double pct_start;        /* fraction of the steps that rise [0.3]; FG_ZERO, here and below: 0 */
+    const char *anneal;      /* "cos" or "linear"                                         ["cos"] */
+    double div_factor;       /* > 0                                                          [25] */
+    double final_div_factor; /* > 0                                                         [1e4] */
+    double base_momentum;    /* the lowest                                                 [0.85] */
+    double max_momentum;     /* the highest                                                [0.95] */
+    bool no_cycle_momentum;  /* leave the momentum alone                                  [false] */
+    bool three_phase;        /* [false]                                                           */
+    uint64_t reserved[4];
+} fg_onecycle_options;
+/* options may be NULL. What is wrong with them is reported by fg_schedule_check. Thread-safe. */
+FG_API fg_schedule fg_onecycle(const fg_onecycle_options *options);
+
+/* Whether its settings make sense; NULL is constant. Every function that takes a schedule to use it
+ * checks it. Errors: FG_EINVAL. Thread-safe. */
 FG_API FG_MUST_USE fg_status fg_schedule_check(const fg_schedule *schedule, fg_error *err);
 /* The learning rate at a step, which counts from 0, of total_steps, for a peak of lr; steps past
  * the last get the last's. schedule may be NULL (constant) and has passed the check. Thread-safe.
@@ -194,6 +272,24 @@ FG_API FG_MUST_USE fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer,
 /* The launch that follows is step number `step`, from 0: sets its learning rate and momentum. A
  * loop of one's own needs it only to begin elsewhere than at 0, after a resume. */
 FG_API void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step);
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* An optimizer that a registry knows by name (registry.h): a constant row. */
+typedef struct fg_optimizer_entry {
+    fg_entry entry; /* with the options lr and weight_decay among others */
+    /* Creates the optimizer from values for entry.options, as the functions above do. */
+    fg_optimizer *(*create)(fg_module *root, const fg_option_values *values);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_optimizer_entry;
+
+/* A schedule that a registry knows by name. */
+typedef struct fg_schedule_entry {
+    fg_entry entry;
+    /* Fills *out from values for entry.options. Errors: FG_EINVAL. */
+    fg_status (*create)(const fg_option_values *values, fg_schedule *out, fg_error *err);
+    void (*reserved[2])(void); /* must be NULL */
+} fg_schedule_entry;
 
 #ifdef __cplusplus
 }

@@ -102,3 +102,10 @@ void fgi_number_put(fg_dtype dtype, void *data, size_t i, double value)
     case FG_DTYPE_NONE: break;
     }
 }
+
+double fgi_or_default(double value, double otherwise)
+{
+    if (value != 0)
+        return value;
+    return signbit(value) ? 0 : otherwise;
+}

@@ -15,4 +15,7 @@ void fgi_number_put(fg_dtype dtype, void *data, size_t i, double value);
 /* Whether an integer dtype holds exactly this value (bool: 0 and 1); true for floating ones. */
 bool fgi_number_fits(fg_dtype dtype, double value);
 
+/* A member of an options struct: `otherwise` where it is unset (+0), 0 where it is FG_ZERO. */
+double fgi_or_default(double value, double otherwise);
+
 #endif

@@ -55,8 +55,8 @@ fg_batch_norm *fg_batch_norm_create(fg_module *parent, const char *name,
     const fg_type count = {.dtype = FG_S64};
     layer->module = module;
     layer->channels = o.channels;
-    layer->momentum = o.momentum != 0 ? o.momentum : 0.1;
-    layer->eps = o.eps != 0 ? o.eps : 1e-5;
+    layer->momentum = fgi_or_default(o.momentum, 0.1);
+    layer->eps = fgi_or_default(o.eps, 1e-5);
     layer->weight = fgi_layer_vector(module, "weight", o.channels, &ones);
     layer->bias = fgi_layer_vector(module, "bias", o.channels, NULL);
     layer->running_mean = fgi_layer_vector(module, "running_mean", o.channels, &mean);

@@ -5,6 +5,7 @@
 #define FGI_NN_LAYER_H
 
 #include <fulgurite/nn.h>
+#include "base/number.h"
 #include "base/reserved.h"
 
 /* Keeps an error in the root of module, which is not NULL; returns NULL, to be passed on. */

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nn/layer.h"
+#include "nn/model.h"
 
 enum { STAGES = 4, MOST_BLOCKS = 16, MOST_PARTS = 3, WIDENING = 4, USUAL_WIDTH = 64 };
 
@@ -211,3 +211,61 @@ fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x)
     fg_module_note_output(net->module, y);
     return y;
 }
+
+/* ---- the rows -------------------------------------------------------------------------------- */
+
+static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values,
+                   int depth)
+{
+    return fg_resnet_create(root, &(fg_resnet_options){.depth = depth,
+                                                       .in = shape->image[2],
+                                                       .classes = shape->outputs,
+                                                       .stem = fg_option_string(values, "stem"),
+                                                       .width = fg_option_int(values, "width")});
+}
+
+static void *build_18(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    return build(root, shape, values, 18);
+}
+
+static void *build_34(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    return build(root, shape, values, 34);
+}
+
+static void *build_50(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    return build(root, shape, values, 50);
+}
+
+static fg_tensor apply(const void *model, fg_tensor x) { return fg_resnet_apply(model, x); }
+
+static const fg_option options[] = {
+    {.name = "stem",
+     .kind = FG_OPTION_CHOICE,
+     .initial = "imagenet",
+     .choices = "imagenet|small",
+     .example = "small",
+     .help = "First layers. imagenet: 7x7 convolution with stride 2, then max pooling; small: 3x3 "
+             "convolution, for images of about 32x32 pixels."},
+    {.name = "width",
+     .kind = FG_OPTION_INT,
+     .initial = "64",
+     .min = 1,
+     .max = 4096,
+     .example = "32",
+     .help = "Channels of the first stage; later stages have 2, 4 and 8 times as many."},
+};
+
+#define ROW(layers)                                                                                \
+    {                                                                                              \
+        .entry = {.name = "resnet" #layers,                                                        \
+                  .help = "residual network, for images",                                          \
+                  .options = options,                                                              \
+                  .option_count = sizeof options / sizeof options[0]},                             \
+        .takes_images = true, .build = build_##layers, .apply = apply                              \
+    }
+const fg_model_entry fgi_resnet18_row = ROW(18);
+const fg_model_entry fgi_resnet34_row = ROW(34);
+const fg_model_entry fgi_resnet50_row = ROW(50);

@@ -1,9 +1,11 @@
-/* adam.c - Adam and AdamW.
- * Sources: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; Loshchilov and Hutter
- * 2019, "Decoupled weight decay regularization"; in the form of PyTorch's Adam and AdamW.
+/* adam.c - Adam, and what AdamW has in common with it.
+ * Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; in the form of
+ * PyTorch's Adam.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "optim/optimizer.h"
+#include "optim/adam.h"
+
+#include "base/error.h"
 
 /* 1 - beta^t for a count t, from r = -log(beta)/2: with y = tanh(r t) it is 2 y / (1 + y), which
  * keeps all digits where beta^t is close to 1, as 1 - pow(beta, t) in f32 does not. */
@@ -13,75 +15,111 @@ static fg_tensor correction(fg_tensor t, fg_tensor half_rate)
     return fg_div(fg_mul_scalar(y, 2), fg_add_scalar(y, 1));
 }
 
-static void adam_prepare(fgi_update *u)
+/* Shared by the parameters: Adam's bias corrections folded in, lr / (1 - beta1^t) and
+ * 1 / sqrt(1 - beta2^t). */
+enum { RATE, WIDEN };
+
+void fgi_adam_prepare(fg_update *u)
 {
     const fgi_number *rate = u->optimizer->scalars.decay_rate;
     const fg_tensor t = fg_add_scalar(fg_cast(u->step, u->dtype), 1);
-    u->rate = fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0])));
-    u->widen = fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1])));
+    fg_update_share(u, RATE, fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0]))));
+    fg_update_share(u, WIDEN, fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1]))));
 }
 
-static fg_tensor adam_step(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g)
+fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g)
 {
-    const fgi_hyper *h = &u->optimizer->hyper;
-    const fg_tensor old = fgi_moment(u, 0, index);
+    const fgi_adam *o = fg_update_own(u);
+    const fg_tensor old = fg_update_moment(u, 0);
     const fg_tensor m = fg_add(old, fgi_times(fg_sub(g, old), u->rest));
-    const fg_tensor s = fg_add(fg_mul_scalar(fgi_moment(u, 1, index), h->beta2),
-                               fg_mul_scalar(fg_square(g), 1 - h->beta2));
-    fgi_moment_assign(u, 0, index, m);
-    fgi_moment_assign(u, 1, index, s);
-    const fg_tensor size = fg_add_scalar(fgi_times(fg_sqrt(s), u->widen), h->eps);
-    return fg_sub(p, fgi_times(fg_div(m, size), u->rate));
+    const fg_tensor s = fg_add(fg_mul_scalar(fg_update_moment(u, 1), o->beta2),
+                               fg_mul_scalar(fg_square(g), 1 - o->beta2));
+    fg_update_set_moment(u, 0, m);
+    fg_update_set_moment(u, 1, s);
+    const fg_tensor size = fg_add_scalar(fgi_times(fg_sqrt(s), fg_update_shared(u, WIDEN)), o->eps);
+    return fg_sub(p, fgi_times(fg_div(m, size), fg_update_shared(u, RATE)));
 }
 
-static fg_tensor adam_update(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g)
+fg_status fgi_adam_check(const void *own, double momentum, fg_error *err)
 {
-    if (u->optimizer->hyper.weight_decay != 0)
+    const fgi_adam *o = own;
+    (void)momentum;
+    return o->eps >= 0 ? FG_OK : fgi_fail(err, FG_EINVAL, "eps %g: may not be negative", o->eps);
+}
+
+fgi_adam fgi_adam_resolved(double lr, double beta1, double beta2, double eps, double weight_decay)
+{
+    return (fgi_adam){.lr = fgi_or_default(lr, 1e-3),
+                      .beta1 = fgi_or_default(beta1, 0.9),
+                      .beta2 = fgi_or_default(beta2, 0.999),
+                      .eps = fgi_or_default(eps, 1e-8),
+                      .weight_decay = weight_decay};
+}
+
+fgi_adam fgi_adam_of(const fg_option_values *values)
+{
+    return (fgi_adam){.lr = fg_option_number(values, "lr"),
+                      .beta1 = fg_option_float_at(values, "betas", 0),
+                      .beta2 = fg_option_float_at(values, "betas", 1),
+                      .eps = fg_option_float(values, "eps"),
+                      .weight_decay = fg_option_number(values, "weight_decay")};
+}
+
+fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, const fgi_adam *adam)
+{
+    return fg_optimizer_create(root, rule,
+                               &(fg_optimizer_options){.lr = adam->lr != 0 ? adam->lr : FG_ZERO,
+                                                       .momentum = adam->beta1,
+                                                       .decay = adam->beta2,
+                                                       .weight_decay = adam->weight_decay,
+                                                       .own = adam,
+                                                       .own_bytes = sizeof *adam,
+                                                       .counts_updates = true});
+}
+
+/* ---- Adam ------------------------------------------------------------------------------------ */
+
+static fg_tensor adam_update(const fg_update *u, fg_tensor p, fg_tensor g)
+{
+    const fgi_adam *o = fg_update_own(u);
+    if (o->weight_decay != 0)
         g = fg_add(g, fgi_times(p, u->weight_decay));
-    return adam_step(u, index, p, g);
+    return fgi_adam_step(u, p, g);
 }
 
-static fg_tensor adamw_update(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g)
-{
-    if (u->optimizer->hyper.weight_decay != 0)
-        p = fgi_times(p, u->keep);
-    return adam_step(u, index, p, g);
-}
-
-static const fgi_rule adam = {.name = "adam",
-                              .moment = {"exp_avg", "exp_avg_sq"},
-                              .prepare = adam_prepare,
-                              .update = adam_update};
-static const fgi_rule adamw = {.name = "adamw",
-                               .moment = {"exp_avg", "exp_avg_sq"},
-                               .prepare = adam_prepare,
-                               .update = adamw_update};
-
-static double or_default(double value, double otherwise) { return value != 0 ? value : otherwise; }
+static const fg_optimizer_rule rule = {.name = "adam",
+                                       .moments = {"exp_avg", "exp_avg_sq"},
+                                       .check = fgi_adam_check,
+                                       .prepare = fgi_adam_prepare,
+                                       .update = adam_update};
 
 fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options)
 {
     if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adam_options, options)))
         return NULL;
     const fg_adam_options o = options != NULL ? *options : (fg_adam_options){0};
-    const fgi_hyper hyper = {.lr = or_default(o.lr, 1e-3),
-                             .momentum = or_default(o.beta1, 0.9),
-                             .beta2 = or_default(o.beta2, 0.999),
-                             .eps = or_default(o.eps, 1e-8),
-                             .weight_decay = o.weight_decay};
-    return fgi_optimizer_create(root, &adam, &hyper, FGI_MOMENTS);
+    const fgi_adam adam = fgi_adam_resolved(o.lr, o.beta1, o.beta2, o.eps, o.weight_decay);
+    return fgi_adam_create(root, &rule, &adam);
 }
 
-fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options)
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {
-    if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adamw_options, options)))
-        return NULL;
-    const fg_adamw_options o = options != NULL ? *options : (fg_adamw_options){0};
-    const fgi_hyper hyper = {.lr = or_default(o.lr, 1e-3),
-                             .momentum = or_default(o.beta1, 0.9),
-                             .beta2 = or_default(o.beta2, 0.999),
-                             .eps = or_default(o.eps, 1e-8),
-                             .weight_decay =
-                                 o.no_weight_decay ? 0 : or_default(o.weight_decay, 0.01)};
-    return fgi_optimizer_create(root, &adamw, &hyper, FGI_MOMENTS);
+    const fgi_adam adam = fgi_adam_of(values);
+    return fgi_adam_create(root, &rule, &adam);
 }
+
+static const fg_option options[] = {
+    FGI_OPTION_LR("0.001"),
+    FGI_OPTION_WEIGHT_DECAY("0", "Weight decay, added to the gradient (L2 penalty)."),
+    FGI_OPTION_BETAS,
+    FGI_OPTION_EPS,
+};
+
+const fg_optimizer_entry fgi_adam_row = {
+    .entry = {.name = "adam",
+              .help = "Adam",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0]},
+    .create = create};

@@ -34,8 +34,8 @@ fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_sca
                                       fg_error *err)
 {
     const fg_loss_scale_options o = options != NULL ? *options : (fg_loss_scale_options){0};
-    const double init = o.init != 0 ? o.init : 65536, growth = o.growth != 0 ? o.growth : 2;
-    const double backoff = o.backoff != 0 ? o.backoff : 0.5;
+    const double init = fgi_or_default(o.init, 65536), growth = fgi_or_default(o.growth, 2);
+    const double backoff = fgi_or_default(o.backoff, 0.5);
     const int64_t interval = o.growth_interval != 0 ? o.growth_interval : 2000;
     fgi_guard *g = &optimizer->guard;
     FGI_TRY_RESERVED(fg_loss_scale_options, options, err);
@@ -131,7 +131,7 @@ static fg_tensor number_of(fg_trace *trace, double value)
 
 /* Number and kind (1: NaN, 2: infinite) of the first parameter with a bad gradient, from 1; 0:
  * none. bad: of the gradients that are there. */
-static void name_first(fgi_update *u, const fg_tensor *gradients, const fg_tensor *bad)
+static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor *bad)
 {
     size_t at = 0;
     for (size_t i = 0; i < u->optimizer->parameter_count; i++)
@@ -161,7 +161,7 @@ static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
 
 /* Whether any gradient has a bad element. scratch has room for one value a parameter, and gets
  * those of the parameters where anomalies are named. */
-static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_tensor *scratch)
+static fg_tensor any_bad(const fg_update *u, const fg_tensor *gradients, fg_tensor *scratch)
 {
     const bool by_parameter = u->optimizer->guard.detects;
     size_t count = 0;
@@ -180,7 +180,7 @@ static fg_tensor any_bad(const fgi_update *u, const fg_tensor *gradients, fg_ten
     return fg_ne(all, fg_zeros(u->trace, fg_tensor_type(all)->dtype, FG_SCALAR));
 }
 
-void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
+void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const size_t count = u->optimizer->parameter_count;
@@ -199,7 +199,7 @@ void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch)
             gradients[i] = fgi_times(gradients[i], share);
 }
 
-fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old)
+fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old)
 {
     return u->skips ? fg_where(u->is_bad, old, now) : now;
 }
@@ -207,7 +207,7 @@ fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old)
 /* ---- the new value --------------------------------------------------------------------------- */
 
 /* Counts elements that were to move, and those of them that rounding keeps where they were. */
-static void count_lost(fgi_update *u, fg_tensor old, fg_tensor now, fg_tensor rounded)
+static void count_lost(fg_update *u, fg_tensor old, fg_tensor now, fg_tensor rounded)
 {
     const fg_tensor moves = fg_ne(now, old);
     const fg_tensor stays = fg_and(moves, fg_eq(fg_cast(rounded, FG_F32), old));
@@ -218,7 +218,7 @@ static void count_lost(fgi_update *u, fg_tensor old, fg_tensor now, fg_tensor ro
     u->counts = true;
 }
 
-fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype)
+fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype)
 {
     const fgi_guard *g = &u->optimizer->guard;
     if (!fgi_is_half(dtype))
@@ -235,7 +235,7 @@ fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype 
 
 /* Overflow: scale * backoff, and the streak of good steps begins anew. A streak as long as the
  * interval: scale * growth, unless that were infinite. */
-static void move_scale(const fgi_update *u)
+static void move_scale(const fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
     fg_trace *trace = u->trace;
@@ -253,7 +253,7 @@ static void move_scale(const fgi_update *u)
 
 /* The first anomaly stays. While the loss is scaled overflow belongs to the search for a scale: it
  * is one only when the scale has come down to 1. */
-static void note_anomaly(const fgi_update *u, fg_tensor before, fg_tensor *out)
+static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const fg_tensor one = number_of(u->trace, 1);
@@ -272,7 +272,7 @@ static void note_anomaly(const fgi_update *u, fg_tensor before, fg_tensor *out)
 }
 
 /* Where nothing but bad steps is counted, one more of them: a single small loop. */
-static void count_bad(const fgi_update *u)
+static void count_bad(const fg_update *u)
 {
     const fg_tensor before = fg_variable_value(u->trace, u->optimizer->guard.health);
     const fg_tensor place = fg_iota(u->trace, FG_S32, 0, FG_DIMS(FGI_HEALTH));
@@ -281,7 +281,7 @@ static void count_bad(const fgi_update *u)
     fg_assign(u->optimizer->guard.health, fg_add(before, more));
 }
 
-static void write_health(const fgi_update *u)
+static void write_health(const fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
     const fg_tensor before = fg_variable_value(u->trace, g->health), zero = number_of(u->trace, 0);
@@ -302,7 +302,7 @@ static void write_health(const fgi_update *u)
     fg_assign(g->health, fg_concat(parts, FGI_HEALTH, 0));
 }
 
-void fgi_guard_end(fgi_update *u)
+void fgi_guard_end(fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
     if (g->health != NULL && !u->counts && !g->detects && g->scale == NULL)

@@ -22,10 +22,10 @@ static void set_scalar(fgi_number *number, double value)
 {
     number->high.dtype = number->low.dtype = FG_F32;
     number->high.value.f32 = (float)value;
-    number->low.value.f32 = (float)(value - (double)number->high.value.f32);
+    number->low.value.f32 = isfinite(value) ? (float)(value - (double)number->high.value.f32) : 0;
 }
 
-fg_tensor fgi_launch_value(const fgi_update *u, const fgi_number *number)
+fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number)
 {
     const fg_tensor high = fg_scalar_value(u->trace, &number->high);
     if (u->dtype != FG_F64)
@@ -47,7 +47,7 @@ static void refresh(fg_optimizer *o)
     set_scalar(&s->weight_decay, h->weight_decay);
     set_scalar(&s->keep, 1 - o->lr_now * h->weight_decay);
     set_scalar(&s->decay_rate[0], -log(o->momentum_now) / 2);
-    set_scalar(&s->decay_rate[1], -log(h->beta2) / 2);
+    set_scalar(&s->decay_rate[1], -log(h->decay) / 2);
     o->guard.number.value.s32 = (int32_t)(o->step_now < INT32_MAX ? o->step_now + 1 : INT32_MAX);
 }
 
@@ -88,6 +88,7 @@ static void destroy(void *object)
     fgi_guard_fini(&o->guard);
     fgi_free(o->has_warned);
     fgi_free(o->parameters);
+    fgi_free(o->own);
     fgi_free(o);
 }
 
@@ -119,36 +120,58 @@ static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_erro
     return FG_OK;
 }
 
-static fg_status check(const fgi_hyper *h, fg_error *err)
+static fg_status check(const fg_optimizer *o, const fgi_hyper *h, fg_error *err)
 {
     if (!(h->lr >= 0) || !(h->weight_decay >= 0))
         return fgi_fail(err, FG_EINVAL, "lr %g, weight_decay %g: neither may be negative", h->lr,
                         h->weight_decay);
-    if (!(h->momentum >= 0 && h->momentum < 1) || !(h->beta2 >= 0 && h->beta2 < 1))
+    if (!(h->momentum >= 0 && h->momentum < 1) || !(h->decay >= 0 && h->decay < 1))
         return fgi_fail(err, FG_EINVAL,
                         "momentum (beta1) is %g, beta2 is %g: expected 0 <= beta < 1", h->momentum,
-                        h->beta2);
-    if (!(h->eps >= 0))
-        return fgi_fail(err, FG_EINVAL, "eps %g: may not be negative", h->eps);
-    if (h->nesterov && (h->momentum <= 0 || h->dampening != 0))
-        return fgi_fail(err, FG_EINVAL,
-                        "nesterov requires momentum greater than 0 and dampening 0");
+                        h->decay);
+    return o->rule->check != NULL ? o->rule->check(o->own, h->momentum, err) : FG_OK;
+}
+
+/* Moments that exist from the beginning. */
+static fg_status add_moments(fg_optimizer *o, fg_error *err)
+{
+    for (int m = 0; m < FGI_MOMENTS && o->rule->moments[m] != NULL; m++)
+        if (m > 0 || !o->rule->has_optional_momentum || o->hyper.momentum != 0)
+            FGI_TRY(fgi_optimizer_add_moment(o, m, err));
     return FG_OK;
 }
 
-static fg_status init(fg_optimizer *o, const fg_module *root, int moments, fg_error *err)
+static fg_status keep_own(fg_optimizer *o, const fg_optimizer_options *options, fg_error *err)
 {
-    const fg_variable_options options = {.kind = FG_STATE};
+    if (options->own_bytes == 0)
+        return FG_OK;
+    o->own = fgi_alloc(options->own_bytes);
+    if (o->own == NULL)
+        return fgi_no_memory(err);
+    memcpy(o->own, options->own, options->own_bytes);
+    return FG_OK;
+}
+
+static fg_status init(fg_optimizer *o, const fg_module *root, const fg_optimizer_options *options,
+                      fg_error *err)
+{
+    const fg_variable_options state = {.kind = FG_STATE};
     const fg_type count = {.dtype = FG_S32};
-    FGI_TRY(check(&o->hyper, err));
+    o->hyper = (fgi_hyper){.lr = fgi_or_default(options->lr, 1e-3),
+                           .momentum = fabs(options->momentum) > 0 ? options->momentum : 0,
+                           .decay = options->decay,
+                           .weight_decay = options->weight_decay};
+    o->counts_updates = options->counts_updates;
+    FGI_TRY(keep_own(o, options, err));
+    FGI_TRY(check(o, &o->hyper, err));
     FGI_TRY(take_parameters(o, root, err));
-    FGI_TRY(fg_variable_create("optimizer.step", &count, &options, &o->step, err));
-    for (int m = 0; m < moments; m++)
-        FGI_TRY(fgi_optimizer_add_moment(o, m, err));
-    o->schedule = fgi_schedule_resolved(NULL);
+    FGI_TRY(fg_variable_create("optimizer.step", &count, &state, &o->step, err));
+    FGI_TRY(add_moments(o, err));
     refresh(o);
     return FG_OK;
 }
+
+static const fg_optimizer_options defaults;
 
 bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved)
 {
@@ -159,11 +182,13 @@ bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved)
     return false;
 }
 
-fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
-                                   int moments)
+fg_optimizer *fg_optimizer_create(fg_module *root, const fg_optimizer_rule *rule,
+                                  const fg_optimizer_options *options)
 {
     fg_error error = {0};
-    if (root == NULL || fg_module_error(root, NULL) != FG_OK)
+    if (root == NULL || fg_module_error(root, NULL) != FG_OK ||
+        !fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_optimizer_rule, rule)) ||
+        !fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_optimizer_options, options)))
         return NULL;
     fg_optimizer *o = fgi_calloc(1, sizeof *o);
     if (o == NULL) {
@@ -172,8 +197,7 @@ fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const 
         return NULL;
     }
     o->rule = rule;
-    o->hyper = *hyper;
-    if (init(o, root, moments, &error) != FG_OK) {
+    if (init(o, root, options != NULL ? options : &defaults, &error) != FG_OK) {
         (void)fgi_context(&error, error.status, "%s", rule->name);
         fg_module_fail(root, &error);
         destroy(o);
@@ -200,7 +224,7 @@ fg_status fg_optimizer_set_momentum(fg_optimizer *optimizer, double momentum, fg
 {
     fgi_hyper hyper = optimizer->hyper;
     hyper.momentum = momentum;
-    FGI_TRY(check(&hyper, err));
+    FGI_TRY(check(optimizer, &hyper, err));
     if (momentum != 0)
         FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
     optimizer->hyper = hyper;
@@ -212,17 +236,13 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
                                     int64_t total_steps, fg_error *err)
 {
     FGI_TRY(fg_schedule_check(schedule, err));
-    const fg_schedule settled = fgi_schedule_resolved(schedule);
-    const fg_schedule constant = fgi_schedule_resolved(NULL);
-    if (settled.name != constant.name) {
-        if (total_steps < 1)
-            return fgi_fail(err, FG_EINVAL,
-                            "schedule '%s' over %lld steps: it requires their number", settled.name,
-                            (long long)total_steps);
-        if (!settled.no_cycle_momentum)
-            FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
-    }
-    optimizer->schedule = settled;
+    const fg_schedule_ops *ops = schedule != NULL ? schedule->ops : NULL;
+    if (ops != NULL && total_steps < 1)
+        return fgi_fail(err, FG_EINVAL, "schedule '%s' over %lld steps: it requires their number",
+                        ops->name, (long long)total_steps);
+    if (ops != NULL && ops->momentum != NULL)
+        FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
+    optimizer->schedule = schedule != NULL ? *schedule : (fg_schedule){0};
     optimizer->total_steps = total_steps;
     refresh(optimizer);
     return FG_OK;
@@ -230,26 +250,15 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
 
 /* ---- updates --------------------------------------------------------------------------------- */
 
-fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index)
-{
-    return fg_variable_value(u->trace, u->optimizer->moment[moment][index]);
-}
-
-void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value)
-{
-    fg_assign(u->optimizer->moment[moment][index],
-              fgi_guard_keep(u, value, fgi_moment(u, moment, index)));
-}
-
 fg_tensor fgi_times(fg_tensor a, fg_tensor factor)
 {
     return fg_mul(a, fg_cast(factor, fg_tensor_type(a)->dtype));
 }
 
-static fgi_update begin_update(fg_optimizer *o, fg_trace *trace)
+static fg_update begin_update(fg_optimizer *o, fg_trace *trace)
 {
     const fgi_launch_scalars *s = &o->scalars;
-    fgi_update u = {.optimizer = o, .trace = trace, .dtype = FG_F32};
+    fg_update u = {.optimizer = o, .trace = trace, .dtype = FG_F32};
     for (size_t i = 0; i < o->parameter_count; i++)
         if (fg_variable_type(o->parameters[i])->dtype == FG_F64)
             u.dtype = FG_F64;
@@ -280,9 +289,9 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
 }
 
 /* The update as the rule sees it for a parameter that has missed some: with its own count. */
-static fgi_update with_own_count(const fgi_update *u, size_t i)
+static fg_update with_own_count(const fg_update *u, size_t i)
 {
-    fgi_update own = *u;
+    fg_update own = *u;
     const fg_optimizer *o = u->optimizer;
     own.step = fg_sub(u->step, fg_variable_value(u->trace, o->missed[i]));
     if (o->rule->prepare != NULL)
@@ -291,21 +300,22 @@ static fgi_update with_own_count(const fgi_update *u, size_t i)
 }
 
 /* The parameter's new value: computed wide, and rounded once. */
-static void update_one(fgi_update *u, size_t i, fg_tensor gradient)
+static void update_one(fg_update *u, size_t i, fg_tensor gradient)
 {
     const fg_optimizer *o = u->optimizer;
+    u->index = i;
     fg_variable *parameter = o->parameters[i];
     const fg_tensor p = fgi_variable_part(u->trace, parameter);
     const fg_dtype dtype = fg_tensor_type(p)->dtype;
     const fg_tensor wide = fgi_upcast(p);
     const bool is_late = o->missed[i] != NULL && fgi_optimizer_counts(o);
-    const fgi_update own = is_late ? with_own_count(u, i) : *u;
-    const fg_tensor now = o->rule->update(&own, i, wide, gradient);
+    const fg_update own = is_late ? with_own_count(u, i) : *u;
+    const fg_tensor now = o->rule->update(&own, wide, gradient);
     fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
 }
 
 /* A parameter with moments that this update leaves alone. */
-static void count_missed(const fgi_update *u, size_t i)
+static void count_missed(const fg_update *u, size_t i)
 {
     fg_error err = {0};
     if (fgi_optimizer_make_missed(u->optimizer, i, &err) != FG_OK) {
@@ -318,7 +328,7 @@ static void count_missed(const fgi_update *u, size_t i)
 }
 
 /* The parameters' new values, and what goes with them. */
-static void update_all(fgi_update *u, const fg_tensor *gradients)
+static void update_all(fg_update *u, const fg_tensor *gradients)
 {
     const fg_optimizer *o = u->optimizer;
     if (o->rule->prepare != NULL)
@@ -370,7 +380,7 @@ static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *grad
         return;
     }
     fg_scope_push(trace, "optimizer");
-    fgi_update u = begin_update(o, trace);
+    fg_update u = begin_update(o, trace);
     for (size_t i = 0; i < count; i++)
         wide[i] = gradients[i].handle != 0 ? fgi_upcast(gradients[i]) : gradients[i];
     fgi_guard_begin(&u, wide, wide + count);

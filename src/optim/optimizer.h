@@ -5,19 +5,21 @@
 #define FGI_OPTIM_OPTIMIZER_H
 
 #include <fulgurite/optim.h>
+#include "base/number.h"
 #include "base/reserved.h"
 
-enum { FGI_MOMENTS = 2 };
+enum { FGI_MOMENTS = FG_MOST_MOMENTS };
 
-/* The numbers that the user gave. momentum is Adam's beta1. */
+/* The numbers that the user gave, as far as all optimizers have them: decay rates of the first
+ * moment (momentum, Adam's beta1) and of the second one (decay, Adam's beta2). */
 typedef struct fgi_hyper {
-    double lr, momentum, dampening, beta2, eps, weight_decay;
-    bool nesterov;
+    double lr, momentum, decay, weight_decay;
 } fgi_hyper;
 
 /* The same as scalars of the trace that an update is written into. */
-typedef struct fgi_update {
+struct fg_update {
     fg_optimizer *optimizer;
+    size_t index; /* of the parameter */
     fg_trace *trace;
     fg_dtype dtype;               /* that updates are computed in: f32, f64 where a parameter is */
     fg_tensor lr, momentum, rest; /* rest: 1 - momentum */
@@ -30,19 +32,8 @@ typedef struct fgi_update {
     fg_tensor culprit, kind; /* f32[]: number of the parameter, from 1, and 1 NaN, 2 infinite */
     fg_tensor moving, lost;  /* f32[]: elements that were to move, and that rounding kept */
     bool counts;             /* there are such numbers */
-    /* Adam's bias corrections folded in: lr / (1 - beta1^t) and 1 / sqrt(1 - beta2^t). */
-    fg_tensor rate, widen;
-} fgi_update;
-
-/* A kind of optimizer: moments, and the new value of a parameter. */
-typedef struct fgi_rule {
-    const char *name;
-    const char *moment[FGI_MOMENTS]; /* what its moments are called; NULL: fewer */
-    /* Fills in what the rule's parameters share; may be NULL. */
-    void (*prepare)(fgi_update *u);
-    /* p and g have one type, f32 or f64; moments are read and assigned by the rule itself. */
-    fg_tensor (*update)(const fgi_update *u, size_t index, fg_tensor p, fg_tensor g);
-} fgi_rule;
+    fg_tensor shared[2];     /* by rule->prepare */
+};
 
 typedef struct fgi_number {
     fg_scalar high, low; /* f32: what the first leaves out of a double is in the second */
@@ -76,10 +67,12 @@ typedef struct fgi_guard {
 } fgi_guard;
 
 struct fg_optimizer {
-    const fgi_rule *rule;
+    const fg_optimizer_rule *rule;
     fgi_hyper hyper;
+    void *own; /* a copy of the rule's own options; NULL: it has none */
+    bool counts_updates;
     double lr_now, momentum_now;
-    fg_schedule schedule; /* its texts are constants of the library */
+    fg_schedule schedule;
     int64_t total_steps, step_now;
     bool has_begun; /* begin_step was called since the last minimize */
     bool has_run;   /* minimize or begin_step was called before */
@@ -100,9 +93,6 @@ struct fg_optimizer {
 
 /* False after keeping an error in root: `reserved` of an optimizer's options is not zero. */
 bool fgi_optimizer_check_reserved(fg_module *root, fgi_reserved reserved);
-/* A new optimizer that root owns, with `moments` moments; NULL after an error. */
-fg_optimizer *fgi_optimizer_create(fg_module *root, const fgi_rule *rule, const fgi_hyper *hyper,
-                                   int moments);
 /* Variables (moments.c). Gives every trainable parameter moment m. */
 fg_status fgi_optimizer_add_moment(fg_optimizer *o, int m, fg_error *err);
 /* Before parameter `index` is updated: the moments that it lacks. */
@@ -129,11 +119,8 @@ fg_status fgi_optimizer_start_late(fg_optimizer *o, const fg_variable *parameter
  * in the trace: a parameter that was created after the optimizer, a loss that depends on none. */
 void fgi_optimizer_gradients(fg_optimizer *o, fg_tensor loss, fg_tensor *out);
 
-/* The moment's value before the update, and its new one. */
-fg_tensor fgi_moment(const fgi_update *u, int moment, size_t index);
-void fgi_moment_assign(const fgi_update *u, int moment, size_t index, fg_tensor value);
 /* A launch's number as a scalar of the update's format. */
-fg_tensor fgi_launch_value(const fgi_update *u, const fgi_number *number);
+fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number);
 /* a * factor, the scalar being cast to a's dtype. */
 fg_tensor fgi_times(fg_tensor a, fg_tensor factor);
 
@@ -148,18 +135,38 @@ bool fgi_optimizer_scales_loss(const fg_optimizer *optimizer);
 
 /* guard.c, around an update: looks at the gradients (f32 or f64) and takes the scale out of them;
  * scratch has room for as many. */
-void fgi_guard_begin(fgi_update *u, fg_tensor *gradients, fg_tensor *scratch);
+void fgi_guard_begin(fg_update *u, fg_tensor *gradients, fg_tensor *scratch);
 /* `now`, or `old` in a step that is skipped. */
-fg_tensor fgi_guard_keep(const fgi_update *u, fg_tensor now, fg_tensor old);
+fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old);
 /* A parameter's new value in its own format. */
-fg_tensor fgi_guard_round(fgi_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype);
-void fgi_guard_end(fgi_update *u);
+fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype dtype);
+void fgi_guard_end(fg_update *u);
 void fgi_guard_fini(fgi_guard *guard);
 size_t fgi_guard_variable_count(const fgi_guard *guard);
 fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 
-/* Texts replaced by the library's own and defaults filled in; wants a schedule that passed the
- * check. */
-fg_schedule fgi_schedule_resolved(const fg_schedule *schedule);
+/* Options that every optimizer has. automatic: the learning rate or weight decay that auto is. */
+#define FGI_OPTION_LR(auto_lr)                                                                     \
+    {                                                                                              \
+        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 0, .max = 1e30,           \
+        .has_auto = true, .automatic = (auto_lr), .example = "1e-3",                               \
+        .help = "Learning rate; with a schedule, its highest value."                               \
+    }
+#define FGI_OPTION_WEIGHT_DECAY(auto_decay, text)                                                  \
+    {                                                                                              \
+        .name = "weight_decay", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 0, .max = 1e6,  \
+        .has_auto = true, .automatic = (auto_decay), .example = "5e-4", .help = (text)             \
+    }
+
+/* Of fg_onecycle, which cycles the momentum too; settings of 0 are its defaults. */
+extern const fg_schedule_ops fgi_onecycle_ops;
+
+/* The built-in rows (optimizers.c, schedules.c). */
+extern const fg_optimizer_entry *const fgi_optimizer_rows[];
+extern const size_t fgi_optimizer_row_count;
+extern const fg_schedule_entry *const fgi_schedule_rows[];
+extern const size_t fgi_schedule_row_count;
+extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
+extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
 
 #endif

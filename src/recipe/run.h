@@ -6,6 +6,7 @@
 #define FGI_RECIPE_RUN_H
 
 #include <fulgurite/plan.h>
+#include <fulgurite/registry.h>
 #include <fulgurite/train.h>
 #include <jansson.h>
 
@@ -62,6 +63,11 @@ typedef struct fgi_run_task {
     double target_center;                 /* a number near the targets as the dataset has them */
     bool standardises;                    /* on the device: the dataset has plain targets */
     bool is_classification;
+    fg_registry *registry;
+    const fg_model_entry *model_entry;
+    const fg_optimizer_entry *optimizer_entry;
+    fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
+    fg_schedule schedule;
     fg_model *model;
     char *file; /* where the configuration names the model, told with its layers; NULL: nowhere */
     int line;
@@ -82,8 +88,7 @@ json_t *fgi_run_task_describe(const fgi_run_task *task);
 /* Only after the Trainer: its programs know the model's place. */
 void fgi_run_task_fini(fgi_run_task *task);
 /* The learning rate of the optimizer, and its schedule. */
-double fgi_run_task_lr(const fgi_config *c);
-fg_schedule fgi_run_task_schedule(const fgi_config *c);
+double fgi_run_task_lr(const fgi_run_task *task);
 /* Name of a class, its number where it has none; in a static buffer, valid until the next call. */
 const char *fgi_run_class_name(const fgi_run_task *task, int64_t index);
 

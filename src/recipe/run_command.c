@@ -173,8 +173,7 @@ static bool has_progress(const fgi_run_options *o)
     return !o->is_quiet && (o->progress == NULL || strcmp(o->progress, "none") != 0);
 }
 
-static fg_trainer_options trainer_options(fgi_run *r, const char *resume,
-                                          const fg_schedule *schedule)
+static fg_trainer_options trainer_options(fgi_run *r, const char *resume)
 {
     const fgi_config *c = r->c;
     const int64_t steps = fgi_config_int(c, "trainer.max_steps");
@@ -208,7 +207,7 @@ static fg_trainer_options trainer_options(fgi_run *r, const char *resume,
         .precision = fgi_config_text(c, "trainer.precision"),
         .stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),
         .detect_anomaly = fgi_config_bool(c, "trainer.detect_anomaly"),
-        .schedule = schedule,
+        .schedule = &r->task.schedule,
         .seed = (uint64_t)fgi_config_int(c, "trainer.seed"),
         .run_dir = r->folder,
         .save_every_epochs = save_epochs > 0 ? save_epochs : -1,
@@ -340,9 +339,6 @@ static fg_status set_up(fgi_run *r, fg_error *err)
         status = look_at_targets(r, err);
     if (status == FG_OK && r->options->kind == FGI_RUN_FIT)
         status = check_limits(r, err);
-    const fg_schedule schedule = fgi_run_task_schedule(r->c);
-    if (status == FG_OK && r->options->kind == FGI_RUN_FIT)
-        status = fg_schedule_check(&schedule, err);
     if (status == FG_OK && !fgi_run_is_evaluation(r) && !is_dry(r))
         status = fgi_run_find_origin(r, &resume, err);
     if (status == FG_OK)
@@ -351,7 +347,7 @@ static fg_status set_up(fgi_run *r, fg_error *err)
         status = open_topology(r, err);
     if (status != FG_OK)
         return status;
-    fg_trainer_options options = trainer_options(r, resume, &schedule);
+    fg_trainer_options options = trainer_options(r, resume);
     fg_sharding_rule *rules =
         fgi_config_rules(r->c, "trainer.sharding", &options.sharding_rule_count);
     options.sharding_rules = rules;

@@ -6,15 +6,15 @@
  * standardised by its dataset, those of .npy files here, on the device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "recipe/run.h"
-#include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
 
 enum { MOST_CHANNELS = 4096 };
 
@@ -40,21 +40,12 @@ static void freeze(const fgi_run_task *t, fg_module *root)
 static void build(void *self, fg_module *root)
 {
     fgi_run_task *t = self;
-    int64_t hidden[16];
-    const size_t count = fgi_config_count(t->c, "model.hidden");
     fg_model_options options = {
-        .name = fgi_config_text(t->c, "model.name"),
+        .entry = t->model_entry,
+        .values = t->model_values,
         .input = t->input,
         .outputs = t->outputs,
-        .activation = fgi_config_text(t->c, "model.activation"),
-        .dropout = fgi_config_float(t->c, "model.dropout"),
-        .hidden = hidden,
-        .hidden_count = (int)count,
-        .stem = fgi_config_text(t->c, "model.stem"),
-        .width = fgi_config_int(t->c, "model.width"),
     };
-    for (size_t i = 0; i < count; i++)
-        hidden[i] = fgi_config_int_at(t->c, "model.hidden", i);
     for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
         options.image[i] = fgi_config_int_at(t->c, "data.image", i);
     fg_here(t->file, t->line);
@@ -121,29 +112,9 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
 
 /* ---- the optimizer --------------------------------------------------------------------------- */
 
-/* An option that is 0 means its default, so a 0 that is meant is passed as almost 0. */
-static double meant(double value) { return value == 0 ? DBL_MIN : value; }
-
-double fgi_run_task_lr(const fgi_config *c)
+double fgi_run_task_lr(const fgi_run_task *task)
 {
-    if (!fgi_config_is_auto(c, "optimizer.lr"))
-        return fgi_config_float(c, "optimizer.lr");
-    return strcmp(fgi_config_text(c, "optimizer.name"), "sgd") == 0 ? 0.01 : 0.001;
-}
-
-fg_schedule fgi_run_task_schedule(const fgi_config *c)
-{
-    return (fg_schedule){
-        .name = fgi_config_text(c, "schedule.name"),
-        .pct_start = meant(fgi_config_float(c, "schedule.pct_start")),
-        .anneal = fgi_config_text(c, "schedule.anneal"),
-        .div_factor = fgi_config_float(c, "schedule.div_factor"),
-        .final_div_factor = fgi_config_float(c, "schedule.final_div_factor"),
-        .base_momentum = meant(fgi_config_float(c, "schedule.base_momentum")),
-        .max_momentum = meant(fgi_config_float(c, "schedule.max_momentum")),
-        .no_cycle_momentum = !fgi_config_bool(c, "schedule.cycle_momentum"),
-        .three_phase = fgi_config_bool(c, "schedule.three_phase"),
-    };
+    return fabs(fg_option_number(task->optimizer_values, "lr"));
 }
 
 static void report_frozen(const fg_module *root)
@@ -158,30 +129,45 @@ static void report_frozen(const fg_module *root)
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
+    const fgi_run_task *t = self;
     report_frozen(root);
-    const fgi_config *c = ((fgi_run_task *)self)->c;
-    const char *name = fgi_config_text(c, "optimizer.name");
-    const double lr = fgi_run_task_lr(c), decay = fgi_config_float(c, "optimizer.weight_decay");
-    const double beta1 = meant(fgi_config_float_at(c, "optimizer.betas", 0));
-    const double beta2 = meant(fgi_config_float_at(c, "optimizer.betas", 1));
-    const double eps = meant(fgi_config_float(c, "optimizer.eps"));
-    if (strcmp(name, "sgd") == 0)
-        return fg_sgd_create(
-            root, &(fg_sgd_options){.lr = lr,
-                                    .momentum = fgi_config_float(c, "optimizer.momentum"),
-                                    .nesterov = fgi_config_bool(c, "optimizer.nesterov"),
-                                    .weight_decay = decay});
-    if (strcmp(name, "adam") == 0)
-        return fg_adam_create(
-            root, &(fg_adam_options){
-                      .lr = lr, .beta1 = beta1, .beta2 = beta2, .eps = eps, .weight_decay = decay});
-    const bool is_auto = fgi_config_is_auto(c, "optimizer.weight_decay");
-    return fg_adamw_create(root,
-                           &(fg_adamw_options){.lr = lr,
-                                               .beta1 = beta1,
-                                               .beta2 = beta2,
-                                               .eps = eps,
-                                               .weight_decay = is_auto ? 0.01 : meant(decay)});
+    return t->optimizer_entry->create(root, t->optimizer_values);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* Values for the row's options, as the section has them. */
+static fg_status read_values(const fgi_config *c, const char *section, const fg_entry *entry,
+                             fg_option_values **out, fg_error *err)
+{
+    fg_status status =
+        fg_option_values_create(section, entry->options, entry->option_count, out, err);
+    for (size_t i = 0; i < entry->option_count && status == FG_OK; i++) {
+        char path[128];
+        const char *name = entry->options[i].name;
+        (void)fgi_snprintf(path, sizeof path, "%s.%s", section, name);
+        const char *place = fgi_config_is_given(c, path) ? fgi_config_place(c, path) : NULL;
+        status = fg_option_set(*out, name, fgi_config_format(c, fgi_config_find(path)), place, err);
+    }
+    return status;
+}
+
+static fg_status find_rows(fgi_run_task *t, fg_error *err)
+{
+    const fgi_config *c = t->c;
+    FGI_TRY(fg_registry_create(&t->registry, err));
+    t->model_entry = (const fg_model_entry *)fg_registry_find(
+        t->registry, FG_REGISTRY_MODEL, fgi_config_text(c, "model.name"), err);
+    t->optimizer_entry = (const fg_optimizer_entry *)fg_registry_find(
+        t->registry, FG_REGISTRY_OPTIMIZER, fgi_config_text(c, "optimizer.name"), err);
+    const fg_schedule_entry *schedule = (const fg_schedule_entry *)fg_registry_find(
+        t->registry, FG_REGISTRY_SCHEDULE, fgi_config_text(c, "schedule.name"), err);
+    if (t->model_entry == NULL || t->optimizer_entry == NULL || schedule == NULL)
+        return FG_ENOTFOUND;
+    FGI_TRY(read_values(c, "model", &t->model_entry->entry, &t->model_values, err));
+    FGI_TRY(read_values(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
+    FGI_TRY(read_values(c, "schedule", &schedule->entry, &t->schedule_values, err));
+    return schedule->create(t->schedule_values, &t->schedule, err);
 }
 
 /* ---- what follows from the data -------------------------------------------------------------- */
@@ -266,6 +252,7 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     out->file = fgi_config_file(c, "model.name", &out->line);
     if (check_config(c, err) != FG_OK)
         return FG_EINVAL;
+    FGI_TRY(find_rows(out, err));
     out->input = schema->input;
     out->target = schema->target;
     out->scale = scale_of(c, &out->input);
@@ -322,6 +309,12 @@ void fgi_run_task_fini(fgi_run_task *task)
     fg_here(NULL, 0);
     fgi_free(task->file);
     task->file = NULL;
+    fg_option_values_destroy(task->model_values);
+    fg_option_values_destroy(task->optimizer_values);
+    fg_option_values_destroy(task->schedule_values);
+    fg_registry_destroy(task->registry);
+    task->registry = NULL;
+    task->model_values = task->optimizer_values = task->schedule_values = NULL;
 }
 
 const char *fgi_run_class_name(const fgi_run_task *task, int64_t index)

@@ -121,8 +121,7 @@ static bool keep_options(fg_trainer *trainer)
         return ok;
     fg_schedule *schedule = fgi_arena_copy(&trainer->strings, o->schedule, sizeof *o->schedule);
     o->schedule = schedule;
-    return ok && schedule != NULL && keep(trainer, &schedule->name) &&
-           keep(trainer, &schedule->anneal);
+    return ok && schedule != NULL;
 }
 
 static void set_defaults(fg_trainer_options *o)

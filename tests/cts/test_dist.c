@@ -17,6 +17,7 @@
 #include "train/trainer.h"
 
 /* 16 -> 64 -> 32 -> 3: two weights of 1024 and 2048 elements, and small ones. */
+/* WIDE and NARROW are in the model's options too. */
 enum { FEATURES = 16, WIDE = 64, NARROW = 32, CLASSES = 3, BATCH = 24, STEPS = 100 };
 enum { ELEMENTS = FEATURES * WIDE + WIDE * NARROW }; /* of the two */
 
@@ -70,9 +71,7 @@ static void build(void *self, fg_module *root)
     const fg_model_options options = {.name = "mlp",
                                       .input = {.dtype = FG_F32, .rank = 1, .dim = {FEATURES}},
                                       .outputs = CLASSES,
-                                      .hidden = (const int64_t[]){WIDE, NARROW},
-                                      .hidden_count = 2,
-                                      .dropout = 0.2};
+                                      .options = "hidden=[64, 32], dropout=0.2"};
     (void)self;
     model = fg_model_create(root, &options);
 }

@@ -108,13 +108,14 @@ typedef struct net {
     double logits[BATCH * CLASSES], loss;
 } net;
 
-static net net_of(const char *name, int side, const char *stem)
+static net net_of(const char *name, int side, const char *options)
 {
-    return (net){
-        .name = name,
-        .side = side,
-        .options = {
-            .name = name, .input = {FG_F32, 3, {side, side, 3}}, .outputs = CLASSES, .stem = stem}};
+    return (net){.name = name,
+                 .side = side,
+                 .options = {.name = name,
+                             .input = {FG_F32, 3, {side, side, 3}},
+                             .outputs = CLASSES,
+                             .options = options}};
 }
 
 static void build(void *self, fg_module *root)
@@ -383,7 +384,7 @@ static void a_small_stem_is_torchvisions(void **state)
 {
     session s;
     (void)state;
-    session_open(&s, net_of("resnet34", 16, "small"));
+    session_open(&s, net_of("resnet34", 16, "stem=small"));
     check_logits(&s);
     session_close(&s);
 }

@@ -19,7 +19,7 @@ enum { STEPS = 20 }; /* the time goes into the plugin, which is not instrumented
 #else
 enum { STEPS = 100 };
 #endif
-enum { FIRST = 10, BATCH = 64, SAMPLES = 128, SIDE = 16, CLASSES = 4, WIDTH = 8 };
+enum { FIRST = 10, BATCH = 64, SAMPLES = 128, SIDE = 16, CLASSES = 4 };
 
 typedef struct curve {
     fg_model *model;
@@ -33,8 +33,7 @@ static void build(void *self, fg_module *root)
         fg_model_create(root, &(fg_model_options){.name = "resnet18",
                                                   .input = {FG_F32, 3, {SIDE, SIDE, 3}},
                                                   .outputs = CLASSES,
-                                                  .stem = "small",
-                                                  .width = WIDTH});
+                                                  .options = "stem=small, width=8"});
 }
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)

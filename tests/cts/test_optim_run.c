@@ -37,7 +37,7 @@ static const row rows[] = {
     {"adam_options", "adam", .adam = {.lr = 0.02, .beta1 = 0.8, .beta2 = 0.95, .eps = 1e-3}},
     {"adamw", "adamw", .adamw = {.lr = 0.05}},
     {"adamw_decay", "adamw", .adamw = {.lr = 0.05, .weight_decay = 0.5}},
-    {"adamw_plain", "adamw", .adamw = {.lr = 0.05, .no_weight_decay = true}},
+    {"adamw_plain", "adamw", .adamw = {.lr = 0.05, .weight_decay = FG_ZERO}},
     {"sgd_cycle", "sgd", .sgd = {.lr = 0.1, .momentum = 0.9}, .cycle = true},
     {"sgd_bare_cycle", "sgd", .sgd = {.lr = 0.1}, .cycle = true},
     {"adam_cycle", "adam", .adam = {.lr = 0.1}, .cycle = true},
@@ -72,9 +72,9 @@ static void begin(problem *p, const row *r)
                                                   : fg_adamw_create(p->root, &r->adamw);
     fgt_ok(fg_module_error(p->root, &err));
     assert_string_equal(fg_optimizer_name(p->optimizer), r->kind);
+    const fg_schedule onecycle = fg_onecycle(NULL);
     if (r->cycle)
-        fgt_ok(fg_optimizer_set_schedule(p->optimizer, &(fg_schedule){.name = "onecycle"},
-                                         STEPS + 1, &err));
+        fgt_ok(fg_optimizer_set_schedule(p->optimizer, &onecycle, STEPS + 1, &err));
     static const char *const names[] = {"weight", "bias"};
     for (size_t i = 0; i < 2; i++) {
         fg_variable *v = fg_module_variable_at(p->root, i);
@@ -234,6 +234,76 @@ static void learning_rates_compile_nothing(void **state)
     assert_memory_not_equal(before, after, sizeof before);
     assert_int_equal(fg_client_get_stats(client).compiles, compiles);
     end(&p);
+}
+
+/* Updates by sum(v) from v = 1 and, as another parameter, by sum(v * 1e-6): gradients of 1 and
+ * 1e-6. */
+static void small_and_large(fg_optimizer *(*create)(fg_module *root), int updates, float out[2])
+{
+    fg_error err = {0};
+    fg_module *root = NULL;
+    const float one[2] = {1, 1};
+    fg_variable *v[2];
+    fgt_ok(fg_module_create(NULL, 0, &root, &err));
+    for (int i = 0; i < 2; i++) {
+        v[i] = fg_module_variable(root, i == 0 ? "v" : "w", &(fg_type){.dtype = FG_F32}, NULL);
+        fgt_ok(fg_variable_set(v[i], &one[i], sizeof one[i], &err));
+    }
+    fg_optimizer *o = create(root);
+    fgt_ok(fg_module_error(root, &err));
+    for (int i = 0; i < updates; i++) {
+        const fg_tensor small = fg_mul_scalar(fg_variable_value(trace, v[1]), 1e-6);
+        fg_optimizer_minimize(o, fg_add(fg_variable_value(trace, v[0]), small));
+        fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
+    }
+    for (int i = 0; i < 2; i++)
+        fgt_ok(fg_variable_read(v[i], &out[i], sizeof out[i], &err));
+    fg_module_destroy(root);
+}
+
+static fg_optimizer *still_sgd(fg_module *root)
+{
+    return fg_sgd_create(root,
+                         &(fg_sgd_options){.lr = FG_ZERO, .momentum = 0.9, .weight_decay = 0.1});
+}
+
+static fg_optimizer *still_adamw(fg_module *root)
+{
+    return fg_adamw_create(root, &(fg_adamw_options){.lr = FG_ZERO});
+}
+
+static fg_optimizer *signs(fg_module *root)
+{
+    return fg_adamw_create(root, &(fg_adamw_options){.lr = 0.125,
+                                                     .beta1 = FG_ZERO,
+                                                     .beta2 = FG_ZERO,
+                                                     .eps = FG_ZERO,
+                                                     .weight_decay = FG_ZERO});
+}
+
+static fg_optimizer *cycled(fg_module *root)
+{
+    fg_error err = {0};
+    const fg_schedule schedule = fg_onecycle(
+        &(fg_onecycle_options){.base_momentum = FG_ZERO, .max_momentum = FG_ZERO, .div_factor = 1});
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.125, .momentum = 0.9});
+    fgt_ok(fg_optimizer_set_schedule(o, &schedule, 1000, &err));
+    return o;
+}
+
+/* FG_ZERO is 0 where an unset member would be the default. */
+static void a_zero_that_is_meant_computes_as_zero(void **state)
+{
+    float v[2];
+    small_and_large(still_sgd, 3, v);
+    assert_true(v[0] == 1 && v[1] == 1); /* exactly */
+    small_and_large(still_adamw, 3, v);
+    assert_true(v[0] == 1 && v[1] == 1);
+    small_and_large(signs, 3, v); /* each update is lr times the sign, however small the gradient */
+    fgt_close("large", (double)v[0], 1 - 3 * 0.125, 1e-6, 0);
+    fgt_close("small", (double)v[1], 1 - 3 * 0.125, 1e-6, 0);
+    small_and_large(cycled, 2, v); /* momentum 0: the second update is no larger than the first */
+    fgt_close("cycled", (double)v[0], 1 - 2 * 0.125, 1e-4, 0);
 }
 
 /* The correction of Adam's first moments by 1 - beta^t, for many t: with gradients that are all 1
@@ -424,6 +494,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(steps_traced_once_follow_pytorch),
     cmocka_unit_test(state_moved_to_another_optimizer_goes_on_exactly),
     cmocka_unit_test(learning_rates_compile_nothing),
+    cmocka_unit_test(a_zero_that_is_meant_computes_as_zero),
     cmocka_unit_test(bias_correction_keeps_its_digits),
     cmocka_unit_test(parameters_keep_their_format),
 };

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 static fg_client *client;
@@ -65,7 +66,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 }
 
 static const fg_callback_ops curve_ops = {.log = on_log, .batch_end = on_batch_end};
-static const fg_schedule onecycle = {.name = "onecycle"};
+static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 typedef struct setting {
     const char *optimizer;

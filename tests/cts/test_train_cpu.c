@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 static fg_client *client, *cold; /* cold keeps no programs: what is counted is compiled */
@@ -387,7 +388,7 @@ static void results_of_a_run(void **state)
     toy model = {.has_norm = true, .dropout = 0.1};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(203, 1), *val = toy_data(37, 2);
-    const fg_schedule onecycle = {.name = "onecycle"};
+    const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
     const fg_trainer_options options = {.max_epochs = 4,
                                         .log_every = 2,
                                         .schedule = &onecycle,

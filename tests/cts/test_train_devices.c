@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "optim/optimizer.h"
 #include "toy.h"
 #include "trace/trace.h"
 
@@ -49,7 +50,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 }
 
 static const fg_callback_ops history_ops = {.log = on_log, .val_end = on_val_end};
-static const fg_schedule onecycle = {.name = "onecycle"};
+static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 static fg_status keep_rows(void *self, const fg_type *type, const void *data, int64_t first,
                            fg_error *err)

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/series.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 static fg_client *client;
@@ -46,7 +47,7 @@ static int close_all(void **state)
     return 0;
 }
 
-static const fg_schedule onecycle = {.name = "onecycle"};
+static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 /* Kinds of runs: what a step depends on, and what is due when. */
 typedef struct kind {

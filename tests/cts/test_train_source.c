@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 static fg_client *client;
@@ -240,7 +241,7 @@ static void evaluations_take_sources(void **state)
 
 /* ---- lengths --------------------------------------------------------------------------------- */
 
-static const fg_schedule onecycle = {.name = "onecycle"};
+static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {

@@ -9,6 +9,7 @@
 #include <fulgurite/fulgurite.h>
 #include "base/alloc.h"
 #include "base/file.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 enum { BATCH = 8, IN = 4 };
@@ -116,7 +117,7 @@ static void compare(const net *a, const net *b, const char *name, bool is_same)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static const fg_schedule cycle = {.name = "onecycle"};
+static const fg_schedule cycle = {.ops = &fgi_onecycle_ops};
 
 static net make_scheduled(uint64_t seed)
 {

@@ -45,12 +45,14 @@ typedef struct perceptron {
 static void build(void *self, fg_module *root)
 {
     perceptron *p = self;
+    char options[64];
+    (void)snprintf(options, sizeof options, "hidden=[%d, %d]", (int)p->sizes->hidden[0],
+                   (int)p->sizes->hidden[1]);
     p->model = fg_model_create(
         root, &(fg_model_options){.name = "mlp",
                                   .input = {.dtype = FG_F32, .rank = 1, .dim = {FEATURES}},
                                   .outputs = CLASSES,
-                                  .hidden = p->sizes->hidden,
-                                  .hidden_count = 2});
+                                  .options = options});
 }
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)

@@ -5,8 +5,10 @@
 #include "fgt.h"
 
 #include <fulgurite/optim.h>
+#include <math.h>
 #include <stdio.h>
 
+#include "optim/optimizer.h"
 #include "record.h"
 
 /* ---- schedules ------------------------------------------------------------------------------- */
@@ -34,26 +36,25 @@ static void onecycle_is_pytorchs_at_every_step(void **state)
     fg_ckpt *record = fgt_record_open("nn/schedules.safetensors");
     static const struct {
         const char *name;
-        fg_schedule schedule;
+        fg_onecycle_options options;
     } rows[] = {
-        {"plain2", {.name = "onecycle"}},
-        {"plain3", {.name = "onecycle"}},
-        {"plain5", {.name = "onecycle", .anneal = "cos"}},
-        {"plain11", {.name = "onecycle"}},
-        {"plain250", {.name = "onecycle"}},
-        {"linear", {.name = "onecycle", .anneal = "linear"}},
-        {"early",
-         {.name = "onecycle", .pct_start = 0.05, .div_factor = 10, .final_div_factor = 100}},
-        {"late",
-         {.name = "onecycle", .pct_start = 0.9, .base_momentum = 0.5, .max_momentum = 0.99}},
-        {"up", {.name = "onecycle", .pct_start = 1}},
-        {"three", {.name = "onecycle", .three_phase = true}},
-        {"three_linear",
-         {.name = "onecycle", .three_phase = true, .pct_start = 0.4, .anneal = "linear"}},
-        {"calm", {.name = "onecycle", .no_cycle_momentum = true}},
+        {"plain2", {.anneal = NULL}},
+        {"plain3", {.anneal = NULL}},
+        {"plain5", {.anneal = "cos"}},
+        {"plain11", {.anneal = NULL}},
+        {"plain250", {.anneal = NULL}},
+        {"linear", {.anneal = "linear"}},
+        {"early", {.pct_start = 0.05, .div_factor = 10, .final_div_factor = 100}},
+        {"late", {.pct_start = 0.9, .base_momentum = 0.5, .max_momentum = 0.99}},
+        {"up", {.pct_start = 1}},
+        {"three", {.three_phase = true}},
+        {"three_linear", {.three_phase = true, .pct_start = 0.4, .anneal = "linear"}},
+        {"calm", {.no_cycle_momentum = true}},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        follows(record, rows[i].name, &rows[i].schedule);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const fg_schedule schedule = fg_onecycle(&rows[i].options);
+        follows(record, rows[i].name, &schedule);
+    }
     fg_ckpt_close(record);
 }
 
@@ -62,7 +63,7 @@ static void last_step_has_the_last_value_exactly(void **state)
     static const char *const anneals[] = {"cos", "linear"};
     for (int a = 0; a < 2; a++)
         for (int64_t total = 1; total < 300; total++) {
-            const fg_schedule s = {.name = "onecycle", .anneal = anneals[a]};
+            const fg_schedule s = fg_onecycle(&(fg_onecycle_options){.anneal = anneals[a]});
             assert_true(fg_schedule_lr(&s, 0.3, total - 1, total) == 0.3 / 25 / 1e4);
             assert_true(fg_schedule_momentum(&s, 0.3, total - 1, total) == 0.95);
         }
@@ -71,14 +72,15 @@ static void last_step_has_the_last_value_exactly(void **state)
 static void constant_is_constant(void **state)
 {
     assert_true(fg_schedule_lr(NULL, 0.3, 7, 0) == 0.3);
-    assert_true(fg_schedule_lr(&(fg_schedule){.name = "constant"}, 0.3, 7, 10) == 0.3);
+    assert_true(fg_schedule_lr(&(fg_schedule){0}, 0.3, 7, 10) == 0.3);
     assert_true(fg_schedule_momentum(NULL, 0.8, 7, 0) == 0.8);
 }
 
-static const char *schedule_error(const fg_schedule *schedule)
+static const char *schedule_error(const fg_onecycle_options *options)
 {
     static fg_error err;
-    assert_int_equal(fg_schedule_check(schedule, &err), FG_EINVAL);
+    const fg_schedule schedule = fg_onecycle(options);
+    assert_int_equal(fg_schedule_check(&schedule, &err), FG_EINVAL);
     return err.message;
 }
 
@@ -86,17 +88,33 @@ static void schedules_are_checked(void **state)
 {
     fg_error err;
     assert_int_equal(fg_schedule_check(NULL, &err), FG_OK);
-    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecylce"}),
-                        "unknown schedule 'onecylce': expected 'constant' or 'onecycle'");
-    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .anneal = "cosine"}),
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.anneal = "cosine"}),
                         "unknown anneal 'cosine': expected 'cos' or 'linear'");
-    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .pct_start = 1.5}),
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.pct_start = 1.5}),
                         "pct_start is 1.5: expected a fraction of the steps, 0 to 1");
     assert_string_equal(
-        schedule_error(&(fg_schedule){.name = "onecycle", .div_factor = -1}),
+        schedule_error(&(fg_onecycle_options){.div_factor = -1}),
         "div_factor is -1 and final_div_factor 10000: expected numbers greater than 0");
-    assert_string_equal(schedule_error(&(fg_schedule){.name = "onecycle", .max_momentum = 1}),
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.max_momentum = 1}),
                         "base_momentum is 0.85 and max_momentum 1: expected 0 <= momentum < 1");
+}
+
+/* FG_ZERO is the number 0, where 0 is the default. */
+static void schedules_take_a_zero_that_is_meant(void **state)
+{
+    const fg_schedule zero = fg_onecycle(&(fg_onecycle_options){
+        .pct_start = FG_ZERO, .base_momentum = FG_ZERO, .max_momentum = FG_ZERO});
+    fg_error err = {0};
+    fgt_ok(fg_schedule_check(&zero, &err));
+    for (int64_t i = 1; i < 10; i++) {
+        assert_true(fg_schedule_lr(&zero, 1, i, 10) < fg_schedule_lr(&zero, 1, i - 1, 10));
+        assert_true(fg_schedule_momentum(&zero, 0.9, i, 10) == 0);
+    }
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.div_factor = FG_ZERO}),
+                        "div_factor is 0 and final_div_factor 10000: expected numbers greater than "
+                        "0");
+    assert_string_equal(schedule_error(&(fg_onecycle_options){.final_div_factor = FG_ZERO}),
+                        "div_factor is 25 and final_div_factor 0: expected numbers greater than 0");
 }
 
 /* ---- optimizers ------------------------------------------------------------------------------ */
@@ -155,10 +173,11 @@ static void sgd_gets_buffers_when_it_gets_momentum(void **state)
     fg_module *root = model_of();
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.1});
     names_are(o, names, 1);
-    fgt_ok(fg_optimizer_set_schedule(
-        o, &(fg_schedule){.name = "onecycle", .no_cycle_momentum = true}, 10, &err));
+    const fg_schedule calm = fg_onecycle(&(fg_onecycle_options){.no_cycle_momentum = true});
+    const fg_schedule cycle = fg_onecycle(NULL);
+    fgt_ok(fg_optimizer_set_schedule(o, &calm, 10, &err));
     names_are(o, names, 1);
-    fgt_ok(fg_optimizer_set_schedule(o, &(fg_schedule){.name = "onecycle"}, 10, &err));
+    fgt_ok(fg_optimizer_set_schedule(o, &cycle, 10, &err));
     names_are(o, names, 5);
     fg_module_destroy(root);
     root = model_of();
@@ -176,7 +195,7 @@ static void schedule_sets_the_launchs_numbers(void **state)
     fg_error err = {0};
     fg_module *root = model_of();
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
-    const fg_schedule cycle = {.name = "onecycle"};
+    const fg_schedule cycle = fg_onecycle(NULL);
     assert_true(fg_optimizer_get_lr(o) == 0.5);
     fgt_ok(fg_optimizer_set_schedule(o, &cycle, 50, &err));
     assert_true(fg_optimizer_get_lr(o) == 0.5 / 25);
@@ -202,7 +221,7 @@ static void own_loops_count_their_steps(void **state)
     fg_trace *trace = NULL;
     fg_module *root = model_of();
     fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = 0.5, .momentum = 0.9});
-    const fg_schedule cycle = {.name = "onecycle"};
+    const fg_schedule cycle = fg_onecycle(NULL);
     fgt_ok(fg_trace_create(NULL, &trace, &err));
     fgt_ok(fg_optimizer_set_schedule(o, &cycle, 20, &err));
     fg_variable *weight = fg_module_find(root, "fc.weight");
@@ -225,6 +244,36 @@ static const char *root_error(fg_module *root)
     assert_int_not_equal(fg_module_error(root, &err), FG_OK);
     fg_module_destroy(root);
     return err.message;
+}
+
+/* Also of a decay rate of 0, whose logarithm is infinite, in the two halves of an f64. */
+static void optimizers_take_a_zero_that_is_meant(void **state)
+{
+    fg_module *root = model_of();
+    fg_optimizer *o = fg_sgd_create(root, &(fg_sgd_options){.lr = FG_ZERO, .momentum = FG_ZERO});
+    assert_true(fg_optimizer_get_lr(o) == 0);
+    assert_true(fg_optimizer_get_momentum(o) == 0);
+    assert_int_equal(fg_optimizer_variable_count(o), 1); /* no momentum, no buffers */
+    fg_module_destroy(root);
+    root = model_of();
+    o = fg_adamw_create(root, &(fg_adamw_options){.lr = FG_ZERO,
+                                                  .beta1 = FG_ZERO,
+                                                  .beta2 = FG_ZERO,
+                                                  .eps = FG_ZERO,
+                                                  .weight_decay = FG_ZERO});
+    assert_true(fg_optimizer_get_lr(o) == 0 && fg_optimizer_get_momentum(o) == 0);
+    assert_true(o->hyper.decay == 0 && o->hyper.weight_decay == 0);
+    for (int i = 0; i < 2; i++) {
+        assert_true(isinf(o->scalars.decay_rate[i].high.value.f32));
+        assert_true(o->scalars.decay_rate[i].low.value.f32 == 0);
+    }
+    fg_error err = {0};
+    assert_int_equal(
+        fg_optimizer_set_loss_scale(o, &(fg_loss_scale_options){.init = FG_ZERO}, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_optimizer_set_loss_scale(o, &(fg_loss_scale_options){.growth = FG_ZERO}, &err),
+        FG_EINVAL);
+    fg_module_destroy(root);
 }
 
 static void bad_numbers_are_kept_in_the_root(void **state)
@@ -301,8 +350,10 @@ static fg_status create_and_trace(void *self, fg_error *err)
         fg_linear *fc = fg_linear_create(root, "fc", &(fg_linear_options){.in = 3, .out = 2});
         fg_optimizer *o = self == NULL ? fg_sgd_create(root, NULL) : fg_adamw_create(root, NULL);
         status = fg_module_error(root, err);
-        if (status == FG_OK)
-            status = fg_optimizer_set_schedule(o, &(fg_schedule){.name = "onecycle"}, 5, err);
+        if (status == FG_OK) {
+            const fg_schedule cycle = fg_onecycle(NULL);
+            status = fg_optimizer_set_schedule(o, &cycle, 5, err);
+        }
         if (status == FG_OK) {
             const fg_tensor x = fg_ones(trace, FG_F32, FG_DIMS(4, 3));
             fg_optimizer_minimize(o, fg_mean(fg_linear_apply(fc, x), 0, NULL));
@@ -326,10 +377,12 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(last_step_has_the_last_value_exactly),
     cmocka_unit_test(constant_is_constant),
     cmocka_unit_test(schedules_are_checked),
+    cmocka_unit_test(schedules_take_a_zero_that_is_meant),
     cmocka_unit_test(state_is_named_after_the_parameters),
     cmocka_unit_test(sgd_gets_buffers_when_it_gets_momentum),
     cmocka_unit_test(schedule_sets_the_launchs_numbers),
     cmocka_unit_test(own_loops_count_their_steps),
+    cmocka_unit_test(optimizers_take_a_zero_that_is_meant),
     cmocka_unit_test(bad_numbers_are_kept_in_the_root),
     cmocka_unit_test(wrong_gradients_are_kept_in_the_trace),
     cmocka_unit_test(optimizers_survive_failing_allocations),

@@ -25,6 +25,7 @@ typedef void call(fg_error *err); /* gives the library the struct with its last 
     LAST(o.reserved) = 1
 
 static void never(void) {}
+static const fg_optimizer_rule no_rule = {.name = "none"};
 
 static fg_module *root_of(void)
 {
@@ -98,6 +99,13 @@ BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
 BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
 BY_STATUS(fg_schedule, fg_schedule_check(&o, err))
+
+static void by_fg_onecycle_options(fg_error *err)
+{
+    NEWER(fg_onecycle_options, 0);
+    const fg_schedule schedule = fg_onecycle(&o);
+    assert_int_equal(fg_schedule_check(&schedule, err), FG_EINVAL);
+}
 BY_STATUS(fg_trainer_options, fg_trainer_create(&o, &trainer, err))
 BY_MODULE(fg_linear_options, fg_linear_create(root, "fc", &o))
 BY_MODULE(fg_conv_options, fg_conv_create(root, "conv", &o))
@@ -106,9 +114,19 @@ BY_MODULE(fg_resnet_options, fg_resnet_create(root, &o))
 BY_MODULE(fg_sgd_options, fg_sgd_create(root, &o))
 BY_MODULE(fg_adam_options, fg_adam_create(root, &o))
 BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
+BY_MODULE(fg_optimizer_options, fg_optimizer_create(root, &no_rule, &o))
 BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
 BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
 BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
+
+static void by_fg_optimizer_rule(fg_error *err)
+{
+    fg_optimizer_rule o = {.name = "none"};
+    fg_module *root = root_of();
+    LAST(o.reserved) = never;
+    assert_null(fg_optimizer_create(root, &o, NULL));
+    end_module(root, err);
+}
 
 static void by_fg_model_options(fg_error *err)
 {
@@ -229,6 +247,31 @@ static void by_fg_load_options(fg_error *err)
     fg_module_destroy(root);
 }
 
+/* ---- rows of a registry ---------------------------------------------------------------------- */
+
+#define BY_ROW(type, add)                                                                          \
+    static void by_##type(fg_error *err)                                                           \
+    {                                                                                              \
+        fg_registry *registry = NULL;                                                              \
+        type o = {.entry = {.name = "newer", .help = "newer"}};                                    \
+        LAST(o.reserved) = never;                                                                  \
+        assert_int_equal(fg_registry_create(&registry, err), FG_OK);                               \
+        assert_int_equal(add(registry, &o, err), FG_EINVAL);                                       \
+        fg_registry_destroy(registry);                                                             \
+    }
+
+BY_ROW(fg_model_entry, fg_registry_add_model)
+BY_ROW(fg_loss_entry, fg_registry_add_loss)
+BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
+BY_ROW(fg_schedule_entry, fg_registry_add_schedule)
+
+static void by_fg_schedule_ops(fg_error *err)
+{
+    fg_schedule_ops o = {.name = "newer"};
+    LAST(o.reserved) = never;
+    assert_int_equal(fg_schedule_check(&(fg_schedule){.ops = &o}, err), FG_EINVAL);
+}
+
 /* ---- tables of functions, and what a fit takes ----------------------------------------------- */
 
 static bool is_destroyed;
@@ -319,13 +362,21 @@ static const struct row {
     ROW(fg_load_options),
     ROW(fg_loader_options),
     ROW(fg_loss_scale_options),
+    ROW(fg_loss_entry),
     ROW(fg_mesh_options),
+    ROW(fg_model_entry),
     ROW(fg_model_options),
     ROW(fg_npy_options),
+    ROW(fg_onecycle_options),
+    ROW(fg_optimizer_entry),
+    ROW(fg_optimizer_options),
+    ROW(fg_optimizer_rule),
     ROW(fg_pool_options),
     ROW(fg_regression_options),
     ROW(fg_resnet_options),
     ROW(fg_schedule),
+    ROW(fg_schedule_entry),
+    ROW(fg_schedule_ops),
     ROW(fg_setup_options),
     ROW(fg_sgd_options),
     ROW(fg_source_ops),
@@ -350,9 +401,10 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment", "fg_ckpt_tensor", "fg_entry",         "fg_option",    "fg_option_text",
-    "fg_error",      "fg_field",       "fg_init",          "fg_mesh_axis", "fg_mesh_info",
-    "fg_metric",     "fg_scalar",      "fg_sharding_rule", "fg_tensor",    "fg_type",
+    "fg_attachment",  "fg_ckpt_tensor",   "fg_entry",       "fg_option",
+    "fg_option_text", "fg_error",         "fg_field",       "fg_init",
+    "fg_mesh_axis",   "fg_mesh_info",     "fg_model_shape", "fg_metric",
+    "fg_scalar",      "fg_sharding_rule", "fg_tensor",      "fg_type",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "fakepjrt/fake_control.h"
+#include "optim/optimizer.h"
 #include "pjrt/plugin.h"
 #include "toy.h"
 
@@ -451,7 +452,7 @@ static void destroy(const fixture *f, fg_trainer *trainer)
 static fg_status fit_once(void *self, fg_error *err)
 {
     const fixture *f = self;
-    const fg_schedule schedule = {.name = "onecycle"};
+    const fg_schedule schedule = {.ops = &fgi_onecycle_ops};
     const fg_trainer_options options = {.client = f->client,
                                         .max_steps = 2,
                                         .log_every = 1,

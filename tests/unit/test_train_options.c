@@ -22,7 +22,7 @@ static int open_all(void **state)
 static void wrong_options_are_refused(void **state)
 {
     (void)state;
-    const fg_schedule bad = {.name = "onecicle"};
+    const fg_schedule bad = fg_onecycle(&(fg_onecycle_options){.anneal = "cosine"});
     const struct {
         fg_trainer_options options;
         const char *says;
@@ -40,8 +40,7 @@ static void wrong_options_are_refused(void **state)
         {{.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
         {{.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
         {{.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
-        {{.schedule = &bad},
-         "trainer: unknown schedule 'onecicle': expected 'constant' or 'onecycle'"},
+        {{.schedule = &bad}, "trainer: unknown anneal 'cosine': expected 'cos' or 'linear'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -104,9 +103,9 @@ static void options_are_copied(void **state)
 {
     (void)state;
     fg_error err = {0};
-    char folder[512], name[] = "onecycle", task_name[] = "toy", accelerator[] = "cpu";
+    char folder[512], anneal[] = "linear", task_name[] = "toy", accelerator[] = "cpu";
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
-    fg_schedule schedule = {.name = name, .pct_start = 0.5};
+    fg_schedule schedule = fg_onecycle(&(fg_onecycle_options){.anneal = anneal, .pct_start = 0.5});
     fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
     fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
                                                                     .run_dir = folder,
@@ -115,9 +114,9 @@ static void options_are_copied(void **state)
     char kept[512];
     (void)snprintf(kept, sizeof kept, "%s", folder);
     memset(folder, 'x', sizeof folder - 1);
-    memset(name, 'x', sizeof name - 1);
+    memset(anneal, 'x', sizeof anneal - 1);
     memset(accelerator, 'x', sizeof accelerator - 1);
-    schedule = (fg_schedule){.pct_start = 7};
+    memset(&schedule, 'x', sizeof schedule);
     fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &mine, &data, &err));
     memset(task_name, 'x', sizeof task_name - 1);

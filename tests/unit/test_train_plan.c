@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
+#include "optim/optimizer.h"
 #include "toy.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
@@ -79,7 +80,7 @@ static int nothing_is_left(void **state)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static const fg_schedule onecycle = {.name = "onecycle"};
+static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
 /* Whatever decides the number of steps: so many are done, the plan has said so before the first,
  * the peak is reached and the last one has the last value, exactly. */

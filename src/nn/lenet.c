@@ -1,0 +1,72 @@
+/* lenet.c - LeNet-5, for images.
+ * Source: LeCun et al. 1998, "Gradient-based learning applied to document recognition".
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "nn/model.h"
+
+enum { SMALL_SIDE = 16, LEAST_SIDE = 4 };
+
+typedef struct lenet {
+    fg_conv *conv[2];
+    fg_linear *linear[3];
+    fgi_activation *activation;
+} lenet;
+
+static fg_linear *add_linear(fg_module *root, const char *name, int64_t in, int64_t out)
+{
+    return fg_linear_create(root, name, &(fg_linear_options){.in = in, .out = out});
+}
+
+static void build_layers(lenet *m, fg_module *root, const fg_model_shape *shape)
+{
+    const int64_t *image = shape->image;
+    const bool small = image[0] < SMALL_SIDE || image[1] < SMALL_SIDE;
+    const fg_conv_options first = {
+        .in = image[2], .out = 6, .kernel = small ? 3 : 5, .pad = small ? 1 : 2};
+    const fg_conv_options second = {
+        .in = 6, .out = 16, .kernel = small ? 3 : 5, .pad = small ? 1 : 0};
+    const int64_t shrink = small ? 0 : 4; /* what the second convolution takes off each side */
+    const int64_t rows = (image[0] / 2 - shrink) / 2, columns = (image[1] / 2 - shrink) / 2;
+    m->conv[0] = fg_conv_create(root, "conv1", &first);
+    m->conv[1] = fg_conv_create(root, "conv2", &second);
+    m->linear[0] = add_linear(root, "fc1", 16 * rows * columns, 120);
+    m->linear[1] = add_linear(root, "fc2", 120, 84);
+    m->linear[2] = add_linear(root, "fc3", 84, shape->outputs);
+}
+
+static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    if (shape->image[0] < LEAST_SIDE || shape->image[1] < LEAST_SIDE)
+        return fgi_module_fail(root, FG_EINVAL,
+                               "lenet: images of %" PRId64 "x%" PRId64 " pixels; %d are the least",
+                               shape->image[0], shape->image[1], (int)LEAST_SIDE);
+    lenet *m = fgi_layer_create(root, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->activation = fgi_activation_of(values);
+    build_layers(m, root, shape);
+    return fg_module_error(root, NULL) == FG_OK ? m : NULL;
+}
+
+static fg_tensor apply(const void *model, fg_tensor x)
+{
+    const lenet *m = model;
+    for (int i = 0; i < 2; i++)
+        x = fg_max_pool(m->activation(fg_conv_apply(m->conv[i], x)), NULL);
+    x = fg_flatten_images(x);
+    for (int i = 0; i < 2; i++)
+        x = m->activation(fg_linear_apply(m->linear[i], x));
+    return fg_linear_apply(m->linear[2], x);
+}
+
+static const fg_option options[] = {FGI_OPTION_ACTIVATION};
+
+const fg_model_entry fgi_lenet_row = {.entry = {.name = "lenet",
+                                                .help = "LeNet-5, for images",
+                                                .options = options,
+                                                .option_count = sizeof options / sizeof options[0]},
+                                      .takes_images = true,
+                                      .build = build,
+                                      .apply = apply};

@@ -1,0 +1,13 @@
+/* loss_mse.c - the mean squared error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "nn/model.h"
+
+static fg_tensor apply(fg_tensor prediction, fg_tensor target, const fg_option_values *values)
+{
+    (void)values;
+    return fg_mse(prediction, target);
+}
+
+const fg_loss_entry fgi_mse_row = {
+    .entry = {.name = "mse", .help = "mean squared error"}, .task = "regression", .apply = apply};

@@ -1,0 +1,185 @@
+/* model.c - models by name: a row builds the layers and applies them; what all models share (the
+ * input's check, cast and scale, images, the options) is here.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "nn/model.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/text.h"
+
+enum { MOST_NAMES = 64 };
+
+struct fg_model {
+    fg_module *root;
+    const fg_model_entry *entry;
+    fg_model_shape shape;
+    double scale;
+    void *self; /* of the row; root owns it */
+};
+
+fgi_activation *fgi_activation_of(const fg_option_values *values)
+{
+    static const struct {
+        const char *name;
+        fgi_activation *apply;
+    } rows[] = {{"relu", fg_relu}, {"tanh", fg_tanh}, {"sigmoid", fg_sigmoid}};
+    const char *name = fg_option_string(values, "activation");
+    size_t i = 0;
+    while (i < 2 && strcmp(rows[i].name, name) != 0)
+        i++;
+    return rows[i].apply;
+}
+
+/* ---- building -------------------------------------------------------------------------------- */
+
+static const fg_model_entry *find_entry(fg_module *root, const char *name)
+{
+    const char *names[MOST_NAMES];
+    for (size_t i = 0; i < fgi_model_row_count && i < MOST_NAMES; i++) {
+        names[i] = fgi_model_rows[i]->entry.name;
+        if (strcmp(names[i], name) == 0)
+            return fgi_model_rows[i];
+    }
+    const char *near = fgi_nearest(name, names, fgi_model_row_count);
+    return fgi_module_fail(root, FG_EINVAL, "unknown model '%s'%s%s%s", name,
+                           near != NULL ? ": did you mean '" : "", near != NULL ? near : "",
+                           near != NULL ? "'?" : ": fg_registry_at lists the models");
+}
+
+/* Height, width and channels of the input, which may be flat or without channels. */
+static bool find_image(fg_module *root, const char *name, const fg_model_options *o, int64_t *image)
+{
+    const fg_type *in = &o->input;
+    const int64_t count = fg_type_count(in);
+    const int64_t side = (int64_t)llround(sqrt((double)count));
+    const int64_t *given = in->rank > 1 ? in->dim : o->image;
+    for (int i = 0; i < 3; i++)
+        image[i] = given[i];
+    if (in->rank == 1 && image[0] == 0)
+        image[0] = image[1] = side;
+    if (image[2] == 0)
+        image[2] = 1;
+    const fg_type type = {FG_F32, 3, {image[0], image[1], image[2]}};
+    if (in->rank > 3 || fg_type_count(&type) != count || image[0] < 1 || image[1] < 1) {
+        char text[96];
+        (void)fgi_module_fail(root, FG_EINVAL,
+                              "%s on %s: expected images [H,W] or [H,W,C], or flat ones with their "
+                              "height, width and channels given",
+                              name, fg_type_format(in, text, sizeof text));
+        return false;
+    }
+    return true;
+}
+
+static bool check_input(fg_module *root, const char *name, const fg_model_options *o)
+{
+    char text[96];
+    const int64_t count = fg_type_count(&o->input);
+    const bool goes = o->input.rank >= 1 && o->input.rank < FG_MAX_RANK && count >= 1 &&
+                      count < INT32_MAX && fg_dtype_size(o->input.dtype) > 0;
+    if (!goes)
+        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': inputs of type %s are not supported",
+                              name, fg_type_format(&o->input, text, sizeof text));
+    else if (o->outputs < 1)
+        (void)fgi_module_fail(root, FG_EINVAL, "model '%s': outputs %" PRId64 "; must be given",
+                              name, o->outputs);
+    return fg_module_error(root, NULL) == FG_OK;
+}
+
+/* Values for the row's options: those given as text, and defaults. */
+static fg_option_values *values_of(fg_module *root, const fg_entry *entry, const char *text)
+{
+    fg_option_values *values = NULL;
+    fg_error err = {0};
+    fg_status status =
+        fg_option_values_create(entry->name, entry->options, entry->option_count, &values, &err);
+    if (status == FG_OK && text != NULL)
+        status = fg_option_set_all(values, text, NULL, &err);
+    if (status == FG_OK)
+        return values;
+    fg_module_fail(root, &err);
+    fg_option_values_destroy(values);
+    return NULL;
+}
+
+static void *build(fg_model *m, const fg_model_options *o)
+{
+    const fg_entry *entry = &m->entry->entry;
+    fg_option_values *own = o->values == NULL ? values_of(m->root, entry, o->options) : NULL;
+    const fg_option_values *values = o->values != NULL ? o->values : own;
+    if (values == NULL)
+        return NULL;
+    fg_module_describe(m->root, entry->name, NULL);
+    void *self = m->entry->build(m->root, &m->shape, values);
+    fg_option_values_destroy(own);
+    return self;
+}
+
+fg_model *fg_model_create(fg_module *root, const fg_model_options *options)
+{
+    if (root == NULL || fg_module_error(root, NULL) != FG_OK)
+        return NULL;
+    if (options == NULL || (options->name == NULL && options->entry == NULL))
+        return fgi_module_fail(root, FG_EINVAL, "a model needs a name");
+    if (!fgi_module_check_reserved(root, FGI_RESERVED(fg_model_options, options)))
+        return NULL;
+    const fg_model_options *o = options;
+    const fg_model_entry *entry = o->entry != NULL ? o->entry : find_entry(root, o->name);
+    if (entry == NULL || !check_input(root, entry->entry.name, o))
+        return NULL;
+    fg_model *m = fgi_layer_create(root, sizeof *m);
+    if (m == NULL)
+        return NULL;
+    m->root = root;
+    m->entry = entry;
+    m->shape = (fg_model_shape){.input = o->input, .outputs = o->outputs};
+    m->scale = fgi_or_default(o->scale, 1.0 / 255);
+    if (entry->takes_images && !find_image(root, entry->entry.name, o, m->shape.image))
+        return NULL;
+    m->self = build(m, o);
+    return m->self != NULL ? m : NULL;
+}
+
+/* ---- applying -------------------------------------------------------------------------------- */
+
+fg_tensor fg_flatten_images(fg_tensor x)
+{
+    const fg_type *type = fg_tensor_type(x);
+    if (type->rank < 2)
+        return fg_flatten(x, type->rank > 0 ? 1 : 0);
+    if (type->rank == 4 && type->dim[3] != 1 && type->dim[1] * type->dim[2] != 1)
+        x = fg_permute(x, (const int[]){0, 3, 1, 2});
+    return type->rank == 2 ? x : fg_flatten(x, 1);
+}
+
+static bool input_goes(const fg_model *model, const fg_type *x)
+{
+    bool goes = x->rank == model->shape.input.rank + 1;
+    for (int i = 0; goes && i < model->shape.input.rank; i++)
+        goes = x->dim[i + 1] == model->shape.input.dim[i];
+    return goes;
+}
+
+fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
+{
+    fg_tensor y;
+    char want[96];
+    if (!fgi_layer_enter(model, "model", x, &y))
+        return y;
+    if (!input_goes(model, fg_tensor_type(x)))
+        return fgi_layer_fail(model->root, x, "expected a batch of %s",
+                              fg_type_format(&model->shape.input, want, sizeof want));
+    if (!fg_dtype_is_float(fg_tensor_type(x)->dtype))
+        x = fg_mul_scalar(fg_cast(x, fg_trace_float(fg_tensor_trace(x))), model->scale);
+    const int64_t *image = model->shape.image;
+    if (model->entry->takes_images)
+        x = fg_reshape(x, 4, (int64_t[]){-1, image[0], image[1], image[2]});
+    y = model->entry->apply(model->self, x);
+    fg_module_note_output(model->root, y);
+    return y;
+}

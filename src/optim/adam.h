@@ -1,0 +1,39 @@
+/* adam.h - what Adam and AdamW share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_OPTIM_ADAM_H
+#define FGI_OPTIM_ADAM_H
+
+#include "optim/optimizer.h"
+
+/* What both have, defaults filled in. */
+typedef struct fgi_adam {
+    double lr, beta1, beta2, eps, weight_decay;
+} fgi_adam;
+
+/* Defaults for members that are unset; FG_ZERO becomes 0. */
+fgi_adam fgi_adam_resolved(double lr, double beta1, double beta2, double eps, double weight_decay);
+/* The same from values of the options that both rows have. */
+fgi_adam fgi_adam_of(const fg_option_values *values);
+fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, const fgi_adam *adam);
+
+/* Functions of the rules. step: the update but for weight decay. */
+fg_status fgi_adam_check(const void *own, double momentum, fg_error *err);
+void fgi_adam_prepare(fg_update *u);
+fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g);
+
+/* Rows of the options betas and eps. */
+#define FGI_OPTION_BETAS                                                                           \
+    {                                                                                              \
+        .name = "betas", .kind = FG_OPTION_FLOATS, .initial = "[0.9, 0.999]", .min = 0, .max = 1,  \
+        .is_below_max = true, .example = "[0.9, 0.95]",                                            \
+        .help = "Exponential decay rates of the first-moment and second-moment estimates (beta1, " \
+                "beta2)."                                                                          \
+    }
+#define FGI_OPTION_EPS                                                                             \
+    {                                                                                              \
+        .name = "eps", .kind = FG_OPTION_FLOAT, .initial = "1e-08", .min = 0, .max = 1,            \
+        .example = "1e-6", .help = "Added to the denominator for numerical stability."             \
+    }
+
+#endif

@@ -1,0 +1,172 @@
+/* onecycle.c - learning rate and momentum over one cycle.
+ * Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR.
+ *
+ * A cycle is a list of phases, each going from one value to another up to its last step; where a
+ * phase ends may be a fraction, as in PyTorch.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/reserved.h"
+#include "optim/optimizer.h"
+
+static const char *const anneals[] = {"cos", "linear"};
+enum { COS, LINEAR };
+_Static_assert(sizeof(fg_onecycle_options) <= sizeof(((fg_schedule *)NULL)->settings),
+               "raise FG_SCHEDULE_WORDS");
+
+/* The library's own string of that name, so that the caller's need not live on; an unknown one
+ * stays, for the check. */
+static const char *anneal_of(const char *name)
+{
+    if (name == NULL || strcmp(name, anneals[COS]) == 0)
+        return anneals[COS];
+    return strcmp(name, anneals[LINEAR]) == 0 ? anneals[LINEAR] : name;
+}
+
+static fg_onecycle_options resolved(const void *settings)
+{
+    fg_onecycle_options o;
+    memcpy(&o, settings, sizeof o);
+    o.anneal = anneal_of(o.anneal);
+    o.pct_start = fgi_or_default(o.pct_start, 0.3);
+    o.div_factor = fgi_or_default(o.div_factor, 25);
+    o.final_div_factor = fgi_or_default(o.final_div_factor, 1e4);
+    o.base_momentum = fgi_or_default(o.base_momentum, 0.85);
+    o.max_momentum = fgi_or_default(o.max_momentum, 0.95);
+    return o;
+}
+
+static fg_status check(const void *settings, fg_error *err)
+{
+    const fg_onecycle_options o = resolved(settings);
+    FGI_TRY_RESERVED(fg_onecycle_options, &o, err);
+    if (o.anneal != anneals[COS] && o.anneal != anneals[LINEAR])
+        return fgi_fail(err, FG_EINVAL, "unknown anneal '%s': expected 'cos' or 'linear'",
+                        o.anneal);
+    if (!(o.pct_start >= 0 && o.pct_start <= 1))
+        return fgi_fail(err, FG_EINVAL, "pct_start is %g: expected a fraction of the steps, 0 to 1",
+                        o.pct_start);
+    if (!(o.div_factor > 0 && o.final_div_factor > 0))
+        return fgi_fail(err, FG_EINVAL,
+                        "div_factor is %g and final_div_factor %g: expected numbers greater than 0",
+                        o.div_factor, o.final_div_factor);
+    if (!(o.base_momentum >= 0 && o.base_momentum < 1 && o.max_momentum >= 0 && o.max_momentum < 1))
+        return fgi_fail(err, FG_EINVAL,
+                        "base_momentum is %g and max_momentum %g: expected 0 <= momentum < 1",
+                        o.base_momentum, o.max_momentum);
+    return FG_OK;
+}
+
+static double blend(const char *anneal, double from, double to, double share)
+{
+    if (share <= 0 || share >= 1)
+        return share <= 0 ? from : to; /* exactly */
+    if (anneal == anneals[COS])
+        return to + (from - to) / 2 * (cos(3.14159265358979323846 * share) + 1);
+    return from + (to - from) * share;
+}
+
+/* A one-cycle value at a step: from `start` to `top`, and down to `end`. */
+static double cycle(const fg_onecycle_options *s, double start, double top, double end,
+                    int64_t step, int64_t total)
+{
+    const double last = (double)(total > 1 ? total - 1 : 0), t = fmin((double)step, last);
+    const double turn = s->pct_start * (double)total;
+    const struct {
+        double to, until; /* the phase's last step */
+    } phase[] = {{top, turn - 1}, {s->three_phase ? start : end, 2 * turn - 2}, {end, last}};
+    double from = start, since = 0;
+    for (int i = 0; i < 3; i++) {
+        if (i == 1 && !s->three_phase)
+            continue;
+        if (t <= phase[i].until || i == 2) {
+            const double length = phase[i].until - since;
+            const double share = length > 0 ? (t - since) / length : 1;
+            return blend(s->anneal, from, phase[i].to, share);
+        }
+        from = phase[i].to;
+        since = phase[i].until;
+    }
+    return end;
+}
+
+static double lr_at(const void *settings, double lr, int64_t step, int64_t total_steps)
+{
+    const fg_onecycle_options o = resolved(settings);
+    const double start = lr / o.div_factor;
+    return cycle(&o, start, lr, start / o.final_div_factor, step, total_steps);
+}
+
+static double momentum_at(const void *settings, double momentum, int64_t step, int64_t total_steps)
+{
+    const fg_onecycle_options o = resolved(settings);
+    (void)momentum;
+    return cycle(&o, o.max_momentum, o.base_momentum, o.max_momentum, step, total_steps);
+}
+
+const fg_schedule_ops fgi_onecycle_ops = {
+    .name = "onecycle", .check = check, .lr = lr_at, .momentum = momentum_at};
+static const fg_schedule_ops without_momentum = {.name = "onecycle", .check = check, .lr = lr_at};
+
+fg_schedule fg_onecycle(const fg_onecycle_options *options)
+{
+    fg_onecycle_options o = options != NULL ? *options : (fg_onecycle_options){0};
+    fg_schedule schedule = {.ops = o.no_cycle_momentum ? &without_momentum : &fgi_onecycle_ops};
+    o.anneal = anneal_of(o.anneal);
+    memcpy(schedule.settings, &o, sizeof o);
+    return schedule;
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_status create(const fg_option_values *values, fg_schedule *out, fg_error *err)
+{
+    *out = fg_onecycle(&(fg_onecycle_options){
+        .pct_start = fg_option_number(values, "pct_start"),
+        .anneal = fg_option_string(values, "anneal"),
+        .div_factor = fg_option_number(values, "div_factor"),
+        .final_div_factor = fg_option_number(values, "final_div_factor"),
+        .base_momentum = fg_option_number(values, "base_momentum"),
+        .max_momentum = fg_option_number(values, "max_momentum"),
+        .no_cycle_momentum = !fg_option_bool(values, "cycle_momentum"),
+        .three_phase = fg_option_bool(values, "three_phase"),
+    });
+    return fg_schedule_check(out, err);
+}
+
+/* clang-format off */
+static const fg_option options[] = {
+    {.name = "pct_start", .kind = FG_OPTION_FLOAT, .initial = "0.3", .min = 0, .max = 1,
+     .is_below_max = true, .example = "0.1",
+     .help = "Fraction of the run in which the learning rate rises."},
+    {.name = "anneal", .kind = FG_OPTION_CHOICE, .initial = "cos", .choices = "cos|linear",
+     .spellings = "cosine=cos", .example = "linear",
+     .help = "Shape of the rise and the fall: cosine or linear."},
+    {.name = "div_factor", .kind = FG_OPTION_FLOAT, .initial = "25", .min = 1e-6, .max = 1e12,
+     .example = "10", .help = "The initial learning rate is lr / div_factor."},
+    {.name = "final_div_factor", .kind = FG_OPTION_FLOAT, .initial = "10000", .min = 1e-6,
+     .max = 1e15, .example = "1000",
+     .help = "The final learning rate is lr / div_factor / final_div_factor."},
+    {.name = "three_phase", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
+     .help = "Use three phases: warm up, cool down to the initial rate over the same number of "
+             "steps, then anneal to the final rate."},
+    {.name = "cycle_momentum", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",
+     .help = "Cycle the momentum (adam: beta1) inversely to the learning rate, from max_momentum to "
+             "base_momentum and back."},
+    {.name = "base_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.85", .min = 0, .max = 1,
+     .is_below_max = true, .example = "0.8", .help = "The lowest momentum of the cycle."},
+    {.name = "max_momentum", .kind = FG_OPTION_FLOAT, .initial = "0.95", .min = 0, .max = 1,
+     .is_below_max = true, .example = "0.9", .help = "The highest momentum of the cycle."},
+};
+/* clang-format on */
+
+const fg_schedule_entry fgi_onecycle_row = {
+    .entry = {.name = "onecycle",
+              .help = "it rises to optimizer.lr and then falls to almost 0 at the end of the run",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0],
+              .spellings = "1cycle|OneCycleLR"},
+    .create = create};

@@ -1,0 +1,190 @@
+/* test_registry.c - what a run can name: the built-in rows, and those that a program adds.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/registry.h>
+
+static fg_registry *make(void)
+{
+    fg_registry *registry = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_registry_create(&registry, &err));
+    return registry;
+}
+
+static void built_in_rows_are_there_in_their_order(void **state)
+{
+    static const struct {
+        fg_registry_kind kind;
+        const char *names;
+    } rows[] = {
+        {FG_REGISTRY_MODEL, "mlp linear lenet resnet18 resnet34 resnet50 "},
+        {FG_REGISTRY_LOSS, "cross_entropy mse "},
+        {FG_REGISTRY_OPTIMIZER, "sgd adam adamw "},
+        {FG_REGISTRY_SCHEDULE, "constant onecycle "},
+    };
+    fg_registry *registry = make();
+    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+        char names[256] = "";
+        const size_t count = fg_registry_count(registry, rows[k].kind);
+        for (size_t i = 0; i < count; i++) {
+            strcat(names, fg_registry_at(registry, rows[k].kind, i)->name);
+            strcat(names, " ");
+        }
+        assert_string_equal(names, rows[k].names);
+        assert_null(fg_registry_at(registry, rows[k].kind, count));
+    }
+    fg_registry_destroy(registry);
+    fg_registry_destroy(NULL);
+}
+
+static void rows_are_found_by_any_name(void **state)
+{
+    fg_registry *registry = make();
+    fg_error err = {0};
+    const fg_entry *cycle = fg_registry_find(registry, FG_REGISTRY_SCHEDULE, "onecycle", &err);
+    assert_string_equal(cycle->name, "onecycle");
+    assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_SCHEDULE, "1cycle", &err), cycle);
+    assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_SCHEDULE, "OneCycleLR", &err), cycle);
+    assert_non_null(fg_registry_find(registry, FG_REGISTRY_MODEL, "ResNet-18", &err));
+    assert_null(fg_registry_find(registry, FG_REGISTRY_MODEL, "resnet19", &err));
+    assert_int_equal(err.status, FG_ENOTFOUND);
+    assert_string_equal(err.message, "unknown model 'resnet19': did you mean 'resnet18'?");
+    assert_null(fg_registry_find(registry, FG_REGISTRY_OPTIMIZER, "zzzzzzzz", &err));
+    assert_string_equal(err.message, "unknown optimizer 'zzzzzzzz'");
+    fg_registry_destroy(registry);
+}
+
+static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    return fg_linear_create(root, "fc",
+                            &(fg_linear_options){.in = fg_type_count(&shape->input),
+                                                 .out = shape->outputs,
+                                                 .no_bias = fg_option_bool(values, "no_bias")});
+}
+
+static fg_tensor apply(const void *model, fg_tensor x) { return fg_linear_apply(model, x); }
+
+static const fg_option own_options[] = {{.name = "no_bias",
+                                         .kind = FG_OPTION_BOOL,
+                                         .initial = "false",
+                                         .example = "true",
+                                         .help = "Leave the bias away."}};
+static const fg_model_entry own = {
+    .entry = {.name = "own", .help = "one of ours", .options = own_options, .option_count = 1},
+    .build = build,
+    .apply = apply};
+
+static void own_models_are_built_like_the_others(void **state)
+{
+    fg_registry *registry = make();
+    fg_error err = {0};
+    fgt_ok(fg_registry_add_model(registry, &own, &err));
+    const fg_entry *entry = fg_registry_find(registry, FG_REGISTRY_MODEL, "own", &err);
+    assert_ptr_equal(entry, &own.entry);
+    for (int i = 0; i < 2; i++) {
+        fg_module *root = NULL;
+        fgt_ok(fg_module_create(NULL, 0, &root, &err));
+        assert_non_null(
+            fg_model_create(root, &(fg_model_options){.entry = (const fg_model_entry *)entry,
+                                                      .input = {FG_F32, 1, {5}},
+                                                      .outputs = 3,
+                                                      .options = i == 0 ? NULL : "no_bias=true"}));
+        assert_int_equal(fg_module_parameter_count(root), i == 0 ? 18 : 15);
+        fg_module_destroy(root);
+    }
+    fg_registry_destroy(registry);
+}
+
+static fg_optimizer *create(fg_module *root, const fg_option_values *values)
+{
+    (void)values;
+    return fg_sgd_create(root, NULL);
+}
+
+static const fg_option no_help = {.name = "x", .kind = FG_OPTION_INT, .example = "1"};
+static const fg_option bad_name = {
+    .name = "Big", .kind = FG_OPTION_INT, .example = "1", .help = "X."};
+static const fg_option named_name = {
+    .name = "name", .kind = FG_OPTION_INT, .example = "1", .help = "X."};
+static const fg_option bad_default = {
+    .name = "x", .kind = FG_OPTION_INT, .initial = "one", .example = "1", .help = "X."};
+static const fg_option other_kind = {
+    .name = "lr", .kind = FG_OPTION_STRING, .example = "1", .help = "X."};
+static const fg_option twice[] = {
+    {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."},
+    {.name = "x", .kind = FG_OPTION_INT, .example = "1", .help = "X."}};
+
+static void wrong_rows_are_refused(void **state)
+{
+    static const struct {
+        fg_optimizer_entry row;
+        const char *message;
+    } rows[] = {
+        {{.entry = {.help = "x"}, .create = create},
+         "optimizer: name '': expected lower case letters, digits and _ alone"},
+        {{.entry = {.name = "My-SGD", .help = "x"}, .create = create},
+         "optimizer: name 'My-SGD': expected lower case letters, digits and _ alone"},
+        {{.entry = {.name = "adam", .help = "x"}, .create = create},
+         "optimizer: there is a 'adam' already"},
+        {{.entry = {.name = "mine"}, .create = create}, "optimizer: 'mine' has no help"},
+        {{.entry = {.name = "mine", .help = "x"}}, "optimizer: 'mine' has no functions"},
+        {{.entry = {.name = "mine", .help = "x", .options = &no_help, .option_count = 1},
+          .create = create},
+         "optimizer: option 'x' of 'mine' has no help"},
+        {{.entry = {.name = "mine", .help = "x", .options = &bad_name, .option_count = 1},
+          .create = create},
+         "optimizer: option 'Big' of 'mine': expected a name of lower case letters, digits and _, "
+         "other than 'name'"},
+        {{.entry = {.name = "mine", .help = "x", .options = &named_name, .option_count = 1},
+          .create = create},
+         "optimizer: option 'name' of 'mine': expected a name of lower case letters, digits and _, "
+         "other than 'name'"},
+        {{.entry = {.name = "mine", .help = "x", .options = &bad_default, .option_count = 1},
+          .create = create},
+         "optimizer: the default of an option: mine.x: expected an integer (for example 1), got "
+         "'one'"},
+        {{.entry = {.name = "mine", .help = "x", .options = &other_kind, .option_count = 1},
+          .create = create},
+         "optimizer: option 'lr' of 'mine' has another kind, default or choices than that of "
+         "'sgd': "
+         "expected the same, or another name"},
+        {{.entry = {.name = "mine", .help = "x", .options = twice, .option_count = 2},
+          .create = create},
+         "optimizer: 'mine' has two options 'x'"},
+    };
+    fg_registry *registry = make();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_registry_add_optimizer(registry, &rows[i].row, &err), FG_EINVAL);
+        assert_string_equal(err.message, rows[i].message);
+    }
+    assert_int_equal(fg_registry_count(registry, FG_REGISTRY_OPTIMIZER), 3);
+    fg_registry_destroy(registry);
+}
+
+static fg_status scenario(void *self, fg_error *err)
+{
+    fg_registry *registry = NULL;
+    (void)self;
+    fg_status status = fg_registry_create(&registry, err);
+    if (status == FG_OK)
+        status = fg_registry_add_model(registry, &own, err);
+    fg_registry_destroy(registry);
+    return status;
+}
+
+static void no_failed_allocation_is_lost(void **state) { fgt_fault_loop(scenario, NULL); }
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(built_in_rows_are_there_in_their_order),
+        cmocka_unit_test(rows_are_found_by_any_name),
+        cmocka_unit_test(own_models_are_built_like_the_others),
+        cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(no_failed_allocation_is_lost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
