@@ -94,7 +94,7 @@ typedef struct fg_optimizer_rule {
     /* Whether options and momentum make sense together; may be NULL. */
     fg_status (*check)(const void *own, double momentum, fg_error *err);
     /* Called once before the parameters are updated, to compute what they share
-     * (fg_update_share); may be NULL. */
+     * (fg_update_set_shared); may be NULL. */
     void (*prepare)(fg_update *update);
     /* The parameter's new value. parameter and gradient have one type: f32, or f64 for parameters
      * in f64. Assigns new values to the moments by fg_update_set_moment. */
@@ -132,7 +132,7 @@ FG_API bool fg_update_has_moment(const fg_update *update, int moment);
 FG_API fg_tensor fg_update_moment(const fg_update *update, int moment);
 FG_API void fg_update_set_moment(const fg_update *update, int moment, fg_tensor value);
 /* Values that prepare computes once for all parameters: index 0 or 1. */
-FG_API void fg_update_share(fg_update *update, int index, fg_tensor value);
+FG_API void fg_update_set_shared(fg_update *update, int index, fg_tensor value);
 FG_API fg_tensor fg_update_shared(const fg_update *update, int index);
 
 /* ---- updates --------------------------------------------------------------------------------- */

@@ -23,8 +23,8 @@ void fgi_adam_prepare(fg_update *u)
 {
     const fgi_number *rate = u->optimizer->scalars.decay_rate;
     const fg_tensor t = fg_add_scalar(fg_cast(u->step, u->dtype), 1);
-    fg_update_share(u, RATE, fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0]))));
-    fg_update_share(u, WIDEN, fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1]))));
+    fg_update_set_shared(u, RATE, fg_div(u->lr, correction(t, fgi_launch_value(u, &rate[0]))));
+    fg_update_set_shared(u, WIDEN, fg_rsqrt(correction(t, fgi_launch_value(u, &rate[1]))));
 }
 
 fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g)

@@ -29,7 +29,7 @@ void fg_update_set_moment(const fg_update *update, int moment, fg_tensor value)
               fgi_guard_keep(update, value, fg_update_moment(update, moment)));
 }
 
-void fg_update_share(fg_update *update, int index, fg_tensor value)
+void fg_update_set_shared(fg_update *update, int index, fg_tensor value)
 {
     update->shared[index] = value;
 }
