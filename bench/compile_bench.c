@@ -1,9 +1,9 @@
-/* compile_bench.c - how long one training step (forward, gradients, SGD) takes to compile, and to
- * run once compiled.          usage: compile_bench CASE LAYERS [SIDE [BATCH [CHANNELS [SIZE]]]]
+/* compile_bench.c - measures the compile time and the run time of one training step (forward,
+ * gradients, SGD).            usage: compile_bench CASE LAYERS [SIDE [BATCH [CHANNELS [SIZE]]]]
  *
- * LAYERS layers of the same kind follow one another on images of SIDE x SIDE; SIZE is that of the
- * kernel or window. Case "convnext" is ConvNeXt-Tiny, with 1/LAYERS of its channels. Prints one
- * JSON object. bench/compile runs the cases of docs/benchmarks.md.
+ * The model is a stack of LAYERS layers of the same kind on images of SIDE x SIDE; SIZE is that of
+ * the kernel or window. Case "convnext" is ConvNeXt-Tiny with 1/LAYERS of its channels. Prints one
+ * JSON object. bench/compile runs the cases in docs/benchmarks.md.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>

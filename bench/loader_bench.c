@@ -1,6 +1,6 @@
-/* loader_bench.c - the rate of the loader alone, on datasets in memory: batches a second, what a
- * batch costs the thread that takes it, and what it costs the threads that make it. Usage:
- * loader_bench [SECONDS a case, 1]
+/* loader_bench.c - measures the throughput of the data loader, on datasets in memory: batches per
+ * second, the time that the consumer waits per batch, and the time that the workers need for it.
+ * Usage: loader_bench [SECONDS per case, 1]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* mlp_bench.c - the MLP 784-512-512-10 through the whole Trainer, loader included: batch 128, Adam,
- * f32, 60,000 samples in memory, shuffled.    usage: mlp_bench EPOCHS [CACHE_DIR|"" [DEVICES]]
+/* mlp_bench.c - trains a 784-512-512-10 MLP with the Trainer, including the loader: batch size 128,
+ * Adam, f32, 60,000 shuffled samples in memory.   usage: mlp_bench EPOCHS [CACHE_DIR|"" [DEVICES]]
  *
- * The batch is the global one, dealt to DEVICES virtual devices. Prints one JSON object. bench/mlp
- * and bench/sharded run it beside its peers.
+ * The global batch is sharded across DEVICES virtual devices. Prints one JSON object. bench/mlp and
+ * bench/sharded compare it with other systems.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* resnet_bench.c - ResNet-18 for images of 32x32 through the whole Trainer, loader included: batch
- * 128, SGD with momentum and weight decay.    usage: resnet_bench STEPS [PRECISION|"" [DEVICES]]
+/* resnet_bench.c - trains ResNet-18 on 32x32 images with the Trainer, including the loader: batch
+ * size 128, SGD with momentum and weight decay. usage: resnet_bench STEPS [PRECISION|"" [DEVICES]]
  *
- * The batch is the global one, dealt to DEVICES virtual devices. Prints one JSON object.
- * bench/resnet and bench/sharded run it beside its peers.
+ * The global batch is sharded across DEVICES virtual devices. Prints one JSON object. bench/resnet
+ * and bench/sharded compare it with other systems.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

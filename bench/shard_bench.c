@@ -1,6 +1,6 @@
-/* shard_bench.c - batches of 2,048 samples from the loader to 1 and to 8 virtual devices of the
- * CPU: milliseconds a batch until every device has its rows, and the bytes that were copied on the
- * way. Usage: shard_bench [SECONDS a case, 2]
+/* shard_bench.c - sends batches of 2,048 samples from the loader to 1 and to 8 virtual CPU devices:
+ * measures milliseconds per batch until every device has its shard, and the number of copied bytes.
+ * Usage: shard_bench [SECONDS per case, 2]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -64,7 +64,7 @@ static fg_status measure(fg_dataset *dataset, int devices, double seconds, fg_er
     if (status == FG_OK) {
         const fg_client_stats stats = fg_client_get_stats(client);
         const double n = (double)batches;
-        printf("%d devices  %8.3f ms a batch  gathered %8.0f bytes  uploaded %8.0f  "
+        printf("%d devices  %8.3f ms per batch  gathered %8.0f bytes  uploaded %8.0f  "
                "copied by the plugin %8.0f\n",
                devices, (double)(now - begin) * 1e-6 / n, (double)BATCH * HEIGHT * HEIGHT * 3,
                (double)stats.uploaded_bytes / n,

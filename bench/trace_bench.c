@@ -1,8 +1,8 @@
-/* trace_bench.c - what tracing costs: nanoseconds an operation for one training step of a
- * perceptron and of a convolutional net, gradients and optimizer included; what an own loop's
- * iteration costs beyond the program itself; where the time to the first step goes.
+/* trace_bench.c - measures tracing: nanoseconds per operation for one training step of an MLP and
+ * of a CNN, including gradients and optimizer; the overhead of an iteration of a custom loop; and a
+ * breakdown of the time to the first step.
  *
- *     trace_bench [SECONDS for each measurement, default 1]
+ *     trace_bench [SECONDS per measurement, default 1]
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
@@ -98,7 +98,7 @@ static fg_status measure_tracing(const net *n, double seconds, fg_error *err)
     }
     if (status == FG_OK) {
         const size_t count = operations(text);
-        printf("%-8s %4zu operations  %6.1f us a step  %4.0f ns an operation  text %zu bytes in "
+        printf("%-8s %4zu operations  %6.1f us per step  %4.0f ns per operation  text %zu bytes in "
                "%.2f ms\n",
                n->name, count, 1e6 * traced, 1e9 * traced / (double)count, strlen(text),
                1e3 * (now_s() - start));
@@ -108,7 +108,7 @@ static fg_status measure_tracing(const net *n, double seconds, fg_error *err)
     return status;
 }
 
-/* An own loop on the device: trace, find the program, launch, read the loss. */
+/* A custom loop on the device: trace, look the program up, launch, read the loss. */
 static fg_status measure_loop(const net *n, fg_client *client, double seconds, fg_error *err)
 {
     fg_trace *trace;
@@ -127,7 +127,7 @@ static fg_status measure_loop(const net *n, fg_client *client, double seconds, f
         steps++;
     }
     if (status == FG_OK)
-        printf("%-8s first step %.0f ms, then %.1f us an iteration with the loss read\n", n->name,
+        printf("%-8s first step %.0f ms, then %.1f us per iteration, reading the loss\n", n->name,
                1e3 * first, 1e6 * (now_s() - start) / (double)steps);
     fg_trace_destroy(trace);
     return status;

@@ -1,14 +1,14 @@
-# What `make install` puts where: both libraries, the headers, the plugins' pins, and what
-# find_package(fulgurite) and pkg-config need to find them. cli installs the program and its pages.
-# The installed tree can be moved: nothing in it names the prefix.
+# The rules of `make install`: both libraries, the headers, the plugins' pins, and the files with which
+# find_package(fulgurite) and pkg-config find them. cli installs the program and its man pages. The installed
+# tree is relocatable: no file contains the prefix.
 #
-# The components are what packages are made of (tools/make-deb, tools/make-wheel):
+# Packages consist of these components (tools/make-deb, tools/make-wheel):
 #   runtime      the shared libraries
-#   development  what links to them: static libraries, the links' names, CMake's targets, *.pc
-#   headers      headers and what find_package reads
+#   development  files for linking: static libraries, symbolic links, CMake targets, *.pc
+#   headers      headers and the files that find_package reads
 #   program      the program
-#   data         its pages, completion, pins and example
-#   portable     what the wheel has instead of runtime, development and program; not installed by
+#   data         its man pages, completion, pins and example
+#   portable     what the wheel contains instead of runtime, development and program; not installed by
 #                `make install`
 include(CMakePackageConfigHelpers)
 set(fg_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/fulgurite)
@@ -52,7 +52,7 @@ set(fg_pc_private
     "Requires.private: zlib jansson libprotobuf-c\nLibs.private: -lm -ldl -pthread")
 configure_file(cmake/fulgurite.pc.in fulgurite.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/fulgurite.pc DESTINATION ${fg_pc_dir} COMPONENT development)
-# libfulgurite_recipe's: its name, and what it needs
+# for libfulgurite_recipe: its name and dependencies
 set(fg_recipe_pc_libs "-L\${libdir} -lfulgurite_recipe")
 set(fg_recipe_pc_private "Requires.private: libfyaml jansson zlib\nLibs.private: -lm")
 if(TARGET fulgurite_recipe_shared)

@@ -1,6 +1,6 @@
-# The PJRT C API's header comes out of the CPU plugin's wheel, which tools/fetch-plugin installs
-# where `fulgurite setup cpu` would. Nothing of it is kept in this tree.
-#   FG_PJRT_INCLUDE   folder that holds pjrt_c_api.h
+# The header of the PJRT C API is part of the CPU plugin's wheel, which tools/fetch-plugin installs in the same
+# folder as `fulgurite setup cpu`. This tree contains no copy.
+#   FG_PJRT_INCLUDE   folder that contains pjrt_c_api.h
 if(NOT FG_PJRT_INCLUDE)
     execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/fetch-plugin cpu
         OUTPUT_VARIABLE fg_plugin_folder OUTPUT_STRIP_TRAILING_WHITESPACE

@@ -1,8 +1,8 @@
-# What the Python wheel carries: a program and a shared library that run on every Linux whose glibc
-# is new enough, with nothing else installed. Both are linked from the objects of the ordinary ones.
-# The program takes its libraries from archives. The shared library can't, because Debian's archives
-# are not position-independent: it looks for them in the folder `fulgurite` beside itself, where
-# tools/make-wheel puts them. zlib is the exception: every manylinux system has it.
+# The contents of the Python wheel: a program and a shared library that run on every Linux with a sufficiently
+# new glibc, with nothing else installed. Both are linked from the same objects as the normal ones. The program
+# is statically linked with its dependencies. The shared library can't be, because Debian's archives are not
+# position-independent: it loads them from the folder `fulgurite` next to itself, where tools/make-wheel puts
+# them. zlib is the exception: every manylinux system has it.
 #   cmake --build build --target portable
 set(fg_archives)
 foreach(name fyaml jansson protobuf-c z)
@@ -31,7 +31,7 @@ if(TARGET fulgurite_recipe_objects)
         OUTPUT_NAME fulgurite_recipe EXPORT_NAME fulgurite_recipe)
     list(APPEND fg_portable_libraries fulgurite_portable_recipe)
 endif()
-# One file and no links: a wheel has none.
+# One file without symbolic links: wheels cannot contain any.
 set(fg_soversion ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set_target_properties(fulgurite_portable_shared PROPERTIES
     OUTPUT_NAME fulgurite EXPORT_NAME fulgurite)
@@ -47,10 +47,10 @@ set_target_properties(fulgurite_portable PROPERTIES
     OUTPUT_NAME fulgurite ENABLE_EXPORTS ON LINK_DEPENDS "${fg_own_archives}"
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/portable)
 target_include_directories(fulgurite_portable PRIVATE include)
-# by file name, since the targets would bring their shared libraries along
+# by file name, because the targets would add their shared libraries
 target_link_libraries(fulgurite_portable PRIVATE ${fg_own_archives} ${fg_archives}
     Threads::Threads m ${CMAKE_DL_LIBS})
-# what is exported for stacks must not replace the zlib of a library that is loaded later
+# symbols exported for stack traces must not replace the zlib of a library that is loaded later
 target_link_options(fulgurite_portable PRIVATE
     -Wl,--exclude-libs,libfyaml.a:libjansson.a:libprotobuf-c.a:libz.a)
 add_dependencies(fulgurite_portable fulgurite_cli fulgurite_recipe_static fulgurite_static)
@@ -63,13 +63,13 @@ install(TARGETS fulgurite_portable ${fg_portable_libraries} EXPORT fulguritePort
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL NAMELINK_SKIP)
 install(EXPORT fulguritePortableTargets FILE fulguriteTargets.cmake NAMESPACE fulgurite::
     DESTINATION ${fg_cmake_dir} COMPONENT portable EXCLUDE_FROM_ALL)
-# A link's name is a line for the linker.
+# The development link is a linker script of one line.
 foreach(name fulgurite fulgurite_recipe)
     file(WRITE ${CMAKE_BINARY_DIR}/portable/link/lib${name}.so "INPUT(lib${name}.so.${fg_soversion})\n")
     install(FILES ${CMAKE_BINARY_DIR}/portable/link/lib${name}.so
         DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT portable EXCLUDE_FROM_ALL)
 endforeach()
-# the loader does not know the folder: programs are told where it is
+# the loader does not search this folder, so programs get a run path
 set(fg_pc_libs "-L\${libdir} -Wl,-rpath,\${libdir} -lfulgurite")
 set(fg_pc_private)
 configure_file(cmake/fulgurite.pc.in portable/fulgurite.pc @ONLY)

@@ -1,4 +1,4 @@
-# fg_proto(NAME): C code of NAME.proto in the current folder as part of the library, by protoc-c.
+# fg_proto(NAME): generates C code from NAME.proto in the current folder with protoc-c and adds it to the library.
 find_program(FG_PROTOC_C protoc-c REQUIRED)
 function(fg_proto name)
     set(made ${CMAKE_CURRENT_BINARY_DIR}/${name}.pb-c)

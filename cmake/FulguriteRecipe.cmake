@@ -1,10 +1,9 @@
-# libfulgurite_recipe (shared and static): runs described by YAML files, out of src/report and
-# src/recipe. It is a library of its own because it needs libfyaml.
+# libfulgurite_recipe (shared and static): runs configured by YAML files, from src/report and src/recipe. It is
+# a separate library because it depends on libfyaml.
 #
-# It shares helpers with libfulgurite (src/base, the JSON reader) that libfulgurite doesn't export. The
-# static library leaves them to libfulgurite.a, which has them. The shared one carries a hidden copy
-# of its own: fulgurite_helpers. What has state stays out of the copy (src/base/log.c), so that there
-# is one log in a program.
+# It uses helpers of libfulgurite (src/base, the JSON reader) that libfulgurite doesn't export. The static library
+# gets them from libfulgurite.a. The shared library contains a hidden copy, fulgurite_helpers. Code with state
+# (src/base/log.c) is excluded from the copy, so that a program has one log.
 pkg_check_modules(LIBFYAML REQUIRED IMPORTED_TARGET libfyaml)
 add_library(fulgurite_recipe_objects OBJECT)
 target_include_directories(fulgurite_recipe_objects

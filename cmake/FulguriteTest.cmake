@@ -1,7 +1,7 @@
-# fg_test(NAME LABELS source...): a cmocka program registered with ctest under its labels: one of
-# unit, cts, golden, fault, e2e; and tsan where ThreadSanitizer shall see it too ("unit;tsan"). It
-# sees the library's internal headers, generated ones included, and symbols.
-# Compiled programs go into a folder of the build and not into the user's.
+# fg_test(NAME LABELS source...): adds a cmocka program and registers it with ctest under its labels: one of
+# unit, cts, golden, fault, e2e; and tsan if it also runs under ThreadSanitizer ("unit;tsan"). It can use the
+# library's internal headers, including generated ones, and symbols.
+# Compiled programs are cached in the build folder, not in the user's cache.
 set(FG_TEST_CACHE "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache")
 set(FG_TEST_ENVIRONMENT "${FG_TEST_CACHE}"
     "ASAN_OPTIONS=allocator_may_return_null=1"

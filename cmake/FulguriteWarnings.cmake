@@ -1,4 +1,4 @@
-# The warning set of this project. The presets for development make them errors.
+# The compiler warnings of this project. The development presets turn them into errors.
 function(fg_warnings target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:
         -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
@@ -7,7 +7,7 @@ function(fg_warnings target)
         ${FG_SANITIZE_WARNINGS}>)
 endfunction()
 
-# Refuses the functions that src/base/banned.h lists.
+# Rejects the functions listed in src/base/banned.h.
 function(fg_banned target)
     target_compile_options(${target} PRIVATE
         $<$<COMPILE_LANGUAGE:C>:SHELL:-include ${CMAKE_SOURCE_DIR}/src/base/banned.h>)

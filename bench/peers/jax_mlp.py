@@ -1,8 +1,8 @@
-"""The MLP 784-512-512-10, batch 128, Adam, f32, as one jitted step of JAX on data that lie on the
-device: the bare step, without a loader. With DEVICES it runs on as many virtual devices of the CPU,
-the batch split over them and the parameters on each. Prints one JSON object.
+"""A 784-512-512-10 MLP, batch size 128, Adam, f32, as one jitted JAX step on data that is already on the
+device: the bare step, without a loader. With DEVICES, it runs on that many virtual CPU devices, with the batch
+sharded and the parameters replicated. Prints one JSON object.
 
-usage: jax_mlp.py STEPS [DEVICES]     needs: jax flax optax
+usage: jax_mlp.py STEPS [DEVICES]     requires: jax flax optax
 """
 import json
 import os

@@ -1,10 +1,9 @@
-"""ResNet-18 for 32x32 images, batch 128, SGD with momentum and weight decay, as one jitted step of
-JAX with donation on data that lie on the device: the bare step, without a loader. Prints one JSON
-object.
+"""ResNet-18 for 32x32 images, batch size 128, SGD with momentum and weight decay, as one jitted JAX step
+with donation on data that is already on the device: the bare step, without a loader. Prints one JSON object.
 
-usage: jax_resnet.py STEPS [f32|bf16 [DEVICES]]     needs: jax flax optax
-bf16: layers compute in bf16, parameters and loss are f32. With DEVICES it runs on as many virtual
-devices of the CPU, the batch split over them and the state on each.
+usage: jax_resnet.py STEPS [f32|bf16 [DEVICES]]     requires: jax flax optax
+bf16: layers compute in bf16, parameters and loss are f32. With DEVICES, it runs on that many virtual CPU
+devices, with the batch sharded and the state replicated.
 """
 import functools
 import json

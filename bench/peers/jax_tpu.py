@@ -1,9 +1,8 @@
-"""A training step of JAX compiled, not run, for TPUs by libtpu's compiler: what it needs and costs
-on one device. Data parallel: the batch is split over all devices, the state is on each. Prints one
-JSON object.
+"""Compiles a JAX training step for TPUs with libtpu, without executing it, and reports memory and cost per
+device. Data parallel: the batch is sharded across all devices, the state is replicated. Prints one JSON object.
 
-usage: jax_tpu.py mlp|resnet50 TOPOLOGY f32|bf16 BATCH     needs: jax flax optax libtpu
-TOPOLOGY is libtpu's name ("v5e:2x4", "v3:2x2"), BATCH the samples of one device.
+usage: jax_tpu.py mlp|resnet50 TOPOLOGY f32|bf16 BATCH     requires: jax flax optax libtpu
+TOPOLOGY is a name that libtpu accepts ("v5e:2x4", "v3:2x2"), BATCH the number of samples per device.
 """
 import json
 import os

@@ -1,8 +1,8 @@
-"""The MLP 784-512-512-10, batch 128, Adam, f32, 60,000 samples in memory, through Lightning's
-Trainer with its loader. Prints one JSON object.
+"""A 784-512-512-10 MLP, batch size 128, Adam, f32, 60,000 samples in memory, trained with Lightning's Trainer and
+a data loader. Prints one JSON object.
 
-usage: lightning_mlp.py EPOCHS [bar]     needs: torch lightning
-bar: with its progress bar, and the loss logged to it each step
+usage: lightning_mlp.py EPOCHS [bar]     requires: torch lightning
+bar: with the progress bar, and the loss logged to it in each step
 """
 import time
 

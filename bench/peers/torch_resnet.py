@@ -1,8 +1,8 @@
-"""ResNet-18 for 32x32 images, batch 128, SGD with momentum and weight decay, in eager PyTorch with
-channels last, on data in memory: the bare step, without a loader. Prints one JSON object.
+"""ResNet-18 for 32x32 images, batch size 128, SGD with momentum and weight decay, in eager PyTorch with channels
+last, on data in memory: the bare step, without a loader. Prints one JSON object.
 
-usage: torch_resnet.py STEPS [f32|bf16]     needs: torch torchvision
-bf16: under autocast
+usage: torch_resnet.py STEPS [f32|bf16]     requires: torch torchvision
+bf16: with autocast
 """
 import contextlib
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the tests of the packages share; read with `.`, not run.
+# Functions shared by the package tests; source this file with `.`.
 roots=${FG_ROOTS:-$HOME/.cache/fulgurite-roots} # what is downloaded once
 
 skip() {
@@ -7,7 +7,7 @@ skip() {
     exit 77
 }
 
-# plugin_wheel SOURCE: prints the folder that has the CPU plugin's wheel, as its list of pins says.
+# plugin_wheel SOURCE: prints the folder of the CPU plugin's wheel, in the pinned version.
 plugin_wheel() {
     local folder
     folder=$roots/wheels-$(sha256sum "$1/share/plugins/cpu.txt" | cut -c1-12)
@@ -70,7 +70,7 @@ enter() {
 
 # needs_root: what a clean root takes.
 needs_root() {
-    [ "$(id -u)" = 0 ] || skip "a clean root is made by root only"
+    [ "$(id -u)" = 0 ] || skip "only root can create a clean root"
     command -v debootstrap >/dev/null && command -v zstd >/dev/null || skip "no debootstrap or no zstd"
     [ -x /usr/bin/dpkg ] && grep -q '^ID=debian' /etc/os-release || skip "not on Debian"
     unshare --mount --net --pid --fork mount -t proc proc /proc 2>/dev/null || skip "no namespaces here"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""make_homes.py: writes homes.csv, the made data of the how-tos: the price of a home is a linear
+"""make_homes.py: generates homes.csv, the synthetic data of the how-to guides: the price of a home is a linear
 function of its area, rooms and kind."""
 import pathlib
 

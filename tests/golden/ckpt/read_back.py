@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Opens a tensor file of ours with the safetensors library and prints what it finds, a line a tensor.
+# Opens one of our tensor files with the safetensors library and prints its contents, one tensor per line.
 # usage: read_back.py FILE
 # SPDX-License-Identifier: Apache-2.0
 import sys

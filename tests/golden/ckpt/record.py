@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# Records what the safetensors library itself writes, for tests/unit/test_ckpt_golden.c, which holds
-# the same tensors and compares byte by byte. Needs: numpy, torch, safetensors (recorded with 0.8.0).
-# usage: record.py            writes every_dtype.safetensors and names.safetensors beside itself
+# Records files written by the safetensors library for tests/unit/test_ckpt_golden.c, which writes the same
+# tensors and compares byte by byte. Requires: numpy, torch, safetensors (recorded with 0.8.0).
+# usage: record.py            writes every_dtype.safetensors and names.safetensors to its own folder
 # SPDX-License-Identifier: Apache-2.0
 import os
 

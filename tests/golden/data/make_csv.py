@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-# Makes table.csv and table_x.npy: a table of numeric and categorical columns, and what normalisation
-# and one-hot coding make of it by NumPy's own mean, std and comparison, in f64 and then rounded to
-# f32. Recorded with numpy 2.4.6.
+# Generates table.csv and table_x.npy: a table of numeric and categorical columns, and the result of
+# normalization and one-hot encoding with NumPy's mean, std and comparison, in f64 and then rounded to f32.
+# Recorded with numpy 2.4.6.
 #
 # SPDX-License-Identifier: Apache-2.0
 import csv

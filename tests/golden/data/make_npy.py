@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Makes the .npy files of this folder, as NumPy itself writes them. Element i of an array of n is
+# Generates the .npy files in this folder with NumPy. Element i of an array of n is
 # i - 2 (i for unsigned, i % 2 for bool), unless a comment says otherwise.
 # Recorded with numpy 2.4.6.
 #

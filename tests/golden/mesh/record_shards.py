@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints jax_shards.txt, which tests/unit/test_device_mesh.c reads: the shard of an array [8, 4, 2]
-that JAX gives each device, as first indices and sizes.
+"""Prints jax_shards.txt, which tests/unit/test_device_mesh.c reads: the shard of an array [8, 4, 2] on each
+device according to JAX, as start indices and sizes.
 
 usage: python record_shards.py > jax_shards.txt        (jax 0.10.2, numpy)
 """

@@ -1,5 +1,5 @@
-"""counted.py - the library's counted randomness in NumPy: Threefry-2x32 with 20 rounds, as
-src/base/rng.c has it, so that both sides can make the same inputs and weights without storing them.
+"""counted.py - the library's counter-based random numbers in NumPy: Threefry-2x32 with 20 rounds, as in
+src/base/rng.c, so that both sides can generate the same inputs and weights without storing them.
 
 SPDX-License-Identifier: Apache-2.0"""
 import numpy
@@ -8,7 +8,7 @@ ROTATION = (13, 15, 26, 6, 17, 29, 16, 24)
 
 
 def threefry(key, x0, x1):
-    """One block for each counter (x0, x1); arrays of uint32."""
+    """One block per counter (x0, x1); arrays of uint32."""
     with numpy.errstate(over="ignore"):
         schedule = [numpy.uint32(key[0]), numpy.uint32(key[1])]
         schedule.append(schedule[0] ^ schedule[1] ^ numpy.uint32(0x1BD11BDA))

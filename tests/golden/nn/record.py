@@ -1,12 +1,12 @@
-"""record.py - what PyTorch gives for the tests of src/nn and src/optim.
+"""record.py - records PyTorch's results for the tests of src/nn and src/optim.
 
-    python3 record.py        needs torch, numpy, safetensors; writes the .safetensors beside it
+    python3 record.py        requires torch, numpy, safetensors; writes .safetensors files to its own folder
 
 layers:     inputs, variables, results and gradients of layers; images are stored channels last
 optimizers: parameters after each of 20 updates of a small least-squares problem
 schedules:  learning rate and momentum at all steps
-curves:     the losses of 100 updates of the MLP and of LeNet. Their inputs and first weights are
-            not stored: both sides compute them from counted randomness (counted.py).
+curves:     the losses of 100 updates of the MLP and of LeNet. Their inputs and initial weights are not
+            stored: both sides compute them from counter-based random numbers (counted.py).
 
 SPDX-License-Identifier: Apache-2.0"""
 import pathlib

@@ -1,14 +1,14 @@
-"""record_precision.py - what PyTorch gives for the tests of number formats and of loss scaling.
+"""record_precision.py - records PyTorch's results for the tests of precision and loss scaling.
 
-    python3 record_precision.py     needs torch, numpy, safetensors; writes precision.safetensors
+    python3 record_precision.py     requires torch, numpy, safetensors; writes precision.safetensors
 
 mlp_bf16, lenet_bf16   losses of 60 updates under torch.autocast("cpu", torch.bfloat16)
 mlp_f16                the same under torch.float16, with a GradScaler
-NAME/spread            how far apart such curves are when the first weights differ in bf16's last digit:
-                       what rounding alone may do to them
+NAME/spread            the difference between such curves if the initial weights differ in bf16's last digit:
+                       the effect of rounding alone
 mlp_f64, lenet_f64     losses of 30 updates of the models in float64, with SGD and with Adam
 scaler/...             torch.amp.GradScaler("cpu") on least squares: scale after each update, weights,
-                       and the factor on the loss (1, inf or nan) by which overflow is made
+                       and the factor on the loss (1, inf or nan) that causes the overflow
 
 SPDX-License-Identifier: Apache-2.0"""
 import pathlib

@@ -1,13 +1,12 @@
-"""record_resnet.py - what torchvision's residual nets compute, for tests/cts/test_nn_resnet.c.
+"""record_resnet.py - records the results of torchvision's ResNets for tests/cts/test_nn_resnet.c.
 
-    python3 record_resnet.py    needs torch, torchvision, numpy, safetensors; writes resnet.safetensors
+    python3 record_resnet.py    requires torch, torchvision, numpy, safetensors; writes resnet.safetensors
 
-Weights are not stored: both sides fill them from counted randomness (counted.py). What is stored of
-a model's file is all that stands before the numbers, as safetensors writes it for torchvision's
-state dict, and a table of where each tensor's numbers go, so that the test can make the same file.
-The nets run in f64. Cases: name/{header,table,logits,loss,next_loss,grad,after}: grad has the norm
+Weights are not stored: both sides generate them with counter-based random numbers (counted.py). Of a model's
+file, only the header that safetensors writes for torchvision's state dict is stored, and a table with the
+position of each tensor's data, so that the test can create the same file. The models run in f64. Cases: name/{header,table,logits,loss,next_loss,grad,after}: grad has the norm
 of each parameter's gradient, after the norm of each tensor after one step of SGD, both in the order
-of the table (0 for what has no gradient).
+of the table (0 if it has no gradient).
 
 SPDX-License-Identifier: Apache-2.0"""
 import json

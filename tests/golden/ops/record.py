@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-# Records what PyTorch computes for the rows of tests/support/op_cases.h, for tests/cts/test_ops.c:
-# inputs, result and gradients of each, in battery.safetensors beside this file. The PyTorch side
-# runs in f64 on numbers that bf16 holds exactly, so that one record serves every format.
-# Needs: numpy, torch, safetensors (the versions used are in the file's metadata).
+# Records PyTorch's results for the rows of tests/support/op_cases.h, for tests/cts/test_ops.c: inputs, result
+# and gradients of each row, in battery.safetensors in this folder. PyTorch computes in f64, on numbers that
+# bf16 represents exactly, so that the same record is valid for every dtype.
+# Requires: numpy, torch, safetensors (the versions used are in the file's metadata).
 # usage: record.py
 # SPDX-License-Identifier: Apache-2.0
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the device assignments that tests/unit/test_pjrt_world.c expects, as JAX writes them:
-one replica, a partition a device, in the order given.
+"""Prints the device assignments that tests/unit/test_pjrt_world.c expects, as written by JAX: one replica, one
+partition per device, in the given order.
 
 usage: python record_assignment.py        (jax 0.10.2)
 """

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records what a gRPC server written by others (grpcio, with the messages of Google's tpu-info) sends
-for the metrics of a v3 with two chips: the bytes from server to client of one connection each, which
-the test's server then replays. Needs grpcio, protobuf, tpu-info and curl with HTTP/2.
+"""Records what a third-party gRPC server (grpcio, with the messages of Google's tpu-info) sends for the metrics of
+a v3 with two chips: the bytes from server to client, one connection each, which the test's server then
+replays. Requires grpcio, protobuf, tpu-info and curl with HTTP/2.
 
     python3 tests/golden/tpu_metrics/record.py"""
 import concurrent.futures
