@@ -1,45 +1,20 @@
-/* test_ckpt_folder.c - checkpoint folders: round trip, every kind of damage and what is said about
- * it, the pointers `last` and `best`, pruning, leftovers of dead processes, full disks.
+/* test_ckpt_folder.c - checkpoint folders: saving, damage, last and best, pruning.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/print.h"
 #include "base/temporary.h"
-#include "ckpt/manifest.h"
 #include "ckpt/series.h"
-
-/* Saves `folder/name` with one weight and one moment of that value. */
-static fg_status save(const char *folder, const char *name, float value, fg_error *err)
-{
-    char path[512], json[64];
-    const fg_type f32 = {.dtype = FG_F32, .rank = 1, .dim = {1}};
-    const fg_ckpt_tensor model = {"fc.weight", f32, &value};
-    const fg_ckpt_tensor state[] = {{"adam.m.fc.weight", f32, &value}, {"fc.weight", f32, &value}};
-    (void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-    (void)fgi_snprintf(json, sizeof(json), "{\"value\": %g}", (double)value);
-    const fg_ckpt_content content = {
-        .model = &model, .model_count = 1, .state = state, .state_count = 2, .state_json = json};
-    return fg_ckpt_save(path, &content, err);
-}
-
-static void save_ok(const char *folder, const char *name, float value)
-{
-    fg_error err = {0};
-    fgt_ok(save(folder, name, value, &err));
-}
+#include "ckpt_value.h"
 
 /* The value of what `which` stands for; the checkpoint's three places must agree. */
 static float load(const char *folder, const char *which)
@@ -62,11 +37,6 @@ static float load(const char *folder, const char *which)
     return model;
 }
 
-static bool has(const char *folder, const char *name)
-{
-    return fgi_file_exists(fgt_path(folder, name));
-}
-
 static int count_entries(const char *path)
 {
     int count = 0;
@@ -84,7 +54,7 @@ static void round_trip(void **state)
     fg_ckpt *ckpt;
     size_t at = 9;
     const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
-    save_ok(folder, "step-1", 1.5F);
+    value_save_ok(folder, "step-1", 1.5F);
     fgt_ok(fg_ckpt_open(fgt_path(folder, "step-1"), &ckpt, &err));
     assert_int_equal(fg_ckpt_count(ckpt), 3);
     assert_true(fg_ckpt_find(ckpt, FG_CKPT_MODEL, "fc.weight", &at));
@@ -102,10 +72,10 @@ static void round_trip(void **state)
 static void saving_again_replaces(void **state)
 {
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "a", 1);
-    save_ok(folder, "a", 2);
+    value_save_ok(folder, "a", 1);
+    value_save_ok(folder, "a", 2);
     assert_true(load(folder, "a") == 2);
-    save_ok(folder, "a/", 3); /* a slash at the end changes nothing */
+    value_save_ok(folder, "a/", 3); /* a slash at the end changes nothing */
     assert_true(load(folder, "a") == 3);
 }
 
@@ -114,10 +84,10 @@ static void only_checkpoints_are_replaced(void **state)
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
     fgt_write(fgt_path(folder, "notes"), "x", 1);
-    assert_int_equal(save(folder, "notes", 1, &err), FG_EINVAL);
+    assert_int_equal(value_save(folder, "notes", 1, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "exists and is not a checkpoint: not replacing it"));
     fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
-    assert_int_equal(save(folder, "photos", 1, &err), FG_EINVAL);
+    assert_int_equal(value_save(folder, "photos", 1, &err), FG_EINVAL);
 }
 
 static void bad_content_is_refused(void **state)
@@ -159,7 +129,7 @@ static void each_damage_names_the_file(void **state)
         char *data, expected[128];
         size_t size;
         fg_error err = {0};
-        save_ok(folder, "a", 1);
+        value_save_ok(folder, "a", 1);
         fgt_ok(fgi_file_read(fgt_path(folder, files[i]), 1 << 20, &data, &size, &err));
         data[size / 2] ^= 4;
         fgt_write(fgt_path(folder, files[i]), data, size);
@@ -184,7 +154,7 @@ static void checksums_can_be_left_out(void **state)
     fg_error err = {0};
     fg_ckpt *ckpt;
     const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a/model.safetensors");
-    save_ok(folder, "a", 1);
+    value_save_ok(folder, "a", 1);
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
     data[size - 1] ^= 1; /* in the weight itself */
     fgt_write(path, data, size);
@@ -217,7 +187,7 @@ static void damaged_manifests(void **state)
          "files[0]: expected bytes and xxh3_64 (16 hexadecimal digits)"},
     };
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "a", 1);
+    value_save_ok(folder, "a", 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         fgt_write(fgt_path(folder, "a/manifest.json"), cases[i].text, strlen(cases[i].text));
         damaged(folder, cases[i].message);
@@ -233,7 +203,7 @@ static void a_newer_format_is_said_to_be_newer(void **state)
     fg_error err = {0};
     fg_ckpt *ckpt;
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "a", 1);
+    value_save_ok(folder, "a", 1);
     fgt_write(fgt_path(folder, "a/manifest.json"), text, strlen(text));
     assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
     assert_non_null(
@@ -257,8 +227,8 @@ static void pointers_and_paths(void **state)
     fg_error err = {0};
     char *path;
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "one", 1);
-    save_ok(folder, "two", 2);
+    value_save_ok(folder, "one", 1);
+    value_save_ok(folder, "two", 2);
     assert_int_equal(fgi_ckpt_resolve(folder, "best", &path, &err), FG_ENOTFOUND);
     fgt_ok(fgi_ckpt_point(folder, "last", "two", &err));
     fgt_ok(fgi_ckpt_point(folder, "best", "one", &err));
@@ -284,9 +254,9 @@ static void last_survives_damage(void **state)
     char *path;
     int warnings = 0;
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "b", 1);
-    save_ok(folder, "a", 2); /* newer, though its name sorts first */
-    save_ok(folder, "c", 3);
+    value_save_ok(folder, "b", 1);
+    value_save_ok(folder, "a", 2); /* newer, though its name sorts first */
+    value_save_ok(folder, "c", 3);
     fg_log_set(count_warnings, &warnings);
     assert_true(load(folder, "last") == 3); /* no pointer at all */
     fgt_ok(fgi_ckpt_point(folder, "last", "c", &err));
@@ -309,19 +279,20 @@ static void pruning_keeps_the_newest_and_the_best(void **state)
     const char *folder = fgt_temp_folder();
     const char *const names[] = {"e", "d", "c", "b", "a"};
     for (int i = 0; i < 5; i++)
-        save_ok(folder, names[i], (float)i);
+        value_save_ok(folder, names[i], (float)i);
     fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
     fgt_ok(fgi_ckpt_point(folder, "best", "d", &err));
     fgt_ok(fgi_ckpt_point(folder, "last", "a", &err));
     fgt_ok(fgi_ckpt_prune(folder, 0, &err));
-    assert_true(has(folder, "e"));
+    assert_true(folder_has(folder, "e"));
     fgt_ok(fgi_ckpt_prune(folder, 2, &err));
-    assert_true(has(folder, "a") && has(folder, "b") && has(folder, "d") && has(folder, "photos"));
-    assert_false(has(folder, "c") || has(folder, "e"));
+    assert_true(folder_has(folder, "a") && folder_has(folder, "b") && folder_has(folder, "d") &&
+                folder_has(folder, "photos"));
+    assert_false(folder_has(folder, "c") || folder_has(folder, "e"));
     fgt_ok(fgi_ckpt_prune(folder, 1, &err));
     assert_true(load(folder, "last") == 4);
     assert_true(load(folder, "best") == 1);
-    assert_false(has(folder, "b"));
+    assert_false(folder_has(folder, "b"));
 }
 
 /* A process id that no process has. */
@@ -334,28 +305,20 @@ static long dead_pid(void)
     return child;
 }
 
-/* What a process of this machine, or of another one, calls a temporary file. */
-static void name_by(char *out, size_t size, const char *base, const char *machine, long pid)
-{
-    char own[FGI_MACHINE_SIZE];
-    fgi_machine_name(own);
-    (void)snprintf(out, size, "%s.%s-%ld-0", base, machine != NULL ? machine : own, pid);
-}
-
 static void leftovers_are_ignored_and_swept(void **state)
 {
     fg_error err = {0};
     char dead[64], alive[64], last[64], old[64];
     const long pid = dead_pid();
     const char *folder = fgt_temp_folder();
-    name_by(dead, sizeof(dead), "z.tmp", NULL, pid);
-    name_by(last, sizeof(last), "last.tmp", NULL, pid);
-    name_by(old, sizeof(old), "b.old", NULL, pid);
-    name_by(alive, sizeof(alive), "y.tmp", NULL, (long)getppid());
-    save_ok(folder, "a", 1);
-    save_ok(folder, "old", 2);
-    save_ok(folder, "dead", 3);
-    save_ok(folder, "alive", 4);
+    temporary_name_by(dead, sizeof(dead), "z.tmp", NULL, pid);
+    temporary_name_by(last, sizeof(last), "last.tmp", NULL, pid);
+    temporary_name_by(old, sizeof(old), "b.old", NULL, pid);
+    temporary_name_by(alive, sizeof(alive), "y.tmp", NULL, (long)getppid());
+    value_save_ok(folder, "a", 1);
+    value_save_ok(folder, "old", 2);
+    value_save_ok(folder, "dead", 3);
+    value_save_ok(folder, "alive", 4);
     assert_int_equal(rename(fgt_path(folder, "old"), fgt_path(folder, old)), 0);
     assert_int_equal(rename(fgt_path(folder, "dead"), fgt_path(folder, dead)), 0);
     assert_int_equal(rename(fgt_path(folder, "alive"), fgt_path(folder, alive)), 0);
@@ -363,11 +326,12 @@ static void leftovers_are_ignored_and_swept(void **state)
     fgt_write(fgt_path(folder, "x.tmp.notes"), "mine", 4);
     assert_true(load(folder, "last") == 2); /* b was being replaced: its old self counts */
     fgt_ok(fgi_ckpt_sweep(folder, &err));
-    assert_false(has(folder, dead) || has(folder, last));
-    assert_true(has(folder, alive) && has(folder, old) && has(folder, "x.tmp.notes"));
-    save_ok(folder, "b", 5);
-    save_ok(folder, "c", 6); /* b stands again, so its old self goes */
-    assert_false(has(folder, old));
+    assert_false(folder_has(folder, dead) || folder_has(folder, last));
+    assert_true(folder_has(folder, alive) && folder_has(folder, old) &&
+                folder_has(folder, "x.tmp.notes"));
+    value_save_ok(folder, "b", 5);
+    value_save_ok(folder, "c", 6); /* b stands again, so its old self goes */
+    assert_false(folder_has(folder, old));
     assert_true(load(folder, "last") == 6);
 }
 
@@ -393,24 +357,25 @@ static void what_other_machines_write_is_left_alone(void **state)
     char fresh[64], stale[64], one_file[64], older[64];
     const long pid = dead_pid();
     const char *folder = fgt_temp_folder();
-    name_by(fresh, sizeof(fresh), "fresh.tmp", other, pid);
-    name_by(stale, sizeof(stale), "stale.tmp", other, (long)getppid());
-    name_by(one_file, sizeof(one_file), "one.tmp", other, pid);
+    temporary_name_by(fresh, sizeof(fresh), "fresh.tmp", other, pid);
+    temporary_name_by(stale, sizeof(stale), "stale.tmp", other, (long)getppid());
+    temporary_name_by(one_file, sizeof(one_file), "one.tmp", other, pid);
     (void)snprintf(older, sizeof(older), "older.tmp.%ld", pid); /* by an earlier version */
     const char *const names[] = {fresh, stale, one_file, older};
     for (int i = 0; i < 4; i++) {
-        save_ok(folder, "x", (float)i + 1);
+        value_save_ok(folder, "x", (float)i + 1);
         assert_int_equal(rename(fgt_path(folder, "x"), fgt_path(folder, names[i])), 0);
     }
     set_age(folder, stale, FGI_ABANDONED_AFTER_S + 60);
     set_age(folder, one_file, FGI_ABANDONED_AFTER_S + 60);
     fgt_write(fgt_path(fgt_path(folder, one_file), "state.json"), "{}", 2); /* it still writes */
     fgt_ok(fgi_ckpt_sweep(folder, &err));
-    assert_true(has(folder, fresh) && has(folder, one_file) && has(folder, older));
-    assert_false(has(folder, stale));
+    assert_true(folder_has(folder, fresh) && folder_has(folder, one_file) &&
+                folder_has(folder, older));
+    assert_false(folder_has(folder, stale));
     set_age(folder, older, FGI_ABANDONED_AFTER_S + 60);
     fgt_ok(fgi_ckpt_sweep(folder, &err));
-    assert_false(has(folder, older));
+    assert_false(folder_has(folder, older));
     assert_int_equal(count_entries(folder), 2); /* that may be alive, and no clock */
 }
 
@@ -426,7 +391,7 @@ static int save_under_limit(const char *folder, rlim_t bytes)
         (void)signal(SIGXFSZ, SIG_IGN);
         if (setrlimit(RLIMIT_FSIZE, &limit) != 0)
             _exit(77);
-        const fg_status status = save(folder, "a", 2, &err);
+        const fg_status status = value_save(folder, "a", 2, &err);
         _exit(status == FG_EIO && strstr(err.message, "File too large") ? 1 : (int)status);
     }
     int status = 0;
@@ -438,7 +403,7 @@ static int save_under_limit(const char *folder, rlim_t bytes)
 static void a_failed_write_leaves_the_old_checkpoint(void **state)
 {
     const char *folder = fgt_temp_folder();
-    save_ok(folder, "a", 1);
+    value_save_ok(folder, "a", 1);
     for (rlim_t limit = 0; limit < 340; limit += 13) { /* within each of the four files */
         assert_int_equal(save_under_limit(folder, limit), 1);
         assert_true(load(folder, "a") == 1);
@@ -454,9 +419,9 @@ static void a_failed_write_leaves_the_old_checkpoint(void **state)
 static fg_status a_run(void *self, fg_error *err)
 {
     char *path = NULL;
-    fg_status status = save(self, "one", 1, err);
+    fg_status status = value_save(self, "one", 1, err);
     if (status == FG_OK)
-        status = save(self, "two", 2, err);
+        status = value_save(self, "two", 2, err);
     if (status == FG_OK)
         status = fgi_ckpt_point(self, "last", "two", err);
     if (status == FG_OK)
@@ -472,170 +437,6 @@ static void every_allocation_may_fail(void **state)
     char folder[512];
     (void)snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
     fgt_fault_loop(a_run, folder);
-}
-
-/* Four processes save one state in any order: the first one's is there, once, and says so. */
-static const fg_attachment two_texts[] = {{"config.yaml", "task: regression\n"},
-                                          {"data.json", "{\"classes\": [\"\xc3\xa4\", \"\\\"\"]}"}};
-
-static fg_status save_attached(const char *path, const fg_attachment *attachments, size_t count,
-                               fg_error *err)
-{
-    const float value = 2;
-    const fg_type f32 = {.dtype = FG_F32, .rank = 1, .dim = {1}};
-    const fg_ckpt_tensor model = {"fc.weight", f32, &value};
-    const char *const metadata[] = {"step", "7", NULL};
-    const fg_ckpt_content content = {.model = &model,
-                                     .model_count = 1,
-                                     .attachments = attachments,
-                                     .attachment_count = count,
-                                     .metadata = metadata};
-    return fg_ckpt_save(path, &content, err);
-}
-
-static void check_attached(const char *path)
-{
-    fg_error err = {0};
-    fg_ckpt *ckpt;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
-    assert_string_equal(fg_ckpt_path(ckpt), path);
-    assert_string_equal(fg_ckpt_attachment(ckpt, "config.yaml"), two_texts[0].text);
-    assert_string_equal(fg_ckpt_attachment(ckpt, "data.json"), two_texts[1].text);
-    assert_string_equal(fg_ckpt_metadata(ckpt, "step"), "7");
-    assert_null(fg_ckpt_attachment(ckpt, "other"));
-    assert_null(fg_ckpt_attachment(ckpt, "step"));
-    fg_ckpt_close(ckpt);
-}
-
-/* In the folder they are files with checksums; a copy of the model file alone has them too. */
-static void attachments_travel_with_the_model(void **state)
-{
-    fg_error err = {0};
-    char *text;
-    size_t size;
-    const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
-    const char *path = fgt_path(folder, "step-1"), *copy = fgt_path(fgt_temp_folder(), "copy");
-    fgt_ok(save_attached(path, two_texts, 2, &err));
-    check_attached(path);
-    fgt_ok(fgi_file_read(fgt_path(path, "config.yaml"), 1 << 20, &text, &size, &err));
-    assert_string_equal(text, two_texts[0].text);
-    fgi_free(text);
-    assert_int_equal(rename(fgt_path(path, "model.safetensors"), copy), 0);
-    check_attached(copy);
-    assert_int_equal(rename(copy, fgt_path(path, "model.safetensors")), 0);
-    fgt_ok(fgi_file_write_atomic(fgt_path(path, "data.json"), "{}", 2, &err));
-    fg_ckpt *ckpt;
-    assert_int_equal(fg_ckpt_open(path, &ckpt, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "data.json"));
-    /* without attachments the file has none */
-    save_ok(folder, "step-2", 1);
-    fgt_ok(fg_ckpt_open(fgt_path(folder, "step-2"), &ckpt, &err));
-    assert_null(fg_ckpt_attachment(ckpt, "config.yaml"));
-    fg_ckpt_close(ckpt);
-    (void)state;
-}
-
-static void bad_attachments_are_refused(void **state)
-{
-    static const fg_attachment bad[] = {{"", ""},
-                                        {".hidden", ""},
-                                        {"a/b", ""},
-                                        {"\xc3\xa4", ""},
-                                        {"model.safetensors", ""},
-                                        {"manifest.json", ""},
-                                        {NULL, ""},
-                                        {"text", NULL},
-                                        {"text", "\xff"}};
-    const fg_attachment twice[] = {{"a", ""}, {"a", ""}};
-    const char *path = fgt_path(fgt_temp_folder(), "step-1");
-    fg_error err = {0};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        assert_int_equal(save_attached(path, &bad[i], 1, &err), FG_EINVAL);
-    assert_int_equal(save_attached(path, twice, 2, &err), FG_EINVAL);
-    assert_int_equal(save_attached(path, twice, 13, &err), FG_EINVAL);
-    assert_false(fgi_file_exists(path));
-    (void)state;
-}
-
-/* Replaced, pruned and abandoned checkpoints leave no file of an attachment behind; what is not the
- * library's own stays. */
-static void attachments_are_removed_with_their_checkpoint(void **state)
-{
-    fg_error err = {0};
-    const char *folder = fgt_path(fgt_temp_folder(), "run/checkpoints");
-    char name[64];
-    name_by(name, sizeof(name), "step-9.tmp", NULL, 2147483647);
-    const char *one = fgt_path(folder, "step-1"), *dead = fgt_path(folder, name);
-    fgt_ok(save_attached(one, two_texts, 2, &err));
-    fgt_ok(save_attached(one, two_texts, 1, &err));
-    assert_false(fgi_file_exists(fgt_path(one, "data.json")));
-    fgt_ok(save_attached(fgt_path(folder, "step-2"), two_texts, 2, &err));
-    fgt_ok(fgi_ckpt_point(folder, "last", "step-2", &err));
-    fgt_ok(fgi_ckpt_prune(folder, 1, &err));
-    assert_false(fgi_file_exists(one));
-    /* killed before its manifest was written */
-    fgt_ok(fgi_folder_make(dead, &err));
-    fgt_ok(fgi_file_write_atomic(fgt_path(dead, "model.safetensors"), "x", 1, &err));
-    fgt_ok(fgi_file_write_atomic(fgt_path(dead, "config.yaml"), "x", 1, &err));
-    fgt_ok(fgi_ckpt_sweep(folder, &err));
-    assert_false(fgi_file_exists(dead));
-    assert_true(has(folder, "step-2"));
-    (void)state;
-}
-
-static void a_run_is_opened_by_its_folder(void **state)
-{
-    fg_error err = {0};
-    fg_ckpt *ckpt;
-    const char *run = fgt_path(fgt_temp_folder(), "run"), *folder = fgt_path(run, "checkpoints");
-    static const char *const names[] = {"last", "best", "step-1", "step-2"};
-    save_ok(folder, "step-1", 1);
-    save_ok(folder, "step-2", 2);
-    fgt_ok(fgi_ckpt_point(folder, "best", "step-1", &err));
-    fgt_ok(fgi_ckpt_point(folder, "last", "step-2", &err));
-    for (size_t i = 0; i < 4; i++) {
-        fgt_ok(fg_ckpt_open_run(run, names[i], NULL, &ckpt, &err));
-        assert_string_equal(fg_ckpt_path(ckpt), fgt_path(folder, i % 3 == 0 ? "step-2" : "step-1"));
-        fg_ckpt_close(ckpt);
-    }
-    fgt_ok(fg_ckpt_open_run(NULL, fgt_path(folder, "step-1"), NULL, &ckpt, &err));
-    fg_ckpt_close(ckpt);
-    assert_int_equal(fg_ckpt_open_run(run, "step-3", NULL, &ckpt, &err), FG_ENOTFOUND);
-    assert_null(ckpt);
-    assert_int_equal(fg_ckpt_open_run(run, NULL, NULL, &ckpt, &err), FG_EINVAL);
-    (void)state;
-}
-
-static void of_several_processes_the_first_writes(void **state)
-{
-    static const int order[] = {3, 1, 0, 2};
-    fg_error err = {0};
-    const char *folder = fgt_temp_folder();
-    const char *path = fgt_path(folder, "step-1");
-    fgi_manifest manifest;
-    (void)state;
-    for (int i = 0; i < 4; i++) {
-        char json[64];
-        (void)snprintf(json, sizeof(json), "{\"from\": %d}", order[i]);
-        const fg_ckpt_content content = {
-            .state_json = json, .process_index = order[i], .process_count = 4};
-        fgt_ok(fg_ckpt_save(path, &content, &err));
-        assert_int_equal(fgi_file_exists(path), i >= 2);
-    }
-    fgt_ok(fgi_manifest_read(path, &manifest, &err));
-    assert_int_equal(manifest.processes, 4);
-    assert_int_equal(manifest.writer, 0);
-    assert_int_equal(manifest.sequence, 1);
-    fg_ckpt *ckpt;
-    fgt_ok(fg_ckpt_open(path, &ckpt, &err));
-    assert_string_equal(fg_ckpt_state_json(ckpt), "{\"from\": 0}");
-    fg_ckpt_close(ckpt);
-    const fg_ckpt_content wrong = {.process_index = 2, .process_count = 2};
-    assert_int_equal(fg_ckpt_save(path, &wrong, &err), FG_EINVAL);
-    assert_string_equal(err.message, "fg_ckpt_save: process 2 of 2");
-    save_ok(folder, "alone", 1);
-    fgt_ok(fgi_manifest_read(fgt_path(folder, "alone"), &manifest, &err));
-    assert_int_equal(manifest.processes, 1);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -655,10 +456,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_other_machines_write_is_left_alone),
     cmocka_unit_test(a_failed_write_leaves_the_old_checkpoint),
     cmocka_unit_test(every_allocation_may_fail),
-    cmocka_unit_test(attachments_travel_with_the_model),
-    cmocka_unit_test(bad_attachments_are_refused),
-    cmocka_unit_test(attachments_are_removed_with_their_checkpoint),
-    cmocka_unit_test(a_run_is_opened_by_its_folder),
-    cmocka_unit_test(of_several_processes_the_first_writes),
 };
+
 FGT_MAIN(tests)

@@ -1,0 +1,160 @@
+/* test_fit_data.c - fulgurite fit on data of other formats: CSV, NPY, IDX, CIFAR.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#include <math.h>
+#include <fulgurite/data.h>
+#include "fit_run.h"
+
+/* ---- other data ------------------------------------------------------------------------------ */
+
+/* y = 2 a - b + 1 on a grid. */
+static void a_regression_from_csv(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    FILE *out = fopen(fgt_path(folder, "line.csv"), "wb");
+    assert_non_null(out);
+    (void)fputs("a,b,y\n", out);
+    for (int i = 0; i < 200; i++)
+        (void)fprintf(out, "%g,%g,%g\n", i % 14 / 7.0, i % 10 / 5.0,
+                      2 * (i % 14 / 7.0) - i % 10 / 5.0 + 1);
+    (void)fclose(out);
+    const char *fit = "fit -q --task=regression --model.name=linear --data.format=csv "
+                      "--data.path=line.csv --data.target=y --data.val_fraction=0.25 "
+                      "--optimizer.name=sgd --optimizer.lr=0.1 --trainer.max_epochs=40 "
+                      "--trainer.run_dir=run --summary=s.json";
+    (void)program_gives(0, folder, fit);
+    json_t *summary = fit_json(folder, "s.json");
+    assert_true(fit_metric(summary, "val_loss") < 1e-4);
+    assert_true(fit_metric(summary, "val_mae") < 1e-2);
+    json_decref(summary);
+    const outcome *o = program_gives(0, folder, "predict run/config.yaml -q --data.test=line.csv");
+    contains(o->out, "index,prediction\n0,");
+    assert_true(fabs(strtod(strchr(o->out, '\n') + 3, NULL) - 1) < 0.05); /* a = b = 0 */
+}
+
+/* Two outputs a sample, inputs of two dimensions, in .npy; predictions as .npy. */
+static void a_regression_from_npy(void **state)
+{
+    float x[64][2][3], y[64][2];
+    fg_error err = {0};
+    fg_dataset *predicted;
+    const char *folder = fgt_temp_folder();
+    for (int i = 0; i < 64; i++) {
+        for (int k = 0; k < 6; k++)
+            x[i][k / 3][k % 3] = (float)((i * 7 + k * 5) % 11) / 11;
+        y[i][0] = x[i][0][0] - x[i][1][2];
+        y[i][1] = x[i][0][1] + 0.5F;
+    }
+    const fg_type x_type = {.dtype = FG_F32, .rank = 3, .dim = {64, 2, 3}};
+    const fg_type y_type = {.dtype = FG_F32, .rank = 2, .dim = {64, 2}};
+    fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &x_type, x, &err));
+    fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &y_type, y, &err));
+    (void)program_gives(0, folder,
+                        "fit -q --task=regression --model.name=linear --data.format=npy "
+                        "--data.x=x.npy --data.y=y.npy --data.val_x=x.npy "
+                        "--data.val_y=y.npy --optimizer.lr=0.05 --trainer.max_epochs=60 "
+                        "--trainer.run_dir=run --summary=s.json");
+    json_t *summary = fit_json(folder, "s.json");
+    const double rmse = fit_metric(summary, "val_rmse"); /* in the targets' unit */
+    assert_true(rmse * rmse < 1e-3);
+    json_decref(summary);
+    (void)program_gives(0, folder, "predict run/config.yaml -q --data.test_x=x.npy --out=p.npy");
+    fgt_ok(fg_npy_open(fgt_path(folder, "p.npy"), NULL, NULL, &predicted, &err));
+    assert_int_equal(fg_dataset_count(predicted), 64);
+    float row[2];
+    fgt_ok(fg_dataset_read(predicted, 5, (void *const[]){row}, &err));
+    fgt_close("y0", (double)row[0], (double)y[5][0], 0.1, 0);
+    fgt_close("y1", (double)row[1], (double)y[5][1], 0.1, 0);
+    fg_dataset_destroy(predicted);
+    contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "index,y0,y1\n0,");
+}
+
+/* MNIST's files in small: class = whether the left half is bright. */
+static void write_idx(const char *folder, const char *images, const char *labels, int count)
+{
+    FILE *x = fopen(fgt_path(folder, images), "wb"), *y = fopen(fgt_path(folder, labels), "wb");
+    assert_true(x != NULL && y != NULL);
+    const unsigned char head_x[16] = {0, 0, 8, 3, 0, 0, 0, (unsigned char)count,
+                                      0, 0, 0, 8, 0, 0, 0, 8};
+    const unsigned char head_y[8] = {0, 0, 8, 1, 0, 0, 0, (unsigned char)count};
+    (void)fwrite(head_x, 1, sizeof(head_x), x);
+    (void)fwrite(head_y, 1, sizeof(head_y), y);
+    for (int i = 0; i < count; i++) {
+        (void)putc(i % 2, y);
+        for (int p = 0; p < 64; p++)
+            (void)putc((p % 8 < 4) == (i % 2) ? 200 + (i * p) % 50 : (i + p) % 40, x);
+    }
+    (void)fclose(x);
+    (void)fclose(y);
+}
+
+static void a_convolutional_net_on_idx_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 120);
+    write_idx(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 30);
+    (void)program_gives(0, folder,
+                        "fit -q --model.name=lenet --data.format=idx --data.path=. "
+                        "--data.mean=0.4 --data.std=[0.4] --trainer.max_epochs=4 "
+                        "--trainer.batch_size=8 --trainer.run_dir=run --summary=s.json");
+    json_t *summary = fit_json(folder, "s.json");
+    assert_true(fit_metric(summary, "val_acc") == 1);
+    json_decref(summary);
+    contains(program_gives(0, folder, "test run/config.yaml -q")->out, "test_acc\t1\n");
+    contains(
+        program_gives(2, folder, "fit -q --data.format=idx --data.path=. --data.mean=1,2,3")->err,
+        "fulgurite fit: --data.mean has 3 numbers: expected 1, for the only channel");
+}
+
+static void a_residual_net_on_idx_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 120);
+    write_idx(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 30);
+    const outcome *o =
+        program_gives(0, folder,
+                      "fit --model.name=resnet18 --model.stem=small --model.width=4 "
+                      "--data.format=idx --data.path=. --optimizer.name=sgd --optimizer.lr=0.05 "
+                      "--trainer.max_epochs=4 --trainer.batch_size=12 --trainer.run_dir=run");
+    contains(o->err, "layer2.0.downsample.0");
+    contains(o->err, "basic_block");
+    contains(program_gives(0, folder, "validate run/config.yaml -q")->out, "val_acc\t1\n");
+    contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "\n29,");
+}
+
+/* CIFAR-10's files in small: the label is the plane that is bright. */
+static void colours_from_cifar_files(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    for (int f = 0; f < 6; f++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), f < 5 ? "data_batch_%d.bin" : "test_batch.bin", f + 1);
+        FILE *out = fopen(fgt_path(folder, name), "wb");
+        assert_non_null(out);
+        for (int i = 0; i < 24; i++) {
+            (void)putc(i % 3, out);
+            for (int p = 0; p < 3072; p++)
+                (void)putc(p / 1024 == i % 3 ? 180 + (i + p) % 60 : (i * p) % 50, out);
+        }
+        (void)fclose(out);
+    }
+    (void)program_gives(0, folder,
+                        "fit -q --model.name=linear --data.format=cifar10 --data.path=. "
+                        "--data.mean=0.4,0.4,0.4 --data.std=0.3 --trainer.max_epochs=6 "
+                        "--trainer.batch_size=16 --trainer.run_dir=run");
+    const outcome *o = program_gives(0, folder, "test run/config.yaml -q --draw=always");
+    contains(o->out, "confusion matrix: 24 of 24 right  100.0 %\n");
+    contains(o->out, "test_acc\t1\n");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_regression_from_csv),
+    cmocka_unit_test(a_regression_from_npy),
+    cmocka_unit_test(a_convolutional_net_on_idx_files),
+    cmocka_unit_test(a_residual_net_on_idx_files),
+    cmocka_unit_test(colours_from_cifar_files),
+};
+
+/* Compiled programs are shared by the runs of this test and go with it. */
+TRAINING_MAIN(tests)

@@ -1,0 +1,235 @@
+/* test_fit_errors.c - fulgurite fit where something is wrong: mistakes in the configuration, a
+ * failure, a device that does not answer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+
+#include <sys/stat.h>
+#include "fit_run.h"
+
+/* ---- mistakes -------------------------------------------------------------------------------- */
+
+static void mistakes_name_the_place(void **state)
+{
+    static const struct {
+        int status;
+        const char *arguments, *message;
+    } cases[] = {
+        {2, "fit", "fulgurite fit: data.format must be given: csv|idx|cifar10|npy\n"},
+        {2, "fit nosuch.yaml",
+         "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
+        {2, "fit digits.yaml --trainer.max_epoch=3",
+         "fulgurite fit: unknown option '--trainer.max_epoch': did you mean "
+         "'--trainer.max_epochs'?"},
+        {2, "fit bad.yaml",
+         "fulgurite fit: bad.yaml:2:3: unknown key 'trainer.epochs': did you mean "
+         "'trainer.max_epochs'?\n"},
+        {2, "fit digits.yaml --trainer.global_batch_size=8",
+         "fulgurite fit: --trainer.global_batch_size: "
+         "trainer.batch_size is "
+         "given too: set only one of them\n"},
+        {2, "fit digits.yaml --model.hidden=[]",
+         "fulgurite fit: --model.hidden has 0 layers: expected 1 to 16"},
+        {2, "fit digits.yaml --model.classes=3",
+         "fulgurite fit: --model.classes is 3, but the data have 10 classes\n"},
+        {2, "fit digits.yaml --trainer.max_epochs=-1 --schedule.name=onecycle",
+         "a schedule requires trainer.max_epochs or trainer.max_steps\n"},
+        {2, "validate digits.yaml --data.val_fraction=0",
+         "fulgurite validate: no data to validate: set data.val or "
+         "data.val_fraction\n"},
+        {1, "validate digits.yaml",
+         "fulgurite validate: no 'last' checkpoint: 'run/checkpoints' "
+         "does not exist\n"},
+        {1, "fit digits.yaml --data.path=/nope", "fulgurite fit: cannot open '/nope'"},
+        {1, "fit digits.yaml --trainer.resume=/nope", "fulgurite fit: no checkpoint '/nope'"},
+        {2, "validate digits.yaml --trainer.run_dir=auto",
+         "fulgurite validate: no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
+         "model.weights\n"},
+        {2, "validate digits.yaml --draw=perhaps",
+         "fulgurite validate: --draw is 'perhaps': expected auto|always|never\n"},
+    };
+    const char *folder = fit_folder();
+    fgt_write(fgt_path(folder, "bad.yaml"), "trainer:\n  epochs: 3\n", 21);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        contains(program_gives(cases[i].status, folder, cases[i].arguments)->err, cases[i].message);
+}
+
+static void a_failure_has_a_summary_too(void **state)
+{
+    const char *folder = fit_folder();
+    (void)program_gives(1, folder, "fit digits.yaml --data.path=/nope --summary=s.json");
+    json_t *s = fit_json(folder, "s.json");
+    assert_string_equal(json_string_value(json_object_get(s, "status")), "failed");
+    contains(json_string_value(json_object_get(s, "error")), "/nope");
+    assert_true(json_is_null(json_object_get(s, "device")));
+    assert_true(json_is_null(json_object_get(json_object_get(s, "step_ms"), "median")));
+    json_decref(s);
+}
+
+/* Relative paths start at the working directory; a mistake about that is explained. */
+static void where_relative_paths_start(void **state)
+{
+    const char *folder = fit_folder();
+    const char rows[] = "a,b,y\n1,2,0\n2,1,1\n3,4,0\n4,3,1\n5,6,0\n6,5,1\n";
+    assert_int_equal(mkdir(fgt_path(folder, "sub"), 0777), 0);
+    fgt_write(fgt_path(folder, "sub/rows.csv"), rows, strlen(rows));
+    const char config[] = "data: {format: csv, path: rows.csv}\ntrainer: {batch_size: 32}\n";
+    fgt_write(fgt_path(folder, "sub/run.yaml"), config, strlen(config));
+    const outcome *o = program_gives(1, folder, "fit sub/run.yaml --fast-dev-run");
+    contains(o->err, "\ndata.path is relative to the working directory, /");
+    contains(o->err, ", not to the configuration's folder: use --data.path=sub/rows.csv\n");
+    o = program_gives(0, folder, "fit sub/run.yaml --fast-dev-run --data.path=sub/rows.csv");
+    contains(o->err, "note: a batch has room for 32 samples, but there are only 6 for training: ");
+    o = program_gives(0, folder,
+                      "fit sub/run.yaml --fast-dev-run --data.path=sub/rows.csv "
+                      "--trainer.batch_size=6");
+    assert_null(strstr(o->err, "note:"));
+    o = program_gives(1, folder, "fit sub/run.yaml --data.path=sub/nowhere.csv");
+    assert_null(strstr(o->err, "configuration's folder"));
+}
+
+static void trying_a_run_out(void **state)
+{
+    const char *folder = fit_folder();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml --fast-dev-run");
+    contains(o->err, "fast dev run: no error; nothing was saved\n");
+    contains(o->out, "val_loss\t");
+    assert_false(is_there(folder, "run"));
+    o = program_gives(0, folder, "fit digits.yaml --trainer.overfit_batches=3 --progress=none");
+    assert_null(strstr(o->err, "epoch"));
+    (void)program_gives(0, folder,
+                        "fit digits.yaml --trainer.overfit_batches=3 --summary=s.json "
+                        "--trainer.run_dir=over --progress=plain");
+    json_t *s = fit_json(folder, "s.json");
+    assert_int_equal(json_integer_value(json_object_get(s, "steps")), 9);
+    json_decref(s);
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.sanity_val_steps=0 "
+                        "--trainer.run_dir=none --trainer.max_epochs=1");
+    char *without = file_text(folder, "none/metrics.jsonl");
+    (void)program_gives(0, folder,
+                        "fit digits.yaml -q --trainer.sanity_val_steps=-1 "
+                        "--trainer.run_dir=all --trainer.max_epochs=1");
+    char *with = file_text(folder, "all/metrics.jsonl");
+    assert_string_equal(with, without); /* it leaves no trace */
+}
+
+static void print_config_shows_all(void **state)
+{
+    const char *folder = fit_folder();
+    const outcome *o = program_gives(0, folder, "fit digits.yaml --print-config --trainer.seed=9");
+    contains(o->out, "\n  # Seed of the initial weights, the order of samples and dropout");
+    contains(o->out, "\n  seed: 9\n");
+    contains(o->out, "\n  hidden: [32]\n");
+    fgt_write(fgt_path(folder, "all.yaml"), o->out, strlen(o->out));
+    char *plain = strdup(program_gives(0, folder, "fit all.yaml --print-config=plain")->out);
+    assert_null(strchr(plain, '#'));
+    o = program_gives(0, folder, "test digits.yaml --print-config=plain --trainer.seed=9");
+    assert_string_equal(o->out, plain);
+    free(plain);
+}
+
+/* ---- a device that does not answer ------------------------------------------------------------
+ */
+
+/* A run on the fake plugin that ends as a hang. */
+static const outcome *hangs(const char *folder, const char *fake, const char *arguments)
+{
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);
+    assert_int_equal(setenv("FAKEPJRT", fake, 1), 0);
+    const outcome *o = program_gives(3, folder, arguments);
+    assert_int_equal(unsetenv("FULGURITE_PLUGIN") + unsetenv("FAKEPJRT"), 0);
+    return o;
+}
+
+/* The next line, without its end; NULL: there is none. */
+static char *next_line(char **rest)
+{
+    char *line = strsep(rest, "\n");
+    return line != NULL && (*line != '\0' || (*rest != NULL && **rest != '\0')) ? line : NULL;
+}
+
+/* "thread ID (NAME)" or "thread ID (NAME), in the kernel: WHERE". */
+static void check_thread(const char *line)
+{
+    char name[64] = "", where[64] = "";
+    int id, end = 0;
+    const int parts =
+        sscanf(line, "thread %d (%63[^)])%n, in the kernel: %63s%n", &id, name, &end, where, &end);
+    assert_true(parts == 2 || parts == 3);
+    assert_int_equal(line[end], '\0');
+    assert_string_equal(name, "fulgurite");
+    assert_true(parts == 2 || strcmp(where, "0") != 0);
+}
+
+/* Behind an empty line and the line of a thread there are its frames, or one line that says that
+ * there are none: the library's own threads block all signals. Returns how many threads have
+ * frames. */
+static int check_stacks(char *text)
+{
+    int threads = 0, stacks = 0, frames = 0, notes = 0;
+    for (char *rest = text, *line; (line = next_line(&rest)) != NULL;) {
+        if (*line == '\0') {
+            check_thread(next_line(&rest));
+            assert_true(threads == 0 || (frames > 0) + notes == 1);
+            stacks += frames > 0;
+            frames = notes = 0;
+            threads++;
+        } else if (strchr(line, '[') != NULL) {
+            frames++;
+        } else {
+            assert_string_equal(line,
+                                "  (its stack could not be read: it does not answer signals)");
+            notes++;
+        }
+    }
+    assert_int_equal((frames > 0) + notes, 1);
+    return stacks + (frames > 0);
+}
+
+/* Nothing that the fake plugin is asked for ever happens. */
+static void a_run_that_stands_still_ends(void **state)
+{
+    (void)state;
+    const char *folder = fit_folder();
+    const outcome *o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3");
+    contains(o->err, "fulgurite fit: no progress for ");
+    contains(o->err, "\n  no step has finished yet\n  waiting for: ");
+    contains(o->err, "\n  last checkpoint: none\n  stacks of all threads: run/hang.txt\n");
+    char *text = file_text(folder, "run/hang.txt"),
+         *end = strstr(text, "  last checkpoint: none\n");
+    assert_memory_equal(text, "fulgurite fit: no progress for ", 31);
+    assert_non_null(end);
+    contains(text, "fg_trainer_fit"); /* in the stack of the thread that waits */
+    assert_true(check_stacks(strchr(end, '\n') + 1) >= 2);
+}
+
+/* The device stops after some steps, of which a checkpoint is there; then there is no folder to
+ * write to. */
+static void a_hang_says_how_to_continue(void **state)
+{
+    (void)state;
+    const char *folder = fit_folder();
+    const outcome *o =
+        hangs(folder, "hold_from=40",
+              "fit digits.yaml --trainer.watchdog_s=3 " /* more than any save needs */
+              "--trainer.ckpt_every_steps=2");
+    contains(o->err, "\n  training step ");
+    contains(o->err, "\n  waiting for: cpu");
+    contains(o->err, "\n  last checkpoint: run/");
+    contains(o->err, "\n  continue from it with --trainer.resume=last\n"
+                     "  stacks of all threads: run/hang.txt\n");
+    o = hangs(folder, "hold=1", "fit digits.yaml --trainer.watchdog_s=0.3 --fast-dev-run");
+    contains(o->err, "\n  last checkpoint: none\n\nthread ");
+    contains(o->err, "fg_trainer_fit");
+    assert_null(strstr(o->err, "stacks of all threads"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(mistakes_name_the_place),     cmocka_unit_test(a_failure_has_a_summary_too),
+    cmocka_unit_test(where_relative_paths_start),  cmocka_unit_test(trying_a_run_out),
+    cmocka_unit_test(print_config_shows_all),      cmocka_unit_test(a_run_that_stands_still_ends),
+    cmocka_unit_test(a_hang_says_how_to_continue),
+};
+
+/* Compiled programs are shared by the runs of this test and go with it. */
+TRAINING_MAIN(tests)

@@ -1,0 +1,80 @@
+/* lowering_check.h - an operation in two forms, with each rule of src/op/lowerings.c on and off.
+ * Inputs are small integers, so that every sum is exact and the two must agree bit by bit.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef LOWERING_CHECK_H
+#define LOWERING_CHECK_H
+
+#include "fgt.h"
+
+#include "op/op.h"
+#include "plan/hlo_module.h"
+
+enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
+
+/* Of sums of up to 96 thirds, absolute and relative. */
+#define NEAR 2e-5
+
+extern fg_client *lowering_client;
+extern FILE *lowering_forms; /* of all programs, for the golden file */
+
+/* How programs are written: whose they are, and the rule that they do without (NULL: none). */
+typedef struct lowering_form {
+    fg_client *client;
+    const char *plain;
+} lowering_form;
+
+/* Writes the operation under test and what is wanted of it. */
+typedef struct lowering_problem {
+    const char *name;
+    const char *rule;
+    fg_type in[MOST_INPUTS];
+    int in_count;
+    size_t (*write)(const struct lowering_problem *p, const fg_tensor *in, fg_tensor *out);
+    fg_conv2d_options conv;
+    fg_pool_options pool;
+    fg_dot_options dot;
+    int axes;
+    bool is_same; /* the rule leaves this one alone */
+    bool thirds;  /* of whole numbers: sums in another order round otherwise */
+    int layers;   /* for what is written several times over */
+} lowering_problem;
+
+/* Whole numbers from -2 to 2, or their thirds. */
+fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which);
+
+/* The outputs' bytes one after another (free), and the program's text (fg_text_free). */
+char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *out_size,
+                   char **out_text);
+
+/* One of the results' floats after another. */
+void lowering_check_near(const lowering_problem *p, const char *a, const char *b, size_t size);
+
+/* The same function in both forms, to the last bit where inputs are whole numbers. */
+void lowering_compare(const lowering_problem *p, const lowering_form *one,
+                      const lowering_form *other);
+
+void lowering_check(const lowering_problem *p);
+
+/* y, and the derivatives of sum(y y) by x and kernel. */
+size_t lowering_conv(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
+
+size_t lowering_pool(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
+
+size_t lowering_dot(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
+
+/* What the backend has made of the program (fgi_hlo_free). */
+fgi_hlo *lowering_optimized(const fgi_executable *executable);
+
+/* `layers` layers with the first input's shape, and the gradients of all. */
+size_t lowering_layers(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
+
+int lowering_open(void **state);
+
+int lowering_close(void **state);
+
+/* Compares the forms of all programs so far with a golden file. How fast a program is depends on
+ * its form, which is the same until somebody means to change it. */
+void lowering_check_forms(const char *golden);
+
+#endif

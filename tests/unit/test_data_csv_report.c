@@ -1,0 +1,303 @@
+/* test_data_csv_report.c - types of columns that are found in a CSV file: warnings, errors that
+ * name the cell, and the report.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include "base/print.h"
+#include "csv_text.h"
+
+/* ---- types and the report ----------------------------------------------------------------------
+ */
+
+/* Warnings since the last call of `warned`. */
+static char log_text[4096];
+
+static void keep_line(void *self, fg_log_level level, const char *line)
+{
+    const size_t used = strlen(log_text);
+    if (level == FG_LOG_WARNING)
+        (void)snprintf(log_text + used, sizeof(log_text) - used, "%s\n", line);
+}
+
+/* What opening a text warns of. */
+static const char *warned(const char *text, const fg_csv_options *options)
+{
+    fg_csv_parts parts;
+    log_text[0] = '\0';
+    fg_log_set(keep_line, NULL);
+    fgt_ok(csv_open_text(text, options, &parts));
+    fg_log_set(NULL, NULL);
+    csv_destroy(&parts);
+    return log_text;
+}
+
+static void nearly_numeric_columns_are_warned_of(void **state)
+{
+    const char *text = "age,y\n1,1\n2,2\nn.a.,3\n4,4\noops,1\n";
+    const char *const age[] = {"age"}, *const na[] = {"n.a.", "oops"};
+    assert_string_equal(
+        warned(text, &(fg_csv_options){.task = "regression"}),
+        "t.csv:4: row 3, column 'age': 'n.a.' is not a number, so the column is a category; 3 of "
+        "its 5 values are numbers. If the text means a missing value, add it to data.na_values; to "
+        "require numbers, add the column to data.numeric; to keep the categories, to "
+        "data.categorical\n");
+    /* categories by the user's word, numbers by it, or missing */
+    assert_string_equal(
+        warned(text,
+               &(fg_csv_options){.task = "regression", .categorical = age, .categorical_count = 1}),
+        "");
+    csv_expect_error(
+        text, &(fg_csv_options){.task = "regression", .numeric = age, .numeric_count = 1},
+        FG_EFORMAT,
+        "t.csv:4: row 3, column 'age': 'n.a.' is not a number\ncorrect it, or count it as "
+        "missing with data.na_values and data.missing: mean");
+    const fg_csv_options missing = {.task = "regression",
+                                    .na_values = na,
+                                    .na_value_count = 2,
+                                    .missing = "mean",
+                                    .no_normalize = true};
+    assert_string_equal(warned(text, &missing), "");
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text(text, &missing, &parts));
+    csv_expect_row(parts.train, 2, 1, (const double[]){7.0 / 3});
+    csv_destroy(&parts);
+    /* a column of texts with some numbers is one of texts */
+    assert_string_equal(warned("c,y\na,1\nb,2\n7,3\n", &(fg_csv_options){.task = "regression"}),
+                        "");
+    assert_non_null(strstr(warned("x,y\n1,1\n2,2\n3,x\n", NULL),
+                           "t.csv:4: row 3, column 'y': 'x' is not a number, so the column is a "
+                           "class; 2 of its 3 values are numbers."));
+    assert_non_null(strstr(
+        warned("x;y\n1,5;1\n2,25;2\n", &(fg_csv_options){.delimiter = ';', .task = "regression"}),
+        "t.csv:2: row 1, column 'x': '1,5' looks like a number with a decimal comma"));
+}
+
+/* The cell that is wrong is blamed, not one that comes to grief by it. */
+static void the_cell_that_is_wrong_is_blamed(void **state)
+{
+    const char *const both[] = {"a", "b"};
+    const char *path = fgt_path(fgt_temp_folder(), "train.csv");
+    const char *other = fgt_path(fgt_temp_folder(), "val.csv");
+    csv_write_text(path, "a,y\n1,0.5\n2,1.5\noops,2\n");
+    csv_write_text(other, "a,y\n3.5,0.5\n");
+    fg_csv_parts parts;
+    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "val.csv:2: row 1, column 'a': '3.5' was not seen in "
+                                        "training; the column is a category only because of "
+                                        "'oops' in row 3 of the training file"));
+    csv_write_text(path, "a,y\n1,0.5\n2,1.5\n");
+    csv_write_text(other, "a,y\nx,0.5\n");
+    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "val.csv:2: row 1, column 'a': 'x' is not a finite number, "
+                                        "and the column is numeric"));
+    csv_expect_error(
+        "a,b,y\n1,2,1\n",
+        &(fg_csv_options){
+            .numeric = both, .numeric_count = 2, .categorical = both, .categorical_count = 1},
+        FG_EINVAL, "column 'a' is listed as numeric and categorical");
+}
+
+/* "inf" is a number, and not one to train with. */
+static void infinite_values_are_errors_in_numeric_columns(void **state)
+{
+    static const char *const texts[] = {"inf", "-inf", "INF", "Infinity"};
+    char text[64];
+    const char *const na[] = {"inf"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n%s,2\n", texts[i]);
+        csv_expect_error(
+            text, NULL, FG_EFORMAT,
+            "t.csv:3: row 2, column 'a': the value is infinite: expected a finite number\n"
+            "correct it, or count it as missing with data.na_values and data.missing: "
+            "mean");
+        (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n2,%s\n", texts[i]);
+        csv_expect_error(
+            text, &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
+            "t.csv:3: row 2, column 'y': the value is infinite: expected a finite number\n"
+            "correct it, or remove the row");
+    }
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("a,y\n1,1.5\ninf,2\n",
+                         &(fg_csv_options){.missing = "mean", .na_values = na, .na_value_count = 1},
+                         &parts));
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("a,y\nu,1.5\ninf,2\n", NULL, &parts)); /* a text among texts */
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
+    csv_destroy(&parts);
+}
+
+static void another_delimiter_is_suggested(void **state)
+{
+    csv_expect_error(
+        "a;b;y\n1;2;3\n", NULL, FG_EFORMAT,
+        "t.csv:1: the delimiter ',' gives one column, but ';' occurs 2 times in each of "
+        "the first rows\nset data.delimiter: \";\"");
+    csv_expect_error(
+        "a;y\n1,5;3\n", NULL, FG_EFORMAT,
+        "t.csv:1: the delimiter ',' gives one column, but ';' occurs 1 time in each of the "
+        "first rows\nset data.delimiter: \";\"");
+    csv_expect_error(
+        "a\ty\n1\t3\n", NULL, FG_EFORMAT,
+        "t.csv:1: the delimiter ',' gives one column, but '\\t' occurs 1 time in each of "
+        "the first rows\nset data.delimiter: \"\\t\"");
+    csv_expect_error(
+        "a,y\n1,3\n", &(fg_csv_options){.delimiter = '\t'}, FG_EFORMAT,
+        "t.csv:1: the delimiter '\\t' gives one column, but ',' occurs 1 time in each of "
+        "the first rows\nset data.delimiter: \",\"");
+    fg_csv_parts parts; /* one column, and not by mistake */
+    fgt_ok(csv_open_text("a\n1\n2\n", &(fg_csv_options){.target = ""}, &parts));
+    csv_destroy(&parts);
+}
+
+static void the_report_lists_the_columns(void **state)
+{
+    const char *const id[] = {"id"};
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("id,age,kind,price\n7,30,loft,42\n8,67,flat,130.5\n9,,loft,218\n",
+                         &(fg_csv_options){.ignore = id,
+                                           .ignore_count = 1,
+                                           .missing = "mean",
+                                           .task = "regression",
+                                           .standardize_target = true},
+                         &parts));
+    assert_string_equal(
+        fg_csv_schema_report(parts.schema),
+        "t.csv: 3 rows, 3 of them for training, 3 features\n"
+        "column  type             missing  range or categories\n"
+        "id      ignored\n"
+        "age     numeric                1  30 to 67, mean 48.5, deviation 18.5\n"
+        "kind    categorical            0  2: flat, loft\n"
+        "price   target, number         0  42 to 218, mean 130.167, deviation 71.8521 "
+        "(standardised for training)\n");
+    fg_csv_column c;
+    assert_int_equal(fg_csv_schema_column_count(parts.schema), 4);
+    fgt_ok(fg_csv_schema_column(parts.schema, 1, &c, &err));
+    assert_string_equal(c.kind, "numeric");
+    assert_true(c.numbers == 2 && c.missing == 1 && c.texts == 0 && c.min == 30 && c.max == 67);
+    fgt_ok(fg_csv_schema_column(parts.schema, 2, &c, &err));
+    assert_string_equal(c.kind, "categorical");
+    assert_true(c.category_count == 2 && c.texts == 3 && c.text_row == 1 && isnan(c.min));
+    assert_string_equal(c.categories[1], "loft");
+    assert_string_equal(c.text, "loft");
+    assert_int_equal(fg_csv_schema_column(parts.schema, 4, &c, &err), FG_EINVAL);
+    csv_destroy(&parts);
+    /* of many columns only the first are listed, and the target */
+    char text[2048] = "";
+    size_t size = 0;
+    for (int row = 0; row < 3; row++)
+        for (int i = 0; i < 60; i++)
+            size += (size_t)snprintf(text + size, sizeof(text) - size, "%d.5%s", i * row,
+                                     i == 59 ? "\n" : ",");
+    fgt_ok(csv_open_text(text, &(fg_csv_options){.no_header = true}, &parts));
+    const char *report = fg_csv_schema_report(parts.schema);
+    assert_non_null(strstr(report, "\n39      numeric"));
+    assert_null(strstr(report, "\n40      "));
+    assert_non_null(strstr(report, "... and 20 more: 19 numeric, 0 categorical, 0 ignored; 0 "
+                                   "values are missing\n59      target, number"));
+    csv_destroy(&parts);
+}
+
+/* The pixels of an image have one line together; a column of one value has no deviation. */
+static void the_report_sums_up_pixels(void **state)
+{
+    const char *const id[] = {"id"};
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text("id,p0,p1,p2,p3,digit\n7,0,255,3,,five\n8,0,16,5,2,four\n",
+                         &(fg_csv_options){.ignore = id,
+                                           .ignore_count = 1,
+                                           .image = {2, 2, 1},
+                                           .missing = "mean",
+                                           .task = "classification"},
+                         &parts));
+    assert_string_equal(fg_csv_schema_report(parts.schema),
+                        "t.csv: 2 rows, 2 of them for training, 4 features\n"
+                        "column  type             missing  range or categories\n"
+                        "pixels  numeric                1  4 columns, 0 to 255\n"
+                        "id      ignored\n"
+                        "digit   target, classes        0  2: five, four\n");
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("a,b,c\n1.5,0,2\n2.5,0,3\n", &(fg_csv_options){.task = "regression"},
+                         &parts));
+    assert_non_null(strstr(fg_csv_schema_report(parts.schema),
+                           "\na       numeric                0  1.5 to 2.5, mean 2, deviation 0.5\n"
+                           "b       numeric                0  constant 0\n"));
+    csv_destroy(&parts);
+}
+
+/* y leads back to the file's numbers, at any scale; figures are of the training rows. */
+static void a_target_is_standardized(void **state)
+{
+    static const double scales[] = {1, 1e6, 1e-20, 1e30}, offsets[] = {0, 1e9, 0, 0};
+    for (int k = 0; k < 4; k++) {
+        char text[1024] = "x,y\n";
+        size_t size = 4;
+        for (int i = 0; i < 20; i++)
+            size += (size_t)fgi_snprintf(text + size, sizeof(text) - size, "%d,%.17g\n", i,
+                                         offsets[k] + scales[k] * (i * i % 7 + 0.25));
+        fg_csv_parts parts;
+        fg_csv_schema *again;
+        double mean, deviation, sum = 0, squares = 0, other[2];
+        fgt_ok(csv_open_text(text,
+                             &(fg_csv_options){.task = "regression",
+                                               .standardize_target = true,
+                                               .val_fraction = 0.25},
+                             &parts));
+        assert_true(fg_csv_schema_target_scale(parts.schema, &mean, &deviation));
+        fg_csv_column x;
+        fgt_ok(fg_csv_schema_column(parts.schema, 0, &x, &err));
+        for (int part = 0; part < 2; part++) {
+            const fg_dataset *dataset = part == 0 ? parts.train : parts.val;
+            for (int64_t i = 0; i < fg_dataset_count(dataset); i++) {
+                const csv_sample s = csv_read_row(dataset, i);
+                const int64_t row = lround((double)s.x[0] * x.deviation + x.mean);
+                fgt_close("y", (double)s.y.f32 * deviation + mean,
+                          offsets[k] + scales[k] * ((double)(row * row % 7) + 0.25),
+                          1e-6 * deviation, 0);
+                sum += part == 0 ? (double)s.y.f32 : 0;
+                squares += part == 0 ? (double)s.y.f32 * (double)s.y.f32 : 0;
+            }
+        }
+        fgt_close("mean of y", sum / 15, 0, 1e-6, 0);
+        fgt_close("deviation of y", squares / 15, 1, 1e-6, 0);
+        const char *json = fg_csv_schema_json(parts.schema);
+        fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
+        assert_true(fg_csv_schema_target_scale(again, &other[0], &other[1]));
+        assert_true(other[0] == mean && other[1] == deviation);
+        assert_string_equal(fg_csv_schema_json(again), json);
+        assert_string_equal(fg_csv_schema_report(again), "");
+        fg_csv_schema_destroy(again);
+        csv_destroy(&parts);
+    }
+    fg_csv_parts parts;
+    double mean, deviation;
+    fgt_ok(csv_open_text("x,y\n1,0.5\n2,3.5\n", NULL, &parts));
+    assert_false(fg_csv_schema_target_scale(parts.schema, &mean, &deviation));
+    assert_true(mean == 0 && deviation == 1);
+    assert_true(csv_read_row(parts.train, 1).y.f32 == 3.5f);
+    csv_destroy(&parts);
+    /* classes are no numbers to standardise; a constant target has no deviation */
+    fgt_ok(csv_open_text("x,y\n1,a\n2,b\n", &(fg_csv_options){.standardize_target = true}, &parts));
+    assert_false(fg_csv_schema_target_scale(parts.schema, &mean, &deviation));
+    csv_destroy(&parts);
+    fgt_ok(csv_open_text("x,y\n1,4.5\n2,4.5\n", &(fg_csv_options){.standardize_target = true},
+                         &parts));
+    assert_true(fg_csv_schema_target_scale(parts.schema, &mean, &deviation));
+    assert_true(mean == 4.5 && deviation == 1 && csv_read_row(parts.train, 0).y.f32 == 0);
+    csv_destroy(&parts);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nearly_numeric_columns_are_warned_of),
+    cmocka_unit_test(the_cell_that_is_wrong_is_blamed),
+    cmocka_unit_test(infinite_values_are_errors_in_numeric_columns),
+    cmocka_unit_test(another_delimiter_is_suggested),
+    cmocka_unit_test(the_report_lists_the_columns),
+    cmocka_unit_test(the_report_sums_up_pixels),
+    cmocka_unit_test(a_target_is_standardized),
+};
+
+FGT_MAIN(tests)

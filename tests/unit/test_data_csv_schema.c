@@ -1,0 +1,291 @@
+/* test_data_csv_schema.c - schemas of CSV files: fitted on the training rows, stored as JSON,
+ * applied to other files.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include "csv_text.h"
+
+/* ---- types and the report ----------------------------------------------------------------------
+ */
+
+/* Rules of a schema go with it: what counts as missing too. */
+static void a_schema_keeps_what_is_missing(void **state)
+{
+    const char *const na[] = {"n.a.", "-"};
+    fg_csv_parts parts;
+    fg_csv_schema *again;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text(
+        "x,y\n1,0.5\n3,1.5\nn.a.,1\n",
+        &(fg_csv_options){
+            .missing = "mean", .na_values = na, .na_value_count = 2, .no_normalize = true},
+        &parts));
+    const char *json = fg_csv_schema_json(parts.schema);
+    fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
+    assert_string_equal(fg_csv_schema_json(again), json);
+    const char *path = fgt_path(fgt_temp_folder(), "new.csv");
+    csv_write_text(path, "x\n5\n-\n");
+    fgt_ok(fg_csv_apply(again, path, &dataset, &err));
+    float x = 0;
+    fgt_ok(fg_dataset_read(dataset, 1, (void *const[]){&x}, &err));
+    assert_true(x == 2.0f);
+    fg_dataset_destroy(dataset);
+    fg_csv_schema_destroy(again);
+    csv_destroy(&parts);
+}
+
+/* ---- training and validation ----------------------------------------------------------------- */
+
+static void only_training_rows_are_fitted(void **state)
+{
+    char text[4096] = "a,y\n";
+    size_t size = 4;
+    for (int i = 0; i < 100; i++)
+        size += (size_t)snprintf(text + size, sizeof(text) - size, "%d,%d.5\n", i * i, i);
+    fg_csv_parts parts;
+    fgt_ok(csv_open_text(text, &(fg_csv_options){.val_fraction = 0.3, .split_seed = 8}, &parts));
+    assert_int_equal(fg_dataset_count(parts.train), 70);
+    assert_int_equal(fg_dataset_count(parts.val), 30);
+    double mean = 0, squares = 0;
+    for (int64_t i = 0; i < 70; i++) {
+        const double row = (double)csv_read_row(parts.train, i).y.f32 - 0.5;
+        mean += row * row / 70;
+    }
+    for (int64_t i = 0; i < 70; i++) {
+        const double row = (double)csv_read_row(parts.train, i).y.f32 - 0.5;
+        squares += (row * row - mean) * (row * row - mean) / 70;
+    }
+    for (int part = 0; part < 2; part++) {
+        const fg_dataset *dataset = part == 0 ? parts.train : parts.val;
+        for (int64_t i = 0; i < fg_dataset_count(dataset); i++) {
+            const csv_sample s = csv_read_row(dataset, i);
+            const double row = (double)s.y.f32 - 0.5;
+            fgt_close("x", (double)s.x[0], (row * row - mean) / sqrt(squares), 1e-7, 2e-7);
+        }
+    }
+    csv_destroy(&parts);
+}
+
+static void categories_of_training_rows_count_and_classes_of_all(void **state)
+{
+    /* every row has a category of its own, so validation's are unknown */
+    const char *text = "kind,y\na,p\nb,q\nc,r\nd,s\ne,p\nf,q\n";
+    fg_csv_parts parts;
+    fg_csv_options options = {.val_fraction = 0.5};
+    assert_int_equal(csv_open_text(text, &options, &parts), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "' was not seen in training"));
+    options.unknown = "zero";
+    fgt_ok(csv_open_text(text, &options, &parts));
+    assert_int_equal(fg_csv_schema_feature_count(parts.schema), 3);
+    assert_int_equal(fg_dataset_class_count(parts.train), 4);
+    for (int64_t i = 0; i < 3; i++) {
+        csv_expect_row(parts.val, i, 3, (const double[]){0, 0, 0});
+        const csv_sample s = csv_read_row(parts.train, i);
+        assert_true(s.x[i] == 1.0f);
+    }
+    csv_destroy(&parts);
+}
+
+static void another_file_may_validate(void **state)
+{
+    char train[512], val[512];
+    const char *folder = fgt_temp_folder();
+    (void)snprintf(train, sizeof(train), "%s/train.csv", folder);
+    (void)snprintf(val, sizeof(val), "%s/val.csv", folder);
+    fgt_write(train, "a,b,y\n1,u,0.5\n3,v,1\n", 20);
+    fgt_write(val, "y,c,b,a\n7,junk,v,4\n", 19);
+    fg_csv_parts parts;
+    fgt_ok(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err));
+    assert_int_equal(fg_dataset_count(parts.val), 1);
+    csv_expect_row(parts.val, 0, 3, (const double[]){2, 0, 1}); /* mean 2, deviation 1 */
+    assert_true(csv_read_row(parts.val, 0).y.f32 == 7.0f);
+    csv_destroy(&parts);
+    fgt_write(val, "c,b,a\n1,v,4\n", 12);
+    assert_int_equal(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err),
+                     FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "val.csv:1: no column 'y' (target)"));
+    assert_null(parts.train);
+    fgt_write(val, "b,y\nv,4\n", 8);
+    assert_int_equal(fg_csv_open(train, &(fg_csv_options){.val_path = val}, &parts, &err),
+                     FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "val.csv:1: no column 'a'"));
+}
+
+/* ---- schemas --------------------------------------------------------------------------------- */
+
+static void a_schema_survives_its_json(void **state)
+{
+    char file[512];
+    const char *text = "size,kind,id,y\n0.1,\"a \"\"b\"\"\",7,yes\n0.7,c,8,no\n0.30001,c,9,yes\n"
+                       "0.2,c,9,no\n";
+    (void)snprintf(file, sizeof(file), "%s/t.csv", fgt_temp_folder());
+    fgt_write(file, text, strlen(text));
+    const char *const ignored[] = {"id"};
+    fg_csv_parts parts;
+    fgt_ok(
+        fg_csv_open(file, &(fg_csv_options){.ignore = ignored, .ignore_count = 1}, &parts, &err));
+    const char *json = fg_csv_schema_json(parts.schema);
+    fg_csv_schema *again;
+    fg_dataset *dataset;
+    fgt_ok(fg_csv_schema_parse(json, strlen(json), &again, &err));
+    assert_string_equal(fg_csv_schema_json(again), json);
+    assert_int_equal(fg_csv_schema_feature_count(again), 3);
+    fgt_ok(fg_csv_apply(again, file, &dataset, &err));
+    for (int64_t i = 0; i < 4; i++) {
+        const csv_sample ours = csv_read_row(parts.train, i), theirs = csv_read_row(dataset, i);
+        assert_memory_equal(&ours, &theirs, sizeof(ours)); /* bit for bit */
+    }
+    assert_string_equal(fg_dataset_class_name(dataset, 0), "no");
+    fg_dataset_destroy(dataset);
+    fg_csv_schema_destroy(again);
+    csv_destroy(&parts);
+}
+
+static void new_files_need_no_target(void **state)
+{
+    char file[512];
+    (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text("0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
+                         &(fg_csv_options){.no_header = true, .target = "0", .no_normalize = true},
+                         &parts));
+    fgt_write(file, "8,9\n", 4); /* columns 1 and 2: the target, column 0, is not there */
+    fgt_ok(fg_csv_apply(parts.schema, file, &dataset, &err));
+    assert_int_equal(fg_dataset_field_count(dataset), 1);
+    assert_int_equal(fg_dataset_class_count(dataset), 2); /* names for what is predicted */
+    float x[2];
+    fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){x}, &err));
+    assert_true(x[0] == 8.0f && x[1] == 9.0f);
+    fg_dataset_destroy(dataset);
+    fgt_write(file, "1,2,3,4\n", 8);
+    assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "the file has 4 columns, the training file had 3"));
+    fgt_write(file, "2,2,3\n", 6);
+    assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "row 1, column '0': '2' is not one of the classes"));
+    csv_destroy(&parts);
+}
+
+static void new_rows_must_fit_the_schema(void **state)
+{
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"n,c,y\nx,u,1\n", ":2: row 1, column 'n': 'x' is not a finite number"},
+        {"n,c,y\n1,u,1\n,u,1\n", ":3: row 2, column 'n': the value is missing"},
+        {"n,c,y\n1,NA,1\n", ":2: row 1, column 'c': the value is missing"},
+        {"n,c,y\n1,w,1\n", ":2: row 1, column 'c': 'w' was not seen in training"},
+        {"n,c,y\n1,v,?\n", ":2: row 1, column 'y': the target is missing"},
+        {"n,c,y\n1,v,z\n", ":2: row 1, column 'y': 'z' is not a finite number"},
+        {"n,c,y\n1e300,v,1\n", ":2: row 1, column 'n': 1e+300 is out of range for a 32-bit float"},
+    };
+    char file[512];
+    (void)snprintf(file, sizeof(file), "%s/new.csv", fgt_temp_folder());
+    fg_csv_parts parts;
+    fg_dataset *dataset;
+    fgt_ok(csv_open_text("n,c,y\n1,u,1\n2,v,2\n", &csv_plain, &parts));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fgt_write(file, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(fg_csv_apply(parts.schema, file, &dataset, &err), FG_EFORMAT);
+        assert_null(dataset);
+        if (strstr(err.message, cases[i].message) == NULL)
+            fail_msg("'%s' lacks '%s'", err.message, cases[i].message);
+    }
+    csv_destroy(&parts);
+}
+
+static void expect_bad_schema(const char *from, const char *to, const char *message)
+{
+    static const char good[] =
+        "{'format':'fulgurite csv schema','version':1,'header':true,'delimiter':',',"
+        "'normalize':true,'missing':'error','unknown':'error','classes':['a','b'],"
+        "'numeric_classes':false,'columns':[{'name':'n','kind':'numeric','mean':1.5,"
+        "'deviation':2},{'name':'c','kind':'categorical','values':['u','v']},"
+        "{'name':'y','kind':'target'}]}";
+    char text[1024];
+    const char *at = strstr(good, from);
+    assert_non_null(at);
+    const int size =
+        snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    for (int i = 0; i < size; i++)
+        text[i] = text[i] == '\'' ? '"' : text[i];
+    fg_csv_schema *schema;
+    const fg_status status = fg_csv_schema_parse(text, (size_t)size, &schema, &err);
+    if (message == NULL) {
+        fgt_ok(status);
+        fg_csv_schema_destroy(schema);
+        return;
+    }
+    assert_int_equal(status, FG_EFORMAT);
+    assert_null(schema);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("'%s' lacks '%s'", err.message, message);
+}
+
+static void damaged_schemas_are_refused(void **state)
+{
+    expect_bad_schema("{'format'", "{'format'", NULL);
+    expect_bad_schema("csv schema", "model", "not a csv schema");
+    expect_bad_schema("'version':1", "'version':2", "of another version");
+    expect_bad_schema("'delimiter':','", "'delimiter':'::'", "delimiter is not one character");
+    expect_bad_schema("'header':true", "'header':1", "header, normalize, missing");
+    expect_bad_schema("'missing':'error'", "'missing':'maybe'", "header, normalize, missing");
+    expect_bad_schema("'deviation':2", "'deviation':0", "deviation over 0");
+    expect_bad_schema("'mean':1.5", "'mean':'x'", "without a mean");
+    expect_bad_schema("'numeric'", "'vague'", "unknown kind");
+    expect_bad_schema("'name':'c'", "'name':'n'", "two columns of one name");
+    expect_bad_schema("['u','v']", "['u','u']", "a string occurs twice");
+    expect_bad_schema("['u','v']", "['u',1]", "expected a list of strings");
+    expect_bad_schema("['a','b']", "[]", "classes without a target, or none of them");
+    expect_bad_schema("'categorical'", "'target'", "two targets");
+    expect_bad_schema("'classes'", "'image':[1,1],'image_scale':0,'classes'", "three sizes");
+    expect_bad_schema("]}", "", "csv schema: byte ");
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static fg_status open_and_apply(void *self, fg_error *e)
+{
+    const char *file = self;
+    fg_csv_parts parts;
+    fg_csv_schema *schema = NULL;
+    fg_dataset *dataset = NULL;
+    fg_status status = fg_csv_open(file, &(fg_csv_options){.val_fraction = 0.4}, &parts, e);
+    if (status == FG_OK) {
+        const char *json = fg_csv_schema_json(parts.schema);
+        status = fg_csv_schema_parse(json, strlen(json), &schema, e);
+    }
+    if (status == FG_OK)
+        status = fg_csv_apply(schema, file, &dataset, e);
+    fg_dataset_destroy(dataset);
+    fg_csv_schema_destroy(schema);
+    csv_destroy(&parts);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    char file[512];
+    const char *text = "size,kind,y\n0.1,\"a\"\"b\",yes\n0.7,c,no\n0.3,c,yes\n0.2,\"a\"\"b\",no\n"
+                       "0.2,c,no\n0.9,\"a\"\"b\",yes\n";
+    (void)snprintf(file, sizeof(file), "%s/t.csv", fgt_temp_folder());
+    fgt_write(file, text, strlen(text));
+    fgt_fault_loop(open_and_apply, file);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_schema_keeps_what_is_missing),
+    cmocka_unit_test(only_training_rows_are_fitted),
+    cmocka_unit_test(categories_of_training_rows_count_and_classes_of_all),
+    cmocka_unit_test(another_file_may_validate),
+    cmocka_unit_test(a_schema_survives_its_json),
+    cmocka_unit_test(new_files_need_no_target),
+    cmocka_unit_test(new_rows_must_fit_the_schema),
+    cmocka_unit_test(damaged_schemas_are_refused),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+
+FGT_MAIN(tests)
