@@ -96,9 +96,9 @@ int main(int argc, char **argv)
     const fg_client_options client_options = {.accelerator = "cpu",
                                               .devices = argc > 3 ? argv[3] : "1",
                                               .cache_dir = argc > 2 ? argv[2] : ""};
-    fg_trainer_options options = {.max_epochs = argc > 1 ? strtol(argv[1], NULL, 10) : 2};
+    fg_trainer_options options = {.limits.max_epochs = argc > 1 ? strtol(argv[1], NULL, 10) : 2};
     bool ok = make_data(&train, &err) && fg_client_open(&client_options, &client, &err) == FG_OK;
-    options.client = client;
+    options.devices.client = client;
     ok = ok && fg_trainer_create(&options, &trainer, &err) == FG_OK;
     const double fit = since_start();
     if (!ok ||

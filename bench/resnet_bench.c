@@ -63,11 +63,12 @@ int main(int argc, char **argv)
     fg_dataset *train = NULL;
     fg_trainer *trainer = NULL;
     fg_error err = {0};
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .max_steps = steps,
-                                        .precision = argc > 2 && argv[2][0] ? argv[2] : NULL,
-                                        .devices = argc > 3 ? argv[3] : NULL,
-                                        .cache_dir = ""};
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .limits.max_steps = steps,
+                                        .numerics.precision =
+                                            argc > 2 && argv[2][0] ? argv[2] : NULL,
+                                        .devices.devices = argc > 3 ? argv[3] : NULL,
+                                        .devices.cache_dir = ""};
     const bool ok = make_data(&train, &err) && fg_trainer_create(&options, &trainer, &err) == FG_OK;
     if (!ok ||
         fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = train, .global_batch_size = BATCH},

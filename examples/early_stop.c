@@ -59,7 +59,7 @@ int main(int argc, char **argv)
         .build = build, .train_step = step, .val_step = step, .optimizer = optimizer};
     fg_model *lenet = NULL;
     const fg_task task = {.name = "digits", .self = &lenet, .ops = &ops};
-    const fg_trainer_options options = {.max_epochs = 100, .progress = stdout};
+    const fg_trainer_options options = {.limits.max_epochs = 100, .output.progress = stdout};
     struct patience patience = {.epochs = 3, .best = -1};
     fg_csv_parts digits = {0};
     fg_trainer *trainer = NULL;

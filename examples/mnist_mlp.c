@@ -42,7 +42,7 @@ int main(int argc, char **argv)
     const char *folder = argc > 1 ? argv[1] : "data/mnist";
     struct mlp model;
     const fg_task task = {.name = "mnist-mlp", .self = &model, .ops = &ops};
-    const fg_trainer_options options = {.max_epochs = 5, .progress = stdout};
+    const fg_trainer_options options = {.limits.max_epochs = 5, .output.progress = stdout};
     fg_dataset *train = NULL, *val = NULL;
     fg_trainer *trainer = NULL;
     fg_error err = {0};

@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     struct spirals spirals = {.per_turn = 500};
     const fg_task task = {.name = "spirals", .self = &net, .ops = &ops};
     const fg_trainer_options options = {
-        .max_epochs = 40, .val_every_epochs = 20, .progress = stdout};
+        .limits.max_epochs = 40, .validation.val_every_epochs = 20, .output.progress = stdout};
     fg_dataset *all = NULL, *train = NULL, *val = NULL;
     fg_trainer *trainer = NULL;
     fg_error err = {0};

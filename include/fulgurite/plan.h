@@ -58,7 +58,7 @@ typedef struct fg_plan {
     uint64_t reserved[8];       /* set to 0 */
 } fg_plan;
 
-/* Compiles the training step for the Trainer's client (fg_trainer_options.client) exactly as
+/* Compiles the training step for the Trainer's client (fg_trainer_devices.client) exactly as
  * fg_trainer_fit does, and fills *out. Free it with fg_plan_fini. A step that does not fit is a
  * result, not an error. Errors: those of fg_trainer_fit before its first step. */
 FG_API FG_MUST_USE fg_status fg_plan_step(fg_trainer *trainer, const fg_task *task,

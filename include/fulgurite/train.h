@@ -151,11 +151,16 @@ typedef struct fg_progress {
  *                          something: train_nonfinite_steps (so far), and of the last step
  *                          train_lost_updates and train_loss_scale
  *       val_start  val_end every validation
- *       saved              every checkpoint, when it is on the disk: some steps after it was taken,
- *                          unless options.wait_for_saves. step, epoch and batch are the
- * checkpoint's epoch_end            metrics of the whole epoch fit_end                for every
- * fit_start, also after a failure Validation, test and prediction outside of fit: eval_start,
- * batch_end ..., eval_end. */
+ *       saved              every checkpoint, when it is on the disk: some steps after it was
+ *                          taken, unless checkpoints.wait_for_saves. step, epoch and batch are
+ *                          the checkpoint's
+ *     epoch_end            metrics of the whole epoch
+ *   fit_end                for every fit_start, also after a failure
+ *
+ * Validation, test and prediction outside of fit:
+ *
+ *   eval_start  batch_end ...  eval_end
+ */
 typedef struct fg_callback_ops {
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
@@ -177,8 +182,8 @@ typedef struct fg_callback_ops {
 /* Owner thread only; one task for its life. */
 typedef struct fg_trainer fg_trainer;
 
-/* A run that stands still: what the Trainer has waited for longer than options.watchdog_s. Strings
- * are borrowed for the call. */
+/* A run that stands still: what the Trainer has waited for longer than options.hang.watchdog_s.
+ * Strings are borrowed for the call. */
 typedef struct fg_hang {
     const char *doing;      /* "training step 12 does not end on cpu:3 (1 of 8 devices)" */
     const char *stage;      /* "training", "validation", "test", "prediction" */
@@ -193,7 +198,11 @@ typedef struct fg_hang {
  * time that watchdog_s have passed. */
 typedef void fg_hang_fn(void *self, const fg_hang *hang);
 
-typedef struct fg_trainer_options {
+/* The options of a Trainer come in groups; a member left 0 takes the default in []. The library
+ * copies what they point to, except for the client. */
+
+/* On which devices, and how they share the work. */
+typedef struct fg_trainer_devices {
     const char *accelerator; /* "auto": a TPU, then CUDA, then the CPU; "tpu", "cuda", "cpu": that
                                 and no other                                             ["auto"] */
     const char *devices;     /* which of its devices, as in fg_client_options: "auto", "-1": all (of
@@ -202,102 +211,141 @@ typedef struct fg_trainer_options {
     const char *strategy;    /* "single": one device; "ddp": each device has the whole model and a
                                 shard of every batch; "fsdp": parameters are sharded as well
                                 (dist.h); "auto": by the number of devices               ["auto"] */
-    fg_mesh_options mesh;    /* how the devices are arranged, as in fg_client_options; copied */
+    fg_mesh_options mesh;    /* how the devices are arranged, as in fg_client_options */
     const fg_sharding_rule *sharding_rules; /* how parameters are sharded, by name; the first that
-                                               matches applies; copied                    [none] */
+                                               matches applies                            [none] */
     size_t sharding_rule_count;
-    fg_client *client;     /* an open client to use instead, borrowed                    [NULL] */
-    const char *cache_dir; /* of compiled programs, as in fg_client_options          [NULL: on] */
-    const char
-        *lr_scaling;         /* how the optimizer's learning rate follows the batch: "none";
-                                "linear":  times k (Goyal et al. 2017); "sqrt": times sqrt(k)
-                                (Krizhevsky 2014).  k: samples of a step / base_batch_size  ["none"] */
-    int64_t base_batch_size; /* the batch that the optimizer's learning rate is meant for  [one
-                                device's batch: k is devices * accumulate_grad_batches]          */
-    int64_t max_epochs;      /* [1 when max_steps is 0 too, else no limit]                        */
-    int64_t max_steps;       /* optimizer steps                                        [no limit] */
+    fg_client *client;     /* an open client to use instead, borrowed                      [NULL] */
+    const char *cache_dir; /* of compiled programs, as in fg_client_options            [NULL: on] */
+    uint64_t reserved[2];
+} fg_trainer_devices;
+
+/* How long to train, and on how much of the data. */
+typedef struct fg_trainer_limits {
+    int64_t max_epochs;          /* [1 when max_steps is 0 too, else no limit]                    */
+    int64_t max_steps;           /* optimizer steps                                    [no limit] */
     int64_t limit_train_batches; /* of each epoch                                      [no limit] */
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
-    double limit_train_fraction; /* the same as a share of all batches, 0 to 1; at least one batch
-                                                                                    [no limit] */
+    double limit_train_fraction; /* the same as a fraction of all batches, 0 to 1; at least one
+                                    batch                                              [no limit] */
     double limit_val_fraction;   /* likewise                                           [no limit] */
-    int64_t val_every_epochs;    /*                                                           [1] */
-    int64_t val_every_steps;     /* also within an epoch                                     [no] */
-    int64_t log_every;           /* steps from one line of metrics to the next               [50] */
-    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient of the
-                                        mean loss over all their samples, or tokens: as of one large
-                                        batch; the last step of an epoch may have fewer. Batch norm
-                                        goes by each batch's own statistics [1] */
-    const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run; copied
-                                                                                       [constant] */
-    uint64_t seed;               /* of weights, order and dropout                             [0] */
-    const char *run_dir;         /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files. One
-                                    fit at a time writes there                                    */
-    int64_t save_every_epochs;   /* [1 with a run_dir]; -1: only at the end                       */
-    int64_t save_every_steps;    /* also within an epoch                                     [no] */
-    int keep_checkpoints;        /* newest that stay, beside last and best; -1: all           [1] */
-    const char *monitor; /* the metric that decides which checkpoint is "best": "val_NAME" is
-                            compared after each validation, "train_NAME", the mean over an epoch,
-                            after each whole epoch                             ["val_loss"] */
-    bool monitor_max;    /* more is better                                        [false] */
-    const char *weights; /* .safetensors or checkpoint with starting weights       [NULL] */
-    const char *resume;  /* "last", "best", a path: go on from there; "auto": from last
-                            where there is one                                     [NULL] */
-    bool handle_signals; /* while a fit runs, the first SIGINT, SIGTERM or SIGHUP saves and stops,
-                            and says so on `progress`; a second one does what it did before. A
-                            SIGPIPE that would end the process is ignored. Afterwards the process's
-                            own handlers are back. false: no handler is touched    [false] */
-    FILE *progress;      /* where to report progress to people; NULL: nowhere      [NULL] */
-    double watchdog_s;   /* seconds without an answer after which a run is said to stand still, by
-                            a warning and by hang; compilation has a warning of its own, after 300
-                                                                                   [0: never] */
-    fg_hang_fn *hang;    /* told then                                              [NULL] */
-    void *hang_self;
-
-    /* "32-true", "bf16-mixed", "bf16-true", "16-mixed", "16-true", "64-true":
-     * fg_trace_set_precision says what each means; f16 and f64 do not go on TPUs ["32-true"] */
-    const char *precision;
-    bool stochastic_rounding; /* of "bf16-true": parameters are rounded stochastically [false] */
-    /* A gradient that is not finite ends the run with FG_ENUMERIC: step, parameter, NaN or
-     * infinite; no update is made of it. It costs some passes over the gradients and weights. Under
-     * a scaled loss only when the scale has come down to 1. [false] */
-    bool detect_anomaly;
-
-    /* Texts that every checkpoint carries under names of your own, and fg_ckpt_attachment reads
-     * back (ckpt.h): configuration, description of the data. Copied                     [none] */
-    const fg_attachment *attachments;
-    size_t attachment_count;
-
-    /* How `weights` are loaded (weights.h): all of the model by default. Copied. What was loaded is
-     * in fg_trainer_load_report. */
-    fg_load_options weights_options;
-
-    /* "bar": one line that is redrawn, and a line that stays per epoch (of epochs shorter than a
-     * second, one a second); "plain": a line per epoch, and some within long ones; "auto": a bar
-     * where options.progress is a terminal and TERM is not "dumb", otherwise plain   ["auto"] */
-    const char *progress_style;
-
-    /* Validation batches before the first step of a fit that starts anew, to find mistakes early;
-     * their metrics are dropped. -1: all                                             [0: none] */
-    int64_t sanity_val_steps;
     /* Train on the first batches only, the same ones in the same order in every epoch, and validate
-     * on as many of val: a model that cannot learn these has a mistake. A count, or a share of all
-     * batches. They replace the limits above                                         [0: off] */
+     * on as many of val: a model that cannot learn these has a mistake. A count, or a fraction of
+     * all batches. They replace the limits above                                         [0: off]
+     */
     int64_t overfit_batches;
     double overfit_fraction;
     /* One training and one validation batch, no files: does everything work? Replaces the limits,
-     * run_dir and sanity_val_steps                                                   [false] */
+     * run_dir and sanity_val_steps                                                       [false] */
     bool fast_dev_run;
+    uint64_t reserved[2];
+} fg_trainer_limits;
 
+/* When to validate. */
+typedef struct fg_trainer_validation {
+    int64_t val_every_epochs; /*                                                              [1] */
+    int64_t val_every_steps;  /* also within an epoch                                        [no] */
+    /* Validation batches before the first step of a fit that starts anew, to find mistakes early;
+     * their metrics are dropped. -1: all                                               [0: none] */
+    int64_t sanity_val_steps;
+    uint64_t reserved[2];
+} fg_trainer_validation;
+
+/* What the Trainer does to the optimizer's learning rate. */
+typedef struct fg_trainer_lr {
+    const char *lr_scaling;  /* how the learning rate follows the batch: "none"; "linear": times k
+                                (Goyal et al. 2017); "sqrt": times sqrt(k) (Krizhevsky 2014).
+                                k: samples of a step / base_batch_size               ["none"] */
+    int64_t base_batch_size; /* the batch that the optimizer's learning rate is meant for
+                                [one device's batch: k is devices * accumulate_grad_batches]  */
+    const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run
+                                                                                       [constant] */
+    uint64_t reserved[2];
+} fg_trainer_lr;
+
+/* The run's folder, what is saved there, and what a run starts from. */
+typedef struct fg_trainer_checkpoints {
+    const char *run_dir;       /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files. One fit
+                                  at a time writes there                                          */
+    int64_t save_every_epochs; /* [1 with a run_dir]; -1: only at the end                         */
+    int64_t save_every_steps;  /* also within an epoch                                       [no] */
+    int keep_checkpoints;      /* newest that stay, beside last and best; -1: all             [1] */
+    const char *monitor;       /* the metric that decides which checkpoint is "best": "val_NAME" is
+                                  compared after each validation, "train_NAME", the mean over an
+                                  epoch, after each whole epoch                      ["val_loss"] */
+    bool monitor_max;          /* more is better                                          [false] */
+    const char *resume;        /* "last", "best", a path: go on from there; "auto": from last where
+                                  there is one                                             [NULL] */
+    const char *weights;       /* .safetensors or checkpoint with starting weights         [NULL] */
+    /* How `weights` are loaded (weights.h): all of the model by default. What was loaded is in
+     * fg_trainer_load_report. */
+    fg_load_options weights_options;
     /* A fit whose run_dir holds the checkpoints of an earlier run, which it does not resume, is
-     * refused. true: it deletes these checkpoints before its first step              [false] */
+     * refused. true: it deletes these checkpoints before its first step                  [false] */
     bool overwrite;
-
     /* A checkpoint is copied to the host between two steps and written by a thread while training
-     * goes on; `saved` is called when it is on the disk. true: training waits for that [false] */
+     * goes on; `saved` is called when it is on the disk. true: training waits for that   [false] */
     bool wait_for_saves;
+    /* Texts that every checkpoint carries under names of your own, and fg_ckpt_attachment reads
+     * back (ckpt.h): configuration, description of the data                               [none] */
+    const fg_attachment *attachments;
+    size_t attachment_count;
+    uint64_t reserved[2];
+} fg_trainer_checkpoints;
 
-    uint64_t reserved[5];
+/* In which numbers a step computes. */
+typedef struct fg_trainer_numerics {
+    /* "32-true", "bf16-mixed", "bf16-true", "16-mixed", "16-true", "64-true":
+     * fg_trace_set_precision says what each means; f16 and f64 do not go on TPUs     ["32-true"] */
+    const char *precision;
+    bool stochastic_rounding; /* of "bf16-true": parameters are rounded stochastically    [false] */
+    /* A gradient that is not finite ends the run with FG_ENUMERIC: step, parameter, NaN or
+     * infinite; no update is made of it. It costs some passes over the gradients and weights. Under
+     * a scaled loss only when the scale has come down to 1                               [false] */
+    bool detect_anomaly;
+    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient of the
+                                        mean loss over all their samples, or tokens: as of one large
+                                        batch; the last step of an epoch may have fewer. Batch norm
+                                        goes by each batch's own statistics                   [1] */
+    uint64_t reserved[2];
+} fg_trainer_numerics;
+
+/* What people see of a run. */
+typedef struct fg_trainer_output {
+    FILE *progress; /* where to report progress; NULL: nowhere                             [NULL] */
+    /* "bar": one line that is redrawn, and a line that stays per epoch (of epochs shorter than a
+     * second, one a second); "plain": a line per epoch, and some within long ones; "auto": a bar
+     * where `progress` is a terminal and TERM is not "dumb", otherwise plain            ["auto"] */
+    const char *progress_style;
+    int64_t log_every; /* steps from one line of metrics to the next                         [50] */
+    uint64_t reserved[2];
+} fg_trainer_output;
+
+/* What to do about a run that hangs. */
+typedef struct fg_trainer_hang {
+    double watchdog_s;  /* seconds without an answer after which a run is said to hang, by a warning
+                           and by `report`; compilation has a warning of its own, after 300
+                                                                                        [0: never] */
+    fg_hang_fn *report; /* called then                                                     [NULL] */
+    void *report_self;
+    uint64_t reserved[2];
+} fg_trainer_hang;
+
+typedef struct fg_trainer_options {
+    uint64_t seed;       /* of weights, order and dropout                                     [0] */
+    bool handle_signals; /* while a fit runs, the first SIGINT, SIGTERM or SIGHUP saves and stops,
+                            and says so on output.progress; a second one does what it did before. A
+                            SIGPIPE that would end the process is ignored. Afterwards the process's
+                            own handlers are back. false: no handler is touched           [false] */
+    fg_trainer_devices devices;
+    fg_trainer_limits limits;
+    fg_trainer_validation validation;
+    fg_trainer_lr lr;
+    fg_trainer_checkpoints checkpoints;
+    fg_trainer_numerics numerics;
+    fg_trainer_output output;
+    fg_trainer_hang hang;
+    uint64_t reserved[4];
 } fg_trainer_options;
 
 /* Checks and copies the options; opens nothing yet. options may be NULL. Errors: FG_EINVAL,
@@ -347,7 +395,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *
                                             const fg_fit_data *data, fg_error *err);
 
 /* One pass over data->val (validate) or data->val (test) with the present weights: those of the
- * last fit, or of options.resume or .weights. Metrics are in the result. */
+ * last fit, or of options.checkpoints.resume or .weights. Metrics are in the result. */
 FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task,
                                                  const fg_fit_data *data, fg_error *err);
 FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task,
@@ -386,7 +434,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg
 
 /* The module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
-/* What loading options.weights did, borrowed; entry_count is 0 before that. */
+/* What loading options.checkpoints.weights did, borrowed; entry_count is 0 before that. */
 FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
 /* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);

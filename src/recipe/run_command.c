@@ -181,49 +181,49 @@ static fg_trainer_options trainer_options(fgi_run *r, const char *resume)
     const int64_t keep = fgi_config_int(c, "trainer.keep_checkpoints");
     const bool is_fit = r->options->kind == FGI_RUN_FIT;
     return (fg_trainer_options){
-        .client = r->client,
-        .accelerator = fgi_config_text(c, "trainer.accelerator"),
-        .devices = r->client != NULL ? NULL : devices(c),
-        .strategy = fgi_config_text(c, "trainer.strategy"),
-        .mesh = r->client != NULL ? (fg_mesh_options){.batch_axes = NULL} : r->mesh,
-        .lr_scaling = fgi_config_text(c, "trainer.lr_scaling"),
-        .base_batch_size = fgi_config_is_auto(c, "trainer.base_batch_size")
-                               ? 0
-                               : fgi_config_int(c, "trainer.base_batch_size"),
-        .max_epochs = max_epochs(c),
-        .max_steps = steps > 0 ? steps : 0,
-        .limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
-        .limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
-        .limit_train_fraction = limit_fraction(c, "trainer.limit_train_batches"),
-        .limit_val_fraction = limit_fraction(c, "trainer.limit_val_batches"),
-        .overfit_batches = limit_count(c, "trainer.overfit_batches"),
-        .overfit_fraction = overfit_fraction(c),
-        .sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
-        .fast_dev_run = r->options->fast_dev_run,
-        .val_every_epochs = or_never(fgi_config_int(c, "trainer.val_every_epochs")),
-        .val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
-        .log_every = fgi_config_int(c, "trainer.log_every"),
-        .accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
-        .precision = fgi_config_text(c, "trainer.precision"),
-        .stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),
-        .detect_anomaly = fgi_config_bool(c, "trainer.detect_anomaly"),
-        .schedule = &r->task.schedule,
+        .devices.client = r->client,
+        .devices.accelerator = fgi_config_text(c, "trainer.accelerator"),
+        .devices.devices = r->client != NULL ? NULL : devices(c),
+        .devices.strategy = fgi_config_text(c, "trainer.strategy"),
+        .devices.mesh = r->client != NULL ? (fg_mesh_options){.batch_axes = NULL} : r->mesh,
+        .lr.lr_scaling = fgi_config_text(c, "trainer.lr_scaling"),
+        .lr.base_batch_size = fgi_config_is_auto(c, "trainer.base_batch_size")
+                                  ? 0
+                                  : fgi_config_int(c, "trainer.base_batch_size"),
+        .limits.max_epochs = max_epochs(c),
+        .limits.max_steps = steps > 0 ? steps : 0,
+        .limits.limit_train_batches = limit_count(c, "trainer.limit_train_batches"),
+        .limits.limit_val_batches = limit_count(c, "trainer.limit_val_batches"),
+        .limits.limit_train_fraction = limit_fraction(c, "trainer.limit_train_batches"),
+        .limits.limit_val_fraction = limit_fraction(c, "trainer.limit_val_batches"),
+        .limits.overfit_batches = limit_count(c, "trainer.overfit_batches"),
+        .limits.overfit_fraction = overfit_fraction(c),
+        .validation.sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
+        .limits.fast_dev_run = r->options->fast_dev_run,
+        .validation.val_every_epochs = or_never(fgi_config_int(c, "trainer.val_every_epochs")),
+        .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
+        .output.log_every = fgi_config_int(c, "trainer.log_every"),
+        .numerics.accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
+        .numerics.precision = fgi_config_text(c, "trainer.precision"),
+        .numerics.stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),
+        .numerics.detect_anomaly = fgi_config_bool(c, "trainer.detect_anomaly"),
+        .lr.schedule = &r->task.schedule,
         .seed = (uint64_t)fgi_config_int(c, "trainer.seed"),
-        .run_dir = r->folder,
-        .save_every_epochs = save_epochs > 0 ? save_epochs : -1,
-        .save_every_steps = fgi_config_int(c, "trainer.ckpt_every_steps"),
-        .keep_checkpoints = keep > 0 ? (int)keep : -1,
-        .monitor = monitor(r),
-        .monitor_max = is_max_best(r),
-        .weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
-        .resume = resume,
-        .overwrite = r->options->overwrite,
+        .checkpoints.run_dir = r->folder,
+        .checkpoints.save_every_epochs = save_epochs > 0 ? save_epochs : -1,
+        .checkpoints.save_every_steps = fgi_config_int(c, "trainer.ckpt_every_steps"),
+        .checkpoints.keep_checkpoints = keep > 0 ? (int)keep : -1,
+        .checkpoints.monitor = monitor(r),
+        .checkpoints.monitor_max = is_max_best(r),
+        .checkpoints.weights = r->is_start ? fg_ckpt_path(r->origin.ckpt) : NULL,
+        .checkpoints.resume = resume,
+        .checkpoints.overwrite = r->options->overwrite,
         .handle_signals = is_fit,
-        .progress = has_progress(r->options) ? stderr : NULL,
-        .progress_style = has_progress(r->options) ? r->options->progress : NULL,
-        .watchdog_s = fgi_config_float(c, "trainer.watchdog_s"),
-        .hang = fgi_run_hang,
-        .hang_self = r,
+        .output.progress = has_progress(r->options) ? stderr : NULL,
+        .output.progress_style = has_progress(r->options) ? r->options->progress : NULL,
+        .hang.watchdog_s = fgi_config_float(c, "trainer.watchdog_s"),
+        .hang.report = fgi_run_hang,
+        .hang.report_self = r,
     };
 }
 
@@ -349,12 +349,12 @@ static fg_status set_up(fgi_run *r, fg_error *err)
         return status;
     fg_trainer_options options = trainer_options(r, resume);
     fg_sharding_rule *rules =
-        fgi_config_rules(r->c, "trainer.sharding", &options.sharding_rule_count);
-    options.sharding_rules = rules;
-    const char **skip = fgi_run_weights_options(r->c, &options.weights_options);
+        fgi_config_rules(r->c, "trainer.sharding", &options.devices.sharding_rule_count);
+    options.devices.sharding_rules = rules;
+    const char **skip = fgi_run_weights_options(r->c, &options.checkpoints.weights_options);
     fgi_run_attach(r, attachments, &options);
     status = fg_trainer_create(&options, &r->trainer, err);
-    fgi_config_rules_free(rules, options.sharding_rule_count);
+    fgi_config_rules_free(rules, options.devices.sharding_rule_count);
     fgi_free(skip);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);

@@ -323,6 +323,6 @@ void fgi_run_attach(fgi_run *r, fg_attachment *storage, fg_trainer_options *opti
         return;
     storage[0] = (fg_attachment){FGI_RUN_ORIGIN_CONFIG, r->attached_config};
     storage[1] = (fg_attachment){FGI_RUN_ORIGIN_DATA, r->attached_data};
-    options->attachments = storage;
-    options->attachment_count = 2;
+    options->checkpoints.attachments = storage;
+    options->checkpoints.attachment_count = 2;
 }

@@ -113,8 +113,10 @@ static fg_status compute(fgi_checkup *d, fg_client *client, fg_dataset *set, dou
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "doctor", .ops = &ops};
     const fg_fit_data what = {.val = set, .batch_size = ROWS, .workers = -1};
-    const fg_trainer_options options = {
-        .client = client, .watchdog_s = timeout_s, .hang = give_up, .hang_self = d};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .hang.watchdog_s = timeout_s,
+                                        .hang.report = give_up,
+                                        .hang.report_self = d};
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_validate(trainer, &task, &what, err);

@@ -255,7 +255,7 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     if (stage->kind != FGI_TRAIN)
         return;
     fgi_accumulator *a = stage->accumulator;
-    const int64_t batches = trainer->options.accumulate_grad_batches;
+    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
     const int64_t number = trainer->step * batches + fgi_accumulator_batches(a);
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
     fg_optimizer_begin_step(trainer->optimizer, trainer->step);

@@ -75,8 +75,8 @@ static bool epoch_is_over(const fg_trainer *trainer)
 static bool is_over(const fg_trainer *trainer)
 {
     const fg_trainer_options *o = &trainer->options;
-    return (o->max_steps > 0 && trainer->step >= o->max_steps) ||
-           (o->max_epochs > 0 && trainer->epoch >= o->max_epochs);
+    return (o->limits.max_steps > 0 && trainer->step >= o->limits.max_steps) ||
+           (o->limits.max_epochs > 0 && trainer->epoch >= o->limits.max_epochs);
 }
 
 /* ---- validation and saving ------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ static bool is_over(const fg_trainer *trainer)
 /* A metric of training is judged after each epoch, others after each validation. */
 static bool is_monitoring_training(const fg_trainer *trainer)
 {
-    return strncmp(trainer->options.monitor, "train_", strlen("train_")) == 0;
+    return strncmp(trainer->options.checkpoints.monitor, "train_", strlen("train_")) == 0;
 }
 
 /* Whether the monitored number is the best so far. One that is not finite never is. */
@@ -92,18 +92,20 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
 {
     const fg_trainer_options *o = &trainer->options;
     size_t i = 0;
-    while (i < count && strcmp(metrics[i].name, o->monitor) != 0)
+    while (i < count && strcmp(metrics[i].name, o->checkpoints.monitor) != 0)
         i++;
     if (i == count && !trainer->has_warned)
         fgi_log(FG_LOG_WARNING,
                 "%s does not log the metric '%s' that selects the best checkpoint (monitor)",
-                is_monitoring_training(trainer) ? "training" : "validation", o->monitor);
+                is_monitoring_training(trainer) ? "training" : "validation",
+                o->checkpoints.monitor);
     trainer->has_warned |= i == count;
     if (i == count || !isfinite(metrics[i].value))
         return false;
     const double value = metrics[i].value;
     const bool is_better =
-        !trainer->has_best || (o->monitor_max ? value > trainer->best : value < trainer->best);
+        !trainer->has_best ||
+        (o->checkpoints.monitor_max ? value > trainer->best : value < trainer->best);
     if (is_better)
         trainer->best = value;
     trainer->has_best = true;
@@ -113,7 +115,7 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
 /* Begins to save this state unless that has been done. */
 static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    if (trainer->options.run_dir == NULL || (trainer->is_saved && !is_best))
+    if (trainer->options.checkpoints.run_dir == NULL || (trainer->is_saved && !is_best))
         return FG_OK;
     return fgi_saver_begin(trainer, is_best, err);
 }
@@ -169,9 +171,9 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     bool is_best = false;
     if (trainer->step == 0 || epoch_is_over(trainer))
         return FG_OK;
-    if (is_due(o->val_every_steps, trainer->step))
+    if (is_due(o->validation.val_every_steps, trainer->step))
         FGI_TRY(validate(trainer, data, &is_best, err));
-    if (is_best || is_due(o->save_every_steps, trainer->step))
+    if (is_best || is_due(o->checkpoints.save_every_steps, trainer->step))
         FGI_TRY(save(trainer, is_best, err));
     return FG_OK;
 }
@@ -199,7 +201,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     trainer->window_samples += valid;
     trainer->train_windows.is_open = true;
     trainer->is_saved = false;
-    const int64_t batches = trainer->options.accumulate_grad_batches;
+    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
     *out_is_last = stage->accumulator == NULL ||
                    fgi_accumulator_batches(stage->accumulator) == batches || epoch_is_over(trainer);
     if (*out_is_last && stage->accumulator != NULL)
@@ -224,7 +226,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     while (!is_done)
         FGI_TRY(train_batch(trainer, &is_done, err));
     trainer->is_in_step = false;
-    if (is_due(trainer->options.log_every, trainer->step))
+    if (is_due(trainer->options.output.log_every, trainer->step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
 }
@@ -240,8 +242,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, 0, err));
     const size_t count = fgi_windows_means(&trainer->train_windows, stage, NULL, metrics);
     fgi_result_put(&trainer->result, metrics, count);
-    if (is_due(o->val_every_epochs, trainer->epoch + 1) ||
-        is_due(o->val_every_steps, trainer->step))
+    if (is_due(o->validation.val_every_epochs, trainer->epoch + 1) ||
+        is_due(o->validation.val_every_steps, trainer->step))
         FGI_TRY(validate(trainer, data, &is_best, err));
     if (trainer->owes_validation)
         return FG_OK;
@@ -257,8 +259,8 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
-    if (is_best || is_due(o->save_every_epochs, trainer->epoch) ||
-        is_due(o->save_every_steps, trainer->step))
+    if (is_best || is_due(o->checkpoints.save_every_epochs, trainer->epoch) ||
+        is_due(o->checkpoints.save_every_steps, trainer->step))
         FGI_TRY(save(trainer, is_best, err));
     return FG_OK;
 }
@@ -322,11 +324,11 @@ static fg_status continue_window(fg_trainer *trainer, fg_error *err)
 
 static fg_status open_run(fg_trainer *trainer, fg_error *err)
 {
-    if (trainer->options.run_dir == NULL || trainer->logger != NULL)
+    if (trainer->options.checkpoints.run_dir == NULL || trainer->logger != NULL)
         return FG_OK;
     fgi_logger *logger = NULL;
     const int process = fg_client_get_info(trainer->client)->process_index;
-    FGI_TRY(fgi_logger_create(trainer->options.run_dir, process, trainer->step,
+    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->step,
                               trainer->restored.log_lines, &logger, err));
     if (logger == NULL)
         return FG_OK;
@@ -387,8 +389,8 @@ static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
     const fg_trainer_options *o = &trainer->options;
     if (data->val == NULL || trainer->task.ops->val_step == NULL)
         return false;
-    return o->val_every_steps > 0 || o->max_steps > 0 || o->max_epochs <= 0 ||
-           o->val_every_epochs <= o->max_epochs;
+    return o->validation.val_every_steps > 0 || o->limits.max_steps > 0 ||
+           o->limits.max_epochs <= 0 || o->validation.val_every_epochs <= o->limits.max_epochs;
 }
 
 /* Compiles the validation and reads its first batch, so that a mistake in it costs no training. */
@@ -513,7 +515,8 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     fg_error first = {0}, later = {0};
     FGI_TRY(fgi_trainer_enter(trainer, task, data, err));
     fg_fit_data own = *data;
-    own.no_shuffle |= trainer->options.overfit_batches > 0 || trainer->options.overfit_fraction > 0;
+    own.no_shuffle |=
+        trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
     data = &own;
     trainer->is_running = true;
     trainer->has_started = trainer->is_in_step = false;

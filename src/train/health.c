@@ -23,9 +23,9 @@ fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
     fg_optimizer *optimizer = trainer->optimizer;
     if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
-    if (trainer->options.stochastic_rounding)
+    if (trainer->options.numerics.stochastic_rounding)
         fg_optimizer_set_stochastic_rounding(optimizer, true);
-    return fgi_optimizer_watch(optimizer, trainer->options.detect_anomaly, err);
+    return fgi_optimizer_watch(optimizer, trainer->options.numerics.detect_anomaly, err);
 }
 
 fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace)
@@ -94,7 +94,8 @@ fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
 
 static bool counts_lost(const fg_trainer *trainer)
 {
-    return fgi_precision_is_narrow(trainer->precision) && !trainer->options.stochastic_rounding;
+    return fgi_precision_is_narrow(trainer->precision) &&
+           !trainer->options.numerics.stochastic_rounding;
 }
 
 static size_t put(fg_metric *out, size_t count, const char *name, float value)

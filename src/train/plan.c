@@ -17,8 +17,8 @@ static const int64_t ENDLESS = INT64_C(1000000000000);
 
 static int rule_of(const fg_trainer_options *o)
 {
-    int rule = o->lr_scaling != NULL ? 0 : NONE;
-    while (o->lr_scaling != NULL && rule < RULES && strcmp(o->lr_scaling, rules[rule]) != 0)
+    int rule = o->lr.lr_scaling != NULL ? 0 : NONE;
+    while (o->lr.lr_scaling != NULL && rule < RULES && strcmp(o->lr.lr_scaling, rules[rule]) != 0)
         rule++;
     return rule;
 }
@@ -30,17 +30,18 @@ fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
     if (rule_of(o) == RULES)
         return fgi_fail(err, FG_EINVAL,
                         "unknown lr_scaling '%s': expected 'none', 'linear' or 'sqrt'",
-                        o->lr_scaling);
-    if (!is_fraction(o->overfit_fraction) || (o->overfit_fraction > 0 && o->overfit_batches > 0))
+                        o->lr.lr_scaling);
+    if (!is_fraction(o->limits.overfit_fraction) ||
+        (o->limits.overfit_fraction > 0 && o->limits.overfit_batches > 0))
         return fgi_fail(err, FG_EINVAL,
                         "overfit_fraction is %g and overfit_batches is %lld: expected a "
                         "fraction from 0 to 1, or a count",
-                        o->overfit_fraction, (long long)o->overfit_batches);
-    if (!is_fraction(o->limit_train_fraction) || !is_fraction(o->limit_val_fraction))
+                        o->limits.overfit_fraction, (long long)o->limits.overfit_batches);
+    if (!is_fraction(o->limits.limit_train_fraction) || !is_fraction(o->limits.limit_val_fraction))
         return fgi_fail(err, FG_EINVAL,
                         "limit_train_fraction %g, limit_val_fraction %g: expected fractions of all "
                         "batches, 0 to 1",
-                        o->limit_train_fraction, o->limit_val_fraction);
+                        o->limits.limit_train_fraction, o->limits.limit_val_fraction);
     return FG_OK;
 }
 
@@ -146,8 +147,8 @@ static void describe(fg_trainer *trainer, int64_t size)
         .batch_shards = shards,
         .batch_size = size / shards,
         .global_batch_size = size,
-        .accumulate_grad_batches = o->accumulate_grad_batches,
-        .base_batch_size = o->base_batch_size > 0 ? o->base_batch_size : size / shards,
+        .accumulate_grad_batches = o->numerics.accumulate_grad_batches,
+        .base_batch_size = o->lr.base_batch_size > 0 ? o->lr.base_batch_size : size / shards,
     };
 }
 
@@ -164,7 +165,7 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
 {
     fg_error why = {0};
     const fg_status status = fg_optimizer_set_schedule(
-        trainer->optimizer, trainer->options.schedule, trainer->total_steps, &why);
+        trainer->optimizer, trainer->options.lr.schedule, trainer->total_steps, &why);
     if (status == FG_OK)
         return FG_OK;
     return fgi_fail(err, status, "%s%s", why.message,
@@ -176,7 +177,7 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
 /* Steps of the optimizer that so many batches are; an epoch's last may be of fewer. */
 static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
 {
-    const int64_t each = trainer->options.accumulate_grad_batches;
+    const int64_t each = trainer->options.numerics.accumulate_grad_batches;
     return batches / each + (batches % each != 0);
 }
 
@@ -189,22 +190,23 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     const int64_t count = fg_dataset_count(data->train);
     FGI_TRY(check_samples(trainer, count, err));
-    FGI_TRY(fgi_fraction_check("limit_train", o->limit_train_fraction, data->train, err));
+    FGI_TRY(fgi_fraction_check("limit_train", o->limits.limit_train_fraction, data->train, err));
     int64_t batches = count_batches(data, size);
     if (batches == 0)
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? " (the incomplete one is dropped)" : "");
-    trainer->train_limit = fgi_limit(o->limit_train_batches, o->limit_train_fraction, batches);
+    trainer->train_limit =
+        fgi_limit(o->limits.limit_train_batches, o->limits.limit_train_fraction, batches);
     if (trainer->train_limit > 0)
         batches = batches < 0 ? trainer->train_limit : smaller(batches, trainer->train_limit);
     const int64_t steps = steps_of(trainer, batches);
     if (batches < 0)
-        all = o->max_steps > 0 ? INT64_MAX : -1;
-    else if (o->max_epochs > 0 && o->max_epochs <= INT64_MAX / steps)
-        all = steps * o->max_epochs;
+        all = o->limits.max_steps > 0 ? INT64_MAX : -1;
+    else if (o->limits.max_epochs > 0 && o->limits.max_epochs <= INT64_MAX / steps)
+        all = steps * o->limits.max_epochs;
     trainer->batches_per_epoch = batches;
-    trainer->total_steps = o->max_steps > 0 ? smaller(all, o->max_steps) : all;
+    trainer->total_steps = o->limits.max_steps > 0 ? smaller(all, o->limits.max_steps) : all;
     describe(trainer, size);
     scale_lr(trainer);
     return set_schedule(trainer, err);
@@ -231,27 +233,28 @@ fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err)
     const fg_trainer_options *o = &trainer->options;
     fg_fit_plan *plan = &trainer->plan;
     int64_t all = INT64_MAX;
-    const int64_t epochs = o->max_epochs - trainer->epoch - 1; /* after this one */
+    const int64_t epochs = o->limits.max_epochs - trainer->epoch - 1; /* after this one */
     const int64_t steps = steps_of(trainer, trainer->batches_per_epoch);
     if (trainer->batches_per_epoch < 0)
-        all = o->max_steps > 0 ? INT64_MAX : -1;
-    else if (o->max_epochs > 0 && epochs < 0)
+        all = o->limits.max_steps > 0 ? INT64_MAX : -1;
+    else if (o->limits.max_epochs > 0 && epochs < 0)
         all = trainer->step;
-    else if (o->max_epochs > 0 && epochs <= ENDLESS / steps)
+    else if (o->limits.max_epochs > 0 && epochs <= ENDLESS / steps)
         all = trainer->step + left_of_epoch(trainer) + epochs * steps;
-    if (o->max_steps > 0)
-        all = smaller(all, o->max_steps > trainer->step ? o->max_steps : trainer->step);
+    if (o->limits.max_steps > 0)
+        all =
+            smaller(all, o->limits.max_steps > trainer->step ? o->limits.max_steps : trainer->step);
     trainer->total_steps = all;
     plan->steps_per_epoch = trainer->batches_per_epoch < 0 ? -1 : steps;
     plan->total_steps = all < ENDLESS ? all : -1;
     for (int i = 0; i < 5 && all < 0; i++) /* a schedule needs no length, or was refused */
-        plan->lr_at[i] = fg_schedule_lr(o->schedule, plan->lr, 0, all);
+        plan->lr_at[i] = fg_schedule_lr(o->lr.schedule, plan->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)
-        plan->lr_at[i] =
-            fg_schedule_lr(o->schedule, plan->lr, (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
+        plan->lr_at[i] = fg_schedule_lr(o->lr.schedule, plan->lr,
+                                        (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
     if (all == 0)
         return FG_OK; /* nothing to do, and no place in a schedule */
-    return fg_optimizer_set_schedule(trainer->optimizer, o->schedule, all, err);
+    return fg_optimizer_set_schedule(trainer->optimizer, o->lr.schedule, all, err);
 }
 
 const fg_fit_plan *fg_trainer_plan(const fg_trainer *trainer) { return &trainer->plan; }

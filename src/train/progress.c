@@ -191,7 +191,7 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
 static int64_t epochs_of(const fg_trainer *trainer)
 {
     const fg_fit_plan *plan = fg_trainer_plan(trainer);
-    const int64_t most = trainer->options.max_epochs;
+    const int64_t most = trainer->options.limits.max_epochs;
     int64_t epochs = -1;
     if (plan->total_steps >= 0 && plan->steps_per_epoch > 0)
         epochs = (plan->total_steps + plan->steps_per_epoch - 1) / plan->steps_per_epoch;

@@ -9,7 +9,7 @@
 
 typedef struct fgi_progress fgi_progress;
 
-/* Whether `style` is one of fg_trainer_options.progress_style. */
+/* Whether `style` is one of fg_trainer_output.progress_style. */
 bool fgi_progress_is_style(const char *style);
 /* A callback of the Trainer's that writes to out and nowhere else. */
 fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,

@@ -45,7 +45,8 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
 /* Counters of the client, which is opened when the first call needs it. */
 static fg_client_stats stats_of(const fg_trainer *trainer)
 {
-    const fg_client *client = trainer->client != NULL ? trainer->client : trainer->options.client;
+    const fg_client *client =
+        trainer->client != NULL ? trainer->client : trainer->options.devices.client;
     return client != NULL ? fg_client_get_stats(client) : (fg_client_stats){0};
 }
 

@@ -108,7 +108,7 @@ static fg_status lock(int fd, const char *run_dir, const char *path, fg_error *e
 
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
 {
-    const char *run_dir = trainer->options.run_dir;
+    const char *run_dir = trainer->options.checkpoints.run_dir;
     if (run_dir == NULL || trainer->run_lock >= 0 ||
         fg_client_get_info(trainer->client)->process_index != 0)
         return FG_OK;
@@ -136,7 +136,7 @@ void fgi_run_release(fg_trainer *trainer)
         return;
     if (ftruncate(trainer->run_lock, 0) != 0)
         fgi_log(FG_LOG_DEBUG, "'%s': the lock's file could not be emptied",
-                trainer->options.run_dir);
+                trainer->options.checkpoints.run_dir);
     (void)close(trainer->run_lock);
     trainer->run_lock = -1;
 }
@@ -167,9 +167,9 @@ static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_e
     bool is_own = false;
     fg_status status = FG_OK;
     *out_folder = NULL;
-    if (trainer->options.run_dir == NULL || trainer->logger != NULL)
+    if (trainer->options.checkpoints.run_dir == NULL || trainer->logger != NULL)
         return FG_OK;
-    char *folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (folder == NULL)
         return fgi_no_memory(err);
     if (fgi_file_exists(folder))
@@ -187,7 +187,7 @@ fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err)
 {
     char *folder;
     FGI_TRY(find_earlier(trainer, &folder, err));
-    const bool is_in_the_way = folder != NULL && !trainer->options.overwrite;
+    const bool is_in_the_way = folder != NULL && !trainer->options.checkpoints.overwrite;
     fgi_free(folder);
     if (!is_in_the_way)
         return FG_OK;
@@ -195,7 +195,7 @@ fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err)
                     "'%s' holds the checkpoints of an earlier run, which are not deleted\n"
                     "set resume to continue it, overwrite to delete them, or choose another "
                     "folder",
-                    trainer->options.run_dir);
+                    trainer->options.checkpoints.run_dir);
 }
 
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err)

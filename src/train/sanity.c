@@ -11,7 +11,7 @@
 
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    const int64_t requested = trainer->options.sanity_val_steps;
+    const int64_t requested = trainer->options.validation.sanity_val_steps;
     if (requested == 0 || trainer->step > 0 || trainer->position > 0 || data->val == NULL ||
         trainer->task.ops->val_step == NULL)
         return FG_OK;
@@ -37,22 +37,23 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 
 void fgi_trial_settle(fg_trainer_options *o)
 {
-    if (o->overfit_batches > 0 || o->overfit_fraction > 0) {
-        o->limit_train_batches = o->limit_val_batches = o->overfit_batches;
-        o->limit_train_fraction = o->limit_val_fraction = o->overfit_fraction;
+    if (o->limits.overfit_batches > 0 || o->limits.overfit_fraction > 0) {
+        o->limits.limit_train_batches = o->limits.limit_val_batches = o->limits.overfit_batches;
+        o->limits.limit_train_fraction = o->limits.limit_val_fraction = o->limits.overfit_fraction;
     }
-    if (!o->fast_dev_run)
+    if (!o->limits.fast_dev_run)
         return;
-    o->max_epochs = 1;
-    o->max_steps = 0;
-    o->limit_train_batches = o->limit_val_batches = 1;
-    o->limit_train_fraction = o->limit_val_fraction = 0;
-    o->val_every_epochs = 1;
-    o->val_every_steps = 0;
-    o->log_every = 1;
-    o->sanity_val_steps = 0;
-    o->run_dir = NULL;
-    if (o->resume != NULL && (strcmp(o->resume, "last") == 0 || strcmp(o->resume, "best") == 0 ||
-                              strcmp(o->resume, "auto") == 0))
-        o->resume = NULL; /* of the run's folder */
+    o->limits.max_epochs = 1;
+    o->limits.max_steps = 0;
+    o->limits.limit_train_batches = o->limits.limit_val_batches = 1;
+    o->limits.limit_train_fraction = o->limits.limit_val_fraction = 0;
+    o->validation.val_every_epochs = 1;
+    o->validation.val_every_steps = 0;
+    o->output.log_every = 1;
+    o->validation.sanity_val_steps = 0;
+    o->checkpoints.run_dir = NULL;
+    if (o->checkpoints.resume != NULL &&
+        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
+         strcmp(o->checkpoints.resume, "auto") == 0))
+        o->checkpoints.resume = NULL; /* of the run's folder */
 }

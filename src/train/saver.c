@@ -146,7 +146,8 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     const int64_t end = fgi_now_ns();
     trainer->window_start_ns += end - begin;
     fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
-    return trainer->options.wait_for_saves ? fgi_saver_collect(trainer, true, err) : FG_OK;
+    return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
+                                                       : FG_OK;
 }
 
 /* Saves the state that is not saved yet; is_saved tells whether that has been possible. */
@@ -166,7 +167,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
 {
     fgi_saver *saver = &trainer->saver;
     char kept[600];
-    if (trainer->options.run_dir == NULL)
+    if (trainer->options.checkpoints.run_dir == NULL)
         return FG_OK;
     saver->is_ending = true;
     saver->has_given_up = false;
@@ -186,8 +187,9 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
  * the checkpoint before it is worth more. */
 static bool can_be_saved(const fg_trainer *trainer, fg_status status)
 {
-    return trainer->has_started && trainer->options.run_dir != NULL && trainer->step > 0 &&
-           !trainer->is_saved && !trainer->saver.has_given_up && status != FG_ENUMERIC;
+    return trainer->has_started && trainer->options.checkpoints.run_dir != NULL &&
+           trainer->step > 0 && !trainer->is_saved && !trainer->saver.has_given_up &&
+           status != FG_ENUMERIC;
 }
 
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)

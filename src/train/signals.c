@@ -61,18 +61,18 @@ static void prepare_notes(const fg_trainer *trainer)
         for (int i = 0; i < SIGNALS; i++) {
             const char *name = signals[i].name;
             char *note = notes[k][i];
-            if (o->run_dir != NULL)
+            if (o->checkpoints.run_dir != NULL)
                 (void)snprintf(note, sizeof notes[k][i],
                                "\n%s: %s, then saving to %.256s/checkpoints (%s again: quit at "
                                "once)\n",
-                               name, first[k], o->run_dir, name);
+                               name, first[k], o->checkpoints.run_dir, name);
             else
                 (void)snprintf(note, sizeof notes[k][i],
                                "\n%s: %s; without a run_dir nothing is saved (%s again: quit at "
                                "once)\n",
                                name, stop[k], name);
         }
-    atomic_store(&note_fd, o->progress != NULL ? fileno(o->progress) : -1);
+    atomic_store(&note_fd, o->output.progress != NULL ? fileno(o->output.progress) : -1);
 }
 
 static void install(void)

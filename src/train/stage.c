@@ -296,7 +296,8 @@ static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t 
 /* The step's program and, where gradients are summed over batches, that of the update. */
 static fg_status build_programs(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    const bool sums = stage->kind == FGI_TRAIN && trainer->options.accumulate_grad_batches > 1;
+    const bool sums =
+        stage->kind == FGI_TRAIN && trainer->options.numerics.accumulate_grad_batches > 1;
     if (sums)
         FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
     FGI_TRY(build_program(trainer, stage, err)); /* which says what has gradients */
@@ -390,8 +391,8 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
         return fgi_fail(err, FG_EINVAL, "no %s data were given", stage_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
-        FGI_TRY(
-            fgi_fraction_check("limit_val", trainer->options.limit_val_fraction, data->val, err));
+        FGI_TRY(fgi_fraction_check("limit_val", trainer->options.limits.limit_val_fraction,
+                                   data->val, err));
     *out = describe(kind, data, batch_size);
     out->trainable = trainable_mark(trainer, kind);
     const int64_t count = fg_dataset_count(out->dataset);
@@ -451,5 +452,7 @@ int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
 {
     const fg_trainer_options *o = &trainer->options;
     const int64_t all = fg_loader_batch_count(trainer->stage[kind].loader);
-    return kind == FGI_VAL ? fgi_limit(o->limit_val_batches, o->limit_val_fraction, all) : 0;
+    return kind == FGI_VAL
+               ? fgi_limit(o->limits.limit_val_batches, o->limits.limit_val_fraction, all)
+               : 0;
 }

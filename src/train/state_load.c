@@ -98,8 +98,8 @@ static void load_best(fg_trainer *trainer, const json_t *object)
 {
     const json_t *best = json_object_get(object, "best");
     const char *monitor = json_string_value(json_object_get(object, "monitor"));
-    trainer->has_best =
-        json_is_number(best) && monitor != NULL && strcmp(monitor, trainer->options.monitor) == 0;
+    trainer->has_best = json_is_number(best) && monitor != NULL &&
+                        strcmp(monitor, trainer->options.checkpoints.monitor) == 0;
     if (trainer->has_best)
         trainer->best = json_number_value(best);
     trainer->saver.has_best = trainer->has_best;
@@ -218,14 +218,14 @@ done:
     return status;
 }
 
-/* Finds and loads what options.resume names; "auto" may find nothing. */
+/* Finds and loads what options.checkpoints.resume names; "auto" may find nothing. */
 static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
 {
     fg_error local = {0};
     const bool is_auto = strcmp(which, "auto") == 0;
     char *folder = NULL, *path = NULL;
-    if (trainer->options.run_dir != NULL) {
-        folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    if (trainer->options.checkpoints.run_dir != NULL) {
+        folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
         if (folder == NULL)
             return fgi_no_memory(err);
     }
@@ -246,7 +246,7 @@ static fg_status load_weights(fg_trainer *trainer, const char *path, fg_error *e
     fg_ckpt *ckpt = NULL;
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const fg_status status =
-        load_model(trainer, ckpt, path, &trainer->options.weights_options, err);
+        load_model(trainer, ckpt, path, &trainer->options.checkpoints.weights_options, err);
     fg_ckpt_close(ckpt);
     return status;
 }
@@ -256,11 +256,11 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
     const fg_trainer_options *o = &trainer->options;
     if (trainer->is_restored)
         return FG_OK;
-    if (o->weights != NULL)
-        FGI_TRY(load_weights(trainer, o->weights, err));
-    if (o->resume != NULL)
-        FGI_TRY(resume(trainer, o->resume, err));
+    if (o->checkpoints.weights != NULL)
+        FGI_TRY(load_weights(trainer, o->checkpoints.weights, err));
+    if (o->checkpoints.resume != NULL)
+        FGI_TRY(resume(trainer, o->checkpoints.resume, err));
     /* an evaluation before the first fit reads no optimizer state: fit will look again */
-    trainer->is_restored = trainer->optimizer != NULL || o->resume == NULL;
+    trainer->is_restored = trainer->optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
 }

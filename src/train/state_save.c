@@ -137,7 +137,7 @@ static char *state_text(const fg_trainer *trainer)
     json_t *object = json_object();
     bool ok = put_text(object, "task", trainer->task.name);
     ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->optimizer));
-    ok = ok && put_text(object, "monitor", trainer->options.monitor);
+    ok = ok && put_text(object, "monitor", trainer->options.checkpoints.monitor);
     ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
     ok = ok && put_results(object, &trainer->result);
     ok = ok && put_frozen(object, trainer->root);
@@ -191,7 +191,7 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     (void)snprintf(s->name, sizeof s->name, "step-%09lld", (long long)trainer->step);
     (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->step);
     (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->epoch);
-    s->folder = fgi_path_join(trainer->options.run_dir, "checkpoints");
+    s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     s->path = s->folder != NULL ? fgi_path_join(s->folder, s->name) : NULL;
     s->json = state_text(trainer);
     if (s->path == NULL || s->json == NULL)
@@ -199,11 +199,11 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     if (fgi_logger_catch_up(trainer->logger, &s->log_failure) == FG_ENOMEM)
         return fgi_no_memory(err);
     s->logger = trainer->logger;
-    s->attachments = trainer->options.attachments;
-    s->attachment_count = trainer->options.attachment_count;
+    s->attachments = trainer->options.checkpoints.attachments;
+    s->attachment_count = trainer->options.checkpoints.attachment_count;
     s->process_index = info->process_index;
     s->process_count = info->process_count;
-    s->keep = trainer->options.keep_checkpoints;
+    s->keep = trainer->options.checkpoints.keep_checkpoints;
     s->info = (fgi_snapshot_info){
         .path = s->path, .at = fgi_progress_at(trainer), .is_best = is_best, .best = trainer->best};
     return FG_OK;

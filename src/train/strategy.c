@@ -23,7 +23,7 @@ static bool is_open(const char *devices) { return devices == NULL || strcmp(devi
 /* "single" with a known number of devices; 0: not known. */
 static fg_status check_count(const fg_trainer_options *o, int count, fg_error *err)
 {
-    if (!is(o->strategy, "single") || count <= 1)
+    if (!is(o->devices.strategy, "single") || count <= 1)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "strategy 'single' trains on one device, but %d were chosen\nuse devices=1, "
@@ -33,8 +33,8 @@ static fg_status check_count(const fg_trainer_options *o, int count, fg_error *e
 
 static bool has_mesh(const fg_trainer_options *o)
 {
-    return o->mesh.axes[0].name[0] != '\0' || o->mesh.batch_axes != NULL ||
-           o->mesh.fsdp_axes != NULL;
+    return o->devices.mesh.axes[0].name[0] != '\0' || o->devices.mesh.batch_axes != NULL ||
+           o->devices.mesh.fsdp_axes != NULL;
 }
 
 fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
@@ -43,49 +43,49 @@ fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err)
     bool is_known = false;
     fgi_device_list list;
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        is_known |= is(o->strategy, known[i]);
+        is_known |= is(o->devices.strategy, known[i]);
     if (!is_known)
         return fgi_fail(err, FG_EINVAL,
                         "unknown strategy '%s': expected 'auto', 'single', 'ddp' or 'fsdp'",
-                        o->strategy);
-    if (o->client != NULL && (o->devices != NULL || has_mesh(o)))
+                        o->devices.strategy);
+    if (o->devices.client != NULL && (o->devices.devices != NULL || has_mesh(o)))
         return fgi_fail(err, FG_EINVAL,
                         "devices and mesh apply only to a client that the Trainer opens: "
                         "the given client already has its devices");
-    FGI_TRY(fgi_device_list_parse(o->devices, &list, err));
-    for (int i = 0; i < FG_MAX_MESH_AXES && o->mesh.axes[i].name[0] != '\0'; i++)
-        FGI_TRY(check_count(o, o->mesh.axes[i].size, err));
+    FGI_TRY(fgi_device_list_parse(o->devices.devices, &list, err));
+    for (int i = 0; i < FG_MAX_MESH_AXES && o->devices.mesh.axes[i].name[0] != '\0'; i++)
+        FGI_TRY(check_count(o, o->devices.mesh.axes[i].size, err));
     return check_count(o, fgi_device_list_size(&list), err);
 }
 
 fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    const bool is_single = is(o->strategy, "single");
+    const bool is_single = is(o->devices.strategy, "single");
     if (trainer->client != NULL)
         return FG_OK;
-    fg_client *client = o->client;
-    const fg_client_options options = {.accelerator = o->accelerator,
-                                       .devices =
-                                           is_single && is_open(o->devices) ? "1" : o->devices,
-                                       .mesh = o->mesh,
-                                       .cache_dir = o->cache_dir};
+    fg_client *client = o->devices.client;
+    const fg_client_options options = {
+        .accelerator = o->devices.accelerator,
+        .devices = is_single && is_open(o->devices.devices) ? "1" : o->devices.devices,
+        .mesh = o->devices.mesh,
+        .cache_dir = o->devices.cache_dir};
     if (client == NULL)
         FGI_TRY(fg_client_open(&options, &client, err));
     const fg_status status = check_count(o, fg_client_get_info(client)->device_count, err);
     if (status != FG_OK) {
-        if (client != o->client)
+        if (client != o->devices.client)
             fg_client_close(client);
         return status;
     }
     trainer->client = client;
-    trainer->owns_client = client != o->client;
+    trainer->owns_client = client != o->devices.client;
     return FG_OK;
 }
 
 const char *fgi_strategy_name(const fg_trainer *trainer)
 {
-    const char *chosen = trainer->options.strategy;
+    const char *chosen = trainer->options.devices.strategy;
     if (is(chosen, "fsdp"))
         return "fsdp";
     const bool is_one = fg_client_get_info(trainer->client)->device_count == 1;
@@ -112,11 +112,12 @@ int fgi_batch_shards(const fg_trainer *trainer)
 bool fgi_sharding_keep(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    if (o->sharding_rule_count == 0)
+    if (o->devices.sharding_rule_count == 0)
         return true;
-    fg_sharding_rule *rules = fgi_arena_copy(&trainer->strings, o->sharding_rules,
-                                             o->sharding_rule_count * sizeof *o->sharding_rules);
-    for (size_t i = 0; rules != NULL && i < o->sharding_rule_count; i++) {
+    fg_sharding_rule *rules =
+        fgi_arena_copy(&trainer->strings, o->devices.sharding_rules,
+                       o->devices.sharding_rule_count * sizeof *o->devices.sharding_rules);
+    for (size_t i = 0; rules != NULL && i < o->devices.sharding_rule_count; i++) {
         const char *match = rules[i].match != NULL ? rules[i].match : "";
         const char *spec = rules[i].spec != NULL ? rules[i].spec : "";
         rules[i].match = fgi_arena_strdup(&trainer->strings, match);
@@ -124,7 +125,7 @@ bool fgi_sharding_keep(fg_trainer *trainer)
         if (rules[i].match == NULL || rules[i].spec == NULL)
             return false;
     }
-    o->sharding_rules = rules;
+    o->devices.sharding_rules = rules;
     return rules != NULL;
 }
 
@@ -133,7 +134,7 @@ fg_status fgi_sharding_apply(const fg_trainer *trainer, fg_module *root, fg_erro
     const fg_trainer_options *o = &trainer->options;
     const bool is_fsdp = strcmp(fgi_strategy_name(trainer), "fsdp") == 0;
     const fg_distribute_options options = {.strategy = is_fsdp ? "fsdp" : "ddp",
-                                           .rules = o->sharding_rules,
-                                           .rule_count = o->sharding_rule_count};
+                                           .rules = o->devices.sharding_rules,
+                                           .rule_count = o->devices.sharding_rule_count};
     return fg_module_distribute(root, trainer->client, &options, err);
 }

@@ -15,55 +15,71 @@
 #include "base/log.h"
 #include "ckpt/attach.h"
 
+static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
+{
+    FGI_TRY_RESERVED(fg_trainer_options, o, err);
+    FGI_TRY_RESERVED(fg_trainer_devices, &o->devices, err);
+    FGI_TRY_RESERVED(fg_trainer_limits, &o->limits, err);
+    FGI_TRY_RESERVED(fg_trainer_validation, &o->validation, err);
+    FGI_TRY_RESERVED(fg_trainer_lr, &o->lr, err);
+    FGI_TRY_RESERVED(fg_trainer_checkpoints, &o->checkpoints, err);
+    FGI_TRY_RESERVED(fg_trainer_numerics, &o->numerics, err);
+    FGI_TRY_RESERVED(fg_trainer_output, &o->output, err);
+    FGI_TRY_RESERVED(fg_trainer_hang, &o->hang, err);
+    FGI_TRY_RESERVED(fg_mesh_options, &o->devices.mesh, err);
+    FGI_TRY_RESERVED(fg_load_options, &o->checkpoints.weights_options, err);
+    return FG_OK;
+}
+
 static fg_status check_options(const fg_trainer_options *o, fg_error *err)
 {
     const struct {
         const char *name;
         int64_t value, least;
     } rows[] = {
-        {"max_epochs", o->max_epochs, 0},
-        {"max_steps", o->max_steps, 0},
-        {"limit_train_batches", o->limit_train_batches, 0},
-        {"limit_val_batches", o->limit_val_batches, 0},
-        {"overfit_batches", o->overfit_batches, 0},
-        {"sanity_val_steps", o->sanity_val_steps, -1},
-        {"val_every_epochs", o->val_every_epochs, 0},
-        {"val_every_steps", o->val_every_steps, 0},
-        {"log_every", o->log_every, 0},
-        {"accumulate_grad_batches", o->accumulate_grad_batches, 0},
-        {"save_every_epochs", o->save_every_epochs, -1},
-        {"save_every_steps", o->save_every_steps, 0},
-        {"keep_checkpoints", o->keep_checkpoints, -1},
-        {"base_batch_size", o->base_batch_size, 0},
+        {"max_epochs", o->limits.max_epochs, 0},
+        {"max_steps", o->limits.max_steps, 0},
+        {"limit_train_batches", o->limits.limit_train_batches, 0},
+        {"limit_val_batches", o->limits.limit_val_batches, 0},
+        {"overfit_batches", o->limits.overfit_batches, 0},
+        {"sanity_val_steps", o->validation.sanity_val_steps, -1},
+        {"val_every_epochs", o->validation.val_every_epochs, 0},
+        {"val_every_steps", o->validation.val_every_steps, 0},
+        {"log_every", o->output.log_every, 0},
+        {"accumulate_grad_batches", o->numerics.accumulate_grad_batches, 0},
+        {"save_every_epochs", o->checkpoints.save_every_epochs, -1},
+        {"save_every_steps", o->checkpoints.save_every_steps, 0},
+        {"keep_checkpoints", o->checkpoints.keep_checkpoints, -1},
+        {"base_batch_size", o->lr.base_batch_size, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].value < rows[i].least)
             return fgi_fail(err, FG_EINVAL, "trainer: %s is %lld: expected at least %lld",
                             rows[i].name, (long long)rows[i].value, (long long)rows[i].least);
-    if (!fgi_progress_is_style(o->progress_style))
+    if (!fgi_progress_is_style(o->output.progress_style))
         return fgi_fail(err, FG_EINVAL,
                         "trainer: progress_style is '%s': expected auto, bar or plain",
-                        o->progress_style);
-    if (o->resume != NULL && o->run_dir == NULL &&
-        (strcmp(o->resume, "last") == 0 || strcmp(o->resume, "best") == 0 ||
-         strcmp(o->resume, "auto") == 0))
+                        o->output.progress_style);
+    if (o->checkpoints.resume != NULL && o->checkpoints.run_dir == NULL &&
+        (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
+         strcmp(o->checkpoints.resume, "auto") == 0))
         return fgi_fail(err, FG_EINVAL, "trainer: resume is '%s', which needs a run_dir",
-                        o->resume);
-    if (fgi_precision_find(o->precision, err) == NULL)
+                        o->checkpoints.resume);
+    if (fgi_precision_find(o->numerics.precision, err) == NULL)
         return fgi_context(err, FG_EINVAL, "trainer");
-    if (!(o->watchdog_s >= 0 && o->watchdog_s <= 1e9))
+    if (!(o->hang.watchdog_s >= 0 && o->hang.watchdog_s <= 1e9))
         return fgi_fail(err, FG_EINVAL, "trainer: watchdog_s is %g: expected 0 or more seconds",
-                        o->watchdog_s);
-    if (o->stochastic_rounding && fgi_precision_find(o->precision, NULL)->parameter != FG_BF16)
+                        o->hang.watchdog_s);
+    if (o->numerics.stochastic_rounding &&
+        fgi_precision_find(o->numerics.precision, NULL)->parameter != FG_BF16)
         return fgi_fail(err, FG_EINVAL,
                         "trainer: stochastic_rounding is for precision 'bf16-true', not '%s'",
-                        fgi_precision_find(o->precision, NULL)->name);
-    FGI_TRY_RESERVED(fg_trainer_options, o, err);
-    FGI_TRY_RESERVED(fg_mesh_options, &o->mesh, err);
-    FGI_TRY_RESERVED(fg_load_options, &o->weights_options, err);
-    if (o->schedule != NULL)
-        FGI_TRY_CTX(fg_schedule_check(o->schedule, err), err, "trainer");
-    FGI_TRY(fgi_attach_check("trainer", o->attachments, o->attachment_count, err));
+                        fgi_precision_find(o->numerics.precision, NULL)->name);
+    FGI_TRY(check_reserved(o, err));
+    if (o->lr.schedule != NULL)
+        FGI_TRY_CTX(fg_schedule_check(o->lr.schedule, err), err, "trainer");
+    FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
+                             err));
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
     FGI_TRY_CTX(fgi_plan_check(o, err), err, "trainer");
     return FG_OK;
@@ -81,20 +97,20 @@ static bool keep(fg_trainer *trainer, const char **text)
 static bool keep_attachments(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
-    const size_t bytes = o->attachment_count * sizeof *o->attachments;
-    if (o->attachment_count == 0)
+    const size_t bytes = o->checkpoints.attachment_count * sizeof *o->checkpoints.attachments;
+    if (o->checkpoints.attachment_count == 0)
         return true;
-    fg_attachment *own = fgi_arena_copy(&trainer->strings, o->attachments, bytes);
-    o->attachments = own;
+    fg_attachment *own = fgi_arena_copy(&trainer->strings, o->checkpoints.attachments, bytes);
+    o->checkpoints.attachments = own;
     bool ok = own != NULL;
-    for (size_t i = 0; ok && i < o->attachment_count; i++)
+    for (size_t i = 0; ok && i < o->checkpoints.attachment_count; i++)
         ok = keep(trainer, &own[i].name) && keep(trainer, &own[i].text);
     return ok;
 }
 
 static bool keep_patterns(fg_trainer *trainer)
 {
-    fg_load_options *o = &trainer->options.weights_options;
+    fg_load_options *o = &trainer->options.checkpoints.weights_options;
     const size_t bytes = o->skip_count * sizeof *o->skip;
     if (o->skip_count == 0)
         return true;
@@ -110,36 +126,39 @@ static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
     const char **text[] = {
-        &o->accelerator,    &o->devices,         &o->strategy,      &o->lr_scaling, &o->cache_dir,
-        &o->run_dir,        &o->monitor,         &o->weights,       &o->resume,     &o->precision,
-        &o->progress_style, &o->mesh.batch_axes, &o->mesh.fsdp_axes};
+        &o->devices.accelerator,   &o->devices.devices,       &o->devices.strategy,
+        &o->lr.lr_scaling,         &o->devices.cache_dir,     &o->checkpoints.run_dir,
+        &o->checkpoints.monitor,   &o->checkpoints.weights,   &o->checkpoints.resume,
+        &o->numerics.precision,    &o->output.progress_style, &o->devices.mesh.batch_axes,
+        &o->devices.mesh.fsdp_axes};
     bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
-              keep(trainer, &o->weights_options.prefix);
+              keep(trainer, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
         ok &= keep(trainer, text[i]);
-    if (o->schedule == NULL)
+    if (o->lr.schedule == NULL)
         return ok;
-    fg_schedule *schedule = fgi_arena_copy(&trainer->strings, o->schedule, sizeof *o->schedule);
-    o->schedule = schedule;
+    fg_schedule *schedule =
+        fgi_arena_copy(&trainer->strings, o->lr.schedule, sizeof *o->lr.schedule);
+    o->lr.schedule = schedule;
     return ok && schedule != NULL;
 }
 
 static void set_defaults(fg_trainer_options *o)
 {
-    if (o->max_epochs == 0 && o->max_steps == 0)
-        o->max_epochs = 1;
-    if (o->val_every_epochs == 0)
-        o->val_every_epochs = 1;
-    if (o->log_every == 0)
-        o->log_every = 50;
-    if (o->accumulate_grad_batches == 0)
-        o->accumulate_grad_batches = 1;
-    if (o->save_every_epochs == 0)
-        o->save_every_epochs = 1;
-    if (o->keep_checkpoints == 0)
-        o->keep_checkpoints = 1;
-    if (o->monitor == NULL)
-        o->monitor = "val_loss";
+    if (o->limits.max_epochs == 0 && o->limits.max_steps == 0)
+        o->limits.max_epochs = 1;
+    if (o->validation.val_every_epochs == 0)
+        o->validation.val_every_epochs = 1;
+    if (o->output.log_every == 0)
+        o->output.log_every = 50;
+    if (o->numerics.accumulate_grad_batches == 0)
+        o->numerics.accumulate_grad_batches = 1;
+    if (o->checkpoints.save_every_epochs == 0)
+        o->checkpoints.save_every_epochs = 1;
+    if (o->checkpoints.keep_checkpoints == 0)
+        o->checkpoints.keep_checkpoints = 1;
+    if (o->checkpoints.monitor == NULL)
+        o->checkpoints.monitor = "val_loss";
 }
 
 fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
@@ -159,16 +178,17 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->run_lock = -1;
     trainer->restored.log_lines = -1;
     trainer->lr_factor = 1;
-    trainer->precision = fgi_precision_find(o.precision, NULL); /* checked above */
+    trainer->precision = fgi_precision_find(o.numerics.precision, NULL); /* checked above */
     set_defaults(&trainer->options);
     if (!keep_options(trainer)) {
         status = fgi_no_memory(err);
         goto done;
     }
     FGI_DONE(fgi_feed_init(&trainer->feed, err));
-    if (o.progress != NULL) {
+    if (o.output.progress != NULL) {
         fgi_progress *progress = NULL;
-        FGI_DONE(fgi_progress_create(o.progress, o.progress_style, trainer, &progress, err));
+        FGI_DONE(fgi_progress_create(o.output.progress, o.output.progress_style, trainer, &progress,
+                                     err));
         FGI_DONE(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
         trainer->progress = progress;
     }

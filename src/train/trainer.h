@@ -213,7 +213,7 @@ struct fg_trainer {
     fg_task task;
     fg_module *root;
     fg_optimizer *optimizer;
-    fg_load_report load_report; /* of options.weights */
+    fg_load_report load_report; /* of options.checkpoints.weights */
     bool is_restored;           /* resume and weights have been looked at */
     fgi_stage stage[4];
     fgi_feed feed;
@@ -281,7 +281,7 @@ fg_status fgi_strategy_check(const fg_trainer_options *o, fg_error *err);
 fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err);
 /* The strategy in force, once the client is open: "single", "ddp" or "fsdp". */
 const char *fgi_strategy_name(const fg_trainer *trainer);
-/* Copies options.sharding_rules into the Trainer's memory; false: out of memory. */
+/* Copies options.devices.sharding_rules into the Trainer's memory; false: out of memory. */
 bool fgi_sharding_keep(fg_trainer *trainer);
 /* Shards a module's parameters over the client's mesh as the options say. */
 fg_status fgi_sharding_apply(const fg_trainer *trainer, fg_module *root, fg_error *err);
@@ -430,7 +430,8 @@ fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error 
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err);
 
-/* sanity.c: options.sanity_val_steps batches of validation, before a fit that starts anew. */
+/* sanity.c: options.validation.sanity_val_steps batches of validation, before a fit that starts
+ * anew. */
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* What fast_dev_run and overfit_batches mean for the other options. */
 void fgi_trial_settle(fg_trainer_options *o);
@@ -451,7 +452,7 @@ void fgi_run_release(fg_trainer *trainer); /* also when it is not held */
 /* Refuses a folder with the checkpoints of a run that is neither resumed nor to be overwritten; the
  * state has been restored. */
 fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err);
-/* Deletes these checkpoints, where options.overwrite says so. */
+/* Deletes these checkpoints, where options.checkpoints.overwrite says so. */
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err);
 
 /* saver.c: begins to save the present state, after the save before it has ended. */
@@ -467,7 +468,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err);
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err);
 /* After a failure: waits for the save under way, and forgets what became of it but for its path. */
 void fgi_saver_abandon(fg_trainer *trainer);
-/* state_load.c: loads options.weights and .resume, once. */
+/* state_load.c: loads options.checkpoints.weights and .resume, once. */
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err);
 
 /* callbacks.c */

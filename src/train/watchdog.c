@@ -160,11 +160,11 @@ static void *run(void *self)
 fg_status fgi_watchdog_start(fgi_watchdog *dog, const fg_trainer_options *options, fg_error *err)
 {
     const int64_t compile_limit = dog->compile_limit_ns;
-    *dog = (fgi_watchdog){.limit_ns = (int64_t)(options->watchdog_s * (double)SECOND),
+    *dog = (fgi_watchdog){.limit_ns = (int64_t)(options->hang.watchdog_s * (double)SECOND),
                           .compile_limit_ns =
                               compile_limit > 0 ? compile_limit : COMPILE_LIMIT_S * SECOND,
-                          .hang = options->hang,
-                          .hang_self = options->hang_self};
+                          .hang = options->hang.report,
+                          .hang_self = options->hang.report_self};
     FGI_TRY(fgi_mutex_init(&dog->mutex, err));
     fg_status status = fgi_cond_init(&dog->changed, err);
     if (status != FG_OK)

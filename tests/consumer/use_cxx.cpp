@@ -35,7 +35,7 @@ static fg_status train(fg_dataset *data, fg_error *err)
     ops.train_step = step;
     task.name = "task";
     task.ops = &ops;
-    options.max_epochs = 3;
+    options.limits.max_epochs = 3;
     fit.train = data;
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)

@@ -212,9 +212,11 @@ static void session_open(session *s, net n)
     make_batch(n.side, &x, &y);
     fgt_ok(
         fg_dataset_from_arrays(&spec, (const void *const[]){x, y}, FG_BORROW, &s->dataset, &err));
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){.client = client, .weights = path, .max_steps = 1, .log_every = 1},
-        &s->trainer, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                   .checkpoints.weights = path,
+                                                   .limits.max_steps = 1,
+                                                   .output.log_every = 1},
+                             &s->trainer, &err));
     s->task = (fg_task){.name = n.name, .self = &s->net, .ops = &task_ops};
     s->data = (fg_fit_data){
         .train = s->dataset, .val = s->dataset, .batch_size = BATCH, .no_shuffle = true};

@@ -91,11 +91,11 @@ static void train(const char *devices, int device_count, curve *c)
     fg_trainer *trainer = NULL;
     const fg_task task = {.name = "resnet18", .self = c, .ops = &task_ops};
     *c = (curve){.count = 0};
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.accelerator = "cpu",
-                                                   .devices = devices,
-                                                   .cache_dir = fgt_cache(""),
-                                                   .max_steps = STEPS,
-                                                   .log_every = 1,
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.accelerator = "cpu",
+                                                   .devices.devices = devices,
+                                                   .devices.cache_dir = fgt_cache(""),
+                                                   .limits.max_steps = STEPS,
+                                                   .output.log_every = 1,
                                                    .seed = 3},
                              &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &callback_ops, c, &err));

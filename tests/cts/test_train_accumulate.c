@@ -83,13 +83,13 @@ static void train(const setting *s, curve *out, fg_result *out_result)
     fg_dataset *data = toy_data(s->samples, 3);
     const fg_fit_data fit = {
         .train = data, .global_batch_size = s->batch, .drop_last = s->drop_last};
-    const fg_trainer_options options = {.client = client,
-                                        .max_epochs = EPOCHS,
-                                        .log_every = 1,
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = EPOCHS,
+                                        .output.log_every = 1,
                                         .seed = 11,
-                                        .schedule = &onecycle,
-                                        .precision = s->precision,
-                                        .accumulate_grad_batches = s->accumulate};
+                                        .lr.schedule = &onecycle,
+                                        .numerics.precision = s->precision,
+                                        .numerics.accumulate_grad_batches = s->accumulate};
     fg_trainer *trainer = NULL;
     *out = (curve){0};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
@@ -188,8 +188,10 @@ static void the_loss_scale_goes_by_steps(void **state)
     open_client(1, cache);
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     fg_dataset *data = toy_data(96, 3);
-    const fg_trainer_options options = {
-        .client = client, .precision = "16-mixed", .max_epochs = 2, .accumulate_grad_batches = 4};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .numerics.precision = "16-mixed",
+                                        .limits.max_epochs = 2,
+                                        .numerics.accumulate_grad_batches = 4};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 8}, &err));
     const fg_result *result = fg_trainer_result(trainer);
@@ -246,8 +248,9 @@ static void statistics(int64_t accumulate, float out[2][TOY_HIDDEN])
     ops.optimizer = standing_still;
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     fg_dataset *data = toy_data(101, 3);
-    const fg_trainer_options options = {
-        .client = client, .max_epochs = 2, .accumulate_grad_batches = accumulate};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = 2,
+                                        .numerics.accumulate_grad_batches = accumulate};
     fg_trainer *trainer = NULL;
     int found = 0;
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
@@ -287,8 +290,10 @@ static double loss_with_dropout(int64_t accumulate)
     static const int64_t twice[] = {0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7};
     fg_dataset *data = toy_data(8, 3), *copies = NULL;
     fgt_ok(fg_dataset_subset(data, twice, accumulate == 2 ? 16 : 8, &copies, &err));
-    const fg_trainer_options options = {
-        .client = client, .max_steps = 1, .seed = 4, .accumulate_grad_batches = accumulate};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_steps = 1,
+                                        .seed = 4,
+                                        .numerics.accumulate_grad_batches = accumulate};
     fg_trainer *trainer = NULL;
     const fg_fit_data fit = {.train = copies, .batch_size = 8, .no_shuffle = true};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
@@ -315,7 +320,8 @@ static void a_negative_number_is_refused(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.accumulate_grad_batches = -2}, &trainer, &err),
+        fg_trainer_create(&(fg_trainer_options){.numerics.accumulate_grad_batches = -2}, &trainer,
+                          &err),
         FG_EINVAL);
     assert_string_equal(err.message, "trainer: accumulate_grad_batches is -2: expected at least 0");
 }

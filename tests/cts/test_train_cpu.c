@@ -89,7 +89,7 @@ static void metrics_of_a_prime_number_of_samples(void **state)
     toy model = {.has_norm = true, .dropout = 0.5};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(PRIME, 3);
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 3});
     double loss = 0, acc = 0;
     fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 16}, &err));
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
@@ -130,8 +130,8 @@ static void training_metrics_count_each_sample_once(void **state)
     const fg_task task = {.name = "toy", .self = &model, .ops = &ops};
     fg_dataset *data = toy_data(PRIME, 3);
     for (int64_t size = 1; size < 128; size = size * 31) {
-        fg_trainer *trainer =
-            toy_trainer(client, &(fg_trainer_options){.max_epochs = 2, .log_every = 3});
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.max_epochs = 2, .output.log_every = 3});
         const fg_fit_data fit = {.train = data, .val = data, .batch_size = size};
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
         fgt_close("loss", toy_metric(trainer, "train_loss"), toy_metric(trainer, "val_loss"), 0,
@@ -209,7 +209,7 @@ static void a_masked_tail_is_a_smaller_batch(void **state)
         fg_dataset *data = toy_data(ROWS, 4);
         fg_module *root = NULL;
         fg_trainer *trainer =
-            toy_trainer(client, &(fg_trainer_options){.max_epochs = EPOCHS, .seed = 9});
+            toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = EPOCHS, .seed = 9});
         const fg_fit_data fit = {.train = data, .batch_size = BATCH, .no_shuffle = true};
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
         fgt_ok(fg_module_create(NULL, 9, &root, &err));
@@ -242,7 +242,7 @@ static void a_validation_between_changes_nothing(void **state)
         const fg_fit_data fit = {.train = data, .val = other, .batch_size = 8};
         static recorder records[2];
         recorder *r = &records[i];
-        trainer[i] = toy_trainer(client, &(fg_trainer_options){.max_epochs = 4});
+        trainer[i] = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 4});
         r->at_event = "batch_end";
         r->at_count = i == 0 ? 10 : -1;
         r->status = FG_ESTOPPED;
@@ -285,8 +285,8 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
     fg_dataset *data = toy_data(50, 1);
     const fg_fit_data fit = {.train = data, .val = data, .batch_size = 8};
     const char *folder = fgt_temp_folder();
-    fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.max_epochs = 2, .run_dir = folder});
+    fg_trainer *trainer = toy_trainer(
+        client, &(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.run_dir = folder});
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
     const double loss = toy_metric(trainer, "val_loss");
     char paths[2][600];
@@ -294,8 +294,9 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
     (void)snprintf(paths[1], sizeof paths[1], "%.512s/model.safetensors", paths[0]);
     fg_trainer_destroy(trainer);
     for (int i = 0; i < 2; i++) {
-        trainer = toy_trainer(
-            client, &(fg_trainer_options){.max_epochs = 1, .weights = paths[i], .seed = 77});
+        trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 1,
+                                                            .checkpoints.weights = paths[i],
+                                                            .seed = 77});
         fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
         assert_true(toy_metric(trainer, "val_loss") == loss);
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err)); /* from step 0 */
@@ -303,7 +304,8 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
         assert_true(toy_metric(trainer, "val_loss") < loss);
         fg_trainer_destroy(trainer);
         /* resume wants the state too, evaluations do not */
-        trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3, .resume = paths[i]});
+        trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.max_epochs = 3, .checkpoints.resume = paths[i]});
         fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
         assert_true(toy_metric(trainer, "val_loss") == loss);
         const fg_status status = fg_trainer_fit(trainer, &task, &fit, &err);
@@ -339,18 +341,18 @@ static void infinity_is_no_best(void **state)
     for (int i = 0; i < 3; i++) {
         char *text = NULL;
         size_t size = 0;
-        const fg_trainer_options options = {.max_epochs = 2,
-                                            .run_dir = fgt_temp_folder(),
-                                            .monitor = monitors[i],
-                                            .monitor_max = i == 0};
+        const fg_trainer_options options = {.limits.max_epochs = 2,
+                                            .checkpoints.run_dir = fgt_temp_folder(),
+                                            .checkpoints.monitor = monitors[i],
+                                            .checkpoints.monitor_max = i == 0};
         fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
         assert_true(isinf(toy_metric(trainer, "val_loss")));
         assert_true(isnan(toy_metric(trainer, "val_nan")));
-        assert_false(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/best")));
-        assert_true(fgi_file_exists(fgt_path(options.run_dir, "checkpoints/last")));
-        fgt_ok(
-            fgi_file_read(fgt_path(options.run_dir, "metrics.jsonl"), 1 << 16, &text, &size, &err));
+        assert_false(fgi_file_exists(fgt_path(options.checkpoints.run_dir, "checkpoints/best")));
+        assert_true(fgi_file_exists(fgt_path(options.checkpoints.run_dir, "checkpoints/last")));
+        fgt_ok(fgi_file_read(fgt_path(options.checkpoints.run_dir, "metrics.jsonl"), 1 << 16, &text,
+                             &size, &err));
         assert_non_null(
             strstr(text, "{\"step\": 2, \"epoch\": 0, \"val_nan\": null, \"val_loss\": null}\n"));
         fgi_free(text);
@@ -389,12 +391,12 @@ static void results_of_a_run(void **state)
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     fg_dataset *data = toy_data(203, 1), *val = toy_data(37, 2);
     const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
-    const fg_trainer_options options = {.max_epochs = 4,
-                                        .log_every = 2,
-                                        .schedule = &onecycle,
-                                        .run_dir = fgt_temp_folder(),
-                                        .val_every_steps = 11,
-                                        .save_every_steps = 5};
+    const fg_trainer_options options = {.limits.max_epochs = 4,
+                                        .output.log_every = 2,
+                                        .lr.schedule = &onecycle,
+                                        .checkpoints.run_dir = fgt_temp_folder(),
+                                        .validation.val_every_steps = 11,
+                                        .checkpoints.save_every_steps = 5};
     const fg_fit_data fit = {.train = data, .val = val, .batch_size = 8};
     fg_trainer *trainer = toy_trainer(cold, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));

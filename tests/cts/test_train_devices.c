@@ -68,13 +68,13 @@ static void train(const char *devices, int device_count, history *h)
     fg_error err = {0};
     toy model = {.has_norm = true, .dropout = 0.2};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .devices = devices,
-                                        .cache_dir = fgt_cache(fgt_temp_folder()),
-                                        .max_epochs = 3,
-                                        .log_every = 1,
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .devices.cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .limits.max_epochs = 3,
+                                        .output.log_every = 1,
                                         .seed = 5,
-                                        .schedule = &onecycle};
+                                        .lr.schedule = &onecycle};
     fg_dataset *train_data = toy_data(TRAIN, 1), *val = toy_data(VAL, 2), *rows = toy_data(ROWS, 3);
     fg_trainer *trainer = NULL;
     *h = (history){0};
@@ -136,11 +136,11 @@ static void evaluate(const char *devices, const char *strategy, passes *out)
     fg_error err = {0};
     toy model = {.has_norm = true, .hidden = 512, .optimizer = "sgd"};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .devices = devices,
-                                        .strategy = strategy,
-                                        .cache_dir = fgt_cache(fgt_temp_folder()),
-                                        .max_steps = 3,
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .devices.strategy = strategy,
+                                        .devices.cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .limits.max_steps = 3,
                                         .seed = 5};
     fg_dataset *train_data = toy_data(TRAIN, 1), *rows = toy_data(ROWS, 3);
     const fg_fit_data data = {.train = train_data, .global_batch_size = 24};

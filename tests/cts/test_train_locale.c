@@ -74,12 +74,12 @@ static void fit(fg_client *client, const fg_csv_parts *parts, const char *folder
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
     const fg_fit_data data = {.train = parts->train, .val = parts->val, .batch_size = 8};
     fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.max_epochs = resume ? 4 : 2,
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = resume ? 4 : 2,
                                                   .seed = 5,
-                                                  .run_dir = folder,
-                                                  .resume = resume ? "last" : NULL,
-                                                  .log_every = 1,
-                                                  .progress = out});
+                                                  .checkpoints.run_dir = folder,
+                                                  .checkpoints.resume = resume ? "last" : NULL,
+                                                  .output.log_every = 1,
+                                                  .output.progress = out});
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     t->loss = toy_metric(trainer, "val_loss");
     fgt_ok(fg_trainer_predict(trainer, &task, &data, keep_first, &t->first_prediction, &err));

@@ -22,11 +22,11 @@ static fg_trainer *trainer_on(const char *devices, int64_t epochs)
 {
     fg_error err = {0};
     fg_trainer *trainer;
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .devices = devices,
-                                        .cache_dir = fgt_cache(fgt_temp_folder()),
-                                        .log_every = 1,
-                                        .max_epochs = epochs};
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .devices.cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .output.log_every = 1,
+                                        .limits.max_epochs = epochs};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     return trainer;
 }
@@ -337,11 +337,11 @@ static void learn(const char *devices, int64_t batch, int64_t accumulate, extra 
     const fg_task task = {.name = "language", .self = &m, .ops = &ops};
     fg_dataset *data = sequences(word(1, 0));
     fg_trainer *trainer;
-    const fg_trainer_options options = {.accelerator = "cpu",
-                                        .devices = devices,
-                                        .cache_dir = fgt_cache(fgt_temp_folder()),
-                                        .max_epochs = 5,
-                                        .accumulate_grad_batches = accumulate};
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .devices.cache_dir = fgt_cache(fgt_temp_folder()),
+                                        .limits.max_epochs = 5,
+                                        .numerics.accumulate_grad_batches = accumulate};
     const fg_fit_data fit = {
         .train = data, .val = data, .global_batch_size = batch, .no_shuffle = true};
     *out = (lesson){.status = FG_OK};

@@ -49,12 +49,12 @@ static void run(const char *folder)
     static const fg_callback_ops ops = {.saved = promise};
     fg_dataset *train = toy_data(24, 1), *val = toy_data(8, 2);
     const fg_fit_data data = {.train = train, .val = val, .batch_size = 8, .workers = -1};
-    const fg_trainer_options options = {.run_dir = folder,
-                                        .max_epochs = 3,
-                                        .log_every = 1,
-                                        .val_every_steps = 2,
-                                        .save_every_steps = 1,
-                                        .keep_checkpoints = 1};
+    const fg_trainer_options options = {.checkpoints.run_dir = folder,
+                                        .limits.max_epochs = 3,
+                                        .output.log_every = 1,
+                                        .validation.val_every_steps = 2,
+                                        .checkpoints.save_every_steps = 1,
+                                        .checkpoints.keep_checkpoints = 1};
     fg_trainer *trainer = toy_trainer(client, &options);
     fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
     disk_record(folder);

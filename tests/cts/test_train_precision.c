@@ -53,7 +53,7 @@ static fg_trainer *fit(toy *model, const fg_trainer_options *options, recorder *
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
     const fg_task task = {.name = "toy", .self = model, .ops = &toy_ops};
-    o.client = client;
+    o.devices.client = client;
     warnings[0] = '\0';
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     if (r != NULL)
@@ -78,9 +78,9 @@ static void every_precision_learns(void **state)
         toy model = {.has_norm = i == 0};
         fg_trainer *trainer =
             fit(&model,
-                &(fg_trainer_options){.precision = cases[i].name,
-                                      .max_epochs = 16,
-                                      .accumulate_grad_batches = cases[i].batches},
+                &(fg_trainer_options){.numerics.precision = cases[i].name,
+                                      .limits.max_epochs = 16,
+                                      .numerics.accumulate_grad_batches = cases[i].batches},
                 NULL);
         const fg_result *result = fg_trainer_result(trainer);
         if (!(toy_metric(trainer, "train_loss") < 0.7))
@@ -97,13 +97,13 @@ static void unknown_precisions_are_refused(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.precision = "bf16-mixd"}, &trainer, &err),
+        fg_trainer_create(&(fg_trainer_options){.numerics.precision = "bf16-mixd"}, &trainer, &err),
         FG_EINVAL);
     assert_string_equal(
         err.message, "trainer: unknown precision 'bf16-mixd': did you mean 'bf16-mixed'? expected "
                      "is one of 32-true, bf16-mixed, bf16-true, 16-mixed, 16-true, 64-true");
-    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.precision = "bf16-mixed",
-                                                             .stochastic_rounding = true},
+    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.numerics.precision = "bf16-mixed",
+                                                             .numerics.stochastic_rounding = true},
                                        &trainer, &err),
                      FG_EINVAL);
     assert_string_equal(
@@ -142,16 +142,21 @@ static void convert(const char *from, fg_dtype saved_as, const char *to, fg_dtyp
     char first[256], second[256], path[512];
     (void)snprintf(first, sizeof first, "%s/%s-a", folder, from);
     (void)snprintf(second, sizeof second, "%s/%s-b", folder, from);
-    fg_trainer *trainer = fit(
-        &model, &(fg_trainer_options){.precision = from, .max_steps = 5, .run_dir = first}, NULL);
+    fg_trainer *trainer =
+        fit(&model,
+            &(fg_trainer_options){
+                .numerics.precision = from, .limits.max_steps = 5, .checkpoints.run_dir = first},
+            NULL);
     assert_int_equal(saved(trainer, "fc1.weight", before, SOME), saved_as);
     (void)snprintf(path, sizeof path, "%s", fg_trainer_result(trainer)->checkpoint);
     fg_trainer_destroy(trainer);
     model = (toy){.loss_factor = 1e-30, .optimizer = "sgd"};
-    trainer = fit(
-        &model,
-        &(fg_trainer_options){.precision = to, .max_steps = 1, .run_dir = second, .weights = path},
-        NULL);
+    trainer = fit(&model,
+                  &(fg_trainer_options){.numerics.precision = to,
+                                        .limits.max_steps = 1,
+                                        .checkpoints.run_dir = second,
+                                        .checkpoints.weights = path},
+                  NULL);
     assert_int_equal(saved(trainer, "fc1.weight", after, SOME), then_as);
     for (int i = 0; i < SOME; i++) {
         double wanted[1];
@@ -179,12 +184,13 @@ static void runs_go_on_in_another_precision(void **state)
     (void)state;
     for (int i = 0; i < 5; i++) {
         toy model = {0};
-        fg_trainer *trainer = fit(&model,
-                                  &(fg_trainer_options){.precision = order[i],
-                                                        .max_epochs = 4 * (i + 1),
-                                                        .run_dir = folder,
-                                                        .resume = i > 0 ? "last" : NULL},
-                                  NULL);
+        fg_trainer *trainer =
+            fit(&model,
+                &(fg_trainer_options){.numerics.precision = order[i],
+                                      .limits.max_epochs = 4 * (i + 1),
+                                      .checkpoints.run_dir = folder,
+                                      .checkpoints.resume = i > 0 ? "last" : NULL},
+                NULL);
         assert_int_equal(fg_trainer_result(trainer)->steps, 4 * (i + 1) * EPOCH);
         assert_true(toy_metric(trainer, "train_loss") < loss);
         loss = toy_metric(trainer, "train_loss");
@@ -207,9 +213,12 @@ static void the_scale_is_found_without_reads(void **state)
     toy model = {.loss_factor = 1e4, .optimizer = "adamw"};
     recorder r = {0};
     (void)state;
-    fg_trainer *plain = fit(&model, &(fg_trainer_options){.max_epochs = 6, .log_every = 4}, NULL);
+    fg_trainer *plain =
+        fit(&model, &(fg_trainer_options){.limits.max_epochs = 6, .output.log_every = 4}, NULL);
     fg_trainer *scaled =
-        fit(&model, &(fg_trainer_options){.precision = "16-mixed", .max_epochs = 6, .log_every = 4},
+        fit(&model,
+            &(fg_trainer_options){
+                .numerics.precision = "16-mixed", .limits.max_epochs = 6, .output.log_every = 4},
             &r);
     const fg_result *result = fg_trainer_result(scaled);
     assert_true(result->nonfinite_steps > 3 && result->nonfinite_steps < 16);
@@ -234,19 +243,24 @@ static void small_updates_are_reported(void **state)
     (void)state;
     fg_trainer *trainer =
         fit(&model,
-            &(fg_trainer_options){.precision = "bf16-true", .max_epochs = 1, .log_every = 4}, &r);
+            &(fg_trainer_options){
+                .numerics.precision = "bf16-true", .limits.max_epochs = 1, .output.log_every = 4},
+            &r);
     assert_in_range(1000 * fg_trainer_result(trainer)->lost_updates, 800, 1000);
     assert_non_null(strstr(r.logged, "train_lost_updates"));
     assert_non_null(strstr(warnings, "less than half a unit in the last place; use 'bf16-mixed'"));
     fg_trainer_destroy(trainer);
     model = (toy){.loss_factor = 100, .optimizer = "sgd"};
-    trainer = fit(&model, &(fg_trainer_options){.precision = "bf16-true", .max_steps = 3}, NULL);
+    trainer =
+        fit(&model, &(fg_trainer_options){.numerics.precision = "bf16-true", .limits.max_steps = 3},
+            NULL);
     assert_in_range(1000 * fg_trainer_result(trainer)->lost_updates, 0, 250);
     assert_string_equal(warnings, "");
     fg_trainer_destroy(trainer);
     trainer = fit(&model,
-                  &(fg_trainer_options){
-                      .precision = "bf16-true", .max_steps = 3, .stochastic_rounding = true},
+                  &(fg_trainer_options){.numerics.precision = "bf16-true",
+                                        .limits.max_steps = 3,
+                                        .numerics.stochastic_rounding = true},
                   NULL);
     assert_true(isnan(fg_trainer_result(trainer)->lost_updates));
     fg_trainer_destroy(trainer);
@@ -305,11 +319,11 @@ static fg_status fit_line(float bad, bool detects, const char *precision, int ba
     static line model;
     const fg_task task = {.name = "line", .self = &model, .ops = &line_ops};
     fg_dataset *dataset = line_data(bad);
-    const fg_trainer_options options = {.client = client,
-                                        .precision = precision,
-                                        .detect_anomaly = detects,
-                                        .log_every = 4,
-                                        .accumulate_grad_batches = batches};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .numerics.precision = precision,
+                                        .numerics.detect_anomaly = detects,
+                                        .output.log_every = 4,
+                                        .numerics.accumulate_grad_batches = batches};
     warnings[0] = '\0';
     fgt_ok(fg_trainer_create(&options, out, &err));
     if (r != NULL)

@@ -74,10 +74,11 @@ static fg_trainer *validated(const char *devices, fixed *f, fg_dataset *data, in
     const fg_fit_data val = {.val = data, .global_batch_size = batch};
     fg_trainer *trainer;
     fg_error err;
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.accelerator = "cpu",
-                                                   .devices = devices,
-                                                   .cache_dir = fgt_cache(fgt_temp_folder())},
-                             &trainer, &err));
+    fgt_ok(
+        fg_trainer_create(&(fg_trainer_options){.devices.accelerator = "cpu",
+                                                .devices.devices = devices,
+                                                .devices.cache_dir = fgt_cache(fgt_temp_folder())},
+                          &trainer, &err));
     const fg_status status = fg_trainer_validate(trainer, &task, &val, out_err);
     assert_int_equal(status, out_err->status);
     return trainer;

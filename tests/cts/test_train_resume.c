@@ -60,43 +60,52 @@ typedef struct kind {
 static const kind kinds[] = {
     {.name = "adam, dropout, batch norm, onecycle",
      {.dropout = 0.3, .has_norm = true},
-     {.max_steps = STEPS, .log_every = 3, .schedule = &onecycle}},
+     {.limits.max_steps = STEPS, .output.log_every = 3, .lr.schedule = &onecycle}},
     {.name = "sgd, whose momentum the schedule makes",
      {.optimizer = "sgd"},
-     {.max_epochs = 3, .log_every = 1, .schedule = &onecycle, .save_every_steps = 4}},
+     {.limits.max_epochs = 3,
+      .output.log_every = 1,
+      .lr.schedule = &onecycle,
+      .checkpoints.save_every_steps = 4}},
     {.name = "adamw, validations within epochs",
      {.optimizer = "adamw", .dropout = 0.1},
-     {.max_steps = STEPS,
-      .log_every = 7,
-      .val_every_steps = 5,
-      .val_every_epochs = 2,
-      .save_every_epochs = -1,
-      .limit_val_batches = 3}},
+     {.limits.max_steps = STEPS,
+      .output.log_every = 7,
+      .validation.val_every_steps = 5,
+      .validation.val_every_epochs = 2,
+      .checkpoints.save_every_epochs = -1,
+      .limits.limit_val_batches = 3}},
     {.name = "three batches a step, of which the last has one",
      {.dropout = 0.2},
-     {.max_epochs = 3,
-      .log_every = 2,
-      .schedule = &onecycle,
-      .val_every_steps = 4,
-      .accumulate_grad_batches = 3}},
+     {.limits.max_epochs = 3,
+      .output.log_every = 2,
+      .lr.schedule = &onecycle,
+      .validation.val_every_steps = 4,
+      .numerics.accumulate_grad_batches = 3}},
     {.name = "a source of unknown length, shuffled",
      {.dropout = 0.2},
-     {.max_epochs = 3, .log_every = 3, .val_every_steps = 5, .save_every_steps = 6},
+     {.limits.max_epochs = 3,
+      .output.log_every = 3,
+      .validation.val_every_steps = 5,
+      .checkpoints.save_every_steps = 6},
      .buffer = 20},
     {.name = "a source in its order, and steps of two batches",
      {.has_norm = true},
-     {.max_steps = 20, .schedule = &onecycle, .log_every = 3, .accumulate_grad_batches = 2},
+     {.limits.max_steps = 20,
+      .lr.schedule = &onecycle,
+      .output.log_every = 3,
+      .numerics.accumulate_grad_batches = 2},
      .buffer = 1},
     {.name = "f16 with a scaled loss",
      {.dropout = 0.1, .loss_factor = 1e3},
-     {.max_steps = STEPS, .log_every = 4, .precision = "16-mixed"}},
+     {.limits.max_steps = STEPS, .output.log_every = 4, .numerics.precision = "16-mixed"}},
     {.name = "bf16 rounded stochastically, two batches a step",
      {.has_norm = true},
-     {.max_epochs = 3,
-      .log_every = 5,
-      .precision = "bf16-true",
-      .stochastic_rounding = true,
-      .accumulate_grad_batches = 2}},
+     {.limits.max_epochs = 3,
+      .output.log_every = 5,
+      .numerics.precision = "bf16-true",
+      .numerics.stochastic_rounding = true,
+      .numerics.accumulate_grad_batches = 2}},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -104,13 +113,13 @@ enum { KINDS = sizeof kinds / sizeof kinds[0] };
 static int batches_of(int i)
 {
     const fg_trainer_options *o = &kinds[i].options;
-    if (o->max_epochs == 3)
+    if (o->limits.max_epochs == 3)
         return 3 * EPOCH;
-    return o->accumulate_grad_batches == 2 ? EPOCH + EPOCH + 12 : STEPS;
+    return o->numerics.accumulate_grad_batches == 2 ? EPOCH + EPOCH + 12 : STEPS;
 }
 
 /* Whether a run ends with its third epoch. */
-static bool is_whole(int i) { return kinds[i].options.max_epochs == 3; }
+static bool is_whole(int i) { return kinds[i].options.limits.max_epochs == 3; }
 
 /* Fits in `folder`, with the recorder r. */
 static fg_status fit(const kind *k, const char *folder, const char *resume, recorder *r,
@@ -124,9 +133,9 @@ static fg_status fit(const kind *k, const char *folder, const char *resume, reco
                               .shuffle_buffer = k->buffer};
     fg_trainer_options options = k->options;
     fg_trainer *trainer = NULL;
-    options.client = client;
-    options.run_dir = folder;
-    options.resume = resume;
+    options.devices.client = client;
+    options.checkpoints.run_dir = folder;
+    options.checkpoints.resume = resume;
     options.handle_signals = r->signal != 0;
     options.seed = 5;
     fg_status status = fg_trainer_create(&options, &trainer, err);
@@ -301,7 +310,7 @@ static void resumed_from_the_best(void **state)
     recorder *r = calloc(1, sizeof *r);
     char undisturbed[512];
     kind k = kinds[1];
-    k.options.monitor_max = true;
+    k.options.checkpoints.monitor_max = true;
     (void)snprintf(undisturbed, sizeof undisturbed, "%s", fgt_temp_folder());
     fgt_ok(fit(&k, undisturbed, NULL, r, &err));
     const char *folder = fgt_temp_folder();

@@ -130,9 +130,10 @@ static void any_number_of_devices_sees_each_sample_once(void **state)
         for (int kind = 0; kind < 4; kind++) {
             const bool is_source = kind % 2 == 1, accumulates = kind / 2 == 1;
             fg_dataset *data = numbers(is_source);
-            fg_trainer *trainer = toy_trainer(
-                client, &(fg_trainer_options){.max_epochs = 2,
-                                              .accumulate_grad_batches = accumulates ? 4 : 1});
+            fg_trainer *trainer =
+                toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2,
+                                                          .numerics.accumulate_grad_batches =
+                                                              accumulates ? 4 : 1});
             fgt_ok(fg_trainer_fit(
                 trainer, &task,
                 &(fg_fit_data){
@@ -158,9 +159,10 @@ static double fit_toy(fg_dataset *take_train, fg_dataset *take_val, int64_t accu
     fg_error err = {0};
     toy model = {.has_norm = true, .dropout = 0.3};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = toy_trainer(
-        client,
-        &(fg_trainer_options){.max_epochs = 3, .seed = 2, .accumulate_grad_batches = accumulate});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 3,
+                                                  .seed = 2,
+                                                  .numerics.accumulate_grad_batches = accumulate});
     const fg_fit_data data = {
         .train = take_train, .val = take_val, .batch_size = 8, .no_shuffle = true};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -273,13 +275,13 @@ static void an_unknown_length_is_reported_as_such(void **state)
     int64_t total = 0;
     (void)state;
     open_client(1);
-    fgt_ok(fit_source(&(fg_trainer_options){.max_epochs = 2}, toy_source(101, 1, false), &total,
-                      &result, &err));
+    fgt_ok(fit_source(&(fg_trainer_options){.limits.max_epochs = 2}, toy_source(101, 1, false),
+                      &total, &result, &err));
     assert_int_equal(total, -1);
     assert_int_equal(result.steps, 26);
     assert_int_equal(result.epochs, 2);
 
-    fg_trainer_options scheduled = {.max_epochs = 2, .schedule = &onecycle};
+    fg_trainer_options scheduled = {.limits.max_epochs = 2, .lr.schedule = &onecycle};
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
     assert_string_equal(err.message,
@@ -287,18 +289,18 @@ static void an_unknown_length_is_reported_as_such(void **state)
                         "the training source does not report its length: set max_steps");
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, true), &total, &result, &err));
     assert_int_equal(total, 26);
-    scheduled.limit_train_fraction = 0.5;
+    scheduled.limits.limit_train_fraction = 0.5;
     assert_int_equal(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err),
                      FG_EINVAL);
     assert_string_equal(
         err.message,
         "limit_train_fraction 0.5: the source does not report its length; set limit_train_batches");
-    scheduled.limit_train_fraction = 0;
-    scheduled.limit_train_batches = 5;
+    scheduled.limits.limit_train_fraction = 0;
+    scheduled.limits.limit_train_batches = 5;
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err));
     assert_int_equal(total, 10);
     assert_int_equal(result.steps, 10);
-    scheduled = (fg_trainer_options){.max_steps = 30, .schedule = &onecycle};
+    scheduled = (fg_trainer_options){.limits.max_steps = 30, .lr.schedule = &onecycle};
     fgt_ok(fit_source(&scheduled, toy_source(101, 1, false), &total, &result, &err));
     assert_int_equal(total, 30);
     assert_int_equal(result.steps, 30);
@@ -313,8 +315,8 @@ static void a_source_of_nothing_is_an_error(void **state)
     int64_t total = 0;
     (void)state;
     open_client(1);
-    assert_int_equal(fit_source(&(fg_trainer_options){.max_steps = 9}, toy_source(0, 1, false),
-                                &total, &result, &err),
+    assert_int_equal(fit_source(&(fg_trainer_options){.limits.max_steps = 9},
+                                toy_source(0, 1, false), &total, &result, &err),
                      FG_EINVAL);
     assert_string_equal(err.message, "the training source gave no sample in epoch 0");
     fg_client_close(client);
@@ -331,12 +333,12 @@ static void another_buffer_is_refused_within_an_epoch(void **state)
     open_client(1);
     fg_dataset *source = toy_source(101, 1, false), *memory = toy_data(101, 1);
     fg_fit_data data = {.train = source, .batch_size = 8, .shuffle_buffer = 30};
-    fg_trainer_options options = {.max_steps = 5, .run_dir = folder};
+    fg_trainer_options options = {.limits.max_steps = 5, .checkpoints.run_dir = folder};
     fg_trainer *trainer = toy_trainer(client, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
-    options.max_steps = 8;
-    options.resume = "last";
+    options.limits.max_steps = 8;
+    options.checkpoints.resume = "last";
     for (int i = 0; i < 3; i++) {
         data.shuffle_buffer = i == 0 ? 31 : 30;
         data.train = i == 1 ? memory : source;

@@ -107,9 +107,10 @@ static state_values fit(fg_client *client, const char *strategy, const char *fol
     const fg_task task = {.name = "state", .self = &m, .ops = &ops};
     const fg_fit_data fit_data = {.train = data, .batch_size = BATCH};
     warnings[0] = '\0';
-    fg_trainer *trainer = toy_trainer(
-        client, &(fg_trainer_options){
-                    .run_dir = folder, .resume = resume, .strategy = strategy, .max_steps = steps});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder,
+                                                                    .checkpoints.resume = resume,
+                                                                    .devices.strategy = strategy,
+                                                                    .limits.max_steps = steps});
     fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     fgt_ok(fg_variable_read(m.steps, &values.steps, sizeof values.steps, &err));
     fgt_ok(fg_variable_read(m.queue, values.queue, sizeof values.queue, &err));
@@ -243,11 +244,11 @@ static weights fit_frozen(const frozen_fit *f)
     frozen_model m = {.pattern = f->pattern};
     const fg_task task = {.name = "frozen", .self = &m, .ops = &frozen_ops};
     const fg_fit_data fit_data = {.train = data, .batch_size = BATCH};
-    const fg_trainer_options options = {.run_dir = f->folder,
-                                        .resume = f->resume,
-                                        .strategy = f->strategy,
-                                        .accumulate_grad_batches = f->accumulate,
-                                        .max_steps = f->steps};
+    const fg_trainer_options options = {.checkpoints.run_dir = f->folder,
+                                        .checkpoints.resume = f->resume,
+                                        .devices.strategy = f->strategy,
+                                        .numerics.accumulate_grad_batches = f->accumulate,
+                                        .limits.max_steps = f->steps};
     warnings[0] = '\0';
     fg_trainer *trainer = toy_trainer(f->client, &options);
     if (f->thaws)

@@ -78,13 +78,13 @@ static void train(const char *folder, int64_t stop_at, const char *resume, const
 {
     static recorder r;
     fg_error err = {0};
-    const fg_trainer_options options = {.max_steps = STEPS,
-                                        .log_every = 4,
-                                        .val_every_epochs = 1,
-                                        .run_dir = folder,
-                                        .monitor = monitor,
-                                        .keep_checkpoints = -1,
-                                        .resume = resume};
+    const fg_trainer_options options = {.limits.max_steps = STEPS,
+                                        .output.log_every = 4,
+                                        .validation.val_every_epochs = 1,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.monitor = monitor,
+                                        .checkpoints.keep_checkpoints = -1,
+                                        .checkpoints.resume = resume};
     fg_trainer *trainer = toy_trainer(client, &options);
     r = (recorder){.at_event = "batch_end", .at_count = (int)stop_at, .status = FG_ESTOPPED};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));

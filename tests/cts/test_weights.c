@@ -388,8 +388,8 @@ static void loops_and_trainers_share_files(void **state)
     const char *folder = fgt_path(fgt_temp_folder(), "run");
     const char *path = fgt_path(folder, "checkpoints/step-000000006");
     fg_dataset *data = toy_data(24, 1);
-    fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.max_epochs = 2, .run_dir = folder});
+    fg_trainer *trainer = toy_trainer(
+        client, &(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.run_dir = folder});
     fgt_ok(fg_trainer_fit(trainer, &task, &(fg_fit_data){.train = data, .batch_size = 8}, &err));
     const fg_module *trained = fg_trainer_module(trainer);
     fg_module *root = NULL;
@@ -407,7 +407,7 @@ static void loops_and_trainers_share_files(void **state)
     read_variable(fg_module_find(trained, "fc1.weight"), b, 48);
     assert_memory_equal(a, b, sizeof a);
     fg_trainer_destroy(trainer);
-    trainer = toy_trainer(client, &(fg_trainer_options){.weights = copy});
+    trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.weights = copy});
     assert_int_equal(fg_trainer_load_report(trainer)->entry_count, 0);
     const fg_fit_data val = {.val = data, .batch_size = 8};
     fgt_ok(fg_trainer_validate(trainer, &task, &val, &err));

@@ -141,8 +141,9 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
     out->device_count = fg_client_get_info(client)->device_count;
     const int64_t each = batch_of(wanted->model), batch = each * out->device_count;
     fg_dataset *data = make_data(&self.input, wanted->has_tail ? batch + 1 : batch);
-    const fg_trainer_options options = {
-        .client = client, .precision = wanted->precision, .strategy = wanted->strategy};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .numerics.precision = wanted->precision,
+                                        .devices.strategy = wanted->strategy};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     fgt_ok(fgi_trainer_compile(trainer, &task, wanted->kind,
                                &(fg_fit_data){.train = data, .val = data, .batch_size = each},

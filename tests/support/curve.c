@@ -34,17 +34,17 @@ static fg_trainer *open(const curve_run *run)
                                        .mesh = run->mesh,
                                        .cache_dir = run->cache_dir != NULL ? run->cache_dir : ""};
     fgt_ok(fg_client_open(&devices, &client, &err));
-    const fg_trainer_options options = {.client = client,
-                                        .strategy = run->strategy,
-                                        .sharding_rules = run->rules,
-                                        .sharding_rule_count = run->rule_count,
-                                        .max_steps = run->steps,
-                                        .accumulate_grad_batches = run->accumulate,
-                                        .log_every = 1,
+    const fg_trainer_options options = {.devices.client = client,
+                                        .devices.strategy = run->strategy,
+                                        .devices.sharding_rules = run->rules,
+                                        .devices.sharding_rule_count = run->rule_count,
+                                        .limits.max_steps = run->steps,
+                                        .numerics.accumulate_grad_batches = run->accumulate,
+                                        .output.log_every = 1,
                                         .seed = run->seed,
-                                        .schedule = run->schedule,
-                                        .run_dir = run->run_dir,
-                                        .resume = run->resume};
+                                        .lr.schedule = run->schedule,
+                                        .checkpoints.run_dir = run->run_dir,
+                                        .checkpoints.resume = run->resume};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
     return trainer;
 }

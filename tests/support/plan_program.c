@@ -99,9 +99,9 @@ void plan_compile_mlp(const char *topology, const char *devices, const plan_mlp 
     const fg_client_options options = {.topology = topology, .devices = devices};
     fgt_ok(fg_client_open(&options, &client, &err));
     fg_dataset *data = make_data(mlp->batch * fg_client_get_info(client)->device_count);
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = client,
-                                                   .precision = mlp->precision,
-                                                   .strategy = mlp->strategy},
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                   .numerics.precision = mlp->precision,
+                                                   .devices.strategy = mlp->strategy},
                              &trainer, &err));
     fgt_ok(fgi_trainer_compile(trainer, &task, FGI_TRAIN,
                                &(fg_fit_data){.train = data, .batch_size = mlp->batch}, &executable,

@@ -166,7 +166,7 @@ fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
-    o.client = client;
+    o.devices.client = client;
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     return trainer;
 }

@@ -234,18 +234,35 @@ static void by_fg_mesh_options(fg_error *err)
     NEWER(fg_mesh_options, .axes = {{.size = 0}});
     const fg_client_options with = {.mesh = o};
     assert_int_equal(fg_client_open(&with, &client, err), FG_EINVAL);
-    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.mesh = o}, &trainer, err), FG_EINVAL);
+    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.devices.mesh = o}, &trainer, err),
+                     FG_EINVAL);
 }
 
 static void by_fg_load_options(fg_error *err)
 {
     NEWER(fg_load_options, 0);
     fg_module *root = root_of();
-    const fg_trainer_options with = {.weights_options = o};
+    const fg_trainer_options with = {.checkpoints.weights_options = o};
     assert_int_equal(fg_trainer_create(&with, &trainer, err), FG_EINVAL);
     assert_int_equal(fg_module_load(root, "nowhere", &o, NULL, err), FG_EINVAL);
     fg_module_destroy(root);
 }
+
+#define BY_GROUP(group)                                                                            \
+    static void by_fg_trainer_##group(fg_error *err)                                               \
+    {                                                                                              \
+        fg_trainer_options o = {0};                                                                \
+        LAST(o.group.reserved) = 1;                                                                \
+        assert_int_equal(fg_trainer_create(&o, &trainer, err), FG_EINVAL);                         \
+    }
+BY_GROUP(devices)
+BY_GROUP(limits)
+BY_GROUP(validation)
+BY_GROUP(lr)
+BY_GROUP(checkpoints)
+BY_GROUP(numerics)
+BY_GROUP(output)
+BY_GROUP(hang)
 
 /* ---- rows of a registry ---------------------------------------------------------------------- */
 
@@ -383,6 +400,14 @@ static const struct row {
     ROW(fg_task),
     ROW(fg_task_ops),
     ROW(fg_trainer_options),
+    ROW(fg_trainer_devices),
+    ROW(fg_trainer_limits),
+    ROW(fg_trainer_validation),
+    ROW(fg_trainer_lr),
+    ROW(fg_trainer_checkpoints),
+    ROW(fg_trainer_numerics),
+    ROW(fg_trainer_output),
+    ROW(fg_trainer_hang),
     ROW(fg_training_options),
     ROW(fg_variable_options),
 };

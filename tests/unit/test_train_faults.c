@@ -36,8 +36,8 @@ static fixture begin(const fg_trainer_options *options, int workers)
         .accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
     fgt_ok(fg_client_open(&client, &f.client, &err));
     fg_trainer_options o = *options;
-    o.client = f.client;
-    o.max_epochs = o.max_epochs != 0 ? o.max_epochs : 4;
+    o.devices.client = f.client;
+    o.limits.max_epochs = o.limits.max_epochs != 0 ? o.limits.max_epochs : 4;
     fgt_ok(fg_trainer_create(&o, &f.trainer, &err));
     f.data = (fg_fit_data){.train = f.train, .val = f.val, .batch_size = 4, .workers = workers};
     return f;
@@ -164,7 +164,7 @@ static void a_fault_is_reported_and_the_run_ends(int delay_ms, int workers)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const fault_row *row = &rows[i];
         fg_error err = {0};
-        fixture f = begin(&(fg_trainer_options){.log_every = 2}, workers);
+        fixture f = begin(&(fg_trainer_options){.output.log_every = 2}, workers);
         record(&f);
         fake.set("delay_ms", delay_ms);
         set_fault(row);
@@ -198,7 +198,7 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fixture f = begin(&(fg_trainer_options){.run_dir = fgt_temp_folder()}, -1);
+    fixture f = begin(&(fg_trainer_options){.checkpoints.run_dir = fgt_temp_folder()}, -1);
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 6); /* 3 steps, 2 of validation, 1 step */
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVICE);
@@ -289,7 +289,8 @@ static void metrics_arrive_behind_the_running_step(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fixture f = begin(&(fg_trainer_options){.log_every = 1, .val_every_epochs = 4}, 1);
+    fixture f =
+        begin(&(fg_trainer_options){.output.log_every = 1, .validation.val_every_epochs = 4}, 1);
     record(&f);
     fgt_ok(fg_trainer_add_callback(f.trainer, &holder, NULL, &err));
     fake.set("delay_ms", 3);
@@ -310,7 +311,8 @@ static void a_late_batch_is_upload_time(void **state)
 {
     (void)state;
     fg_error err = {0};
-    fixture f = begin(&(fg_trainer_options){.max_epochs = 2, .val_every_epochs = 2}, -1);
+    fixture f =
+        begin(&(fg_trainer_options){.limits.max_epochs = 2, .validation.val_every_epochs = 2}, -1);
     fake.set("delay_ms", 3);
     fgt_ok(fg_trainer_validate(f.trainer, &task, &f.data, &err));
     const fg_idle idle = fg_trainer_result(f.trainer)->idle;
@@ -433,7 +435,7 @@ static void a_hundred_trainers(void **state)
     (void)state;
     for (int i = 0; i < 100; i++) {
         fg_error err = {0};
-        fixture f = begin(&(fg_trainer_options){.max_epochs = 1}, i % 3);
+        fixture f = begin(&(fg_trainer_options){.limits.max_epochs = 1}, i % 3);
         fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
         assert_int_equal(fg_trainer_result(f.trainer)->steps, 3);
         end(&f);
@@ -453,12 +455,12 @@ static fg_status fit_once(void *self, fg_error *err)
 {
     const fixture *f = self;
     const fg_schedule schedule = {.ops = &fgi_onecycle_ops};
-    const fg_trainer_options options = {.client = f->client,
-                                        .max_steps = 2,
-                                        .log_every = 1,
-                                        .val_every_steps = 1,
-                                        .schedule = &schedule,
-                                        .monitor = "val_acc"};
+    const fg_trainer_options options = {.devices.client = f->client,
+                                        .limits.max_steps = 2,
+                                        .output.log_every = 1,
+                                        .validation.val_every_steps = 1,
+                                        .lr.schedule = &schedule,
+                                        .checkpoints.monitor = "val_acc"};
     fg_trainer *trainer = NULL;
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)
@@ -472,7 +474,8 @@ static fg_status predict_once(void *self, fg_error *err)
     const fixture *f = self;
     receiver r = {0};
     fg_trainer *trainer = NULL;
-    fg_status status = fg_trainer_create(&(fg_trainer_options){.client = f->client}, &trainer, err);
+    fg_status status =
+        fg_trainer_create(&(fg_trainer_options){.devices.client = f->client}, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_predict(trainer, &task, &f->data, receive, &r, err);
     destroy(f, trainer);
@@ -485,11 +488,11 @@ static fg_status save_once(void *self, fg_error *err)
     const fixture *f = self;
     fg_status status = FG_OK;
     for (int64_t steps = 1; steps <= 2 && status == FG_OK; steps++) {
-        const fg_trainer_options options = {.client = f->client,
-                                            .run_dir = f->record.text,
-                                            .max_steps = steps,
-                                            .overwrite = steps == 1,
-                                            .resume = steps == 1 ? NULL : "auto"};
+        const fg_trainer_options options = {.devices.client = f->client,
+                                            .checkpoints.run_dir = f->record.text,
+                                            .limits.max_steps = steps,
+                                            .checkpoints.overwrite = steps == 1,
+                                            .checkpoints.resume = steps == 1 ? NULL : "auto"};
         const fg_fit_data data = {.train = f->train, .batch_size = 4, .workers = -1};
         fg_trainer *trainer = NULL;
         status = fg_trainer_create(&options, &trainer, err);

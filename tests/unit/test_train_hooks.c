@@ -28,7 +28,7 @@ static fg_trainer *create(const fg_trainer_options *options, recorder *r)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
-    o.client = client;
+    o.devices.client = client;
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     return trainer;
@@ -59,11 +59,11 @@ static void assert_as_written(const char *name, const char *recorded)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-static const fg_trainer_options two_epochs = {.wait_for_saves = true,
-                                              .max_epochs = 2,
-                                              .log_every = 2,
-                                              .val_every_steps = 2,
-                                              .save_every_steps = 4};
+static const fg_trainer_options two_epochs = {.checkpoints.wait_for_saves = true,
+                                              .limits.max_epochs = 2,
+                                              .output.log_every = 2,
+                                              .validation.val_every_steps = 2,
+                                              .checkpoints.save_every_steps = 4};
 
 static void a_fit_is_as_docs_say(void **state)
 {
@@ -71,7 +71,7 @@ static void a_fit_is_as_docs_say(void **state)
     fg_error err = {0};
     static recorder r;
     fg_trainer_options options = two_epochs;
-    options.run_dir = fgt_temp_folder();
+    options.checkpoints.run_dir = fgt_temp_folder();
     fg_trainer *trainer = create(&options, &r);
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -85,7 +85,7 @@ static void an_accumulating_fit_is_as_docs_say(void **state)
     (void)state;
     fg_error err = {0};
     static recorder r;
-    fg_trainer_options options = {.accumulate_grad_batches = 2, .log_every = 1};
+    fg_trainer_options options = {.numerics.accumulate_grad_batches = 2, .output.log_every = 1};
     fg_trainer *trainer = create(&options, &r);
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -124,8 +124,8 @@ static void a_stop_and_a_resume_are_as_docs_say(void **state)
     char all[sizeof first.text + sizeof second.text];
     fg_trainer_options options = two_epochs;
     const fg_fit_data data = the_data();
-    options.run_dir = fgt_temp_folder();
-    options.resume = "auto";
+    options.checkpoints.run_dir = fgt_temp_folder();
+    options.checkpoints.resume = "auto";
     options.handle_signals = true;
     first = (recorder){.at_event = "val_start", .at_count = 1, .signal = SIGTERM};
     fg_trainer *trainer = create(&options, &first);
@@ -164,7 +164,7 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
                        .message = "the dog ate it"};
         other = (recorder){0};
         fg_trainer_options options = two_epochs;
-        options.run_dir = fgt_temp_folder();
+        options.checkpoints.run_dir = fgt_temp_folder();
         fg_trainer *trainer = create(&options, &r);
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &other, &err));
         const fg_fit_data data = the_data();
@@ -175,7 +175,7 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
         if (all_events[i].step > 0)
             (void)snprintf(text, sizeof text,
                            "the dog ate it\nstopped at step %d; saved in %s/checkpoints/step-%09d",
-                           all_events[i].step, options.run_dir, all_events[i].step);
+                           all_events[i].step, options.checkpoints.run_dir, all_events[i].step);
         else
             (void)snprintf(text, sizeof text, "the dog ate it");
         assert_string_equal(err.message, text);
@@ -224,7 +224,7 @@ static void a_stop_from_any_hook_saves(void **state)
         static recorder r;
         r = (recorder){.at_event = rows[i].event, .at_count = rows[i].count, .status = FG_ESTOPPED};
         fg_trainer_options options = two_epochs;
-        options.run_dir = fgt_temp_folder();
+        options.checkpoints.run_dir = fgt_temp_folder();
         fg_trainer *trainer = create(&options, &r);
         const fg_fit_data data = the_data();
         assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -441,8 +441,8 @@ static void a_signal_says_what_it_does(void **state)
         assert_non_null(progress);
         fg_trainer_options options = two_epochs;
         options.handle_signals = true;
-        options.run_dir = folder;
-        options.progress = progress;
+        options.checkpoints.run_dir = folder;
+        options.output.progress = progress;
         r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = numbers[i / 2]};
         fg_trainer *trainer = create(&options, &r);
         const fg_fit_data data = the_data();
@@ -488,8 +488,8 @@ static void a_signal_while_compiling_says_so(void **state)
     assert_non_null(progress);
     fg_trainer_options options = two_epochs;
     options.handle_signals = true;
-    options.run_dir = folder;
-    options.progress = progress;
+    options.checkpoints.run_dir = folder;
+    options.output.progress = progress;
     r = (recorder){0};
     fg_trainer *trainer = create(&options, &r);
     const fg_fit_data data = the_data();
@@ -533,8 +533,10 @@ static void *run_in_thread(void *self)
     static const fg_callback_ops meeting = {.fit_start = meet};
     const fg_task mine = {.name = "toy", .self = &r->model, .ops = &toy_ops};
     fg_trainer *trainer = NULL;
-    const fg_trainer_options options = {
-        .client = client, .max_steps = 100000, .handle_signals = true, .log_every = 7};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_steps = 100000,
+                                        .handle_signals = true,
+                                        .output.log_every = 7};
     const fg_fit_data data = the_data();
     r->status = fg_trainer_create(&options, &trainer, &r->err);
     if (r->status == FG_OK)

@@ -33,7 +33,7 @@ static fg_status fit(const fg_trainer_options *options, const fg_task *what, rec
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
     const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
-    o.client = client;
+    o.devices.client = client;
     fg_status status = fg_trainer_create(&o, &trainer, err);
     if (status == FG_OK)
         status = fg_trainer_add_callback(trainer, &recorder_ops, r, err);
@@ -55,7 +55,8 @@ static int open_all(void **state)
     train_data = toy_data(10, 1);
     if (fg_client_open(&options, &client, &err) != FG_OK)
         return 1;
-    return fit(&(fg_trainer_options){.run_dir = fgt_temp_folder()}, &task, &r, &err) != FG_ESTOPPED;
+    return fit(&(fg_trainer_options){.checkpoints.run_dir = fgt_temp_folder()}, &task, &r, &err) !=
+           FG_ESTOPPED;
 }
 
 static int close_all(void **state)
@@ -89,7 +90,8 @@ static fg_status resume(const char *path, const fg_task *what, uint64_t seed, re
     char kept[sizeof saved];
     (void)snprintf(kept, sizeof kept, "%s", saved);
     *r = (recorder){0};
-    const fg_status status = fit(&(fg_trainer_options){.resume = path, .seed = seed}, what, r, err);
+    const fg_status status =
+        fit(&(fg_trainer_options){.checkpoints.resume = path, .seed = seed}, what, r, err);
     (void)snprintf(saved, sizeof saved, "%s", kept);
     return status;
 }
@@ -162,10 +164,10 @@ static void missing_files_are_reported(void **state)
     const char *folder = fgt_temp_folder();
     const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
     const fg_trainer_options rows[] = {
-        {.client = client, .resume = "/no/such/checkpoint"},
-        {.client = client, .resume = "last", .run_dir = folder},
-        {.client = client, .resume = "best", .run_dir = folder},
-        {.client = client, .weights = "/no/such/file.safetensors"},
+        {.devices.client = client, .checkpoints.resume = "/no/such/checkpoint"},
+        {.devices.client = client, .checkpoints.resume = "last", .checkpoints.run_dir = folder},
+        {.devices.client = client, .checkpoints.resume = "best", .checkpoints.run_dir = folder},
+        {.devices.client = client, .checkpoints.weights = "/no/such/file.safetensors"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fgt_ok(fg_trainer_create(&rows[i], &trainer, &err));
@@ -311,7 +313,8 @@ static void a_monitor_that_is_not_there_is_reported_once(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    const fg_trainer_options options = {.client = client, .max_epochs = 3, .monitor = "val_ac"};
+    const fg_trainer_options options = {
+        .devices.client = client, .limits.max_epochs = 3, .checkpoints.monitor = "val_ac"};
     const fg_fit_data data = {
         .train = train_data, .val = train_data, .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
@@ -330,7 +333,7 @@ static void a_trainer_opens_and_closes_its_own_client(void **state)
     fg_trainer *trainer = NULL;
     const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
     assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0);
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.cache_dir = ""}, &trainer, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.cache_dir = ""}, &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_string_equal(fg_client_get_info(fg_trainer_client(trainer))->plugin_path, FAKE_PATH);
     assert_ptr_not_equal(fg_trainer_client(trainer), client);

@@ -202,11 +202,11 @@ static void rows_wait_for_room_on_the_disk(void **state)
 static fg_status fit(const char *folder, FILE *progress, fg_error *err)
 {
     fg_trainer *trainer = NULL;
-    const fg_trainer_options options = {.client = client,
-                                        .max_epochs = 3,
-                                        .run_dir = folder,
-                                        .resume = folder != NULL ? "auto" : NULL,
-                                        .progress = progress};
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = 3,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.resume = folder != NULL ? "auto" : NULL,
+                                        .output.progress = progress};
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)

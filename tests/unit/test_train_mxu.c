@@ -32,9 +32,9 @@ static fg_result fit(bool is_v5e, int accumulate)
         &client, &err));
     fg_dataset *data = toy_data(64, 1);
     const fg_fit_data fit_data = {.train = data, .batch_size = BATCH, .workers = -1};
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.max_epochs = 2,
-                                                   .client = client,
-                                                   .accumulate_grad_batches = accumulate},
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.limits.max_epochs = 2,
+                                                   .devices.client = client,
+                                                   .numerics.accumulate_grad_batches = accumulate},
                              &trainer, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &fit_data, &err));
     const fg_result result = *fg_trainer_result(trainer);

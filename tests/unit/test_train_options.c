@@ -27,20 +27,25 @@ static void wrong_options_are_refused(void **state)
         fg_trainer_options options;
         const char *says;
     } rows[] = {
-        {{.max_epochs = -1}, "trainer: max_epochs is -1: expected at least 0"},
-        {{.max_steps = -1}, "trainer: max_steps is -1: expected at least 0"},
-        {{.limit_train_batches = -2}, "trainer: limit_train_batches is -2: expected at least 0"},
-        {{.limit_val_batches = -2}, "trainer: limit_val_batches is -2: expected at least 0"},
-        {{.val_every_epochs = -1}, "trainer: val_every_epochs is -1: expected at least 0"},
-        {{.val_every_steps = -1}, "trainer: val_every_steps is -1: expected at least 0"},
-        {{.log_every = -5}, "trainer: log_every is -5: expected at least 0"},
-        {{.save_every_epochs = -2}, "trainer: save_every_epochs is -2: expected at least -1"},
-        {{.save_every_steps = -1}, "trainer: save_every_steps is -1: expected at least 0"},
-        {{.keep_checkpoints = -2}, "trainer: keep_checkpoints is -2: expected at least -1"},
-        {{.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
-        {{.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
-        {{.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
-        {{.schedule = &bad}, "trainer: unknown anneal 'cosine': expected 'cos' or 'linear'"},
+        {{.limits.max_epochs = -1}, "trainer: max_epochs is -1: expected at least 0"},
+        {{.limits.max_steps = -1}, "trainer: max_steps is -1: expected at least 0"},
+        {{.limits.limit_train_batches = -2},
+         "trainer: limit_train_batches is -2: expected at least 0"},
+        {{.limits.limit_val_batches = -2}, "trainer: limit_val_batches is -2: expected at least 0"},
+        {{.validation.val_every_epochs = -1},
+         "trainer: val_every_epochs is -1: expected at least 0"},
+        {{.validation.val_every_steps = -1}, "trainer: val_every_steps is -1: expected at least 0"},
+        {{.output.log_every = -5}, "trainer: log_every is -5: expected at least 0"},
+        {{.checkpoints.save_every_epochs = -2},
+         "trainer: save_every_epochs is -2: expected at least -1"},
+        {{.checkpoints.save_every_steps = -1},
+         "trainer: save_every_steps is -1: expected at least 0"},
+        {{.checkpoints.keep_checkpoints = -2},
+         "trainer: keep_checkpoints is -2: expected at least -1"},
+        {{.checkpoints.resume = "last"}, "trainer: resume is 'last', which needs a run_dir"},
+        {{.checkpoints.resume = "best"}, "trainer: resume is 'best', which needs a run_dir"},
+        {{.checkpoints.resume = "auto"}, "trainer: resume is 'auto', which needs a run_dir"},
+        {{.lr.schedule = &bad}, "trainer: unknown anneal 'cosine': expected 'cos' or 'linear'"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -83,7 +88,8 @@ static void what_a_tpu_does_not_compute_in_is_refused(void **state)
     const fg_fit_data data = the_data();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         fg_trainer *trainer = NULL;
-        const fg_trainer_options o = {.client = tpu, .precision = cases[i].precision};
+        const fg_trainer_options o = {.devices.client = tpu,
+                                      .numerics.precision = cases[i].precision};
         fgt_ok(fg_trainer_create(&o, &trainer, &err));
         const fg_status fitted = fg_trainer_fit(trainer, &task, &data, &err);
         assert_int_equal(fitted, cases[i].message != NULL ? FG_EUNSUPPORTED : FG_OK);
@@ -107,10 +113,11 @@ static void options_are_copied(void **state)
     (void)snprintf(folder, sizeof folder, "%s/run", fgt_temp_folder());
     fg_schedule schedule = fg_onecycle(&(fg_onecycle_options){.anneal = anneal, .pct_start = 0.5});
     fg_task mine = {.name = task_name, .self = &model, .ops = &toy_ops};
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
-                                                                    .run_dir = folder,
-                                                                    .schedule = &schedule,
-                                                                    .accelerator = accelerator});
+    fg_trainer *trainer =
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2,
+                                                  .checkpoints.run_dir = folder,
+                                                  .lr.schedule = &schedule,
+                                                  .devices.accelerator = accelerator});
     char kept[512];
     (void)snprintf(kept, sizeof kept, "%s", folder);
     memset(folder, 'x', sizeof folder - 1);
@@ -188,7 +195,8 @@ static void no_plugin_no_training(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.accelerator = "abacus"}, &trainer, &err));
+    fgt_ok(
+        fg_trainer_create(&(fg_trainer_options){.devices.accelerator = "abacus"}, &trainer, &err));
     const fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "abacus"));
@@ -212,22 +220,31 @@ static void limits_end_the_run(void **state)
         int steps, epochs, logs, validations, val_batches, saves;
     } rows[] = {
         {{0}, false, 3, 1, 1, 1, 2, 1},
-        {{.max_epochs = 3}, false, 9, 3, 3, 3, 2, 3},
-        {{.max_epochs = 3}, true, 6, 3, 3, 3, 2, 3},
-        {{.max_steps = 7}, false, 7, 2, 3, 3, 2, 3},
-        {{.max_steps = 6}, false, 6, 2, 2, 2, 2, 2},
-        {{.max_steps = 7, .max_epochs = 2}, false, 6, 2, 2, 2, 2, 2},
-        {{.max_steps = 5, .max_epochs = 2}, false, 5, 1, 2, 2, 2, 2},
-        {{.max_epochs = 3, .limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
-        {{.max_epochs = 3, .limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
-        {{.max_epochs = 2, .limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
-        {{.max_epochs = 5, .val_every_epochs = 2}, false, 15, 5, 5, 2, 2, 5},
-        {{.max_epochs = 2, .val_every_epochs = 9, .val_every_steps = 2}, false, 6, 2, 2, 3, 2, 2},
-        {{.max_epochs = 2, .log_every = 1}, false, 6, 2, 6, 2, 2, 2},
-        {{.max_epochs = 2, .log_every = 2}, false, 6, 2, 4, 2, 2, 2},
-        {{.max_epochs = 5, .save_every_epochs = 2}, false, 15, 5, 5, 5, 2, 3},
-        {{.max_epochs = 5, .save_every_epochs = -1}, false, 15, 5, 5, 5, 2, 1},
-        {{.max_epochs = 2, .save_every_steps = 1}, false, 6, 2, 2, 2, 2, 6},
+        {{.limits.max_epochs = 3}, false, 9, 3, 3, 3, 2, 3},
+        {{.limits.max_epochs = 3}, true, 6, 3, 3, 3, 2, 3},
+        {{.limits.max_steps = 7}, false, 7, 2, 3, 3, 2, 3},
+        {{.limits.max_steps = 6}, false, 6, 2, 2, 2, 2, 2},
+        {{.limits.max_steps = 7, .limits.max_epochs = 2}, false, 6, 2, 2, 2, 2, 2},
+        {{.limits.max_steps = 5, .limits.max_epochs = 2}, false, 5, 1, 2, 2, 2, 2},
+        {{.limits.max_epochs = 3, .limits.limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
+        {{.limits.max_epochs = 3, .limits.limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
+        {{.limits.max_epochs = 2, .limits.limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
+        {{.limits.max_epochs = 5, .validation.val_every_epochs = 2}, false, 15, 5, 5, 2, 2, 5},
+        {{.limits.max_epochs = 2,
+          .validation.val_every_epochs = 9,
+          .validation.val_every_steps = 2},
+         false,
+         6,
+         2,
+         2,
+         3,
+         2,
+         2},
+        {{.limits.max_epochs = 2, .output.log_every = 1}, false, 6, 2, 6, 2, 2, 2},
+        {{.limits.max_epochs = 2, .output.log_every = 2}, false, 6, 2, 4, 2, 2, 2},
+        {{.limits.max_epochs = 5, .checkpoints.save_every_epochs = 2}, false, 15, 5, 5, 5, 2, 3},
+        {{.limits.max_epochs = 5, .checkpoints.save_every_epochs = -1}, false, 15, 5, 5, 5, 2, 1},
+        {{.limits.max_epochs = 2, .checkpoints.save_every_steps = 1}, false, 6, 2, 2, 2, 2, 6},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
@@ -235,7 +252,7 @@ static void limits_end_the_run(void **state)
         r = (recorder){0};
         fg_trainer_options options = rows[i].options;
         fg_fit_data data = the_data();
-        options.run_dir = fgt_temp_folder();
+        options.checkpoints.run_dir = fgt_temp_folder();
         data.drop_last = rows[i].drop_last;
         fg_trainer *trainer = toy_trainer(client, &options);
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
@@ -263,7 +280,7 @@ static void a_second_fit_goes_on_up_to_the_limits(void **state)
     fg_error err = {0};
     static recorder r;
     r = (recorder){.at_event = "epoch_end", .at_count = 2, .status = FG_ESTOPPED};
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 3});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 3});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -286,7 +303,7 @@ static void other_data_in_the_middle_of_an_epoch(void **state)
     static recorder r;
     fg_dataset *more = toy_data(20, 1);
     r = (recorder){.at_event = "batch_end", .at_count = 2, .status = FG_ESTOPPED};
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.max_epochs = 2});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 2});
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
@@ -515,7 +532,7 @@ static void one_of_several_processes_is_refused(void **state)
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .plugin_path = FAKE_PATH, .cache_dir = ""},
         &part, &err));
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = part}, &trainer, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = part}, &trainer, &err));
     const fg_fit_data data = {.train = train_data, .batch_size = 4};
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message,

@@ -58,8 +58,8 @@ static fg_trainer *create(const fg_trainer_options *options, watch *w)
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
-    o.accelerator = "cpu";
-    o.cache_dir = "";
+    o.devices.accelerator = "cpu";
+    o.devices.cache_dir = "";
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &watch_ops, w, &err));
     *w = (watch){.trainer = trainer};
@@ -93,42 +93,55 @@ static void the_schedule_ends_where_the_steps_end(void **state)
         fg_trainer_options options;
         int64_t steps, batch;
     } rows[] = {
-        {100, {.batch_size = 10}, {.max_epochs = 3}, 30, 10},
-        {101, {.batch_size = 10}, {.max_epochs = 3}, 33, 10},
-        {101, {.batch_size = 10, .drop_last = true}, {.max_epochs = 3}, 30, 10},
-        {101, {.batch_size = 5}, {.max_epochs = 3, .devices = "2"}, 33, 10},
-        {101, {.batch_size = 5}, {.max_epochs = 3, .devices = "0,3,5"}, 21, 15},
-        {997, {.batch_size = 8}, {.max_epochs = 5, .devices = "8"}, 80, 64},
-        {997, {.global_batch_size = 64}, {.max_epochs = 5, .devices = "8"}, 80, 64},
-        {997, {.batch_size = 8, .drop_last = true}, {.max_epochs = 5, .devices = "8"}, 75, 64},
+        {100, {.batch_size = 10}, {.limits.max_epochs = 3}, 30, 10},
+        {101, {.batch_size = 10}, {.limits.max_epochs = 3}, 33, 10},
+        {101, {.batch_size = 10, .drop_last = true}, {.limits.max_epochs = 3}, 30, 10},
+        {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "2"}, 33, 10},
+        {101, {.batch_size = 5}, {.limits.max_epochs = 3, .devices.devices = "0,3,5"}, 21, 15},
+        {997, {.batch_size = 8}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
+        {997, {.global_batch_size = 64}, {.limits.max_epochs = 5, .devices.devices = "8"}, 80, 64},
+        {997,
+         {.batch_size = 8, .drop_last = true},
+         {.limits.max_epochs = 5, .devices.devices = "8"},
+         75,
+         64},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 5, .devices = "8", .mesh = {.axes = {{"data", -1}, {"model", 4}}}},
+         {.limits.max_epochs = 5,
+          .devices.devices = "8",
+          .devices.mesh = {.axes = {{"data", -1}, {"model", 4}}}},
          315,
          16},
-        {997, {.batch_size = 8}, {.max_steps = 17, .devices = "8"}, 17, 64},
-        {997, {.batch_size = 8}, {.max_steps = 500, .max_epochs = 5, .devices = "8"}, 80, 64},
-        {997, {.batch_size = 8}, {.max_epochs = 5, .limit_train_batches = 7}, 35, 8},
+        {997, {.batch_size = 8}, {.limits.max_steps = 17, .devices.devices = "8"}, 17, 64},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 5, .limit_train_fraction = 0.5, .devices = "4"},
+         {.limits.max_steps = 500, .limits.max_epochs = 5, .devices.devices = "8"},
+         80,
+         64},
+        {997, {.batch_size = 8}, {.limits.max_epochs = 5, .limits.limit_train_batches = 7}, 35, 8},
+        {997,
+         {.batch_size = 8},
+         {.limits.max_epochs = 5, .limits.limit_train_fraction = 0.5, .devices.devices = "4"},
          80, /* half of 32 */
          32},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 2, .limit_train_fraction = 0.001, .devices = "4"},
+         {.limits.max_epochs = 2, .limits.limit_train_fraction = 0.001, .devices.devices = "4"},
          2, /* at least one batch */
          32},
-        {9, {.batch_size = 4}, {.max_epochs = 2, .devices = "8"}, 2, 32},
+        {9, {.batch_size = 4}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 32},
         /* 16 batches of 64 in steps of 3: 5 and one of a single batch */
         {997,
          {.batch_size = 8},
-         {.max_epochs = 2, .devices = "8", .accumulate_grad_batches = 3},
+         {.limits.max_epochs = 2, .devices.devices = "8", .numerics.accumulate_grad_batches = 3},
          12,
          64},
         {997,
          {.batch_size = 8},
-         {.max_epochs = 2, .devices = "8", .accumulate_grad_batches = 3, .limit_train_batches = 7},
+         {.limits.max_epochs = 2,
+          .devices.devices = "8",
+          .numerics.accumulate_grad_batches = 3,
+          .limits.limit_train_batches = 7},
          6,
          64},
     };
@@ -136,7 +149,7 @@ static void the_schedule_ends_where_the_steps_end(void **state)
         fg_error err = {0};
         watch w;
         fg_trainer_options options = rows[i].options;
-        options.schedule = &onecycle;
+        options.lr.schedule = &onecycle;
         fg_trainer *trainer = create(&options, &w);
         fg_fit_data data = rows[i].data;
         data.train = toy_data(rows[i].samples, 1);
@@ -166,17 +179,19 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
     watch w;
     const char *folder = fgt_path(fgt_temp_folder(), "run");
     fg_fit_data data = {.train = toy_data(100, 1), .batch_size = 5, .workers = -1};
-    fg_trainer *trainer = create(
-        &(fg_trainer_options){.max_epochs = 4, .run_dir = folder, .schedule = &onecycle}, &w);
+    fg_trainer *trainer = create(&(fg_trainer_options){.limits.max_epochs = 4,
+                                                       .checkpoints.run_dir = folder,
+                                                       .lr.schedule = &onecycle},
+                                 &w);
     w.stop_after = 24; /* of 80: one epoch and a fifth */
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
     assert_int_equal(w.plan.total_steps, 80);
     fg_trainer_destroy(trainer);
-    trainer = create(&(fg_trainer_options){.max_epochs = 4,
-                                           .run_dir = folder,
-                                           .resume = "last",
-                                           .devices = "4",
-                                           .schedule = &onecycle},
+    trainer = create(&(fg_trainer_options){.limits.max_epochs = 4,
+                                           .checkpoints.run_dir = folder,
+                                           .checkpoints.resume = "last",
+                                           .devices.devices = "4",
+                                           .lr.schedule = &onecycle},
                      &w);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 4 + 5 + 5); /* batches of 20 */
@@ -210,10 +225,10 @@ static void the_learning_rate_follows_its_rule(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         watch w;
-        fg_trainer *trainer = create(&(fg_trainer_options){.devices = rows[i].devices,
-                                                           .lr_scaling = rows[i].rule,
-                                                           .base_batch_size = rows[i].base,
-                                                           .max_steps = 2},
+        fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = rows[i].devices,
+                                                           .lr.lr_scaling = rows[i].rule,
+                                                           .lr.base_batch_size = rows[i].base,
+                                                           .limits.max_steps = 2},
                                      &w);
         fg_fit_data data = rows[i].data;
         data.train = toy_data(40, 1);
@@ -235,10 +250,11 @@ static void accumulated_batches_are_of_one_update(void **state)
     (void)state;
     fg_error err = {0};
     watch w;
-    fg_trainer *trainer = create(
-        &(fg_trainer_options){
-            .devices = "2", .lr_scaling = "linear", .accumulate_grad_batches = 3, .max_epochs = 1},
-        &w);
+    fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "2",
+                                                       .lr.lr_scaling = "linear",
+                                                       .numerics.accumulate_grad_batches = 3,
+                                                       .limits.max_epochs = 1},
+                                 &w);
     fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 3); /* 8 batches */
@@ -255,18 +271,21 @@ static void scaling_is_done_once(void **state)
     (void)state;
     fg_error err = {0};
     watch w;
-    fg_trainer *trainer =
-        create(&(fg_trainer_options){.devices = "4", .lr_scaling = "linear", .max_epochs = 1}, &w);
+    fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "4",
+                                                       .lr.lr_scaling = "linear",
+                                                       .limits.max_epochs = 1},
+                                 &w);
     fg_fit_data data = {.train = toy_data(64, 1), .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(w.last == 0.4);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(fg_trainer_plan(trainer)->lr == 0.4);
     fg_trainer_destroy(trainer);
-    trainer = create(
-        &(fg_trainer_options){
-            .devices = "4", .lr_scaling = "linear", .base_batch_size = 16, .max_epochs = 1},
-        &w);
+    trainer = create(&(fg_trainer_options){.devices.devices = "4",
+                                           .lr.lr_scaling = "linear",
+                                           .lr.base_batch_size = 16,
+                                           .limits.max_epochs = 1},
+                     &w);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(w.last == 0.1);
     data.batch_size = 8;
@@ -288,11 +307,11 @@ static void the_plan_is_printed_before_the_first_step(void **state)
     watch w;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    fg_trainer *trainer = create(&(fg_trainer_options){.devices = "8",
-                                                       .lr_scaling = "linear",
-                                                       .schedule = &onecycle,
-                                                       .max_epochs = 1,
-                                                       .progress = out},
+    fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "8",
+                                                       .lr.lr_scaling = "linear",
+                                                       .lr.schedule = &onecycle,
+                                                       .limits.max_epochs = 1,
+                                                       .output.progress = out},
                                  &w);
     fg_fit_data data = {.train = toy_data(160, 1), .batch_size = 4, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -329,9 +348,9 @@ static void strategies_and_devices_go_together(void **state)
         fg_error err = {0};
         watch w;
         fg_device_info device;
-        fg_trainer *trainer = create(&(fg_trainer_options){.strategy = rows[i].strategy,
-                                                           .devices = rows[i].devices,
-                                                           .max_steps = 1},
+        fg_trainer *trainer = create(&(fg_trainer_options){.devices.strategy = rows[i].strategy,
+                                                           .devices.devices = rows[i].devices,
+                                                           .limits.max_steps = 1},
                                      &w);
         assert_null(fg_trainer_client(trainer));
         fgt_ok(fg_trainer_open(trainer, &err));
@@ -357,24 +376,25 @@ static void wrong_choices_are_refused(void **state)
         fg_trainer_options options;
         const char *says;
     } rows[] = {
-        {{.strategy = "dp"},
+        {{.devices.strategy = "dp"},
          "trainer: unknown strategy 'dp': expected 'auto', 'single', 'ddp' or 'fsdp'"},
-        {{.strategy = "single", .devices = "8"},
+        {{.devices.strategy = "single", .devices.devices = "8"},
          "trainer: strategy 'single' trains on one device, but 8 were chosen\n"
          "use devices=1, devices=[0] for a particular one, or strategy=ddp for all"},
-        {{.strategy = "single", .devices = "[0,1]"}, "trains on one device, but 2 were chosen"},
-        {{.strategy = "single", .mesh = {.axes = {{"data", -1}, {"model", 2}}}},
+        {{.devices.strategy = "single", .devices.devices = "[0,1]"},
          "trains on one device, but 2 were chosen"},
-        {{.devices = "0"}, "trainer: devices '0' selects no device\n"},
-        {{.devices = "[]"}, "trainer: devices '[]' is not a list of integers\n"},
-        {{.devices = "many"}, "trainer: devices 'many' is neither a number nor a list\n"},
-        {{.devices = "[1,1]"}, "trainer: devices '[1,1]' names a device twice\n"},
-        {{.lr_scaling = "cubic"},
+        {{.devices.strategy = "single", .devices.mesh = {.axes = {{"data", -1}, {"model", 2}}}},
+         "trains on one device, but 2 were chosen"},
+        {{.devices.devices = "0"}, "trainer: devices '0' selects no device\n"},
+        {{.devices.devices = "[]"}, "trainer: devices '[]' is not a list of integers\n"},
+        {{.devices.devices = "many"}, "trainer: devices 'many' is neither a number nor a list\n"},
+        {{.devices.devices = "[1,1]"}, "trainer: devices '[1,1]' names a device twice\n"},
+        {{.lr.lr_scaling = "cubic"},
          "trainer: unknown lr_scaling 'cubic': expected 'none', 'linear' or 'sqrt'"},
-        {{.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
-        {{.limit_train_fraction = 1.5},
+        {{.lr.base_batch_size = -1}, "trainer: base_batch_size is -1: expected at least 0"},
+        {{.limits.limit_train_fraction = 1.5},
          "limit_train_fraction 1.5, limit_val_fraction 0: expected fractions of all"},
-        {{.limit_val_fraction = -0.5},
+        {{.limits.limit_val_fraction = -0.5},
          "limit_val_fraction -0.5: expected fractions of all batches"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -397,14 +417,16 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
     fgt_ok(fg_client_open(
         &(fg_client_options){.accelerator = "cpu", .cpu_devices = 4, .cache_dir = ""}, &client,
         &err));
-    fgt_ok(fg_trainer_create(&(fg_trainer_options){.client = client, .strategy = "single"},
-                             &trainer, &err));
+    fgt_ok(fg_trainer_create(
+        &(fg_trainer_options){.devices.client = client, .devices.strategy = "single"}, &trainer,
+        &err));
     assert_int_equal(fg_trainer_open(trainer, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "trains on one device, but 4 were chosen"));
     assert_null(fg_trainer_client(trainer));
     fg_trainer_destroy(trainer);
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.client = client, .devices = "2"}, &trainer, &err),
+        fg_trainer_create(&(fg_trainer_options){.devices.client = client, .devices.devices = "2"},
+                          &trainer, &err),
         FG_EINVAL);
     assert_non_null(strstr(err.message, "the given client already has its devices"));
     fg_client_close(client);
@@ -445,7 +467,7 @@ static void batches_that_cannot_be_sharded(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         watch w;
-        fg_trainer *trainer = create(&(fg_trainer_options){.devices = "8"}, &w);
+        fg_trainer *trainer = create(&(fg_trainer_options){.devices.devices = "8"}, &w);
         fg_fit_data data = rows[i].data;
         data.train = toy_data(rows[i].samples, 1);
         data.workers = -1;

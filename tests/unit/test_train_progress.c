@@ -114,7 +114,7 @@ static void open_show(show *s, const char *style)
     *s = (show){.out = NULL};
     s->out = open_memstream(&s->text, &s->size);
     assert_non_null(s->out);
-    s->trainer.options.max_epochs = 3;
+    s->trainer.options.limits.max_epochs = 3;
     s->trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
     s->trainer.is_running = true;
     fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
@@ -205,7 +205,7 @@ static void short_epochs_do_not_scroll(void **state)
     show s;
     (void)state;
     open_show(&s, "bar");
-    s.trainer.options.max_epochs = 1000;
+    s.trainer.options.limits.max_epochs = 1000;
     s.trainer.plan.total_steps = 4000;
     run_epoch(&s, 0, 0.001);
     run_epoch(&s, 1, 0.001);
@@ -337,7 +337,7 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     fg_error err = {0};
     int master;
     show s = (show){.out = terminal_open(columns, &master)};
-    s.trainer.options.max_epochs = 3;
+    s.trainer.options.limits.max_epochs = 3;
     s.trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
     s.trainer.is_running = true;
     fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
@@ -400,7 +400,7 @@ static void unknown_styles_are_refused(void **state)
     fg_trainer *trainer = NULL;
     (void)state;
     assert_int_equal(
-        fg_trainer_create(&(fg_trainer_options){.progress_style = "fancy"}, &trainer, &err),
+        fg_trainer_create(&(fg_trainer_options){.output.progress_style = "fancy"}, &trainer, &err),
         FG_EINVAL);
     assert_string_equal(err.message,
                         "trainer: progress_style is 'fancy': expected auto, bar or plain");

@@ -216,7 +216,7 @@ static void measured_times_are_between_the_delay_and_the_clock(void **state)
     fg_error err = {0};
     fg_dataset *train = toy_data(SAMPLES, 1);
     fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.max_epochs = 1, .log_every = 8});
+        toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 1, .output.log_every = 8});
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &seen, &err));
     const fg_fit_data data = {.train = train, .batch_size = 4, .workers = -1};
     fake.set("delay_ms", DELAY_MS);
@@ -284,11 +284,11 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
 {
     static recorder r;
     fg_error err = {0};
-    fg_trainer *trainer =
-        toy_trainer(client, &(fg_trainer_options){.max_epochs = 2,
-                                                  .limit_train_batches = s->limit,
-                                                  .limit_train_fraction = s->share,
-                                                  .accumulate_grad_batches = s->accumulate});
+    fg_trainer *trainer = toy_trainer(
+        client, &(fg_trainer_options){.limits.max_epochs = 2,
+                                      .limits.limit_train_batches = s->limit,
+                                      .limits.limit_train_fraction = s->share,
+                                      .numerics.accumulate_grad_batches = s->accumulate});
     r = (recorder){0};
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     const fg_fit_data data = {
@@ -339,9 +339,9 @@ static void batches_of_a_validation(void **state)
             continue;
         fg_dataset *val =
             i % 2 == 0 ? toy_data(rows[row].samples, 1) : toy_source(rows[row].samples, 1, false);
-        fg_trainer *trainer =
-            toy_trainer(client, &(fg_trainer_options){.limit_val_batches = rows[row].limit,
-                                                      .limit_val_fraction = rows[row].share});
+        fg_trainer *trainer = toy_trainer(
+            client, &(fg_trainer_options){.limits.limit_val_batches = rows[row].limit,
+                                          .limits.limit_val_fraction = rows[row].share});
         r = (recorder){0};
         fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
         const fg_fit_data data = {.val = val, .batch_size = 4, .workers = -1};

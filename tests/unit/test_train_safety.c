@@ -35,7 +35,7 @@ static fg_status fit(const fg_trainer_options *options, const fg_task *what,
                      const fg_fit_data *data, const char *folder, recorder *r, fg_error *err)
 {
     fg_trainer_options o = *options;
-    o.run_dir = folder;
+    o.checkpoints.run_dir = folder;
     *err = (fg_error){0};
     fg_trainer *trainer = toy_trainer(client, &o);
     assert_int_equal(fg_trainer_add_callback(trainer, &recorder_ops, r, err), FG_OK);
@@ -50,9 +50,10 @@ static fg_status fit_epochs(int64_t epochs, const char *folder, const char *resu
     static recorder r;
     const fg_fit_data data = in_order();
     r = (recorder){0};
-    return fit(
-        &(fg_trainer_options){.max_epochs = epochs, .resume = resume, .overwrite = overwrite},
-        &task, &data, folder, &r, err);
+    return fit(&(fg_trainer_options){.limits.max_epochs = epochs,
+                                     .checkpoints.resume = resume,
+                                     .checkpoints.overwrite = overwrite},
+               &task, &data, folder, &r, err);
 }
 
 static int last_step(const char *folder)
@@ -115,8 +116,9 @@ static void a_fit_that_does_not_begin_deletes_nothing(void **state)
     fgt_ok(fit_epochs(2, folder, NULL, false, &err));
     fake.set("compile_error", 13);
     r = (recorder){0};
-    assert_int_equal(fit(&(fg_trainer_options){.overwrite = true}, &task, &data, folder, &r, &err),
-                     FG_ECOMPILE);
+    assert_int_equal(
+        fit(&(fg_trainer_options){.checkpoints.overwrite = true}, &task, &data, folder, &r, &err),
+        FG_ECOMPILE);
     fake.reset();
     assert_int_equal(last_step(folder), 6);
 }
@@ -145,7 +147,7 @@ static void one_fit_at_a_time(void **state)
     static const fg_callback_ops ops = {.fit_start = fit_again};
     const fg_fit_data data = in_order();
     const char *folder = fgt_temp_folder();
-    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.run_dir = folder});
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.checkpoints.run_dir = folder});
     inner.folder = folder;
     fgt_ok(fg_trainer_add_callback(trainer, &ops, &inner, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -195,14 +197,16 @@ static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
     ops.val_step = bad_val_step;
     for (int i = 0; i < 2; i++) {
         r = (recorder){0};
-        const fg_trainer_options options = {.max_epochs = 100, .val_every_epochs = i == 0 ? 1 : 90};
+        const fg_trainer_options options = {.limits.max_epochs = 100,
+                                            .validation.val_every_epochs = i == 0 ? 1 : 90};
         assert_int_equal(fit(&options, &bad, &data, fgt_temp_folder(), &r, &err), FG_ENOTFOUND);
         contains(err.message, "batch: no field 'z'; there are 'x', 'y'");
         assert_string_equal(r.text, "");
     }
     /* one that never runs may be as it likes */
     r = (recorder){0};
-    fgt_ok(fit(&(fg_trainer_options){.val_every_epochs = 2}, &bad, &data, NULL, &r, &err));
+    fgt_ok(
+        fit(&(fg_trainer_options){.validation.val_every_epochs = 2}, &bad, &data, NULL, &r, &err));
 }
 
 /* Data whose sample `bad` cannot be read. */
@@ -271,8 +275,9 @@ static void what_fails_later_leaves_its_state(void **state)
             data.val = torn;
         else
             data.train = torn;
-        const fg_trainer_options options = {
-            .max_epochs = 2, .accumulate_grad_batches = rows[i].accumulate, .resume = "auto"};
+        const fg_trainer_options options = {.limits.max_epochs = 2,
+                                            .numerics.accumulate_grad_batches = rows[i].accumulate,
+                                            .checkpoints.resume = "auto"};
         r = (recorder){0};
         const fg_status status = fit(&options, &task, &data, folder, &r, &err);
         assert_int_equal(status, FG_EFORMAT);
@@ -301,8 +306,9 @@ static void weights_that_are_lost_are_not_saved(void **state)
     fake.set("execute_late_error", 13);
     fake.set("execute_late_skip", 7); /* 3 steps, 2 of validation, 2 steps */
     r = (recorder){0};
-    assert_int_equal(fit(&(fg_trainer_options){.max_epochs = 4}, &task, &data, folder, &r, &err),
-                     FG_EDEVICE);
+    assert_int_equal(
+        fit(&(fg_trainer_options){.limits.max_epochs = 4}, &task, &data, folder, &r, &err),
+        FG_EDEVICE);
     fake.reset();
     contains(err.message, "\nthe weights on the device are lost; the last saved are in ");
     assert_int_equal(last_step(folder), 3);

@@ -191,8 +191,8 @@ static fg_trainer *create(const fg_trainer_options *options, const char *folder,
 {
     fg_error err = {0};
     fg_trainer_options o = *options;
-    o.run_dir = folder;
-    o.log_every = 1;
+    o.checkpoints.run_dir = folder;
+    o.output.log_every = 1;
     fg_trainer *trainer = toy_trainer(client, &o);
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
     return trainer;
@@ -259,7 +259,7 @@ static void steps_do_not_wait_for_the_disk(void **state)
     const char *folder = fgt_temp_folder();
     const fg_fit_data data = in_order();
     r = (recorder){0};
-    fg_trainer *trainer = create(&(fg_trainer_options){.max_epochs = 2}, folder, &r);
+    fg_trainer *trainer = create(&(fg_trainer_options){.limits.max_epochs = 2}, folder, &r);
     fgt_ok(fg_trainer_add_callback(trainer, &gate, NULL, &err));
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
@@ -278,8 +278,8 @@ static void one_save_at_a_time(void **state)
     char line[64];
     const char *folder = fgt_temp_folder();
     r = (recorder){0};
-    (void)fit(&(fg_trainer_options){.max_epochs = 4, .save_every_steps = 1}, folder, &r, FG_OK,
-              &err);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 4, .checkpoints.save_every_steps = 1},
+              folder, &r, FG_OK, &err);
     assert_int_equal(atomic_load(&most_writing), 1);
     assert_int_equal(recorder_count(&r, "saved"), 12);
     assert_int_equal(last_step(folder), 12);
@@ -297,14 +297,15 @@ static void a_run_may_wait_for_its_saves(void **state)
     fg_error err = {0};
     static recorder r;
     r = (recorder){0};
-    (void)fit(&(fg_trainer_options){.max_epochs = 2, .wait_for_saves = true}, fgt_temp_folder(), &r,
-              FG_OK, &err);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 2, .checkpoints.wait_for_saves = true},
+              fgt_temp_folder(), &r, FG_OK, &err);
     assert_in_order(r.text, "saved        step 3", "epoch_start  step 3");
 }
 
 /* ---- a disk that takes nothing --------------------------------------------------------------- */
 
-static const fg_trainer_options four_epochs = {.max_epochs = 4, .wait_for_saves = true};
+static const fg_trainer_options four_epochs = {.limits.max_epochs = 4,
+                                               .checkpoints.wait_for_saves = true};
 
 /* The one at step 6 fails, or those at 6 and 9: the older one stays until the next one succeeds. */
 static void a_save_that_fails_is_no_end(void **state)
@@ -324,12 +325,12 @@ static void a_save_that_fails_is_no_end(void **state)
         const char *folder = fgt_temp_folder();
         fg_trainer_options resumed = four_epochs;
         r = (recorder){0};
-        (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+        (void)fit(&(fg_trainer_options){.limits.max_epochs = 1}, folder, &r, FG_OK, &err);
         (void)reset(NULL);
         atomic_store(&failing, rows[i].count);
         atomic_store(&failure, rows[i].number);
         atomic_store(&at_mkdir, rows[i].at_mkdir);
-        resumed.resume = "last";
+        resumed.checkpoints.resume = "last";
         r = (recorder){0};
         assert_int_equal(fit(&resumed, folder, &r, FG_OK, &err), 12);
         assert_int_equal(recorder_count(&r, "saved"), 3 - rows[i].count);
@@ -347,9 +348,10 @@ static void several_failures_in_a_row_are_the_end(void **state)
     fg_error err = {0};
     static recorder r;
     const char *folder = fgt_temp_folder();
-    fg_trainer_options resumed = {.max_epochs = 20, .wait_for_saves = true, .resume = "last"};
+    fg_trainer_options resumed = {
+        .limits.max_epochs = 20, .checkpoints.wait_for_saves = true, .checkpoints.resume = "last"};
     r = (recorder){0};
-    (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 1}, folder, &r, FG_OK, &err);
     atomic_store(&failing, -1);
     assert_int_equal(fit(&resumed, folder, &r, FG_EIO, &err), 12); /* at 6, 9 and 12 */
     assert_non_null(
@@ -373,7 +375,8 @@ static void a_later_fit_goes_on(void **state)
     const fg_fit_data data = in_order();
     r = (recorder){0};
     fg_trainer *trainer =
-        create(&(fg_trainer_options){.max_epochs = 8, .wait_for_saves = true}, folder, &r);
+        create(&(fg_trainer_options){.limits.max_epochs = 8, .checkpoints.wait_for_saves = true},
+               folder, &r);
     atomic_store(&failing, 5);
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EIO);
     assert_int_equal(fg_trainer_result(trainer)->steps, 9);
@@ -392,9 +395,9 @@ static void a_warning_has_its_own_line(void **state)
     static recorder r;
     fg_trainer_options options = four_epochs;
     r = (recorder){0};
-    progress = options.progress = tmpfile();
+    progress = options.output.progress = tmpfile();
     assert_non_null(progress);
-    options.progress_style = "bar";
+    options.output.progress_style = "bar";
     atomic_store(&failing, 2); /* the second epoch's line is one that is redrawn */
     (void)fit(&options, fgt_temp_folder(), &r, FG_OK, &err);
     (void)fclose(progress);
@@ -415,8 +418,8 @@ static void failures_now_and_then_are_no_end(void **state)
     fg_trainer_options resumed = four_epochs;
     r = (recorder){0};
     for (int epochs = 4; epochs <= 12; epochs += 4) {
-        resumed.max_epochs = epochs;
-        resumed.resume = "auto";
+        resumed.limits.max_epochs = epochs;
+        resumed.checkpoints.resume = "auto";
         atomic_store(&failing, 2);
         (void)fit(&resumed, folder, &r, FG_OK, &err);
         assert_int_equal(last_step(folder), 3 * epochs);
@@ -431,10 +434,11 @@ static void a_failure_at_the_end_is_an_error(void **state)
         fg_error err = {0};
         static recorder r;
         const char *folder = fgt_temp_folder();
-        const fg_trainer_options options = {
-            .max_epochs = 2, .resume = "last", .wait_for_saves = waits == 1};
+        const fg_trainer_options options = {.limits.max_epochs = 2,
+                                            .checkpoints.resume = "last",
+                                            .checkpoints.wait_for_saves = waits == 1};
         r = (recorder){0};
-        (void)fit(&(fg_trainer_options){.max_epochs = 1}, folder, &r, FG_OK, &err);
+        (void)fit(&(fg_trainer_options){.limits.max_epochs = 1}, folder, &r, FG_OK, &err);
         atomic_store(&failing, -1);
         (void)fit(&options, folder, &r, FG_EIO, &err);
         assert_non_null(
@@ -455,7 +459,7 @@ static void without_any_checkpoint_it_says_so(void **state)
     static recorder r;
     r = (recorder){0};
     atomic_store(&failing, -1);
-    (void)fit(&(fg_trainer_options){.max_epochs = 1}, fgt_temp_folder(), &r, FG_EIO, &err);
+    (void)fit(&(fg_trainer_options){.limits.max_epochs = 1}, fgt_temp_folder(), &r, FG_EIO, &err);
     assert_non_null(strstr(err.message, "\nthere is no checkpoint"));
 }
 

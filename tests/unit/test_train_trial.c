@@ -84,7 +84,7 @@ static fg_status fit(const fg_trainer_options *options, int64_t bad_val, recorde
     fg_error err = {0};
     fg_trainer *trainer = NULL;
     fg_trainer_options o = *options;
-    o.client = client;
+    o.devices.client = client;
     train_reads = (reads){.bad = -1, .other = &val_reads};
     val_reads = (reads){.bad = bad_val, .other = &train_reads};
     *r = (recorder){0};
@@ -103,8 +103,9 @@ static void validation_before_training(void **state)
     recorder with, without;
     fg_result result;
     (void)state;
-    const fg_trainer_options two = {
-        .max_epochs = 1, .sanity_val_steps = 2, .val_every_epochs = 1 << 20};
+    const fg_trainer_options two = {.limits.max_epochs = 1,
+                                    .validation.sanity_val_steps = 2,
+                                    .validation.val_every_epochs = 1 << 20};
     fgt_ok(fit(&two, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 8); /* two batches of 4, before the first training sample */
     assert_int_equal(val_reads.other_count, 0);
@@ -112,18 +113,20 @@ static void validation_before_training(void **state)
     for (size_t i = 0; i < result.metric_count; i++)
         assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* its metrics are dropped */
     assert_int_equal(result.steps, 5);
-    const fg_trainer_options none = {.max_epochs = 1, .val_every_epochs = 1 << 20};
+    const fg_trainer_options none = {.limits.max_epochs = 1,
+                                     .validation.val_every_epochs = 1 << 20};
     fgt_ok(fit(&none, -1, &without, &result, &err));
     assert_int_equal(val_reads.count, 0);
     assert_string_equal(with.text, without.text); /* and no callback hears of it */
-    const fg_trainer_options all = {
-        .max_epochs = 1, .sanity_val_steps = -1, .val_every_epochs = 1 << 20};
+    const fg_trainer_options all = {.limits.max_epochs = 1,
+                                    .validation.sanity_val_steps = -1,
+                                    .validation.val_every_epochs = 1 << 20};
     fgt_ok(fit(&all, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 12);
-    const fg_trainer_options limited = {.max_epochs = 1,
-                                        .sanity_val_steps = 2,
-                                        .limit_val_batches = 1,
-                                        .val_every_epochs = 1 << 20};
+    const fg_trainer_options limited = {.limits.max_epochs = 1,
+                                        .validation.sanity_val_steps = 2,
+                                        .limits.limit_val_batches = 1,
+                                        .validation.val_every_epochs = 1 << 20};
     fgt_ok(fit(&limited, -1, &with, &result, &err));
     assert_int_equal(val_reads.count, 4);
 }
@@ -134,7 +137,7 @@ static void a_bad_validation_sample_is_found_at_once(void **state)
     recorder r;
     fg_result result;
     (void)state;
-    const fg_trainer_options options = {.max_epochs = 1, .sanity_val_steps = 2};
+    const fg_trainer_options options = {.limits.max_epochs = 1, .validation.sanity_val_steps = 2};
     assert_int_equal(fit(&options, 5, &r, &result, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "validation before training (sanity_val_steps)"));
     assert_non_null(strstr(err.message, "sample 5 is damaged"));
@@ -149,7 +152,7 @@ static void overfitting_a_few_batches(void **state)
     recorder r;
     fg_result result;
     (void)state;
-    const fg_trainer_options count = {.max_epochs = 3, .overfit_batches = 2};
+    const fg_trainer_options count = {.limits.max_epochs = 3, .limits.overfit_batches = 2};
     fgt_ok(fit(&count, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 24);
     for (int i = 0; i < 24; i++)
@@ -157,16 +160,17 @@ static void overfitting_a_few_batches(void **state)
     assert_int_equal(val_reads.count, 24);
     for (int i = 0; i < 24; i++)
         assert_int_equal(val_reads.index[i], i % 8);
-    const fg_trainer_options share = {.max_epochs = 1, .overfit_fraction = 0.4}; /* of 5 and of 3 */
+    const fg_trainer_options share = {.limits.max_epochs = 1,
+                                      .limits.overfit_fraction = 0.4}; /* of 5 and of 3 */
     fgt_ok(fit(&share, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 8);
     assert_int_equal(val_reads.count, 4);
-    const fg_trainer_options whole = {.max_epochs = 1, .overfit_fraction = 1};
+    const fg_trainer_options whole = {.limits.max_epochs = 1, .limits.overfit_fraction = 1};
     fgt_ok(fit(&whole, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 20);
     for (int i = 0; i < 20; i++)
         assert_int_equal(train_reads.index[i], i); /* not shuffled */
-    const fg_trainer_options both = {.overfit_batches = 2, .overfit_fraction = 0.5};
+    const fg_trainer_options both = {.limits.overfit_batches = 2, .limits.overfit_fraction = 0.5};
     fg_trainer *trainer = NULL;
     assert_int_equal(fg_trainer_create(&both, &trainer, &err), FG_EINVAL);
 }
@@ -178,13 +182,13 @@ static void one_batch_of_each(void **state)
     fg_result result;
     (void)state;
     const char *folder = fgt_path(fgt_temp_folder(), "run");
-    const fg_trainer_options options = {.max_epochs = 30,
-                                        .max_steps = 1000,
-                                        .val_every_epochs = 5,
-                                        .sanity_val_steps = 2,
-                                        .run_dir = folder,
-                                        .resume = "auto",
-                                        .fast_dev_run = true};
+    const fg_trainer_options options = {.limits.max_epochs = 30,
+                                        .limits.max_steps = 1000,
+                                        .validation.val_every_epochs = 5,
+                                        .validation.sanity_val_steps = 2,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.resume = "auto",
+                                        .limits.fast_dev_run = true};
     fgt_ok(fit(&options, -1, &r, &result, &err));
     assert_int_equal(recorder_count(&r, "batch_end"), 1);
     assert_int_equal(recorder_count(&r, "val_end"), 1);

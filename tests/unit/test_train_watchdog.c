@@ -64,13 +64,13 @@ static fg_client *fake_client(void)
 
 static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_result *out)
 {
-    const told *t = options->hang_self;
+    const told *t = options->hang.report_self;
     fg_error err = {0};
     fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
     fg_dataset *train = toy_data(40, 1);
     fg_trainer_options o = *options;
-    o.client = client;
+    o.devices.client = client;
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
     trainer->watchdog.compile_limit_ns = compile_limit_ns;
     if (t->holds)
@@ -91,11 +91,11 @@ static void a_step_that_does_not_end(void **state)
     told t = {.holds = true};
     fg_result result;
     const char *folder = fgt_temp_folder();
-    fit(&(fg_trainer_options){.max_epochs = 1,
-                              .run_dir = folder,
-                              .watchdog_s = 0.5, /* longer than an upload under valgrind */
-                              .hang = on_hang,
-                              .hang_self = &t},
+    fit(&(fg_trainer_options){.limits.max_epochs = 1,
+                              .checkpoints.run_dir = folder,
+                              .hang.watchdog_s = 0.5, /* longer than an upload under valgrind */
+                              .hang.report = on_hang,
+                              .hang.report_self = &t},
         0, &result);
     assert_int_equal(result.status, FG_OK);
     assert_int_equal(result.steps, 10);
@@ -120,7 +120,10 @@ static void nothing_is_reported_of_a_run_that_goes_on(void **state)
     (void)state;
     told t = {.count = 10}; /* so that it never lets go of a device by mistake */
     fg_result result;
-    fit(&(fg_trainer_options){.max_steps = 3, .watchdog_s = 3600, .hang = on_hang, .hang_self = &t},
+    fit(&(fg_trainer_options){.limits.max_steps = 3,
+                              .hang.watchdog_s = 3600,
+                              .hang.report = on_hang,
+                              .hang.report_self = &t},
         0, &result);
     assert_int_equal(t.count, 10);
 }
@@ -150,10 +153,11 @@ static void predictions_that_do_not_arrive(void **state)
     fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
     fg_dataset *data = toy_data(4, 1);
-    fgt_ok(fg_trainer_create(
-        &(fg_trainer_options){
-            .client = client, .watchdog_s = 0.05, .hang = on_hang, .hang_self = &t},
-        &trainer, &err));
+    fgt_ok(fg_trainer_create(&(fg_trainer_options){.devices.client = client,
+                                                   .hang.watchdog_s = 0.05,
+                                                   .hang.report = on_hang,
+                                                   .hang.report_self = &t},
+                             &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
     fgt_ok(fg_trainer_predict(trainer, &task,
                               &(fg_fit_data){.val = data, .batch_size = 4, .workers = -1}, drop,
@@ -236,9 +240,11 @@ static void each_activity_has_its_words(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
         fgi_watchdog dog = {0};
-        fgt_ok(fgi_watchdog_start(
-            &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
-            &err));
+        fgt_ok(fgi_watchdog_start(&dog,
+                                  &(fg_trainer_options){.hang.watchdog_s = 0.001,
+                                                        .hang.report = keep_saying,
+                                                        .hang.report_self = &s},
+                                  &err));
         said_of(&dog, &s, rows[i].watch, got, sizeof got);
         fgi_watchdog_stop(&dog);
         (void)snprintf(want, sizeof want, "%s|no device yet|no step has finished yet|",
@@ -258,9 +264,11 @@ static void facts_of_the_report(void **state)
     fake.set("devices", 2);
     fg_client *client = fake_client();
     fg_log_set(keep_log, &s);
-    fgt_ok(fgi_watchdog_start(
-        &dog, &(fg_trainer_options){.watchdog_s = 0.001, .hang = keep_saying, .hang_self = &s},
-        &err));
+    fgt_ok(fgi_watchdog_start(&dog,
+                              &(fg_trainer_options){.hang.watchdog_s = 0.001,
+                                                    .hang.report = keep_saying,
+                                                    .hang.report_self = &s},
+                              &err));
     fgi_watch_client(&dog, client);
     fgi_watch_checkpoint(&dog, "runs/a/last");
     fgi_watch_done(&dog, FGI_VAL, 6);
@@ -304,7 +312,10 @@ static void a_long_compilation_is_warned_of(void **state)
     fg_result result;
     fg_log_set(on_log, &l);
     fake.set("compile_ms", 400);
-    fit(&(fg_trainer_options){.max_steps = 1, .watchdog_s = 0.02, .hang = on_hang, .hang_self = &t},
+    fit(&(fg_trainer_options){.limits.max_steps = 1,
+                              .hang.watchdog_s = 0.02,
+                              .hang.report = on_hang,
+                              .hang.report_self = &t},
         100000000, &result);
     fg_log_set(NULL, NULL);
     assert_in_range(l.count, 1, 4);
@@ -317,8 +328,8 @@ static void a_limit_that_is_none(void **state)
     (void)state;
     fg_error err = {0};
     fg_trainer *trainer = NULL;
-    assert_int_equal(fg_trainer_create(&(fg_trainer_options){.watchdog_s = -1}, &trainer, &err),
-                     FG_EINVAL);
+    assert_int_equal(
+        fg_trainer_create(&(fg_trainer_options){.hang.watchdog_s = -1}, &trainer, &err), FG_EINVAL);
     assert_string_equal(err.message, "trainer: watchdog_s is -1: expected 0 or more seconds");
 }
 
