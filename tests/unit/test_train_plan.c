@@ -82,17 +82,44 @@ static int nothing_is_left(void **state)
 
 static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
+/* A fit of so many samples, and the steps and the batch that it should have. */
+typedef struct length_row {
+    int64_t samples;
+    fg_fit_data data;
+    fg_trainer_options options;
+    int64_t steps, batch;
+} length_row;
+
+static void check_length(size_t i, const length_row *row)
+{
+    fg_error err = {0};
+    watch w;
+    fg_trainer_options options = row->options;
+    options.lr.schedule = &onecycle;
+    fg_trainer *trainer = create(&options, &w);
+    fg_fit_data data = row->data;
+    data.train = toy_data(row->samples, 1);
+    data.workers = -1;
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    if (w.steps != row->steps || w.plan.total_steps != row->steps ||
+        w.plan.global_batch_size != row->batch || w.last != 0.1 / 25 / 1e4)
+        fail_msg("row %zu: %lld of %lld steps, batch %lld, last lr %.17g", i, (long long)w.steps,
+                 (long long)w.plan.total_steps, (long long)w.plan.global_batch_size, w.last);
+    assert_true(w.plan.lr_at[4] == w.last);
+    if (w.steps > 2) {
+        assert_true(w.first == 0.1 / 25 && w.plan.lr_at[0] == w.first);
+        assert_true(w.highest > 0.09);
+    }
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data.train);
+}
+
 /* Whatever decides the number of steps: so many are done, the plan has said so before the first,
  * the peak is reached and the last one has the last value, exactly. */
 static void the_schedule_ends_where_the_steps_end(void **state)
 {
     (void)state;
-    static const struct {
-        int64_t samples;
-        fg_fit_data data;
-        fg_trainer_options options;
-        int64_t steps, batch;
-    } rows[] = {
+    static const length_row rows[] = {
         {100, {.batch_size = 10}, {.limits.max_epochs = 3}, 30, 10},
         {101, {.batch_size = 10}, {.limits.max_epochs = 3}, 33, 10},
         {101, {.batch_size = 10, .drop_last = true}, {.limits.max_epochs = 3}, 30, 10},
@@ -145,29 +172,8 @@ static void the_schedule_ends_where_the_steps_end(void **state)
          6,
          64},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        fg_error err = {0};
-        watch w;
-        fg_trainer_options options = rows[i].options;
-        options.lr.schedule = &onecycle;
-        fg_trainer *trainer = create(&options, &w);
-        fg_fit_data data = rows[i].data;
-        data.train = toy_data(rows[i].samples, 1);
-        data.workers = -1;
-        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-        if (w.steps != rows[i].steps || w.plan.total_steps != rows[i].steps ||
-            w.plan.global_batch_size != rows[i].batch || w.last != 0.1 / 25 / 1e4)
-            fail_msg("row %zu: %lld of %lld steps, batch %lld, last lr %.17g", i,
-                     (long long)w.steps, (long long)w.plan.total_steps,
-                     (long long)w.plan.global_batch_size, w.last);
-        assert_true(w.plan.lr_at[4] == w.last);
-        if (w.steps > 2) {
-            assert_true(w.first == 0.1 / 25 && w.plan.lr_at[0] == w.first);
-            assert_true(w.highest > 0.09);
-        }
-        fg_trainer_destroy(trainer);
-        fg_dataset_destroy(data.train);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check_length(i, &rows[i]);
 }
 
 /* Stopped on one device and resumed on four: the steps that are left are fewer than they were to
