@@ -420,47 +420,48 @@ static void files_are_the_same_for_every_strategy(void **state)
 
 /* ---- mistakes -------------------------------------------------------------------------------- */
 
+static const struct {
+    const char *strategy;
+    fg_sharding_rule rules[2];
+    size_t count;
+    fg_status status;
+    const char *message;
+} mistakes[] = {
+    {"zero", {{0}}, 0, FG_EINVAL, "unknown strategy 'zero': expected ddp or fsdp"},
+    {NULL,
+     {{"fc1.*", "model"}, {"fc4.*", "model"}},
+     2,
+     FG_ENOTFOUND,
+     "rule 'fc4.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', "
+     "'fc2.weight', 'fc2.bias', 'fc3.weight', 'fc3.bias'"},
+    {NULL,
+     {{"", "model"}},
+     1,
+     FG_EINVAL,
+     "a sharding rule has no pattern: expected names of parameters"},
+    {"fsdp",
+     {{"fc?.weight", "model,columns"}},
+     1,
+     FG_EINVAL,
+     "rule 'fc?.weight': partition spec \"model,columns\": 'columns' is not an axis of the "
+     "mesh "
+     "data=2,model=2: expected one of its axes, or none, for each dimension"},
+    {NULL,
+     {{"fc*", "none,model"}},
+     1,
+     FG_ESHAPE,
+     "rule 'fc*' shards 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
+     "match it"},
+    {NULL,
+     {{"*[12].weight", "model"}, {"fc3.*", "model"}},
+     2,
+     FG_ESHAPE,
+     "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, which do not "
+     "divide its size, 3"},
+};
+
 static void mistakes_leave_the_module_as_it_was(void **state)
 {
-    const struct {
-        const char *strategy;
-        fg_sharding_rule rules[2];
-        size_t count;
-        fg_status status;
-        const char *message;
-    } bad[] = {
-        {"zero", {{0}}, 0, FG_EINVAL, "unknown strategy 'zero': expected ddp or fsdp"},
-        {NULL,
-         {{"fc1.*", "model"}, {"fc4.*", "model"}},
-         2,
-         FG_ENOTFOUND,
-         "rule 'fc4.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', "
-         "'fc2.weight', 'fc2.bias', 'fc3.weight', 'fc3.bias'"},
-        {NULL,
-         {{"", "model"}},
-         1,
-         FG_EINVAL,
-         "a sharding rule has no pattern: expected names of parameters"},
-        {"fsdp",
-         {{"fc?.weight", "model,columns"}},
-         1,
-         FG_EINVAL,
-         "rule 'fc?.weight': partition spec \"model,columns\": 'columns' is not an axis of the "
-         "mesh "
-         "data=2,model=2: expected one of its axes, or none, for each dimension"},
-        {NULL,
-         {{"fc*", "none,model"}},
-         1,
-         FG_ESHAPE,
-         "rule 'fc*' shards 2 dimensions; parameter 'fc1.bias' has 1: use a pattern that does not "
-         "match it"},
-        {NULL,
-         {{"*[12].weight", "model"}, {"fc3.*", "model"}},
-         2,
-         FG_ESHAPE,
-         "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, which do not "
-         "divide its size, 3"},
-    };
     fg_client *client = NULL;
     fg_module *root = NULL;
     fg_error err = {0};
@@ -472,12 +473,13 @@ static void mistakes_leave_the_module_as_it_was(void **state)
                           &client, &err));
     fgt_ok(fg_module_create(NULL, 1, &root, &err));
     build(NULL, root);
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        const fg_distribute_options options = {
-            .strategy = bad[i].strategy, .rules = bad[i].rules, .rule_count = bad[i].count};
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        const fg_distribute_options options = {.strategy = mistakes[i].strategy,
+                                               .rules = mistakes[i].rules,
+                                               .rule_count = mistakes[i].count};
         err = (fg_error){0};
-        assert_int_equal(fg_module_distribute(root, client, &options, &err), bad[i].status);
-        assert_string_equal(err.message, bad[i].message);
+        assert_int_equal(fg_module_distribute(root, client, &options, &err), mistakes[i].status);
+        assert_string_equal(err.message, mistakes[i].message);
         for (size_t k = 0; k < fg_module_variable_count(root); k++)
             assert_true(
                 fgi_sharding_is_replicated(fgi_variable_sharding(fg_module_variable_at(root, k))));

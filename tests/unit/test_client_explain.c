@@ -143,68 +143,69 @@ static const char no_gpu[] =
     "making a client (xla_cuda_plugin.so): FAILED_PRECONDITION: No visible "
     "GPU devices.";
 
+static const struct {
+    const char *accelerator, *words;
+    unsigned parts;
+    const char *says[3], *never;
+} refusals[] = {
+    /* libtpu without a TPU */
+    {"tpu",
+     no_device,
+     NOTHING,
+     {"this machine has no visible TPU (PCI bus (/sys/bus/pci/devices): cannot be listed; ",
+      "libtpu says: making a client (libtpu.so): NOT_FOUND: TPU initialization failed: ",
+      "\nuse accelerator=cpu or accelerator=auto to train without one"},
+     "kill"},
+    /* chips that another process has */
+    {"tpu",
+     no_device,
+     CHIPS | CHIP_HELD,
+     {"libtpu is in use: process 812 (python train.py) holds /dev/accel0; ",
+      "wait for its end, or end it: kill 812", "libtpu says: making a client"},
+     "accelerator=cpu"},
+    {"tpu",
+     locked,
+     CHIPS | LOCK_HELD,
+     {"libtpu is in use: process 812 (python notebook.py) holds /tmp/libtpu_lockfile; ",
+      "end it: kill 812", "multi-process lockfile"},
+     "rm /tmp/libtpu_lockfile"},
+    /* chips that are free, and still nothing */
+    {"tpu",
+     no_device,
+     CHIPS,
+     {"4 TPU chips of v5e are here, but libtpu says: ", "No jellyfish device found.", ""},
+     "kill"},
+    {"cuda",
+     no_gpu,
+     NOTHING,
+     {"this machine has no visible NVIDIA GPU (no /dev/nvidiactl): ", "No visible GPU devices.",
+      "\nuse accelerator=cpu or accelerator=auto"},
+     "kill"},
+    {"cuda",
+     no_gpu,
+     GPU | GPU_HELD,
+     {"No visible GPU devices.\n", "process 812 (./renderer) holds /dev/nvidia0; ",
+      "end it: kill 812"},
+     "accelerator=cpu"},
+    {"cuda", no_gpu, GPU, {"No visible GPU devices.", "", ""}, "\n"},
+    {"cpu", "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
+    {NULL, "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
+};
+
 static void a_plugin_that_refuses(void **state)
 {
-    static const struct {
-        const char *accelerator, *words;
-        unsigned parts;
-        const char *says[3], *never;
-    } rows[] = {
-        /* libtpu without a TPU */
-        {"tpu",
-         no_device,
-         NOTHING,
-         {"this machine has no visible TPU (PCI bus (/sys/bus/pci/devices): cannot be listed; ",
-          "libtpu says: making a client (libtpu.so): NOT_FOUND: TPU initialization failed: ",
-          "\nuse accelerator=cpu or accelerator=auto to train without one"},
-         "kill"},
-        /* chips that another process has */
-        {"tpu",
-         no_device,
-         CHIPS | CHIP_HELD,
-         {"libtpu is in use: process 812 (python train.py) holds /dev/accel0; ",
-          "wait for its end, or end it: kill 812", "libtpu says: making a client"},
-         "accelerator=cpu"},
-        {"tpu",
-         locked,
-         CHIPS | LOCK_HELD,
-         {"libtpu is in use: process 812 (python notebook.py) holds /tmp/libtpu_lockfile; ",
-          "end it: kill 812", "multi-process lockfile"},
-         "rm /tmp/libtpu_lockfile"},
-        /* chips that are free, and still nothing */
-        {"tpu",
-         no_device,
-         CHIPS,
-         {"4 TPU chips of v5e are here, but libtpu says: ", "No jellyfish device found.", ""},
-         "kill"},
-        {"cuda",
-         no_gpu,
-         NOTHING,
-         {"this machine has no visible NVIDIA GPU (no /dev/nvidiactl): ", "No visible GPU devices.",
-          "\nuse accelerator=cpu or accelerator=auto"},
-         "kill"},
-        {"cuda",
-         no_gpu,
-         GPU | GPU_HELD,
-         {"No visible GPU devices.\n", "process 812 (./renderer) holds /dev/nvidia0; ",
-          "end it: kill 812"},
-         "accelerator=cpu"},
-        {"cuda", no_gpu, GPU, {"No visible GPU devices.", "", ""}, "\n"},
-        {"cpu", "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
-        {NULL, "making a client: words", NOTHING, {"making a client: words", "", ""}, "\n"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         fg_error err = {0};
         (void)fresh(state);
-        furnish(rows[i].parts);
-        (void)fgi_fail(&err, FG_EPLUGIN, "%s", rows[i].words);
-        assert_int_equal(fgi_explain_refusal(&m.host, rows[i].accelerator, FG_EPLUGIN, &err),
+        furnish(refusals[i].parts);
+        (void)fgi_fail(&err, FG_EPLUGIN, "%s", refusals[i].words);
+        assert_int_equal(fgi_explain_refusal(&m.host, refusals[i].accelerator, FG_EPLUGIN, &err),
                          FG_EPLUGIN);
         assert_int_equal(err.status, FG_EPLUGIN);
         for (int k = 0; k < 3; k++)
-            holds(err.message, rows[i].says[k]);
-        if (strstr(err.message, rows[i].never) != NULL)
-            fail_msg("'%s' says '%s'", err.message, rows[i].never);
+            holds(err.message, refusals[i].says[k]);
+        if (strstr(err.message, refusals[i].never) != NULL)
+            fail_msg("'%s' says '%s'", err.message, refusals[i].never);
     }
 }
 
