@@ -1,4 +1,4 @@
-/* test_fit_errors.c - fulgurite fit where something is wrong: mistakes in the configuration, a
+/* test_fit_mistakes.c - fulgurite fit where something is wrong: mistakes in the configuration, a
  * failure, a device that does not answer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
