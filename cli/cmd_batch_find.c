@@ -20,12 +20,15 @@ static int run_it(const cli_call *call) { return cli_run(call, &settings); }
 const cli_command cli_batch_find = {
     .name = "batch-find",
     .arguments = "[CONFIG]",
-    .summary = "find the largest batch that fits into the devices' memory",
-    .details = "Compiles the training step for several batch sizes, starting at "
-               "trainer.batch_size, and reads\nthe memory that the compiler reports; nothing is "
-               "run. The batch found leaves a tenth of each\n"
-               "device's memory free. On the CPU the host's memory counts, shared by its devices.\n"
-               "batch_size, global_batch_size and bytes go to standard output.",
+    .summary = "find the largest batch size that fits into device memory",
+    .details =
+        "Compiles the training step for several batch sizes, starting at trainer.batch_size, and "
+        "reads\n"
+        "the memory requirements that the compiler reports; nothing is executed. The result leaves "
+        "a tenth of\n"
+        "each device's memory free. On the CPU, the limit is the host's memory divided by the "
+        "number of\n"
+        "devices. Writes batch_size, global_batch_size and the bytes needed to standard output.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

@@ -21,11 +21,11 @@ static bool as_json, show_places, show_table;
 static const char *plugin_path, *metrics;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
-    CLI_FLAG('p', "places", &show_places, "list the places searched for plugins"),
+    CLI_FLAG('p', "places", &show_places, "list the locations searched for plugins"),
     CLI_FLAG('t', "table", &show_table,
-             "print the peak rates of known accelerators, with sources, and probe none"),
+             "print the peak performance of known accelerators, with sources, without probing"),
     CLI_OPTIONAL('m', "metrics", &metrics, "HOST:PORT",
-                 "ask the running program's libtpu what its devices do"),
+                 "query memory use and duty cycle from a running program's libtpu"),
     CLI_TEXT(0, "plugin", &plugin_path, "FILE", "probe this PJRT plugin only"),
     CLI_END,
 };
@@ -217,10 +217,10 @@ static int run(const cli_call *call)
 const cli_command cli_devices = {
     .name = "devices",
     .arguments = "",
-    .summary = "list the accelerators that can be used here, and why others cannot",
-    .details =
-        "One line per device: the accelerator, whether it can be used, its kind, memory and\n"
-        "plugin; or why it cannot be used.",
+    .summary = "list the available accelerators, and why others are not available",
+    .details = "One line per device: the accelerator, whether it is available, its kind, memory "
+               "and plugin, or the\n"
+               "reason why it is not available.",
     .options = options,
     .min_args = 0,
     .max_args = 0,

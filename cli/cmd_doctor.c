@@ -16,16 +16,17 @@ static const char *root, *data, *accelerator, *devices, *metadata;
 static const cli_option options[] = {
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
     CLI_FLAG('f', "fix", &fixes, "run COMMAND with corrected environment variables"),
-    CLI_FLAG('n', "no-test", &skips_test, "load no plugin and run nothing on the devices"),
-    CLI_FLAG(0, "no-network", &skips_network, "do not ask Google Cloud's metadata server"),
-    CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu", "what to test (else auto)"),
-    CLI_TEXT(0, "devices", &devices, "LIST", "which of its devices, as in trainer.devices"),
+    CLI_FLAG('n', "no-test", &skips_test, "do not load plugins or test devices"),
+    CLI_FLAG(0, "no-network", &skips_network, "do not query Google Cloud's metadata server"),
+    CLI_TEXT(0, "accelerator", &accelerator, "auto|cpu|cuda|tpu",
+             "accelerator to test (default: auto)"),
+    CLI_TEXT(0, "devices", &devices, "LIST", "devices to test, as in trainer.devices"),
     CLI_TEXT(0, "timeout", &timeout, "SECONDS",
-             "give up on devices that do not answer for this long (else 60)"),
+             "give up on devices that do not answer for this long (default: 60)"),
     CLI_TEXT(0, "data", &data, "FOLDER", "measure how fast the files in FOLDER are read"),
-    CLI_TEXT(0, "metadata", &metadata, "URL", "the metadata server (else Google Cloud's)"),
+    CLI_TEXT(0, "metadata", &metadata, "URL", "metadata server to query (default: Google Cloud's)"),
     CLI_TEXT(0, "root", &root, "FOLDER",
-             "look at the machine in FOLDER (its sys, proc, dev), and test nothing"),
+             "check a copy of a machine's sys, proc and dev in FOLDER, without testing devices"),
     CLI_END,
 };
 
@@ -103,15 +104,17 @@ const cli_command cli_doctor = {
     .name = "doctor",
     .arguments = "[-- COMMAND...]",
     .summary = "check this machine's accelerators and settings, and suggest fixes",
-    .details =
-        "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or another), the "
-        "TPU,\nprocessors, memory, plugins and compile cache; runs a matrix multiplication on each "
-        "device\nand a sum across all of them. Each finding is a note, a warning or an error "
-        "(`wrong`), with\nthe command that fixes it. The exit status is 1 if something is wrong.\n"
-        "\n"
-        "With --fix it reports nothing and runs COMMAND with stale variables unset and missing "
-        "ones\n"
-        "set.",
+    .details = "Reports the environment (Kaggle, Colab, a Google Cloud TPU VM or other), TPUs, "
+               "processors, memory,\n"
+               "plugins and compile cache. Runs a matrix multiplication on each device and a sum "
+               "across all of them.\n"
+               "Each finding is a note, a warning or an error (`wrong`), with a command that fixes "
+               "it. The exit\n"
+               "status is 1 if something is wrong.\n"
+               "\n"
+               "With --fix, prints no report, unsets stale environment variables, sets missing "
+               "ones, and runs\n"
+               "COMMAND.",
     .options = options,
     .min_args = 0,
     .max_args = 1000,

@@ -7,20 +7,20 @@
 static fgi_run_options settings = {.kind = FGI_RUN_FIT, .command = "fit", .draw = "auto"};
 static const cli_option options[] = {
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
-             "draw the loss curve and the confusion matrix (auto: on a terminal)"),
+             "plot the loss and print the confusion matrix (auto: on a terminal)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and exit"),
     CLI_FLAG(0, "fast-dev-run", &settings.fast_dev_run,
-             "run one training and one validation batch to find mistakes; save nothing"),
+             "run one training and one validation batch to find errors; write no files"),
     CLI_OPTIONAL(
         'r', "resume", &settings.resume, "last|best|auto|PATH",
-        "continue an earlier run (default: from its last checkpoint; auto: if there is one)"),
+        "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
     CLI_FLAG(0, "overwrite", &settings.overwrite,
              "delete the checkpoints of an earlier run in the same folder"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE",
              "write a summary of the run as one JSON object"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
-             "how to report progress (auto: a bar on a terminal, else plain lines)"),
+             "how to report progress (auto: a bar on a terminal, otherwise plain lines)"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
     CLI_END,
 };
@@ -32,16 +32,17 @@ const cli_command cli_fit = {
     .arguments = "[CONFIG]",
     .summary = "train a model",
     .details =
-        "CONFIG is a YAML file; each of its keys can also be given as --section.key=value, which "
-        "wins.\n"
-        "The run's folder gets config.yaml (all of the configuration), metrics.csv,\n"
-        "metrics.jsonl and checkpoints. A new folder is made for each run unless trainer.run_dir\n"
-        "names one; the checkpoints of an earlier run there are only deleted with --overwrite. "
-        "The\n"
-        "last metrics go to standard output.\n"
+        "CONFIG is a YAML file. --section.key=value overrides a key of the file. config.yaml (the "
+        "merged\n"
+        "configuration), metrics.csv, metrics.jsonl and checkpoints are written to the run's "
+        "folder. Each run\n"
+        "creates a new folder unless trainer.run_dir is set; the checkpoints of an earlier run in "
+        "that folder\n"
+        "are only deleted with --overwrite. The final metrics are written to standard output.\n"
         "\n"
-        "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a\n"
-        "second one ends the program at once. --resume continues with the next sample.",
+        "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a "
+        "second one ends\n"
+        "the program immediately. --resume continues at the next sample.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

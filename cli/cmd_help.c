@@ -9,7 +9,7 @@
 
 static bool as_man, as_list, config_reference;
 static const cli_option options[] = {
-    CLI_FLAG('m', "man", &as_man, "print the man page's source"),
+    CLI_FLAG('m', "man", &as_man, "print the source of the man page"),
     CLI_FLAG('l', "list", &as_list, "print the commands' names"),
     CLI_FLAG(0, "config-reference", &config_reference,
              "print the reference of all configuration keys in Markdown"),
@@ -56,7 +56,7 @@ static int run(const cli_call *call)
 const cli_command cli_help = {
     .name = "help",
     .arguments = "[COMMAND | config [SECTION | KEY]]",
-    .summary = "show the help of the program, a command, or the configuration's keys",
+    .summary = "show the help of the program, a command, or a configuration key",
     .details =
         "fulgurite help config lists all keys, fulgurite help config trainer one section, and\n"
         "fulgurite help config trainer.batch_size one key.",

@@ -1,4 +1,4 @@
-/* fulgurite init DATA: look at data and write a configuration that trains on them.
+/* fulgurite init DATA: inspect data and write a configuration for training on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -17,7 +17,7 @@ static bool is_forced;
 static const char *target;
 static const cli_option options[] = {
     CLI_TEXT('o', "out", &out_path, "FILE",
-             "the configuration to write (default: NAME.yaml after the data; -: standard output)"),
+             "configuration to write (default: NAME.yaml, after the data; -: standard output)"),
     CLI_TEXT('t', "target", &target, "COLUMN", "the column of a CSV to predict"),
     CLI_FLAG('f', "force", &is_forced, "replace the file if it exists"),
     CLI_END,
@@ -314,12 +314,12 @@ static int run(const cli_call *call)
 const cli_command cli_init = {
     .name = "init",
     .arguments = "DATA",
-    .summary = "look at data and write a configuration that trains on them",
-    .details =
-        "DATA is a CSV file (plain or gzip), a .npy file, or a folder with a CSV file, x.npy and\n"
-        "y.npy, MNIST's files or CIFAR-10's binary files. The configuration is commented, and "
-        "says\n"
-        "what was guessed and how sure it is. Existing files are not replaced without --force.",
+    .summary = "inspect data and write a configuration for training on it",
+    .details = "DATA is a CSV file (plain or gzip), a .npy file, or a folder with a CSV file, "
+               "x.npy and y.npy, MNIST\n"
+               "files or CIFAR-10 binary files. Comments in the configuration say what was "
+               "guessed, and how certain\n"
+               "each guess is. Existing files are not overwritten without --force.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

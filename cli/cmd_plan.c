@@ -24,17 +24,15 @@ static const cli_option options[] = {
     CLI_TEXT('t', "topology", &topologies, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
     CLI_FLAG('j', "json", &as_json, "print one JSON object"),
-    CLI_TEXT('s', "summary", &settings.summary, "FILE", "write that object to a file as well"),
-    CLI_TEXT(0, "html", &page, "FILE", "write a page with tables and curves of that object"),
+    CLI_TEXT('s', "summary", &settings.summary, "FILE", "also write that object to a file"),
+    CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
     CLI_FLAG('n', "no-search", &settings.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL(
-        'w', "sweep", &settings.sweep, "8,64|BATCHES",
-        "compare batch sizes: memory, cycles per sample, and when the matrix units are saturated"),
-    CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "for each machine's compiler [900]"),
-    CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "of this host, for a compiler [12]"),
-    CLI_FLAG(0, "in-process", &is_in_process,
-             "compile in this process, which some inputs make crash"),
+    CLI_OPTIONAL('w', "sweep", &settings.sweep, "8,64|BATCHES",
+                 "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
+    CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
+    CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
+    CLI_FLAG(0, "in-process", &is_in_process, "compile in this process, which can crash it"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };
@@ -202,19 +200,21 @@ static int run_plans(const cli_call *call)
 const cli_command cli_plan = {
     .name = "plan",
     .arguments = "[CONFIG]",
-    .summary = "estimate memory, time and cost of training on hardware you do not have",
+    .summary = "estimate memory, time and cost of training on hardware you don't have",
     .details =
-        "Compiles the training step of the configuration for each machine named, with that\n"
-        "machine's own compiler (fulgurite setup tpu, fulgurite setup --compile-only cuda13): "
-        "whether\n"
-        "it fits, what uses how much memory, the largest batch that leaves a tenth free, the\n"
-        "communication between devices. Nothing is run on a device. Times are the compiler's "
-        "estimates\n"
-        "and not measured.\n"
+        "Compiles the training step for each named machine, with that machine's own compiler "
+        "(install with\n"
+        "fulgurite setup tpu, fulgurite setup --compile-only cuda13). Reports whether it fits, "
+        "what uses how\n"
+        "much memory, the largest batch size that leaves a tenth free, and the communication "
+        "between devices.\n"
+        "Nothing is executed on a device. Times are the compiler's estimates, not measurements.\n"
         "\n"
-        "TPUs are named by generation and shape in chips (v5e:2x4, v4:2x2x1) or as Google Cloud\n"
-        "does (v2-8, v3-32, v4-8, v5litepod-8, v5p-8, v6e-8, tpu7x-8); kaggle and colab are what\n"
-        "these give; GPUs are a100, h100, h200, b200, or several of them: h100:8.",
+        "TPUs are named by generation and shape in chips (v5e:2x4, v4:2x2x1) or by Google Cloud "
+        "accelerator\n"
+        "type (v2-8, v3-32, v4-8, v5litepod-8, v5p-8, v6e-8, tpu7x-8). kaggle and colab are the "
+        "TPUs of these\n"
+        "services. GPUs are a100, h100, h200, b200; several GPUs: h100:8.",
     .options = options,
     .min_args = 0,
     .max_args = 1,

@@ -15,7 +15,7 @@ static const cli_option options[] = {
     CLI_TEXT('s', "summary", &settings.summary, "FILE",
              "write a summary of the run as one JSON object"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
-             "how to report progress (auto: a bar on a terminal, else plain lines)"),
+             "how to report progress (auto: a bar on a terminal, otherwise plain lines)"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };
@@ -26,20 +26,25 @@ const cli_command cli_predict = {
     .name = "predict",
     .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "run inference and write the predictions",
-    .details =
-        "For a classification, each row has the most likely class and the probability of every\n"
-        "class; for a regression, the predicted values. Without data.predict and test data, the\n"
-        "validation data are used. Targets are never read.\n"
-        "\n"
-        "The first argument is a configuration, or what was trained: a run's folder, `last` or\n"
-        "`best` (of the newest run in runs/), the folder of a checkpoint, or a .safetensors file.\n"
-        "These carry the model's configuration and the rules for reading data, so no training\n"
-        "data are needed. DATA is the file (CSV, .npy) or folder to read; short for "
-        "--data.predict.\n"
-        "\n"
-        "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint.\n"
-        "Without it they are model.weights where given, else best where there is one, else last.\n"
-        "A model, classes or a normalization other than the checkpoint's is an error.",
+    .details = "For classification, each row has the most likely class and the probability of each "
+               "class; for\n"
+               "regression, the predicted values. Without data.predict and test data, the "
+               "validation data are used.\n"
+               "Targets are not read.\n"
+               "\n"
+               "The first argument is a configuration or a trained model: a run's folder, `last` "
+               "or `best` (of the\n"
+               "newest run in runs/), a checkpoint's folder, or a .safetensors file. A trained "
+               "model includes its\n"
+               "configuration and preprocessing, so the training data are not needed. DATA is the "
+               "file (CSV, .npy)\n"
+               "or folder to read; short for --data.predict.\n"
+               "\n"
+               "--ckpt selects the weights of a run: best, last, or the name or path of a "
+               "checkpoint. Default:\n"
+               "model.weights if set, otherwise best if there is one, otherwise last. A model, "
+               "classes or a\n"
+               "normalization that differ from the checkpoint's are an error.",
     .options = options,
     .min_args = 0,
     .max_args = 2,

@@ -13,10 +13,11 @@ static const char *python, *home;
 static const cli_option options[] = {
     CLI_FLAG('a', "again", &again, "install even if it is already installed"),
     CLI_FLAG('c', "compile-only", &compiler_only,
-             "leave out what is needed only to run: NVIDIA's libraries"),
-    CLI_TEXT(0, "python", &python, "PROGRAM", "the Python whose pip downloads (else python3)"),
+             "omit NVIDIA's libraries, which are only needed to execute programs"),
+    CLI_TEXT(0, "python", &python, "PROGRAM",
+             "Python interpreter whose pip to use (default: python3)"),
     CLI_TEXT(0, "home", &home, "FOLDER",
-             "install under FOLDER/plugins (else the user's data folder)"),
+             "install in FOLDER/plugins (default: the user's data folder)"),
     CLI_END,
 };
 
@@ -46,10 +47,10 @@ const cli_command cli_setup = {
     .name = "setup",
     .arguments = "cpu|tpu|cuda13",
     .summary = "install a PJRT plugin",
-    .details =
-        "The versions are pinned and their hashes checked. Python with pip is needed for the\n"
-        "download only. libtpu and NVIDIA's libraries come under licences of their own, which are\n"
-        "named before they are downloaded.",
+    .details = "The versions are pinned and their hashes are verified. Python with pip is only "
+               "needed for the\n"
+               "download. libtpu and NVIDIA's libraries have their own licenses, which are named "
+               "before downloading.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

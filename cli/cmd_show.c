@@ -17,11 +17,12 @@
 static bool names_only, as_json, as_config;
 static const char *which;
 static const cli_option options[] = {
-    CLI_TEXT('c', "ckpt", &which, "best|last|NAME", "the checkpoint of a run [best, else last]"),
+    CLI_TEXT('c', "ckpt", &which, "best|last|NAME",
+             "checkpoint of a run (default: best, or else last)"),
     CLI_FLAG('y', "config", &as_config, "print the model's configuration as YAML instead"),
     CLI_FLAG('n', "names", &names_only, "print the names only"),
     CLI_FLAG('j', "json", &as_json,
-             "print one JSON object, with state.json, config.yaml and data.json in it"),
+             "print one JSON object, including state.json, config.yaml and data.json"),
     CLI_END,
 };
 
@@ -126,7 +127,7 @@ static int print_config(const fg_ckpt *ckpt)
 {
     const char *text = fg_ckpt_attachment(ckpt, FGI_RUN_ORIGIN_CONFIG);
     if (text == NULL)
-        return cli_complain(CLI_FAILED, "show", "%s carries no configuration", fg_ckpt_path(ckpt));
+        return cli_complain(CLI_FAILED, "show", "%s contains no configuration", fg_ckpt_path(ckpt));
     (void)fputs(text, stdout);
     return CLI_DONE;
 }
@@ -172,10 +173,10 @@ const cli_command cli_show = {
     .name = "show",
     .arguments = "RUN|CKPT",
     .summary = "list the tensors of a checkpoint",
-    .details =
-        "The argument is a run's folder, `last` or `best` (of the newest run in runs/), the\n"
-        "folder of a checkpoint, or a .safetensors file. Its files are checked against their\n"
-        "checksums; damage is an error that names the file.",
+    .details = "The argument is a run's folder, `last` or `best` (of the newest run in runs/), a "
+               "checkpoint's folder,\n"
+               "or a .safetensors file. The checksums of the files are verified; an error names a "
+               "damaged file.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

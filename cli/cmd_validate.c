@@ -10,13 +10,13 @@ static fgi_run_options settings = {
 static const cli_option options[] = {
     CLI_TEXT('c', "ckpt", &settings.ckpt, "best|last|PATH", "the weights to use"),
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
-             "draw the confusion matrix (auto: on a terminal)"),
+             "print the confusion matrix (auto: on a terminal)"),
     CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",
                  "print the merged configuration and exit"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE",
              "write a summary of the run as one JSON object"),
     CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",
-             "how to report progress (auto: a bar on a terminal, else plain lines)"),
+             "how to report progress (auto: a bar on a terminal, otherwise plain lines)"),
     CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings"),
     CLI_END,
 };
@@ -27,16 +27,21 @@ const cli_command cli_validate = {
     .name = "validate",
     .arguments = "[CONFIG|RUN|CKPT] [DATA]",
     .summary = "evaluate a model on the validation data",
-    .details =
-        "The first argument is a configuration, or what was trained: a run's folder, `last` or\n"
-        "`best` (of the newest run in runs/), the folder of a checkpoint, or a .safetensors file.\n"
-        "These carry the model's configuration and the rules for reading data, so no training\n"
-        "data are needed. DATA is the file (CSV, .npy) or folder to read; short for --data.val.\n"
-        "\n"
-        "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint.\n"
-        "Without it they are model.weights where given, else best where there is one, else last.\n"
-        "A model, classes or a normalization other than the checkpoint's is an error; the metrics\n"
-        "are written to standard output.",
+    .details = "The metrics are written to standard output.\n"
+               "\n"
+               "The first argument is a configuration or a trained model: a run's folder, `last` "
+               "or `best` (of the\n"
+               "newest run in runs/), a checkpoint's folder, or a .safetensors file. A trained "
+               "model includes its\n"
+               "configuration and preprocessing, so the training data are not needed. DATA is the "
+               "file (CSV, .npy)\n"
+               "or folder to read; short for --data.val.\n"
+               "\n"
+               "--ckpt selects the weights of a run: best, last, or the name or path of a "
+               "checkpoint. Default:\n"
+               "model.weights if set, otherwise best if there is one, otherwise last. A model, "
+               "classes or a\n"
+               "normalization that differ from the checkpoint's are an error.",
     .options = options,
     .min_args = 0,
     .max_args = 2,

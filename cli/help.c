@@ -9,8 +9,8 @@
 
 static const char summary[] = "train neural networks through PJRT plugins";
 static const char exit_help[] =
-    "0 success; 1 failure; 2 wrong command line or configuration; 3 no answer for "
-    "trainer.watchdog_s; 143 stopped by a signal, with the state saved.";
+    "0 success; 1 failure; 2 invalid command line or configuration; 3 no progress for "
+    "trainer.watchdog_s; 143 stopped by a signal, state saved.";
 
 const char *cli_option_form(const cli_option *option)
 {
@@ -55,7 +55,7 @@ static void print_program_help(FILE *out)
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)fprintf(out, "  %-12s %-26s %s\n", (*c)->name, (*c)->arguments, (*c)->summary);
     (void)fprintf(out,
-                  "\n  train, eval and infer are accepted for fit, validate and predict\n"
+                  "\n  train, eval and infer are aliases of fit, validate and predict\n"
                   "\n  fulgurite COMMAND --help     help for one command\n"
                   "  fulgurite help config        all keys of the configuration\n"
                   "  fulgurite --version\n\nexit status: %s\n",
