@@ -1,5 +1,5 @@
 /* test_freeze.c - which parameters an update changes: frozen ones, those that the loss does not
- * depend on, those that are trained later. Beside Adam computed here in double.
+ * depend on, those that are trained later. Compared with Adam computed here in double.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -151,7 +151,7 @@ static void parameters_without_a_gradient_are_left_alone(void **state)
     }
 }
 
-/* A gradient of 0 is one: weight decay goes on. */
+/* A gradient of 0 is a gradient: weight decay applies. */
 static void gradients_of_zero_are_gradients(void **state)
 {
     (void)state;
@@ -264,7 +264,8 @@ static void frozen_parameters_have_no_moments_and_no_gradient(void **state)
     fg_module_destroy(p.root);
 }
 
-/* Trained later, b goes as by an Adam that begins then; frozen in between, it goes on. */
+/* If b is trained later, its Adam state starts then; if it is frozen in between, the state is kept.
+ */
 static void frozen_parameters_are_trained_later(void **state)
 {
     (void)state;

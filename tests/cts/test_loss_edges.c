@@ -1,5 +1,5 @@
-/* test_loss_edges.c - losses at their edges on the CPU plugin, with gradients: labels that are no
- * class, logits that are all excluded.
+/* test_loss_edges.c - losses at their edges on the CPU plugin, with gradients: labels that are
+ * not class indices, logits that are all excluded.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -111,7 +111,7 @@ static void an_ignored_position_has_no_gradient(void **client)
                                      : isfinite(gradient[c]) && gradient[c] != 0);
 }
 
-/* A row of which nothing is left: -inf, with gradient 0; the rows beside it have theirs. */
+/* A fully masked row: -inf, with gradient 0; other rows keep their gradients. */
 static void logsumexp_of_nothing_has_gradient_zero(void **client)
 {
     float x[COUNT], gradient[COUNT];

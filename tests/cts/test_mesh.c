@@ -1,4 +1,4 @@
-/* test_mesh.c - arrays dealt over a mesh of devices, and programs on them.
+/* test_mesh.c - arrays sharded over a mesh of devices, and programs on them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -170,7 +170,8 @@ static void devices_report_their_place(void **state)
     }
 }
 
-/* A parameter that is split anew keeps its value; a program made for the old way is refused. */
+/* Resharding keeps the value of a parameter; a program compiled for the old sharding is rejected.
+ */
 static void a_variable_is_split_anew(void **state)
 {
     const fg_type type = {.dtype = FG_F32, .rank = 2, .dim = {8, 4}};
@@ -231,7 +232,7 @@ static void a_matmul_of_sharded_operands_is_the_matmul(void **state)
     fgt_ok(fg_run(trace, outs, 2, out, &err));
     fgt_ok(fg_array_read(out[0], y, sizeof y, &err));
     fgt_ok(fg_array_read(out[1], &sum, sizeof sum, &err));
-    assert_memory_equal(y, want, sizeof y); /* whole numbers: exact */
+    assert_memory_equal(y, want, sizeof y); /* integers: exact */
     assert_true(sum == total);
     fg_array_release(out[0]);
     fg_array_release(out[1]);

@@ -1,5 +1,5 @@
-/* test_nn_curves.c - the loss curves of the MLP and of LeNet beside PyTorch's, from the same first
- * weights, update by update. Weights and batches come from counted randomness, as in
+/* test_nn_curves.c - loss curves of the MLP and of LeNet, compared with PyTorch's from the same
+ * initial weights, update by update. Weights and batches are counter-based random numbers, as in
  * tests/golden/nn/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */

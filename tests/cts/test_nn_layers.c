@@ -1,4 +1,4 @@
-/* test_nn_layers.c - layers beside PyTorch's: results, gradients, statistics, order in files.
+/* test_nn_layers.c - layers compared with PyTorch: results, gradients, statistics, layout in files.
  * Recorded by tests/golden/nn/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,4 +1,4 @@
-/* test_nn_resnet.c - residual nets beside torchvision's, with weights from a file that has
+/* test_nn_resnet.c - ResNets compared with torchvision's, with weights from a file that has
  * torchvision's form, byte by byte but for the numbers: see tests/golden/nn/record_resnet.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -29,7 +29,7 @@ static bool ends_in(const char *name, const char *end)
     return n >= k && strcmp(name + n - k, end) == 0;
 }
 
-/* One row of the record's table: where a tensor's numbers stand in the file. */
+/* One row of the record's table: the position of a tensor's data in the file. */
 typedef struct row {
     int tag;
     size_t first, count;

@@ -1,5 +1,6 @@
-/* test_ops.c - every operation: result and gradients beside PyTorch's, in every floating format;
- * gradients and gradients of gradients beside differences. The rows are in support/op_cases.h.
+/* test_ops.c - every operation: result and gradients compared with PyTorch's, in every float dtype;
+ * first and second derivatives compared with finite differences. The rows are in
+ * support/op_cases.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -73,8 +74,8 @@ static void matmuls_through_onednn(void **client)
     fg_client_close(other);
 }
 
-/* Every function of ops.h that makes a tensor stands in a row; counted randomness is proved in
- * test_trace_run.c, for PyTorch draws other numbers. */
+/* Every function of ops.h that creates a tensor has a row; random numbers are tested in
+ * test_trace_run.c, because PyTorch's differ. */
 static void every_operation_has_a_row(void **client)
 {
     (void)client;

@@ -1,5 +1,6 @@
-/* test_optim_run.c - optimizers beside PyTorch's over 20 updates of a small least-squares problem,
- * as an own loop and as a program traced once; exact resume. Recorded by tests/golden/nn/record.py.
+/* test_optim_run.c - optimizers compared with PyTorch's over 20 updates of a least-squares problem,
+ * in a custom loop and as a program traced once; exact resume. Recorded by
+ * tests/golden/nn/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -347,7 +348,7 @@ static double shrunk(fg_dtype dtype, const char *kind)
     fg_optimizer *o = kind[0] == 's' ? fg_sgd_create(root, &sgd)
                                      : fg_adamw_create(root, &(fg_adamw_options){.lr = 0.1});
     fgt_ok(fg_module_error(root, &err));
-    /* moments in bf16 would stand still */
+    /* moments in bf16 would stop changing */
     assert_int_equal(fg_variable_type(fg_optimizer_variable_at(o, 1))->dtype,
                      dtype == FG_F64 ? FG_F64 : FG_F32);
     if (dtype == FG_F64)

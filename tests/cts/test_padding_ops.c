@@ -190,7 +190,7 @@ static fg_tensor call(fg_trace *trace, group *g, traced *t)
     return t->row->call(trace, in);
 }
 
-/* Whether the row goes on a padded batch, and without the padding; a refusal has to give its
+/* Whether the row supports a padded batch, and the same without padding; an error must state the
  * reason. */
 static bool is_possible(const fgt_row *row, int64_t batch, bool is_padded)
 {

@@ -470,7 +470,7 @@ static void cached_file(const char *cache, char *out, size_t size)
     assert_int_equal(files, 1);
 }
 
-/* Compiles the same program on a client of its own and runs it; returns the client's counters. */
+/* Compiles the same program on a separate client and runs it; returns the client's counters. */
 static fg_client_stats run_cached(const char *cache)
 {
     fg_error err = {0};
@@ -507,7 +507,7 @@ static void second_start_does_not_compile(void **state)
     assert_int_equal(stats.host_reads, 1);
     assert_int_equal(stats.uploaded_bytes, 48);
     cached_file(cache, file, sizeof file);
-    /* damage in magic, version, key, payload, and a missing tail: compiled and written anew */
+    /* damage in magic, version, key, payload, and a missing tail: compiled and written again */
     static const long places[] = {0, 8, 20, 60, -9};
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         overwrite(file, places[i], 0xa5);

@@ -1,5 +1,5 @@
-/* test_plan.c - the figures of a compiled step, on the CPU plugin, whose programs keep each product
- * and each argument as they were written; and optimized programs that are none.
+/* test_plan.c - the metrics of a compiled step, on the CPU plugin, whose programs keep each matmul
+ * and each argument as written; and invalid optimized programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -156,7 +156,7 @@ static void estimates_are_those_of_the_version(void **state)
         known++;
     }
     if (known == 0) {
-        print_message("no figures are known of %s\n", here);
+        print_message("no expected values for %s\n", here);
         skip();
     }
 }

@@ -1,5 +1,5 @@
-/* test_precision.c - number formats: what a precision promises is what the compiled program
- * computes in, and its numbers are those of PyTorch's autocast and of PyTorch in float64.
+/* test_precision.c - precisions: the compiled program uses the dtypes that the precision promises,
+ * and its results are those of PyTorch's autocast and of PyTorch in float64.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -140,7 +140,7 @@ static int sum_of(const int *by_dtype)
     return sum;
 }
 
-/* What the compiler has made of it. XLA's CPU backend computes f16, convolutions in bf16 and the
+/* What the compiler does with it. XLA's CPU backend computes f16, convolutions in bf16 and the
  * three gradients of weights in f32, from operands that were rounded before. */
 static void check_compiled(const promise *want, const fgi_executable *executable)
 {
@@ -377,10 +377,10 @@ static double mean_of(const uint16_t *half)
     return sum / ELEMENTS;
 }
 
-/* Just below 1 two numbers of bf16 are 2^-8 apart: to the nearest nothing ever moves; by chance the
- * mean does, by 0.001 a step. After k steps the number of digits that an element went down is
- * binomial with k draws of probability q = 0.001 * 256, so the mean's deviation is sqrt(k q (1 - q)
- * / n) / 256. */
+/* Just below 1, bf16 numbers are 2^-8 apart: rounding to nearest never moves them; with stochastic
+ * rounding, the mean moves by 0.001 per step. After k steps the number of digits that an element
+ * went down is binomial with k draws of probability q = 0.001 * 256, so the mean's deviation is
+ * sqrt(k q (1 - q) / n) / 256. */
 static void stochastic_rounding_is_right_in_the_mean(void **state)
 {
     static uint16_t nearest[ELEMENTS], one[ELEMENTS], ten[ELEMENTS], other[ELEMENTS];

@@ -90,7 +90,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
             dataset, &(fg_loader_options){.batch_size = BATCH, .shuffle = true, .prefetch = 1},
             &loader, &err));
         const fg_client_stats before = fg_client_get_stats(client);
-        for (int k = 0; k < 3; k++) { /* the last one is filled up */
+        for (int k = 0; k < 3; k++) { /* the last one is padded */
             fgt_ok(fg_loader_next(loader, &batch, &err));
             for (int f = 0; f < 2; f++)
                 shard_field(client, batch, f, devices);

@@ -1,4 +1,4 @@
-/* test_trace_flops.c - multiplications and additions as the graph counts them, beside XLA's own
+/* test_trace_flops.c - multiplications and additions counted from the graph, compared with XLA's
  * analysis of the compiled program.
  *
  * SPDX-License-Identifier: Apache-2.0 */

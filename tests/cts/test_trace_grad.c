@@ -95,7 +95,7 @@ static void equal_values_are_computed_once(void **client)
 }
 
 /* By the value in force where the loss was computed from that: v is 3, then 6; `twice`, which it
- * was assigned, is used beside it. */
+ * was assigned, is also used. */
 static void gradients_by_variables_follow_assignments(void **client)
 {
     fg_trace *trace = values_trace(*client);

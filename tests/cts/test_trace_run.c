@@ -28,7 +28,7 @@ static void equal_programs_compile_once(void **client)
     assert_true(scaled_sum(trace, a, 2) == 12);
     assert_true(scaled_sum(trace, b, 2) == 30); /* other arrays: the same program */
     assert_int_equal(values_compiles(*client), before + 1);
-    assert_true(scaled_sum(other, a, 2) == 12); /* another trace: likewise */
+    assert_true(scaled_sum(other, a, 2) == 12); /* the same in another trace */
     assert_int_equal(values_compiles(*client), before + 1);
     assert_true(scaled_sum(trace, a, 3) == 18); /* another constant: another program */
     assert_int_equal(values_compiles(*client), before + 2);
@@ -94,7 +94,7 @@ static void outputs_may_be_anything(void **client)
         values_assert(got, want[i], 3);
         fg_array_release(out[i]);
     }
-    fgt_ok(fg_run(trace, NULL, 0, NULL, &err)); /* nothing to do is no error */
+    fgt_ok(fg_run(trace, NULL, 0, NULL, &err)); /* nothing to do is not an error */
     fg_array_release(a);
     fg_trace_destroy(trace);
 }

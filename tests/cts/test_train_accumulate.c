@@ -100,8 +100,8 @@ static void train(const setting *s, curve *out, fg_result *out_result)
     fg_dataset_destroy(data);
 }
 
-/* Four batches of 8 a step beside one of 32. The prime numbers leave tails of 5 samples in one
- * batch, of 15 in two and of 29 in four. */
+/* Four batches of 8 per step compared with one of 32. The prime numbers leave tails of 5 samples in
+ * one batch, of 15 in two and of 29 in four. */
 static void small_batches_add_up_to_a_large_one(void **state)
 {
     static const int64_t samples[] = {101, 47, 61};

@@ -1,5 +1,5 @@
-/* test_train_cpu.c - what the Trainer computes on the CPU plugin, beside the same by hand: metrics,
- * tail batches, predictions, weights; and the figures that it tells about a run.
+/* test_train_cpu.c - the Trainer's results on the CPU plugin, compared with the same by hand:
+ * metrics, partial batches, predictions, weights; and the results that it reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -146,7 +146,7 @@ static void training_metrics_count_each_sample_once(void **state)
 
 enum { ROWS = 22, BATCH = 8, EPOCHS = 3 };
 
-/* One step of a loop of one's own over rows first to first + count - 1, as they are. */
+/* One step of a custom loop over rows first to first + count - 1, unchanged. */
 static void own_step(fg_trace *trace, const toy *model, fg_optimizer *optimizer, int64_t first,
                      int64_t count)
 {
@@ -303,7 +303,7 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
         assert_int_equal(fg_trainer_result(trainer)->steps, 7);
         assert_true(toy_metric(trainer, "val_loss") < loss);
         fg_trainer_destroy(trainer);
-        /* resume wants the state too, evaluations do not */
+        /* resume requires the state too, evaluations do not */
         trainer = toy_trainer(
             client, &(fg_trainer_options){.limits.max_epochs = 3, .checkpoints.resume = paths[i]});
         fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
@@ -361,7 +361,7 @@ static void infinity_is_no_best(void **state)
     fg_dataset_destroy(data);
 }
 
-/* ---- figures --------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static void assert_metrics(const fg_result *r, int64_t samples)
 {
@@ -413,7 +413,7 @@ static void results_of_a_run(void **state)
     assert_true(r->idle.checkpoint_s > 0);
     assert_true(r->idle.compile_s == 0); /* both were compiled before the first step */
     assert_metrics(r, 4 * 203 - 8);
-    /* nothing more is compiled later, and evaluations have figures of their own */
+    /* nothing more is compiled later, and evaluations have separate results */
     fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
     assert_int_equal(r->compiles, 0);
     assert_metrics(r, 37 - 8);

@@ -1,5 +1,5 @@
-/* test_train_devices.c - one device, some, all: the Trainer's figures are the same but for
- * rounding, also where samples do not come out even. On virtual devices of the CPU.
+/* test_train_devices.c - one device, some, all: the Trainer's results are the same up to
+ * rounding, also if the samples cannot be divided evenly. On virtual CPU devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

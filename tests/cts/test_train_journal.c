@@ -1,4 +1,4 @@
-/* test_train_journal.c - all that a Trainer tells of small runs, compared whole with
+/* test_train_journal.c - everything that a Trainer reports about small runs, compared whole with
  * tests/golden/train/journal.txt: every event with all of its numbers, the plan, the result,
  * warnings and errors. FGT_WRITE_GOLDEN=1 writes the file.
  *
@@ -54,7 +54,7 @@ static void put_text(FILE *file, const char *text)
     (void)fputs(text, file);
 }
 
-/* Four digits; the sign of what is no number is the processor's. */
+/* Four digits; the sign of NaN depends on the processor. */
 static void put_number(FILE *file, double value)
 {
     char text[32] = "nan";

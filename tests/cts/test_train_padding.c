@@ -201,7 +201,7 @@ static void gradients_count_samples(void **state)
 
 enum { SEQUENCES = 10, TOKENS = 3, INPUTS = 2, WORDS = 4, IGNORED = -100 };
 
-/* Sequence s has s % 4 tokens to learn; the last two, which are a batch of their own, have none. */
+/* Sequence s has s % 4 tokens to learn; the last two, which are a separate batch, have none. */
 static int32_t word(int s, int token)
 {
     return token >= s % 4 || s >= SEQUENCES - 2 ? IGNORED : (s * 7 + token * 3) % WORDS;
@@ -255,7 +255,7 @@ static void expected(const float *w, double *out_loss, double *out_acc)
     *out_acc = right / tokens;
 }
 
-/* What the loss is made of besides the cross-entropy of tokens. */
+/* What the loss consists of besides the cross-entropy of tokens. */
 typedef enum extra {
     NOTHING,
     SCALED,       /* half of it */
@@ -409,7 +409,7 @@ static void means_of_different_things_want_a_weight(void **state)
     assert_int_equal(got.status, FG_OK);
 }
 
-/* A label that is no class makes the loss NaN; a validation says so. */
+/* A label that is not a class index makes the loss NaN; a validation says so. */
 static void labels_outside_the_classes_show(void **state)
 {
     (void)state;

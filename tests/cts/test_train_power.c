@@ -1,6 +1,6 @@
 /* test_train_power.c - a run on a disk that loses what was not synced: after each system call of it
  * the power fails, and what `saved` has told of must be there: a whole checkpoint, the rows of the
- * log that belong to it, the best that it knows of. Wants the CPU plugin.
+ * log that belong to it, the best that it knows of. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

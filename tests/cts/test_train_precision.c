@@ -1,5 +1,5 @@
-/* test_train_precision.c - number formats in the Trainer, on the CPU plugin: what is saved and
- * loaded, loss scaling without reads, updates that are lost, gradients that are not finite.
+/* test_train_precision.c - precisions in the Trainer, on the CPU plugin: saving and loading, loss
+ * scaling without reads, lost updates, non-finite gradients.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

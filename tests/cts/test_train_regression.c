@@ -1,5 +1,5 @@
-/* test_train_regression.c - MAE, RMSE and R^2 as the Trainer logs them, beside the same by hand
- * over the samples: with padding rows, on several devices, in another unit, far from zero, and
+/* test_train_regression.c - MAE, RMSE and R^2 as the Trainer logs them, compared with the same by
+ * hand over the samples: with padding rows, on several devices, in another unit, far from zero, and
  * where targets are all equal.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -232,7 +232,7 @@ static void stopped_anywhere_once(void **state)
                 stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
 }
 
-/* In turns: by an event's count, then resumed, and again. */
+/* Alternately stopped at the n-th event and resumed. */
 static void stopped_many_times(void **state)
 {
     (void)state;
@@ -261,8 +261,8 @@ static void stopped_many_times(void **state)
     }
 }
 
-/* An error of a callback ends the run as a stop does: the state is saved, and the run that goes on
- * is in the end the undisturbed one, wherever it was. */
+/* An error of a callback ends the run like a stop: the state is saved, and the resumed run equals
+ * an uninterrupted one, wherever it stopped. */
 static void failed_anywhere(void **state)
 {
     (void)state;
@@ -285,7 +285,7 @@ static void failed_anywhere(void **state)
     }
 }
 
-/* A run that ended with an error goes on from there, not from the checkpoint before. */
+/* A run that ended with an error continues from there, not from the previous checkpoint. */
 static void failed_between_checkpoints(void **state)
 {
     (void)state;
@@ -301,8 +301,8 @@ static void failed_between_checkpoints(void **state)
     free(r);
 }
 
-/* From the best instead of the last, which here is the first validation's: the run goes on there,
- * its later rows are dropped, and it is again the whole one. */
+/* From the best instead of the last, which here is the first validation's: the run continues there,
+ * its later rows are dropped, and it equals the whole one again. */
 static void resumed_from_the_best(void **state)
 {
     (void)state;

@@ -108,7 +108,7 @@ static fg_dataset *numbers(bool is_source)
 static void assert_each_seen_once(const fg_trainer *trainer, const char *prefix)
 {
     char name[32];
-    const int64_t n = PRIME - 1; /* sums of whole numbers below 2^24 are exact in f32 */
+    const int64_t n = PRIME - 1; /* sums of integers below 2^24 are exact in f32 */
     (void)snprintf(name, sizeof name, "%si", prefix);
     assert_true(toy_metric(trainer, name) == (double)(n * (n + 1) / 2) / PRIME);
     (void)snprintf(name, sizeof name, "%ssquare", prefix);
@@ -152,7 +152,7 @@ static void any_number_of_devices_sees_each_sample_once(void **state)
     }
 }
 
-/* ---- a source beside the same data in memory ------------------------------------------------- */
+/* ---- a source compared with the same data in memory ------------------------------------------ */
 
 static double fit_toy(fg_dataset *take_train, fg_dataset *take_val, int64_t accumulate)
 {

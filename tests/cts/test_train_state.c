@@ -1,5 +1,5 @@
-/* test_train_state.c - what a checkpoint holds beside weights: the module's own state, through a
- * stop and a resume, on one device and on four.
+/* test_train_state.c - what a checkpoint contains besides weights: the module's own state, through
+ * a stop and a resume, on one device and on four.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -298,7 +298,7 @@ static void resuming_with_others_frozen_is_reported(void **state)
     fg_client_close(client);
 }
 
-/* A callback thaws at the second epoch: the step is traced anew. Stopped and resumed after that,
+/* A callback thaws at the second epoch: the step is traced again. Stopped and resumed after that,
  * the run is the one that was not, though it is frozen again until the callback has been called. */
 static void parameters_thaw_within_a_fit(void **state)
 {

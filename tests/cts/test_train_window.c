@@ -1,4 +1,4 @@
-/* test_train_window.c - a number that is no number, logged in a window that is still open when the
+/* test_train_window.c - a NaN logged in a window that is still open when the
  * run is stopped: the resumed run's log has it in the same line, and later lines are free of it;
  * what best is, and epochs' means. On the CPU plugin.
  *

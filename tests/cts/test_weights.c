@@ -126,7 +126,7 @@ static net make_scheduled(uint64_t seed)
     return n;
 }
 
-/* A loop that saves, ends, and goes on in another program takes the very same steps: weights,
+/* A loop that saves, ends, and continues in another process takes exactly the same steps: weights,
  * moments, statistics, own state and the schedule's place. */
 static void a_loop_goes_on_bit_for_bit(void **state)
 {
@@ -379,7 +379,8 @@ static void missing_and_unexpected(void **state)
     (void)state;
 }
 
-/* A checkpoint of the Trainer's is read by an own loop, and the other way round as weights. */
+/* A custom loop reads a checkpoint of the Trainer, and the Trainer reads one of the loop as
+ * weights. */
 static void loops_and_trainers_share_files(void **state)
 {
     int64_t step = 0;

@@ -1,5 +1,5 @@
-/* effects_data.c - what the model learns from: with weights that stand still, the losses of a fit
- * are functions of the inputs and labels alone, which each row states.
+/* effects_data.c - the effects of data keys: with constant weights, the losses of a fit are
+ * functions of the inputs and labels alone, which each row states.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -103,7 +103,7 @@ static void write_cifar(const char *folder, const char *name, int count)
     fgt_write(fgt_path(folder, name), bytes, (size_t)count * 3073);
 }
 
-/* Without val_fraction validation has files of its own; with it, a part of the training files: then
+/* Without val_fraction, validation has separate files; with it, a part of the training files: then
  * losses of both parts add up to that of the whole. */
 static void published(const effect *e, const char *folder)
 {

@@ -119,7 +119,7 @@ const effect effects_optimizer[] = {
     {"data.std", "--data.std=4", weights, .std = {4, 4}},
     {"data.std", "--data.mean=1 --data.std=[0.5,4]", weights, .mean = {1, 1}, .std = {0.5, 4}},
 
-    /* The same batch in parts: the gradient's mean is over all of it. */
+    /* The same batch in parts: the gradient is the mean over all of it. */
     {"trainer.accumulate_grad_batches",
      "--trainer.batch_size=5 --trainer.accumulate_grad_batches=3", weights},
     {"trainer.global_batch_size", "--trainer.global_batch_size=12", weights},

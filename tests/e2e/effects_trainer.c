@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* ---- what stands in the run's folder --------------------------------------------------------- */
+/* ---- the contents of the run's folder -------------------------------------------------------- */
 
 /* Steps at which metrics.jsonl has a metric, as "3 6", and its values. */
 static const char *steps_with(const char *folder, const char *metric, double *out_values)
@@ -208,7 +208,7 @@ static void best_after_resume(const effect *e, const char *folder)
     check_text("kept", kept(folder), expected);
 }
 
-/* The number format of the weights that are kept. */
+/* The dtype of the saved weights. */
 static void precision(const effect *e, const char *folder)
 {
     char line[256];
@@ -234,7 +234,7 @@ static void rounding(const effect *e, const char *folder)
     assert_int_equal(has_moved, e->count);
 }
 
-/* A rate that overflows: the run ends, or goes on without a number. */
+/* A learning rate that overflows: the run ends, or continues with NaN. */
 static void anomaly(const effect *e, const char *folder)
 {
     const json_t *summary =
@@ -262,7 +262,7 @@ static void run_dir(const effect *e, const char *folder)
     assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0);
 }
 
-/* A device that never answers ends the run after so many seconds, with a status of its own. */
+/* A device that never answers ends the run after so many seconds, with a separate status. */
 static void watchdog(const effect *e, const char *folder)
 {
     assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);

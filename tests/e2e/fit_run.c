@@ -1,4 +1,4 @@
-/* fit_run.c - runs of fulgurite fit in a folder of their own, and the JSON that they write.
+/* fit_run.c - runs of fulgurite fit in separate folders, and the JSON that they write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fit_run.h"

@@ -1,4 +1,4 @@
-/* fit_run.h - runs of fulgurite fit in a folder of their own, and the JSON that they write.
+/* fit_run.h - runs of fulgurite fit in separate folders, and the JSON that they write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FIT_RUN_H

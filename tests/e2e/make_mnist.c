@@ -1,4 +1,4 @@
-/* make_mnist.c - writes MNIST's four files with drawings of our own: usage: make_mnist FOLDER TRAIN
+/* make_mnist.c - writes MNIST's four files with synthetic images: usage: make_mnist FOLDER TRAIN
  * VAL. Class c is a bright bar at a place that depends on c, in noise; a linear classifier gets it.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -43,7 +43,7 @@ bool is_there(const char *folder, const char *name);
     "/share/data/digits/digits.csv.gz, no_header: true,\n"                                         \
     "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
 
-/* For the main of a test that trains: compiled programs go to a folder of their own. 0, or the
+/* For the main of a test that trains: compiled programs are cached in a separate folder. 0, or the
  * status to end with: 77 without the plugin of the CPU. */
 int prepare_to_train(void);
 #define TRAINING_MAIN(tests)                                                                       \

@@ -1,5 +1,5 @@
 /* test_doctor.c - fulgurite doctor from outside: its report, its exit status, its self-test, and
- * programs run with a mended environment.
+ * programs run with a corrected environment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "golden.h"
@@ -130,7 +130,7 @@ static void reports_are_as_they_were(void **state)
     free(all);
 }
 
-/* On three devices: each has rows of its own to multiply, and the mean needs all. */
+/* On three devices: each multiplies its own rows, and the mean needs all. */
 static void devices_are_tested(void **state)
 {
     (void)state;

@@ -46,7 +46,7 @@ static void check_summary(const json_t *s)
     static const char *const idle[] = {"input", "upload", "compile", "read", "checkpoint", "other"};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         if (!json_is_number(json_object_get(s, numbers[i])))
-            fail_msg("the summary's %s is no number", numbers[i]);
+            fail_msg("the summary's %s is not a number", numbers[i]);
     for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
         assert_true(json_is_number(json_object_get(json_object_get(s, "idle"), idle[i])));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "median")));
@@ -79,7 +79,7 @@ static void fit_learns_digits(void **state)
     check_files(folder);
 }
 
-/* Trains in other number formats, says so, and names what goes wrong. */
+/* Trains in other precisions, says so, and names what goes wrong. */
 static void number_formats(void **state)
 {
     const char *folder = fit_folder();
@@ -108,7 +108,7 @@ static void number_formats(void **state)
     contains(o->err, "training step 2: the gradient of 'fc");
 }
 
-/* The same batches on eight virtual devices as on one: the same figures but for rounding. */
+/* The same batches on eight virtual devices as on one: the same results up to rounding. */
 static void eight_devices_give_what_one_gives(void **state)
 {
     const char *folder = fit_folder();

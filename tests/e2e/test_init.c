@@ -1,5 +1,5 @@
 /* test_init.c - fulgurite init: what it finds out about files of every format, and that the
- * configuration which it writes trains as it is. Wants the CPU plugin.
+ * configuration which it writes trains as it is. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"

@@ -1,5 +1,5 @@
 /* test_interrupted.c - runs that are interrupted by signals and by readers that leave, and runs
- * that begin at the same time. Wants the CPU plugin.
+ * that begin at the same time. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -91,7 +91,7 @@ static void the_first_signal_saves(void **state)
     }
 }
 
-/* The reader of both streams leaves; the run goes on until it is told to stop, and saves. */
+/* The reader of both streams closes them; the run continues until it is stopped, and saves. */
 static void a_reader_may_leave(void **state)
 {
     int ends[2];

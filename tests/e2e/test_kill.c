@@ -1,6 +1,6 @@
 /* test_kill.c - kill -9 at fifty moments of training and saving: each time the run is taken up
  * again with `resume: auto`, and in the end its metrics and its state are those of a run that
- * nothing had disturbed, bit for bit. Wants the CPU plugin.
+ * nothing had disturbed, bit for bit. Requires the CPU plugin.
  *
  * The run saves after every step, so that most of the kills fall into a save. Some come while the
  * program starts. The moments are drawn from a fixed seed; what they hit, the machine decides.

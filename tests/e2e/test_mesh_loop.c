@@ -1,5 +1,5 @@
-/* test_mesh_loop.c - the example with loops of its own on eight devices follows the Trainer's loss
- * curve on one, step by step, with whole and with split parameters.
+/* test_mesh_loop.c - the example with a custom loop on eight devices follows the Trainer's loss
+ * curve on one, step by step, with replicated and with sharded parameters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

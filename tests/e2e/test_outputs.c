@@ -1,5 +1,5 @@
 /* test_outputs.c - where the program writes: files, links, devices, FIFOs and standard output; and
- * that a place that cannot be written to is found before any work. Wants the CPU plugin.
+ * that a place that cannot be written to is found before any work. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"

@@ -104,8 +104,8 @@ static bool has_compiling_child(pid_t parent)
     return found;
 }
 
-/* A run of the program for two machines with a compiler that is busy for long, in a process group
- * of its own, as a shell starts it. */
+/* A run of the program for two machines with a compiler that takes long, in a separate process
+ * group, as a shell starts it. */
 typedef struct running {
     pid_t pid;
     int out, err; /* what it and its compilers write */
@@ -328,7 +328,7 @@ static int line_with(const char *text)
     return number;
 }
 
-/* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven of its own. */
+/* 64-128-64-10 with biases: 17,226 numbers; Adam has two more of each, and seven more. */
 static void real_compiler_reports_a_step(void **state)
 {
     (void)state;

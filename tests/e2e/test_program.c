@@ -1,5 +1,5 @@
 /* test_program.c - the program's frame from outside: help, mistakes, completion, man pages, show
- * and devices. Each run is a process of its own.
+ * and devices. Each run is a separate process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"

@@ -1,7 +1,7 @@
 /* test_regression.c - a regression on CSV and .npy files with the program: the report before
  * training, what is said of cells and columns that are not as they should be, targets of any scale,
- * metrics and predictions in the target's unit, and a linear model beside least squares in closed
- * form. Wants the CPU plugin.
+ * metrics and predictions in the target's unit, and a linear model compared with least squares in
+ * closed form. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"

@@ -72,7 +72,7 @@ static void mask_digits(char text[OUTPUT_MAX])
             (at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '.' && at[-1] != '_'));
         const double value = starts ? strtod(at, &end) : 0;
         const bool is_cut = starts && memchr(at, '.', (size_t)(end - at)) != NULL && end - at > 5;
-        if (starts && !is_cut) /* a whole number, also of hexadecimal digits */
+        if (starts && !is_cut) /* an integer, possibly hexadecimal */
             end = (char *)at + strspn(at, "0123456789.");
         used += is_cut
                     ? (size_t)snprintf(out + used, sizeof out - used, "%.4g", value)

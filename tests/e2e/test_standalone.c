@@ -1,6 +1,6 @@
 /* test_standalone.c - a checkpoint that stands alone: evaluated and asked without the training
  * data, by its run, by last and best, by its folder and by a copy of its tensors; never in another
- * model or with other rules for the data than it was trained with. Wants the CPU plugin.
+ * model or with other rules for the data than it was trained with. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"

@@ -25,7 +25,7 @@ static struct setting {
     {"devices", 0, 0}, /* 0: as the client option cpu_device_count says, else 1 */
     {"delay_ms", 0, 0},
     {"hold", 0, 0},               /* 1: nothing happens until it is 0 again */
-    {"hold_from", 0, 0},          /* likewise as soon as so many programs have run; 0: never */
+    {"hold_from", 0, 0},          /* the same as soon as so many programs have run; 0: never */
     {"memory_limit_bytes", 0, 0}, /* of all devices together; 0: none */
     {"api_major", PJRT_API_MAJOR, 0},
     {"api_minor", PJRT_API_MINOR, 0},
@@ -35,7 +35,7 @@ static struct setting {
     {"process", 0, 0},         /* this process's number */
     {"processes", 0, 0},       /* how many, each with as many devices; 0: one */
     {"interleaved", 0, 0},     /* 1: ids as on a slice of TPUs: 0, 1, 4, 5 are process 0's of two;
-                                  2: dealt one by one, the last process first: 1, 3, 5, 7 are */
+                                  2: assigned round-robin, the last process first: 1, 3, 5, 7 are */
     {"unknown_options", 0, 0}, /* 1: refuse all client options but
                                   cpu_device_count; 2: refuse preallocate */
     {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */

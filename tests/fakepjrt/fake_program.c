@@ -89,7 +89,7 @@ static void split_shape(const char *module, const char *item, shape *out)
     }
 }
 
-/* Reads one item of a signature into *out; false when it is no tensor. */
+/* Reads one item of a signature into *out; false if it is not a tensor. */
 static bool parse_item(const char *module, const char *at, const char *end, argument *out)
 {
     char item[1024];

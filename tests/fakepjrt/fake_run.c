@@ -81,8 +81,8 @@ PJRT_Error *fake_partition_count(PJRT_Executable_NumPartitions_Args *args)
 }
 
 /* Its own text, under the name of XLA's format. */
-/* The program's text; the bytes of the file $FAKEPJRT_HLO where that is set: what another compiler
- * has made of a program. */
+/* The program's text; if $FAKEPJRT_HLO is set, the bytes of that file: a program optimized by
+ * another compiler. */
 PJRT_Error *fake_optimized(PJRT_Executable_OptimizedProgram_Args *args)
 {
     static const char format[] = "hlo_with_config";

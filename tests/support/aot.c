@@ -213,8 +213,8 @@ static void print(const aot_case *wanted, const aot_result *r)
     printf("\n");
 }
 
-/* Products of matrices and convolutions in a model: forward, and backward by the weights and, but
- * for the first layer, by the input. */
+/* Matmuls and convolutions in a model: forward, and backward by the weights and, except in
+ * the first layer, by the input. */
 static int matmul_count(const aot_case *wanted)
 {
     static const struct {
@@ -260,8 +260,8 @@ static void check_matmuls(const aot_case *wanted, const aot_result *r)
     assert_true(count >= matmul_count(wanted));
 }
 
-/* On eight devices of v5e and v6e libtpu gives each device its part of the split gradients, filled
- * up to whole tiles; what is summed whole is small. Elsewhere it sums them whole, as for JAX. */
+/* On eight v5e and v6e devices, libtpu gives each device its shard of the gradients, padded to
+ * whole tiles; only small values are summed whole. Elsewhere it sums them whole, as for JAX. */
 static void check_scatter(const aot_case *wanted, const aot_result *r)
 {
     const bool scatters = is(wanted->generation, "v5e") || is(wanted->generation, "v6e");
@@ -277,7 +277,7 @@ static void check_scatter(const aot_case *wanted, const aot_result *r)
 
 /* One device exchanges nothing. On several, gradients (in 16 bits where they are computed so) and
  * sums of metrics are added up, once each, and nothing is gathered. Split weights are gathered, and
- * gradients added up by way of any exchange. */
+ * gradients are summed with any collective. */
 static void check_collectives(const aot_case *wanted, const aot_result *r)
 {
     enum { METRICS = 2 };

@@ -1,5 +1,5 @@
-/* aot.h - training steps compiled for machines that are not there, by the Trainer itself, and what
- * the compiler made of them.
+/* aot.h - training steps compiled by the Trainer for other hardware, and the resulting optimized
+ * programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGT_AOT_H
@@ -37,7 +37,7 @@ void aot_need(const char *accelerator);
 void aot_compile(const aot_case *wanted, aot_result *out);
 /* Compiles, checks what must hold for every case, and prints one line on standard output. */
 void aot_check(const aot_case *wanted);
-/* Runs aot_check on each case as a test of its own; a main's result. */
+/* Runs aot_check on each case as a separate test; returns main's result. */
 int aot_run(const aot_case *cases, size_t count);
 
 #endif

@@ -174,7 +174,7 @@ typedef struct traced {
 } traced;
 
 /* Outputs: the totals of all rows in one vector (a total is the sum of a result weighed by the
- * record's w), likewise the slopes (sums of the gradients along `direction`), then row by row what
+ * record's w), also the slopes (sums of the gradients along `direction`), then row by row what
  * out_at says. */
 typedef struct group {
     fg_client *client;
@@ -360,7 +360,7 @@ static void launch(group *g, size_t n, double by)
     fgt_ok(fgi_step_program_launch(g->program, g->feeds, g->feed_count, g->arrays, NULL, &err));
 }
 
-/* Beside the record; keeps what the differences are compared with. */
+/* Compares with the record; keeps the values that the differences are compared with. */
 static void check_record(group *g)
 {
     for (size_t r = 0; r < g->count; r++) {

@@ -9,10 +9,10 @@
 #include <fulgurite/ops.h>
 
 enum {
-    FGT_VALUE = 1,  /* the result beside PyTorch's                             */
-    FGT_GRAD = 2,   /* the gradients beside PyTorch's                          */
-    FGT_DIFF = 4,   /* the gradients beside central differences of the results */
-    FGT_TWICE = 8,  /* gradients of gradients beside differences of gradients  */
+    FGT_VALUE = 1,  /* the result, compared with PyTorch's                     */
+    FGT_GRAD = 2,   /* the gradients, compared with PyTorch's                  */
+    FGT_DIFF = 4,   /* the gradients, compared with central differences        */
+    FGT_TWICE = 8,  /* second derivatives, compared with differences           */
     FGT_BF16 = 16,  /* in bf16 too                                             */
     FGT_F16 = 32,   /* in f16 too                                              */
     FGT_ROUGH = 64, /* computed in f32 whatever T is                           */
@@ -26,7 +26,7 @@ typedef struct fgt_row {
     fg_tensor (*call)(fg_trace *trace, const fg_tensor *in);
 } fgt_row;
 
-/* Proves the rows with T as dtype: beside the record; FG_F64 does differences too. Rows whose
+/* Tests the rows with T as dtype against the record; FG_F64 tests differences too. Rows whose
  * inputs have no T are proved with FG_F32 only. Tells every failure, then fails. FGT_ROW in the
  * environment picks the rows whose names begin so. */
 void fgt_battery(fg_client *client, const fgt_row *rows, size_t count, fg_dtype dtype);

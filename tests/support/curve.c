@@ -10,7 +10,7 @@
 
 #include "train/trainer.h"
 
-/* Keeps each step's loss, which comes in a window of its own. */
+/* Keeps the loss of each step, which is a separate window. */
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     curve *c = self;

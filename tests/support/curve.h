@@ -6,7 +6,7 @@
 
 #include <fulgurite/fulgurite.h>
 
-/* A training, and the devices it runs on. Each run opens a client of its own. */
+/* A training, and the devices it runs on. Each run opens a separate client. */
 typedef struct curve_run {
     int devices; /* virtual ones of the CPU       [1] */
     fg_mesh_options mesh;

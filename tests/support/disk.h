@@ -1,7 +1,7 @@
 /* disk.h - a disk that forgets what was not synced. The system calls that change files are defined
  * in disk.c, before the C library's own: they do what they always do, and those below a folder are
- * written down. Afterwards the folder can be had as a power failure after any of the calls would
- * have left it.
+ * written down. Afterwards, the folder can be recreated as a power failure after any of the calls
+ * would have left it.
  *
  * What survives is only what POSIX promises: a file's content when it was fsynced, a name when its
  * folder was. File systems keep more, some of them names without content: so both are asked for.

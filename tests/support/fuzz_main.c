@@ -12,7 +12,7 @@
 
 enum { MOST_CUTS = 64, MOST_FLIPS = 256 };
 
-/* A copy of its own in a block of the exact size, so that ASan sees each byte read too far. */
+/* A separate copy in a block of the exact size, so that ASan detects out-of-bounds reads. */
 static void try_bytes(const uint8_t *data, size_t size, size_t flip)
 {
     uint8_t *copy = malloc(size == 0 ? 1 : size);

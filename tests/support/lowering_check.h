@@ -36,11 +36,11 @@ typedef struct lowering_problem {
     fg_dot_options dot;
     int axes;
     bool is_same; /* the rule leaves this one alone */
-    bool thirds;  /* of whole numbers: sums in another order round otherwise */
+    bool thirds;  /* thirds of integers: sums in another order round differently */
     int layers;   /* for what is written several times over */
 } lowering_problem;
 
-/* Whole numbers from -2 to 2, or their thirds. */
+/* Integers from -2 to 2, or their thirds. */
 fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which);
 
 /* The outputs' bytes one after another (free), and the program's text (fg_text_free). */
@@ -50,7 +50,7 @@ char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *ou
 /* One of the results' floats after another. */
 void lowering_check_near(const lowering_problem *p, const char *a, const char *b, size_t size);
 
-/* The same function in both forms, to the last bit where inputs are whole numbers. */
+/* The same function in both forms, bit for bit if the inputs are integers. */
 void lowering_compare(const lowering_problem *p, const lowering_form *one,
                       const lowering_form *other);
 
@@ -63,7 +63,7 @@ size_t lowering_pool(const lowering_problem *p, const fg_tensor *in, fg_tensor *
 
 size_t lowering_dot(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
 
-/* What the backend has made of the program (fgi_hlo_free). */
+/* The program as optimized by the backend (fgi_hlo_free). */
 fgi_hlo *lowering_optimized(const fgi_executable *executable);
 
 /* `layers` layers with the first input's shape, and the gradients of all. */

@@ -227,7 +227,7 @@ static fg_status record(recorder *r, int event, const fg_progress *at, fg_error 
     return r->status;
 }
 
-/* One function an event, as the table wants them. */
+/* One function per event, as the table requires. */
 #define EVENT(name, number)                                                                        \
     static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
     {                                                                                              \

@@ -33,7 +33,7 @@ fg_dataset *toy_data(int64_t count, uint64_t seed);
 /* Sample `index` of toy_data. */
 int32_t toy_sample(int64_t index, uint64_t seed, float out_x[TOY_FEATURES]);
 
-/* The same samples from a source, that tells its length or does not. */
+/* The same samples from a source, of known or unknown length. */
 fg_dataset *toy_source(int64_t count, uint64_t seed, bool is_known);
 
 /* A Trainer with these options on this client. */

@@ -146,7 +146,7 @@ static void hear(void *self, fg_log_level level, const char *line)
     h->level = level;
     snprintf(h->line, sizeof(h->line), "%s", line);
     if (h->count++ == 0)
-        fgi_log(FG_LOG_WARNING, "from inside"); /* allowed: the library may talk meanwhile */
+        fgi_log(FG_LOG_WARNING, "from inside"); /* allowed: the library may log meanwhile */
 }
 
 static void lines_reach_the_log_function(void **state)

@@ -112,7 +112,7 @@ static void small_permutations_are_fair(void **state)
         fgt_close("frequency of an order", count[orders[i]], KEYS / 6.0, 0, 0.15);
 }
 
-/* Standard scores of chi-squared sums over EPOCHS orders of n things, each under a key of its own:
+/* Standard scores of chi-squared sums over EPOCHS orders of n things, each with a different key:
  * which thing is where, which two come first, which two come last; and of the number of odd orders.
  * Keys are made as the sampler makes those of its epochs. */
 typedef struct fairness {

@@ -381,7 +381,7 @@ static void what_other_machines_write_is_left_alone(void **state)
 
 /* ---- failures of the system ------------------------------------------------------------------ */
 
-/* In a process of its own, which may write no file longer than the limit. */
+/* In a separate process, which may not write files longer than the limit. */
 static int save_under_limit(const char *folder, rlim_t bytes)
 {
     const pid_t child = fork();

@@ -1,6 +1,6 @@
-/* test_ckpt_golden.c - tensor files beside those of the safetensors library: what it wrote is read
- * right, and what we write of the same tensors has the same bytes. tests/golden/ckpt/record.py made
- * the files.
+/* test_ckpt_golden.c - tensor files compared with those of the safetensors library: its files are
+ * read correctly, and what we write of the same tensors has the same bytes.
+ * tests/golden/ckpt/record.py made the files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

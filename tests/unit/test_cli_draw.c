@@ -1,4 +1,4 @@
-/* test_cli_draw.c - pictures made of characters, compared whole.
+/* test_cli_draw.c - plots drawn with characters, compared whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

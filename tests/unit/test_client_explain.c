@@ -1,5 +1,5 @@
-/* test_client_explain.c - what is said when the devices asked for are not to be had: what there is,
- * why it cannot be taken, and what to type. On machines set up in folders, and on the fake plugin
+/* test_client_explain.c - the error when the requested devices are not available: what was found,
+ * why it cannot be used, and what to run. On machines set up in folders, and on the fake plugin
  * that plays a TPU.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -314,7 +314,7 @@ static void a_named_accelerator_never_falls_back(void **state)
     assert_null(client);
 }
 
-/* Rank and world size, for code that wants them. */
+/* Rank and world size. */
 static void processes_are_counted(void **state)
 {
     fg_error err = {0};

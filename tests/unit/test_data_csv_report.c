@@ -228,7 +228,7 @@ static void the_report_sums_up_pixels(void **state)
     csv_destroy(&parts);
 }
 
-/* y leads back to the file's numbers, at any scale; figures are of the training rows. */
+/* y leads back to the file's numbers, at any scale; statistics are of the training rows. */
 static void a_target_is_standardized(void **state)
 {
     static const double scales[] = {1, 1e6, 1e-20, 1e30}, offsets[] = {0, 1e9, 0, 0};
@@ -279,7 +279,7 @@ static void a_target_is_standardized(void **state)
     assert_true(mean == 0 && deviation == 1);
     assert_true(csv_read_row(parts.train, 1).y.f32 == 3.5f);
     csv_destroy(&parts);
-    /* classes are no numbers to standardise; a constant target has no deviation */
+    /* classes cannot be standardized; a constant target has no deviation */
     fgt_ok(csv_open_text("x,y\n1,a\n2,b\n", &(fg_csv_options){.standardize_target = true}, &parts));
     assert_false(fg_csv_schema_target_scale(parts.schema, &mean, &deviation));
     csv_destroy(&parts);

@@ -70,7 +70,7 @@ static void only_training_rows_are_fitted(void **state)
 
 static void categories_of_training_rows_count_and_classes_of_all(void **state)
 {
-    /* every row has a category of its own, so validation's are unknown */
+    /* every row has a different category, so validation's are unknown */
     const char *text = "kind,y\na,p\nb,q\nc,r\nd,s\ne,p\nf,q\n";
     fg_csv_parts parts;
     fg_csv_options options = {.val_fraction = 0.5};

@@ -109,7 +109,7 @@ static void labels_become_s32_and_are_counted(void **state)
         }
         fg_dataset_destroy(dataset);
     }
-    fg_dataset *dataset; /* y with negative numbers or of rank 2 is no class */
+    fg_dataset *dataset; /* negative numbers or rank 2 are not class indices */
     fgt_ok(fg_npy_open(golden("float32.npy"), golden("int32.npy"), NULL, &dataset, &err));
     assert_int_equal(fg_dataset_class_count(dataset), 0);
     fg_dataset_destroy(dataset);

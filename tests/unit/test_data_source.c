@@ -173,7 +173,7 @@ static void every_sample_comes_once(void **state)
             }
 }
 
-/* A block of the buffer's size is dealt before the next one, each in an order of its own. */
+/* A block of the buffer's size is delivered before the next one, each in a different order. */
 static void a_buffer_shuffles_within_its_size(void **state)
 {
     enum { COUNT = 103, BUFFER = 20 };

@@ -1,4 +1,4 @@
-/* test_host_chips.c - the table of accelerators: its figures agree with each other, and device
+/* test_host_chips.c - the table of accelerators: its values are consistent, and device
  * kinds lead to their rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -25,7 +25,7 @@ static void rows_are_whole(void **state)
     assert_null(fg_chip_at(fg_chip_count()));
 }
 
-/* All figures, as they were copied from the documents once: in units of 10^12 and 10^9 a second. */
+/* All values, as copied from the documents: in units of 10^12 and 10^9 a second. */
 static void peak_rates_are_as_they_were(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* test_host_doctor.c - what is found out about machines set up from tests/golden/hosts: the place,
- * the TPU, what is wrong and what mends it.
+ * the TPU, what is wrong and how to fix it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"

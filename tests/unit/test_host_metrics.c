@@ -57,7 +57,7 @@ static fg_status read_from(server *s, fg_tpu_use out[8], size_t *count, fg_error
     return status;
 }
 
-/* From one that serves the use of memory, and these two beside it; it has four devices. */
+/* From one that serves the use of memory, and these two too; it has four devices. */
 static void read_four(fgi_mapping totals, fgi_mapping duties, fg_tpu_use out[8])
 {
     fg_error err = {0};
@@ -185,7 +185,7 @@ static void memory_may_fail(void **state)
 /* ---- the metadata server ----------------------------------------------------------------------
  */
 
-/* A TPU VM whose slice only the metadata server tells, asked over HTTP as Google's wants it. */
+/* A TPU VM whose slice only the metadata server tells, queried over HTTP as Google's requires. */
 static void metadata_server_reports_the_slice(void **state)
 {
     (void)state;

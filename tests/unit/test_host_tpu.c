@@ -17,7 +17,7 @@
 
 static machine m;
 
-/* An empty machine in a folder of its own. */
+/* An empty machine in a separate folder. */
 static int fresh(void **state)
 {
     static int count;
@@ -113,7 +113,7 @@ static void vfio_nodes_are_those_of_the_chips(void **state)
     assert_int_equal(scan.chips, 2);
 }
 
-/* A container may hide the bus: the nodes are chips then, the environment tells which. */
+/* A container may hide the bus: the nodes are chips then, the environment names them. */
 static void nodes_count_where_the_bus_is_hidden(void **state)
 {
     (void)state;

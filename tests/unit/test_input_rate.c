@@ -47,7 +47,7 @@ static fg_dataset *asleep(reader *r, int64_t count)
 }
 
 /* Each of `workers` reads one sample in SLEEP_MS at best. What was read before the measured time,
- * but counts, stands in the slots: `slots` batches at most. */
+ * but counts, is in the slots: at most `slots` batches. */
 static void check_bound(const fg_input_rate *rate, int workers, int64_t slots, int64_t batch)
 {
     const double most =

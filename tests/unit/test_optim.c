@@ -1,5 +1,5 @@
-/* test_optim.c - schedules beside PyTorch's at every step; optimizers without a device: variables,
- * errors, numbers of a launch. Recorded by tests/golden/nn/record.py.
+/* test_optim.c - schedules compared with PyTorch's at every step; optimizers without a device:
+ * variables, errors, numbers of a launch. Recorded by tests/golden/nn/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

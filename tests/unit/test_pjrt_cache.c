@@ -71,7 +71,7 @@ static void all_that_goes_into_a_program_is_in_its_key(void **state)
     assert_false(is_loaded(cache, text, "kez"));
     assert_false(is_loaded(cache, text, "keyy"));
     (void)snprintf(other, sizeof(other), "%s\n", text);
-    assert_true(is_loaded(cache, other, "key")); /* who gives a key of its own is believed */
+    assert_true(is_loaded(cache, other, "key")); /* an explicit key is trusted */
     assert_false(is_loaded(cache, text, NULL));
     assert_false(is_loaded(cache, other, NULL));
     assert_true(is_loaded(cache, text, NULL));
@@ -90,7 +90,7 @@ static void all_that_goes_into_a_program_is_in_its_key(void **state)
     assert_true(is_loaded(cache, text, "key"));
 }
 
-/* One bit anywhere, a byte less or more: compiled anew, and whole again. */
+/* One bit anywhere, a byte less or more: compiled again, and intact afterwards. */
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -214,7 +214,7 @@ static void the_folder_follows_the_environment(void **state)
     assert_int_equal(unsetenv("XLA_FLAGS"), 0);
 }
 
-/* A folder that cannot be made is no error: it is compiled each time. */
+/* A folder that cannot be created is not an error: programs are compiled each time. */
 static void no_place_for_a_cache(void **state)
 {
     (void)state;

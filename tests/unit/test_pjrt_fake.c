@@ -358,7 +358,7 @@ static void listener_is_called_once_for_all_devices(void **state)
 
 enum { LAUNCHES = 200 };
 
-/* Launches on a state of its own; the program and the second argument are shared. */
+/* Launches on a separate state; the program and the second argument are shared. */
 static void *launch_often(void *self)
 {
     const fake_step *f = self;

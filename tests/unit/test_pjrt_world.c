@@ -135,7 +135,7 @@ static void the_assignment_follows_that_order(void **state)
     }
 }
 
-/* A process launches its part: a row of arguments for each device of its own. */
+/* A process launches its part: a row of arguments for each of its devices. */
 static void a_program_of_all_processes_runs_here_too(void **state)
 {
     static const float numbers[4] = {1, 2, 3, 4};

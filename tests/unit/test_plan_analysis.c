@@ -90,7 +90,7 @@ static void seconds_are_cycles_by_clock_or_bytes_by_bandwidth(void **state)
     fgt_close("collective", a.collective_s, 0, 0, 0);
     fgt_close("step", a.step_s, a.compute_s, 0, 0);
     fgt_close("epoch", a.epoch_s, 50 * a.compute_s, 0, 1e-12);
-    fgt_close("share of peak", a.mxu_fraction, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
+    fgt_close("fraction of peak", a.mxu_fraction, a.total.flops / (a.compute_s * 23e12), 0, 1e-9);
     fgi_plan_analysis_fini(&a);
 }
 
@@ -174,7 +174,7 @@ static void collectives_are_reported_with_bytes_and_algorithm(void **state)
 }
 
 /* Each device has an eighth of the large weights. They are gathered in bf16, in which they are
- * multiplied; one of the gathers runs beside products, in three fusions, and counts once. Their
+ * multiplied; one of the gathers overlaps with matmuls, in three fusions, and counts once. Their
  * gradients are scattered: 784 rows as eight times 104, cut off from a sum in a fusion. */
 static void split_parameters_are_gathered_and_scattered(void **state)
 {
@@ -212,8 +212,8 @@ static void a_loop_counts_as_often_as_it_runs(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
-/* The same program with a loop that goes on while its counter equals the limit: nobody can tell how
- * often it runs. */
+/* The same program with a loop that runs while its counter equals the limit: its trip count is
+ * unknown. */
 static void a_loop_of_unknown_length_counts_once(void **state)
 {
     (void)state;

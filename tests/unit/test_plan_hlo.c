@@ -398,7 +398,7 @@ static void of_an_array_that_is_cut_the_part_counts(void **state)
     fgt_close("bytes", bytes, 4.0 * 128 * (1 + 8 + 8), 0, 0);
     fgt_close("padded", padded, bytes, 0, 0);
     fusion->shape = laid_out(fusion->shape, (const int64_t[]){1, 0});
-    fusion->shape->layout->memory_space = 1; /* beside the units */
+    fusion->shape->layout->memory_space = 1; /* on-chip memory */
     fgi_hlo_traffic(&b.index, fusion, &bytes, &padded);
     fgt_close("bytes", bytes, 4.0 * 128 * (1 + 8), 0, 0);
     fgi_hlo_index_fini(&b.index);

@@ -250,7 +250,7 @@ static void curves_are_drawn_by_gnuplot(void **state)
     free(json);
 }
 
-/* A whole number of the object, as the page writes it. */
+/* An integer of the object, as the page prints it. */
 static void has_count(const page *p, const json_t *o, const char *key)
 {
     char words[32];
@@ -326,7 +326,7 @@ static void names_are_nothing_but_names(void **state)
     int count = 0;
     for (const char *at = p.text; (at = strstr(at, shown)) != NULL; at++)
         count++;
-    assert_int_equal(count, 12); /* the machine's name stands in the overview and in its heading */
+    assert_int_equal(count, 12); /* the machine's name is in the overview and in its heading */
     assert_int_equal(p.scripts, 0);
     assert_false(p.reaches_out);
     free(p.text);

@@ -1,5 +1,5 @@
 /* test_setup.c - `fulgurite setup` with a pip of the test's own: a shell script that is called as
- * Python would be, and brings what the test wants.
+ * Python would be, and provides what the test needs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -50,8 +50,8 @@ static operands operands_of(fg_trace *t)
                       made[5], made[6], made[7], made[8], made[9]};
 }
 
-/* Each row: what fails, how, and the message. The place is the row's own line: an expression stands
- * on one line so that the innermost operation does too. */
+/* Each row: what fails, how, and the message. The location is the row's own line: each expression
+ * is on one line, so that the innermost operation is too. */
 #define FAILS(expression, code, text)                                                              \
     {                                                                                              \
         fg_trace *trace = trace_of(NULL);                                                          \
@@ -403,7 +403,7 @@ static void steps_are_not_run_by_hand(void **state)
     assert_non_null(strstr(err.message, "fg_step_log"));
     assert_int_equal(fg_run_f32(trace, a, &value, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "fg_step_log"));
-    assert_int_equal(fg_trace_error(trace, &err), FG_OK); /* tracing the step goes on */
+    assert_int_equal(fg_trace_error(trace, &err), FG_OK); /* tracing the step continues */
     assert_int_equal(trace->node_count, 1);
     trace->is_step = false;
     assert_int_equal(fg_run(trace, &a, 1, &array, &err), FG_EINVAL);

@@ -1,8 +1,8 @@
-/* test_trace_text.c - the program text that a trace becomes, byte for byte beside files in
+/* test_trace_text.c - the program text of a trace, compared byte for byte with files in
  * tests/golden/text, and that it needs no plugin; every allocation on the way may fail.
  *
  * After an intended change: FGT_WRITE_GOLDEN=1 build/tests/unit/test_trace_text writes the files
- * anew; read the difference before committing it.
+ * again; read the difference before committing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -198,7 +198,7 @@ static void locations_name_scope_operation_and_line(void **state)
                    __FILE__, line);
     if (strstr(text, want) == NULL)
         fail_msg("no %s in\n%s", want, text);
-    /* what the gradient adds stands at the line of what it differentiates */
+    /* operations of the gradient have the line of what they differentiate */
     (void)snprintf(want, sizeof want, "net \\22one\\22\\5C/fc1/sub\"(\"%s\":%d:0)", __FILE__, line);
     if (strstr(text, want) == NULL)
         fail_msg("no %s in\n%s", want, text);

@@ -19,7 +19,7 @@ static fake_control fake;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* A Trainer of 4 epochs of 3 steps on 10 samples, with a client of its own. */
+/* A Trainer of 4 epochs of 3 steps on 10 samples, with a separate client. */
 typedef struct fixture {
     fg_client *client;
     fg_dataset *train, *val;
@@ -140,8 +140,8 @@ static void set_fault(const fault_row *row)
     fake.set(name, row->skip);
 }
 
-/* After a failure that has left the weights alone the run goes on; after one that took them it
- * says so. */
+/* After a failure that left the weights intact, the run continues; after one that lost them, an
+ * error says so. */
 static void assert_what_is_left(fixture *f, const fault_row *row, fg_error *err)
 {
     const bool says_lost = strstr(err->message, "the weights on the device are lost") != NULL;
@@ -209,7 +209,7 @@ static void the_last_checkpoint_is_named_after_a_loss(void **state)
     end(&f);
 }
 
-/* Memory that is too small for a step is no loss: with more of it the run goes on. */
+/* Too little memory for a step loses nothing: with more memory, the run continues. */
 static void out_of_memory_at_run_keeps_the_weights(void **state)
 {
     (void)state;
@@ -419,7 +419,7 @@ static void a_sample_that_cannot_be_read(void **state)
         assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EFORMAT);
         assert_non_null(strstr(err.message, "sample 6 is torn"));
         assert_int_equal(fg_trainer_result(f.trainer)->steps, 1);
-        atomic_store(&bad, -1); /* mended: the batch is read again */
+        atomic_store(&bad, -1); /* fixed: the batch is read again */
         f.data.workers = -1;
         fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
         assert_int_equal(fg_trainer_result(f.trainer)->steps, 12);

@@ -1,5 +1,5 @@
-/* test_train_hooks.c - the order in which callbacks are called, beside docs/hooks.md, and what
- * their statuses do. On the fake plugin, where everything arrives at once.
+/* test_train_hooks.c - the order in which callbacks are called, compared with docs/hooks.md, and
+ * what their statuses do. On the fake plugin, where everything arrives at once.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -251,7 +251,7 @@ static void a_stop_without_a_folder_is_reported(void **state)
     const fg_fit_data data = the_data();
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
     assert_string_equal(err.message, "stopped at step 2");
-    /* and goes on from there */
+    /* and continues from there */
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_trainer_result(trainer)->steps, 6);
     assert_int_equal(recorder_count(&r, "batch_end"), 6);
@@ -508,7 +508,7 @@ static void a_signal_while_compiling_says_so(void **state)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* One of two Trainers, each in a thread of its own, on one client and the same data. */
+/* One of two Trainers, each in a separate thread, on one client and the same data. */
 typedef struct runner {
     toy model;
     recorder record;

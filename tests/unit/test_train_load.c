@@ -83,7 +83,7 @@ static int end(void **state)
     return 0;
 }
 
-/* Fits on from `path`: *r tells what happened. */
+/* Resumes from `path` and records the events in *r. */
 static fg_status resume(const char *path, const fg_task *what, uint64_t seed, recorder *r,
                         fg_error *err)
 {
@@ -273,7 +273,7 @@ static void little_is_enough(void **state)
     }
 }
 
-/* A task that logs other things goes on with its own sums. */
+/* A task that logs different metrics continues with its own sums. */
 static fg_tensor logs_less(void *self, fg_step *st, const fg_batch *batch)
 {
     (void)st;

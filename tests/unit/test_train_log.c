@@ -215,7 +215,7 @@ static fg_status fit(const char *folder, FILE *progress, fg_error *err)
     return status;
 }
 
-/* Wherever the disk gets full, the run says so, and goes on when there is room. */
+/* Wherever the disk gets full, the run says so, and continues when there is space. */
 static void a_full_disk_loses_nothing(void **state)
 {
     (void)state;

@@ -165,7 +165,7 @@ static void what_others_hold_is_named(void **state)
     end(&f);
 }
 
-/* Statistics of batch norm are kept too, 18 numbers beside 91 parameters; Adam has its own of the
+/* Statistics of batch norm are kept too, 18 numbers besides 91 parameters; Adam has its own of the
  * latter. */
 static void buffers_count_with_parameters(void **state)
 {

@@ -273,7 +273,7 @@ static void limits_end_the_run(void **state)
     }
 }
 
-/* At the limit there is nothing to do; a Trainer with a higher one goes on. */
+/* At the limit there is nothing to do; a Trainer with a higher one continues. */
 static void a_second_fit_goes_on_up_to_the_limits(void **state)
 {
     (void)state;
@@ -428,7 +428,7 @@ static void bad_steps_are_reported(void **state)
         const fg_status status = fg_trainer_fit(trainer, &bad, &data, &err);
         if (status != rows[i].status || !strstr(err.message, rows[i].says))
             fail_msg("%zu: %s: '%s'", i, fg_status_name(status), err.message);
-        fault = -1; /* the next call traces it anew */
+        fault = -1; /* the next call traces it again */
         fgt_ok(fg_trainer_fit(trainer, &bad, &data, &err));
         fg_trainer_destroy(trainer);
     }

@@ -1,4 +1,4 @@
-/* test_train_plan.c - in which steps a fit goes on how many devices: batches, strategies, the
+/* test_train_plan.c - the steps of a fit on different numbers of devices: batches, strategies, the
  * learning rate's scaling, and a schedule whose last value the last step has. On the fake plugin,
  * which makes as many devices as it is asked for.
  *

@@ -1,4 +1,4 @@
-/* test_train_results.c - the figures of a run: times in their units, rates, percentiles, and how
+/* test_train_results.c - the results of a run: times in their units, rates, percentiles, and how
  * many steps and samples there are at the edges. Times are given to the ledger by hand; on the fake
  * plugin, whose delay is known, what is measured lies between that and the clock.
  *

@@ -255,7 +255,7 @@ static void bad_validation_data_are_found_before_the_first_step(void **state)
 /* ---- failures later -------------------------------------------------------------------------- */
 
 /* In training, or in the validation: the steps so far are saved, and a run that resumes
- * goes on from them. */
+ * continues from them. */
 static void what_fails_later_leaves_its_state(void **state)
 {
     (void)state;

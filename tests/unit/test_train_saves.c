@@ -1,4 +1,4 @@
-/* test_train_saves.c - checkpoints written beside training, on disks that are slow, full or
+/* test_train_saves.c - checkpoints written in the background, on disks that are slow, full or
  * read-only: the system calls of the file layer are defined here, before the C library's own. On
  * the fake plugin.
  *
@@ -361,11 +361,11 @@ static void several_failures_in_a_row_are_the_end(void **state)
     assert_int_equal(last_step(folder), 3);
     assert_int_equal(recorder_count(&r, "fit_end"), 2);
     disk_reset();
-    (void)fit(&resumed, folder, &r, FG_OK, &err); /* and it goes on from there */
+    (void)fit(&resumed, folder, &r, FG_OK, &err); /* and it continues from there */
     assert_int_equal(last_step(folder), 60);
 }
 
-/* The Trainer still has the weights: a later fit goes on from them, and counts anew. */
+/* The Trainer still has the weights: a later fit continues from them, and counts from zero. */
 static void a_later_fit_goes_on(void **state)
 {
     (void)state;
@@ -387,7 +387,7 @@ static void a_later_fit_goes_on(void **state)
     assert_int_equal(last_step(folder), 24);
 }
 
-/* A warning stands in a line of its own, not behind what is drawn of the run. */
+/* A warning is on a separate line, not behind the progress bar. */
 static void a_warning_has_its_own_line(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_train_watchdog.c - a run that stands still is told of, with the step, the device and what
- * ended last; it goes on when the device does.
+/* test_train_watchdog.c - a run that hangs is reported, with the step, the device and what ended
+ * last; it continues when the device does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
