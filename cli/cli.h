@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <fulgurite/base.h>
+#include <fulgurite/recipe.h>
 
 enum {
     CLI_DONE = 0,     /* what was asked for is done */
@@ -56,6 +56,7 @@ enum { CLI_MAX_OVERRIDES = 256 };
 
 /* A parsed command line: what is not an option. All borrowed from argv. */
 typedef struct cli_call {
+    const char *command; /* its name */
     const char *const *args;
     int count;
     const char *overrides[CLI_MAX_OVERRIDES]; /* "a.b=value", where the command takes_config */
@@ -97,11 +98,8 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
 void cli_print_help(FILE *out, const cli_command *command);
 /* Its man page in roff; NULL: fulgurite(1). */
 void cli_print_man(FILE *out, const cli_command *command);
-/* The names of all configuration keys by section, for a command's help. */
-void cli_print_key_names(FILE *out);
-/* The configuration keys with help and example: all (NULL), of one section, or one. False when
- * there is none of that name. */
-bool cli_print_keys(FILE *out, const char *about);
+/* Help for the configuration's keys (fg_recipe_help); err may be NULL. */
+bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err);
 /* A completion script; false for an unknown shell ("bash" and "zsh" are known). */
 bool cli_print_completion(FILE *out, const char *shell);
 
@@ -124,12 +122,16 @@ void *cli_realloc(void *block, size_t count, size_t size);
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
 
+/* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
+bool cli_is_utf8(void);
+/* Columns of the terminal behind `out`, 80 where it is none or does not say. */
+int cli_columns(FILE *out);
+
 /* The candidate that a mistyped word was meant to be, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *candidates, size_t count);
 
-/* Seconds of the monotonic clock, now and when main began. */
+/* Seconds of the monotonic clock. */
 double cli_now_s(void);
-extern double cli_start_s;
 
 /* "12 B", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
 const char *cli_bytes(double bytes);

@@ -12,7 +12,8 @@
 #include <fulgurite/device.h>
 #include <fulgurite/host.h>
 
-#include "report/chip_table.h"
+#include <fulgurite/report.h>
+
 #include "commands.h"
 
 enum { MAX_PLACES = 32, MAX_TPUS = 64 };
@@ -183,7 +184,12 @@ static int run(const cli_call *call)
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
     (void)call;
     if (show_table) {
-        fgi_chip_table_print(stdout, as_json);
+        fg_error err = {0};
+        char *text = NULL;
+        if (fg_report_chips(as_json, &text, &err) != FG_OK)
+            return fg_error_print(&err, "fulgurite devices");
+        (void)fputs(text, stdout);
+        fg_report_free(text);
         return CLI_DONE;
     }
     if (metrics != NULL)

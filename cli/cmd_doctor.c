@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <fulgurite/host.h>
+#include <fulgurite/report.h>
+
 #include "commands.h"
-#include "report/checkup.h"
 
 static bool as_json, skips_test, fixes, skips_network;
 static const char *timeout = "60";
@@ -31,11 +33,11 @@ static const cli_option options[] = {
 };
 
 /* Becomes the command, its environment mended; returns only where that fails. */
-static int run_fixed(const fgi_checkup *d, const cli_call *call)
+static int run_fixed(const fg_host *host, const cli_call *call)
 {
     char **words = cli_alloc((size_t)call->count + 1, sizeof(*words));
-    for (size_t i = 0; i < fg_host_variable_count(d->host); i++) {
-        const fg_host_variable *v = fg_host_variable_at(d->host, i);
+    for (size_t i = 0; i < fg_host_variable_count(host); i++) {
+        const fg_host_variable *v = fg_host_variable_at(host, i);
         (void)fprintf(stderr,
                       v->value != NULL ? "fulgurite doctor: %s=%s\n"
                                        : "fulgurite doctor: %s is unset\n",
@@ -60,14 +62,34 @@ static int run_fixed(const fgi_checkup *d, const cli_call *call)
                         call->args[0], strerror_r(number, text, sizeof(text)));
 }
 
-static void examine(fgi_checkup *d)
+/* Nobody comes back from a device that hangs. */
+static void on_hang(void *self, const char *report)
 {
-    for (size_t i = 0; i < fg_host_finding_count(d->host); i++)
-        d->findings[d->finding_count++] = *fg_host_finding_at(d->host, i);
-    if (root == NULL)
-        fgi_checkup_probe(d, data);
-    if (root == NULL && !skips_test)
-        fgi_checkup_run_test(d, accelerator, devices, strtod(timeout, NULL));
+    (void)self;
+    (void)fputs(report, stdout);
+    (void)fflush(stdout);
+    _exit(CLI_FAILED);
+}
+
+static int examine(fg_host *host)
+{
+    fg_error err = {0};
+    char *report = NULL;
+    bool is_wrong = false;
+    const fg_checkup_options what = {.host = host,
+                                     .host_only = root != NULL,
+                                     .data = data,
+                                     .skip_test = skips_test,
+                                     .accelerator = accelerator,
+                                     .devices = devices,
+                                     .timeout_s = strtod(timeout, NULL),
+                                     .as_json = as_json,
+                                     .hang = on_hang};
+    if (fg_report_checkup(&what, &report, &is_wrong, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite doctor");
+    (void)fputs(report, stdout);
+    fg_report_free(report);
+    return is_wrong ? CLI_FAILED : CLI_DONE;
 }
 
 static int run(const cli_call *call)
@@ -81,22 +103,11 @@ static int run(const cli_call *call)
                                   : "a command requires --fix: doctor --fix -- COMMAND");
     if (strtod(timeout, NULL) <= 0)
         return cli_complain(CLI_USAGE, "doctor", "--timeout: expected seconds, got '%s'", timeout);
-    fgi_checkup *d = cli_alloc(1, sizeof(*d));
-    if (fg_host_open(&opening, &d->host, &err) != FG_OK) {
-        free(d);
+    fg_host *host = NULL;
+    if (fg_host_open(&opening, &host, &err) != FG_OK)
         return fg_error_print(&err, "fulgurite doctor");
-    }
-    int status = CLI_DONE;
-    if (fixes) {
-        status = run_fixed(d, call);
-    } else {
-        d->report = as_json ? fgi_checkup_print_json : fgi_checkup_print;
-        examine(d);
-        d->report(stdout, d);
-        status = fgi_checkup_is_wrong(d) ? CLI_FAILED : CLI_DONE;
-    }
-    fg_host_close(d->host);
-    free(d);
+    const int status = fixes ? run_fixed(host, call) : examine(host);
+    fg_host_close(host);
     return status;
 }
 

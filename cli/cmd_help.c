@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "recipe/config.h"
 
 static bool as_man, as_list, config_reference;
 static const cli_option options[] = {
@@ -19,12 +18,11 @@ static const cli_option options[] = {
 /* fulgurite help config [SECTION|KEY] */
 static int help_config(const char *about)
 {
-    if (cli_print_keys(stdout, about) || about == NULL)
+    fg_error err = {0};
+    if (cli_print_keys(stdout, FG_RECIPE_HELP_KEYS, about, &err))
         return CLI_DONE;
-    const char *nearest = strchr(about, '.') == NULL ? fgi_config_suggest_section(about) : NULL;
-    if (nearest == NULL)
-        nearest = fgi_config_suggest(about);
-    return cli_complain(CLI_USAGE, "help", "no key or section '%s'%s%s%s", about,
+    const char *nearest = about != NULL ? fg_recipe_key_suggest(about) : NULL;
+    return cli_complain(CLI_USAGE, "help", "%s%s%s%s", err.message,
                         nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                         nearest != NULL ? "'?" : "");
 }
@@ -34,7 +32,7 @@ static int run(const cli_call *call)
     const char *topic = call->count > 0 ? call->args[0] : NULL;
     if (topic != NULL && strcmp(topic, "config") == 0)
         return help_config(call->count > 1 ? call->args[1] : NULL);
-    if (topic != NULL && fgi_config_find(topic) != NULL)
+    if (topic != NULL && fg_recipe_key_find(topic, NULL))
         return help_config(topic);
     const cli_command *command = topic != NULL ? cli_find_command(topic) : NULL;
     if (topic != NULL && command == NULL)
@@ -45,7 +43,7 @@ static int run(const cli_call *call)
         for (const cli_command *const *c = cli_commands; *c != NULL; c++)
             (void)puts((*c)->name);
     else if (config_reference)
-        fgi_config_print_markdown(stdout);
+        (void)cli_print_keys(stdout, FG_RECIPE_HELP_MARKDOWN, NULL, NULL);
     else if (as_man)
         cli_print_man(stdout, command);
     else

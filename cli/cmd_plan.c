@@ -11,24 +11,24 @@
 
 #include "commands.h"
 #include "plan.h"
-#include "report/out_file.h"
-#include "report/plan_page.h"
+#include "out_file.h"
 #include "run_cli.h"
+#include <fulgurite/report.h>
 
 enum { TOPOLOGIES_MAX = 64 };
 
-static fgi_run_options settings = {.kind = FGI_RUN_PLAN, .command = "plan", .draw = "never"};
-static bool as_json, is_in_process;
+static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PLAN}, .draw = "never"};
+static bool is_in_process;
 static const char *topologies, *page, *time_limit = "900", *memory_limit = "12";
 static const cli_option options[] = {
     CLI_TEXT('t', "topology", &topologies, "NAME[,NAME]",
              "machines: v5e-8, v3-8, v4:2x2x1, kaggle, colab, h100:8 ..."),
-    CLI_FLAG('j', "json", &as_json, "print one JSON object"),
+    CLI_FLAG('j', "json", &settings.as_json, "print one JSON object"),
     CLI_TEXT('s', "summary", &settings.summary, "FILE", "also write that object to a file"),
     CLI_TEXT(0, "html", &page, "FILE", "write an HTML report with tables and plots"),
-    CLI_FLAG('n', "no-search", &settings.no_search,
+    CLI_FLAG('n', "no-search", &settings.recipe.no_search,
              "do not search for the largest batch that fits"),
-    CLI_OPTIONAL('w', "sweep", &settings.sweep, "8,64|BATCHES",
+    CLI_OPTIONAL('w', "sweep", &settings.recipe.sweep, "8,64|BATCHES",
                  "compare batch sizes: memory, cycles per sample, and when the MXU is saturated"),
     CLI_TEXT(0, "time-limit", &time_limit, "SECONDS", "time limit of each compiler process [900]"),
     CLI_TEXT(0, "memory-limit", &memory_limit, "GB", "memory limit of each compiler process [12]"),
@@ -66,11 +66,11 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
     (void)snprintf(name, sizeof name, "--topology=%s", topology);
     if (settings.is_quiet)
         words[count++] = "--quiet";
-    if (settings.no_search)
+    if (settings.recipe.no_search)
         words[count++] = "--no-search";
-    if (settings.sweep != NULL) {
-        (void)snprintf(sweep, sizeof sweep, "--sweep%s%s", *settings.sweep ? "=" : "",
-                       settings.sweep);
+    if (settings.recipe.sweep != NULL) {
+        (void)snprintf(sweep, sizeof sweep, "--sweep%s%s", *settings.recipe.sweep ? "=" : "",
+                       settings.recipe.sweep);
         words[count++] = sweep;
     }
     if (call->count > 0)
@@ -97,16 +97,33 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
 static bool write_summary(const json_t *root, fg_error *err)
 {
     return settings.summary == NULL ||
-           fgi_out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
+           out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
+}
+
+static bool write_page(const json_t *root, const char *config_path, fg_error *err)
+{
+    char *text = page != NULL ? json_dumps(root, 0) : NULL, *html = NULL;
+    if (text == NULL)
+        return page == NULL || cli_fail(err, "out of memory");
+    const bool is_good = fg_report_plan_page(text, config_path, &html, err) == FG_OK &&
+                         out_file_write(page, html, strlen(html), err);
+    fg_report_free(html);
+    free(text);
+    return is_good;
 }
 
 /* Prints what was found of a machine, unless all is printed as JSON in the end. */
 static void print_one(const json_t *one)
 {
-    if (as_json)
+    if (settings.as_json)
         return;
-    fgi_plan_print(stdout, one);
+    fg_error err = {0};
+    char *text = json_dumps(one, 0), *lines = NULL;
+    if (text != NULL && fg_report_plan_lines(text, &lines, &err) == FG_OK)
+        (void)fputs(lines, stdout);
     (void)fflush(stdout);
+    fg_report_free(lines);
+    free(text);
 }
 
 /* The summary, the page and JSON of all; returns the exit status. */
@@ -120,12 +137,11 @@ static int finish(json_t *found, const char *config_path)
         CLI_FAILED;
     if (status != CLI_DONE)
         (void)json_object_set_new(root, "status", json_string("failed"));
-    if (as_json) {
+    if (settings.as_json) {
         (void)json_dumpf(root, stdout, JSON_INDENT(2));
         (void)putchar('\n');
     }
-    if (!write_summary(root, &err) ||
-        (page != NULL && !fgi_plan_page_write(page, config_path, root, &err)))
+    if (!write_summary(root, &err) || !write_page(root, config_path, &err))
         status = cli_complain(CLI_FAILED, "plan", "%s", err.message);
     json_decref(root);
     return status;
@@ -164,6 +180,19 @@ static int plan_all(const cli_call *call, const plan_limits *limits, const plan_
     return status;
 }
 
+/* Whether options and configuration are right, before a process is started for each machine. */
+static bool check(const cli_call *call, fg_error *err)
+{
+    fg_recipe *recipe = NULL;
+    fg_recipe_options opening = settings.recipe;
+    opening.config = call->count > 0 ? call->args[0] : NULL;
+    opening.overrides = call->overrides;
+    opening.override_count = (size_t)call->override_count;
+    const bool is_good = fg_recipe_open(&opening, &recipe, err) == FG_OK;
+    fg_recipe_close(recipe);
+    return is_good;
+}
+
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
@@ -175,15 +204,16 @@ static int run_plans(const cli_call *call)
             "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
     if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
         !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
-        !fgi_run_plan_check(&settings, &err) || !fgi_out_file_check("--html", page, &err) ||
-        !fgi_out_file_check("--summary", settings.summary, &err))
+        !out_file_check("--html", page, &err) ||
+        !out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
-    settings.topology = topologies;
-    settings.topology_json = as_json;
+    settings.recipe.topology = topologies;
     if (is_in_process && page != NULL)
         return cli_complain(CLI_USAGE, "plan", "--html=%s cannot be used with --in-process", page);
     if (is_in_process)
         return cli_run(call, &settings);
+    if (!check(call, &err))
+        return cli_complain(CLI_USAGE, "plan", "%s", err.message);
     char *text = cli_strdup(topologies);
     const size_t count = plan_machines_read(text, machines, TOPOLOGIES_MAX, &err);
     int status = CLI_USAGE;

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <fulgurite/ckpt.h>
 
+#include <fulgurite/recipe.h>
+
 #include "commands.h"
-#include "recipe/run_origin.h"
 
 static bool names_only, as_json, as_config;
 static const char *which;
@@ -71,39 +72,12 @@ static json_t *tensor_object(const fg_tensor_info *t)
                      (json_int_t)t->size_bytes);
 }
 
-/* "classification of f32[4] into 3 classes (cat, dog, eel) by mlp" on standard error. */
-static void print_purpose(const fgi_run_origin *origin)
-{
-    size_t i;
-    const json_t *item, *input = json_object_get(origin->data, "input");
-    const json_t *names = json_object_get(origin->data, "class_names");
-    const char *separator = "";
-    if (origin->data == NULL || origin->c == NULL)
-        return;
-    (void)fprintf(stderr, "model: %s, %s of %s[", fgi_config_text(origin->c, "model.name"),
-                  fgi_config_text(origin->c, "task"),
-                  json_string_value(json_object_get(input, "dtype")));
-    json_array_foreach(json_object_get(input, "shape"), i, item)(void)
-        fprintf(stderr, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "", json_integer_value(item));
-    (void)fprintf(stderr, "], %" JSON_INTEGER_FORMAT " outputs",
-                  json_integer_value(json_object_get(origin->data, "outputs")));
-    json_array_foreach(names, i, item)
-    {
-        (void)fprintf(stderr, "%s%s", i == 0 ? ": " : separator,
-                      i < 10 ? json_string_value(item) : "...");
-        separator = ", ";
-        if (i == 10)
-            break;
-    }
-    (void)fputc('\n', stderr);
-}
-
 static json_t *text_or_null(const char *text)
 {
     return text != NULL ? json_string(text) : json_null();
 }
 
-static int print_json(const fgi_run_origin *origin)
+static int print_json(const fg_recipe_origin *origin)
 {
     const fg_ckpt *ckpt = origin->ckpt;
     const char *state = fg_ckpt_state_json(ckpt);
@@ -113,8 +87,8 @@ static int print_json(const fgi_run_origin *origin)
     json_t *root =
         json_pack("{s:s, s:o, s:o, s:o, s:o}", "path", fg_ckpt_path(ckpt), "tensors", tensors,
                   "state", state != NULL ? json_loads(state, 0, NULL) : json_null(), "config",
-                  text_or_null(fg_ckpt_attachment(ckpt, FGI_RUN_ORIGIN_CONFIG)), "data",
-                  origin->data != NULL ? json_incref(origin->data) : json_null());
+                  text_or_null(origin->config), "data",
+                  origin->data != NULL ? json_loads(origin->data, 0, NULL) : json_null());
     if (root == NULL)
         return cli_complain(CLI_FAILED, "show", "out of memory");
     (void)json_dumpf(root, stdout, JSON_INDENT(2));
@@ -123,49 +97,32 @@ static int print_json(const fgi_run_origin *origin)
     return CLI_DONE;
 }
 
-static int print_config(const fg_ckpt *ckpt)
+static int print_config(const fg_recipe_origin *origin)
 {
-    const char *text = fg_ckpt_attachment(ckpt, FGI_RUN_ORIGIN_CONFIG);
+    const char *text = origin->config;
     if (text == NULL)
-        return cli_complain(CLI_FAILED, "show", "%s contains no configuration", fg_ckpt_path(ckpt));
+        return cli_complain(CLI_FAILED, "show", "%s contains no configuration",
+                            fg_ckpt_path(origin->ckpt));
     (void)fputs(text, stdout);
     return CLI_DONE;
-}
-
-/* The checkpoint that the argument names, its files checked against their checksums. */
-static fg_status open_checked(const char *arg, fgi_run_origin *out, fg_error *err)
-{
-    fg_ckpt *checked = NULL;
-    fg_status status = FG_OK;
-    if (fgi_run_origin_is_named(arg)) {
-        status = fgi_run_origin_open(arg, which, NULL, out, err);
-    } else { /* any other file is taken for one of tensors */
-        *out = (fgi_run_origin){0};
-        status = fg_ckpt_open(arg, &out->ckpt, err);
-    }
-    if (status == FG_OK)
-        status = fg_ckpt_open(fg_ckpt_path(out->ckpt), &checked, err);
-    fg_ckpt_close(checked);
-    return status;
 }
 
 static int run(const cli_call *call)
 {
     fg_error err = {0};
-    fgi_run_origin origin = {0};
+    fg_recipe_origin origin = {0};
     int status = CLI_DONE;
-    if (open_checked(call->args[0], &origin, &err) != FG_OK) {
+    if (fg_recipe_origin_open(call->args[0], which, &origin, &err) != FG_OK) {
         status = fg_error_print(&err, "fulgurite show");
     } else if (as_json) {
         status = print_json(&origin);
     } else if (as_config) {
-        status = print_config(origin.ckpt);
+        status = print_config(&origin);
     } else {
-        fgi_run_origin_print(&origin, stderr);
-        print_purpose(&origin);
+        (void)fputs(origin.description, stderr);
         print_lines(origin.ckpt);
     }
-    fgi_run_origin_close(&origin);
+    fg_recipe_origin_close(&origin);
     return status;
 }
 

@@ -10,11 +10,11 @@ extern const cli_command cli_setup;      /* cmd_setup.c */
 extern const cli_command cli_doctor;     /* cmd_doctor.c */
 extern const cli_command cli_devices;    /* cmd_devices.c */
 extern const cli_command cli_init;       /* cmd_init.c */
-extern const cli_command cli_fit;        /* cmd_fit.c */
-extern const cli_command cli_validate;   /* cmd_validate.c */
-extern const cli_command cli_test;       /* cmd_test.c */
-extern const cli_command cli_predict;    /* cmd_predict.c */
-extern const cli_command cli_batch_find; /* cmd_batch_find.c */
+extern const cli_command cli_fit;        /* cmd_run.c */
+extern const cli_command cli_validate;   /* cmd_run.c */
+extern const cli_command cli_test;       /* cmd_run.c */
+extern const cli_command cli_predict;    /* cmd_run.c */
+extern const cli_command cli_batch_find; /* cmd_run.c */
 extern const cli_command cli_plan;       /* cmd_plan.c */
 extern const cli_command cli_show;       /* cmd_show.c */
 extern const cli_command cli_completion; /* cmd_completion.c */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "recipe/config.h"
 
 /* The words of "a|b|FILE" that stand for themselves, with spaces between them. */
 static void print_choices(FILE *out, const char *choices)
@@ -19,21 +18,7 @@ static void print_choices(FILE *out, const char *choices)
     }
 }
 
-/* The words that may follow `--name=` of a key; none for free texts. */
-static void print_key_values(FILE *out, const fgi_config_key *key)
-{
-    if (key->kind == FGI_CONFIG_CHOICE)
-        print_choices(out, key->choices);
-    else if (key->kind == FGI_CONFIG_BOOL)
-        (void)fputs("true false", out);
-    else if (key->has_auto)
-        (void)fputs("auto", out);
-}
-
-static bool has_values(const fgi_config_key *key)
-{
-    return key->kind == FGI_CONFIG_CHOICE || key->kind == FGI_CONFIG_BOOL || key->has_auto;
-}
+static bool has_values(const fg_recipe_key *key) { return key->words[0] != '\0'; }
 
 static bool has_choices(const cli_option *o)
 {
@@ -53,12 +38,12 @@ static void print_option_words(FILE *out, const cli_command *command)
 static void print_bash_values(FILE *out)
 {
     (void)fputs("_fulgurite_values() {\n    case \"$1\" in\n", out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
-        if (!has_values(key))
+    fg_recipe_key key;
+    for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++) {
+        if (!has_values(&key))
             continue;
-        (void)fprintf(out, "    --%s) echo \"", key->path);
-        print_key_values(out, key);
+        (void)fprintf(out, "    --%s) echo \"", key.path);
+        print_choices(out, key.words);
         (void)fputs("\" ;;\n", out);
     }
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
@@ -87,8 +72,9 @@ static void print_bash(FILE *out)
     (void)fputs("# bash completion for fulgurite; use: source <(fulgurite completion bash)\n"
                 "_fulgurite_keys=\"",
                 out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        (void)fprintf(out, "%s--%s=", i > 0 ? " " : "", fgi_config_key_at(i)->path);
+    fg_recipe_key key;
+    for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
+        (void)fprintf(out, "%s--%s=", i > 0 ? " " : "", key.path);
     (void)fputs("\"\n_fulgurite_commands=\"", out);
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)fprintf(out, "%s ", (*c)->name);
@@ -149,7 +135,7 @@ static void print_zsh_option(FILE *out, const cli_option *o)
         (void)fputs(o->kind == CLI_KIND_FLAG ? "' \\\n" : ":value:_files' \\\n", out);
 }
 
-static void print_zsh_key(FILE *out, const fgi_config_key *key)
+static void print_zsh_key(FILE *out, const fg_recipe_key *key)
 {
     (void)fprintf(out, "        '--%s=[", key->path);
     print_zsh_text(out, key->help);
@@ -158,9 +144,7 @@ static void print_zsh_key(FILE *out, const fgi_config_key *key)
         (void)fputs(":value:_files' \\\n", out);
         return;
     }
-    (void)fputs(":value:(", out);
-    print_key_values(out, key);
-    (void)fputs(")' \\\n", out);
+    print_zsh_values(out, key->words);
 }
 
 static void print_zsh_command(FILE *out, const cli_command *command)
@@ -181,8 +165,9 @@ static void print_zsh(FILE *out)
                 "_fulgurite() {\n"
                 "    local -a commands keys\n    keys=(\n",
                 out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        print_zsh_key(out, fgi_config_key_at(i));
+    fg_recipe_key key;
+    for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
+        print_zsh_key(out, &key);
     (void)fputs("    )\n    commands=(\n", out);
     for (const cli_command *const *c = cli_commands; *c != NULL; c++) {
         (void)fprintf(out, "        '%s:", (*c)->name);

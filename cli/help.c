@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "recipe/config.h"
 
 static const char summary[] = "train neural networks through PJRT plugins";
 static const char exit_help[] =
@@ -87,7 +86,7 @@ void cli_print_help(FILE *out, const cli_command *command)
         "\nconfiguration keys by section (--section.key=value); `fulgurite help config` explains\n"
         "all of them, `fulgurite help config trainer` those of one section:\n",
         out);
-    cli_print_key_names(out);
+    (void)cli_print_keys(out, FG_RECIPE_HELP_NAMES, NULL, NULL);
 }
 
 /* ---- man pages ------------------------------------------------------------------------------- */
@@ -150,13 +149,13 @@ static void print_program_man(FILE *out)
 static void print_keys(FILE *out)
 {
     (void)fputs(".SH CONFIGURATION\n", out);
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+    fg_recipe_key key;
+    for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++) {
         char term[160], text[2048];
-        const fgi_config_key *key = fgi_config_key_at(i);
-        (void)snprintf(term, sizeof(term), "--%s=VALUE", key->path);
-        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", fgi_config_explain(key),
-                       fgi_config_type(key), key->fallback != NULL ? "; default " : "",
-                       key->fallback != NULL ? key->fallback : "", key->example);
+        (void)snprintf(term, sizeof(term), "--%s=VALUE", key.path);
+        (void)snprintf(text, sizeof(text), "%s (%s%s%s; example: %s)", key.help, key.type,
+                       key.fallback != NULL ? "; default " : "",
+                       key.fallback != NULL ? key.fallback : "", key.example);
         print_entry(out, term, text);
     }
 }

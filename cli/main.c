@@ -27,7 +27,6 @@ int main(int argc, char **argv)
 {
     cli_call call;
     int status;
-    cli_start_s = cli_now_s();
     if (argc < 2) {
         cli_print_help(stderr, NULL);
         return CLI_USAGE;

@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "recipe/config.h"
+enum { MAX_KEYS = 256 };
 
 typedef struct parser {
     const cli_command *command;
@@ -61,17 +61,18 @@ static const cli_option *find_letter(const cli_command *command, char letter)
 /* Among the options, and the keys where they are allowed. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
-    static const char *names[64 + FGI_CONFIG_MAX_KEYS];
+    static const char *names[64 + MAX_KEYS];
+    fg_recipe_key key;
     size_t count = 0;
     names[count++] = "help";
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)
         if (count < 64)
             names[count++] = o->name;
     if (command->takes_config)
-        for (size_t i = 0; i < fgi_config_key_count(); i++)
-            names[count++] = fgi_config_key_at(i)->path;
+        for (size_t i = 0; i < MAX_KEYS && fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
+            names[count++] = key.path;
     const char *nearest = cli_nearest(name, names, count);
-    return nearest == NULL && command->takes_config ? fgi_config_suggest(name) : nearest;
+    return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;
 }
 
 /* A word of a list of choices by itself. It lives as long as the program; equal words are one, so
@@ -173,7 +174,8 @@ static bool take_override(parser *p, const char *word, const char *equals)
     *slot = word;
     if (equals == NULL) {
         char *text = joined[p->out->override_count];
-        const bool is_alone = fgi_config_find(word)->kind == FGI_CONFIG_BOOL && !has_truth(p);
+        fg_recipe_key key;
+        const bool is_alone = fg_recipe_key_find(word, &key) && key.is_bool && !has_truth(p);
         if (!is_alone && p->next == p->argc)
             return usage(p, "a value is missing for key", word, NULL);
         const char *value = is_alone ? "true" : p->argv[p->next++];
@@ -194,7 +196,7 @@ static bool parse_long(parser *p, const char *word)
     const cli_option *o = find_long(p->command, word, size);
     if (o != NULL)
         return apply(p, o, equals != NULL ? equals + 1 : NULL);
-    if (p->command->takes_config && fgi_config_find(name) != NULL)
+    if (p->command->takes_config && fg_recipe_key_find(name, NULL))
         return take_override(p, word, equals);
     return usage(p, "unknown option", name, nearest_option(p->command, name));
 }
@@ -207,7 +209,7 @@ static const char *key_of(const parser *p, const char *word)
     if (!p->command->takes_config || word[size] == '\0')
         return NULL;
     (void)snprintf(name, sizeof(name), "%.*s", (int)(size < 127 ? size : 127), word);
-    return fgi_config_find(name) != NULL ? word : NULL;
+    return fg_recipe_key_find(name, NULL) ? word : NULL;
 }
 
 static bool parse_letters(parser *p, const char *word)
@@ -244,7 +246,7 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
 {
     parser p = {.command = command, .argv = argv, .argc = argc, .next = 1, .out = out};
     bool is_good = true, has_ended = false;
-    *out = (cli_call){.args = argv + 1};
+    *out = (cli_call){.command = command->name, .args = argv + 1};
     while (is_good && p.next < argc) {
         const char *word = argv[p.next++];
         if (!has_ended && strcmp(word, "--") == 0)

@@ -1,10 +1,175 @@
-/* run_cli.c - see run_cli.h.
+/* run_cli.c - runs a recipe: messages go to standard error, results to standard output.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_cli.h"
 
-int cli_run(const cli_call *call, const fgi_run_options *options)
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "out_file.h"
+
+/* A recipe's messages; of a quiet run only what is an error. */
+static void on_message(void *self, fg_log_level level, const char *text)
 {
-    const fgi_run_input input = {call->args, call->count, call->overrides, call->override_count};
-    return fgi_run_command(&input, options);
+    const cli_run_options *o = self;
+    if (!o->is_quiet || level >= FG_LOG_ERROR)
+        (void)fprintf(stderr, "%s%s\n", level == FG_LOG_WARNING ? "warning: " : "", text);
+}
+
+/* The library's log; of a quiet run only what may lose work. */
+static void on_log(void *self, fg_log_level level, const char *line)
+{
+    const cli_run_options *o = self;
+    if (level >= (o->is_quiet ? FG_LOG_ERROR : FG_LOG_WARNING))
+        (void)fprintf(stderr, "warning: %s\n", line);
+}
+
+static void on_hang(void *self, const fg_hang *hang)
+{
+    (void)self;
+    (void)hang;
+    _exit(CLI_HUNG); /* destructors would wait for what hangs */
+}
+
+static bool has_progress(const cli_run_options *o)
+{
+    return !o->is_quiet && (o->progress == NULL || strcmp(o->progress, "none") != 0);
+}
+
+static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o)
+{
+    fg_recipe_options recipe = o->recipe;
+    recipe.config = call->count > 0 ? call->args[0] : NULL;
+    recipe.data = call->count > 1 ? call->args[1] : NULL;
+    recipe.overrides = call->overrides;
+    recipe.override_count = (size_t)call->override_count;
+    recipe.handle_signals = recipe.kind == FG_RECIPE_FIT;
+    recipe.message = on_message;
+    recipe.message_self = o;
+    recipe.progress = has_progress(o) ? stderr : NULL;
+    recipe.progress_style = has_progress(o) ? o->progress : NULL;
+    recipe.hang = on_hang;
+    recipe.stacks = stderr;
+    return recipe;
+}
+
+/* ---- after ----------------------------------------------------------------------------------- */
+
+static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
+{
+    const char *text;
+    if (fg_recipe_get_text(recipe, which, &text, err) != FG_OK)
+        return false;
+    (void)fputs(text, stdout);
+    return true;
+}
+
+static bool is_drawing(const cli_run_options *o)
+{
+    if (o->recipe.kind == FG_RECIPE_PREDICT || o->recipe.fast_dev_run ||
+        strcmp(o->draw, "never") == 0)
+        return false;
+    return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
+}
+
+/* A picture that fails is no failure of the run. */
+static void draw(fg_recipe *recipe)
+{
+    fg_error err = {0};
+    const char *text;
+    if (fg_recipe_draw(recipe, cli_columns(stdout), !cli_is_utf8(), &text, &err) == FG_OK)
+        (void)fputs(text, stdout);
+    else
+        (void)fprintf(stderr, "warning: %s\n", err.message);
+}
+
+/* What a run gives besides its metrics. */
+static bool print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
+{
+    if (o->recipe.kind == FG_RECIPE_PLAN)
+        return print_text(recipe, o->as_json ? FG_RECIPE_PLAN_JSON : FG_RECIPE_PLAN_LINES, err);
+    if (o->recipe.kind != FG_RECIPE_PREDICT)
+        return true;
+    if (o->out == NULL || strcmp(o->out, "-") == 0)
+        return print_text(recipe, FG_RECIPE_PREDICTIONS, err);
+    (void)fflush(stdout); /* the path may lead there too */
+    return fg_recipe_write_predictions(recipe, o->out, err) == FG_OK;
+}
+
+static bool write_summary(fg_recipe *recipe, const char *path, fg_error *err)
+{
+    const char *text;
+    if (path == NULL)
+        return true;
+    return fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, err) == FG_OK &&
+           out_file_write(path, text, strlen(text), err);
+}
+
+static int exit_status(const fg_recipe *recipe, fg_status status)
+{
+    if (status == FG_OK)
+        return CLI_DONE;
+    if (status == FG_ESTOPPED)
+        return CLI_STOPPED;
+    return !fg_recipe_get_result(recipe)->was_set_up && status == FG_EINVAL ? CLI_USAGE
+                                                                            : CLI_FAILED;
+}
+
+static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status, fg_error *err)
+{
+    const char *command = fg_recipe_get_result(recipe)->command;
+    const bool is_plan = o->recipe.kind == FG_RECIPE_PLAN;
+    if (status == FG_OK && !print_special(recipe, o, err))
+        status = err->status;
+    if (status == FG_OK && is_drawing(o))
+        draw(recipe);
+    if ((status == FG_OK || status == FG_ESTOPPED) && o->recipe.kind != FG_RECIPE_PREDICT &&
+        !is_plan)
+        (void)print_text(recipe, FG_RECIPE_METRICS, err);
+    int result = exit_status(recipe, status);
+    if (is_plan && o->as_json && result == CLI_FAILED) /* its object holds the reason */
+        (void)print_text(recipe, FG_RECIPE_PLAN_JSON, err);
+    else if (result != CLI_DONE)
+        (void)cli_complain(result, command, "%s", err->message);
+    if (!write_summary(recipe, o->summary, err))
+        result = cli_complain(CLI_FAILED, command, "%s", err->message);
+    return result;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static int print_config(fg_recipe *recipe, const char *how, fg_error *err)
+{
+    const bool is_plain = strcmp(how, "plain") == 0;
+    return print_text(recipe, is_plain ? FG_RECIPE_CONFIG : FG_RECIPE_CONFIG_COMMENTED, err)
+               ? CLI_DONE
+               : cli_complain(CLI_FAILED, NULL, "%s", err->message);
+}
+
+int cli_run(const cli_call *call, const cli_run_options *options)
+{
+    fg_error err = {0};
+    cli_run_options o = *options;
+    fg_recipe *recipe = NULL;
+    int result;
+    const fg_recipe_options recipe_of = recipe_options(call, &o);
+    if (o.recipe.kind == FG_RECIPE_FIT) /* a reader that is gone is no reason to lose a training */
+        (void)signal(SIGPIPE, SIG_IGN);
+    if (!out_file_check("--summary", o.summary, &err) || !out_file_check("--out", o.out, &err))
+        return cli_complain(CLI_USAGE, call->command, "%s", err.message);
+    const fg_status opened = fg_recipe_open(&recipe_of, &recipe, &err);
+    if (opened != FG_OK)
+        return cli_complain(opened == FG_EINVAL ? CLI_USAGE : CLI_FAILED, call->command, "%s",
+                            err.message);
+    if (o.print_config != NULL) {
+        result = print_config(recipe, o.print_config, &err);
+    } else {
+        fg_log_set(on_log, &o);
+        const fg_status status = fg_recipe_run(recipe, &err);
+        result = report(recipe, &o, status, &err);
+    }
+    fg_recipe_close(recipe);
+    fg_log_set(NULL, NULL);
+    return result;
 }

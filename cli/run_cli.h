@@ -1,13 +1,25 @@
-/* run_cli.h - commands that are runs of a recipe.
+/* run_cli.h - commands that run a recipe.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef RUN_CLI_H
 #define RUN_CLI_H
 
-#include "cli.h"
-#include "recipe/run.h"
+#include <fulgurite/recipe.h>
 
-/* Runs what the command line says; the exit status. */
-int cli_run(const cli_call *call, const fgi_run_options *options);
+#include "cli.h"
+
+/* What the commands' options say. */
+typedef struct cli_run_options {
+    fg_recipe_options recipe;
+    const char *summary;      /* a file; NULL: none */
+    const char *print_config; /* "" or "plain"; NULL: do not */
+    const char *draw;         /* "auto", "always", "never" */
+    const char *out;          /* a file for predictions; NULL: standard output */
+    const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
+    bool is_quiet, as_json;
+} cli_run_options;
+
+/* Runs what the command line says, prints the results; the exit status. */
+int cli_run(const cli_call *call, const cli_run_options *options);
 
 #endif

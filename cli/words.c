@@ -4,11 +4,16 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
 
+#include <fulgurite/report.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+
+enum { LEAST_COLUMNS = 30 };
 
 static void *or_exit(void *block)
 {
@@ -58,7 +63,24 @@ int cli_complain(int status, const char *command, const char *format, ...)
     return status;
 }
 
-double cli_start_s;
+bool cli_is_utf8(void)
+{
+    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *locale = getenv(variables[i]);
+        if (locale != NULL && *locale != '\0')
+            return strcasestr(locale, "utf-8") != NULL || strcasestr(locale, "utf8") != NULL;
+    }
+    return false;
+}
+
+int cli_columns(FILE *out)
+{
+    struct winsize size = {0};
+    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < LEAST_COLUMNS)
+        return 80;
+    return size.ws_col;
+}
 
 double cli_now_s(void)
 {
@@ -108,6 +130,16 @@ const char *cli_nearest(const char *word, const char *const *candidates, size_t 
         }
     }
     return nearest;
+}
+
+bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)
+{
+    char *text = NULL;
+    if (fg_recipe_help(kind, about, &text, err) != FG_OK)
+        return false;
+    (void)fputs(text, out);
+    fg_report_free(text);
+    return true;
 }
 
 const char *cli_bytes(double bytes)

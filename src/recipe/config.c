@@ -99,7 +99,9 @@ static bool parse_item(const fgi_config_key *key, const fgi_config_token *token,
     case FGI_CONFIG_RULES: return fgi_config_parse_rule(key, token->text, out, err);
     case FGI_CONFIG_DEVICES: return fgi_config_parse_devices(key, token->text, out, err);
     case FGI_CONFIG_TEXT:
-    case FGI_CONFIG_TEXTS: out->text = fgi_must_strdup(token->text); return true;
+    case FGI_CONFIG_TEXTS:
+        out->text = fgi_strdup(token->text);
+        return out->text != NULL || fgi_refuse_memory(err);
     case FGI_CONFIG_INT:
     case FGI_CONFIG_FLOAT:
     case FGI_CONFIG_INTS:
@@ -130,13 +132,14 @@ bool fgi_config_is_list(const fgi_config_key *key)
 bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fgi_config_token *tokens,
                     size_t count, const char *place, fg_error *err)
 {
-    fgi_config_value made = {.items = fgi_must_alloc(count, sizeof(fgi_config_item))};
-    bool is_good = true;
+    fgi_config_value made = {.items = fgi_calloc(count + 1, sizeof(fgi_config_item)),
+                             .place = fgi_strdup(place)};
+    bool is_good = (made.items != NULL && made.place != NULL) || fgi_refuse_memory(err);
     made.is_auto = key->has_auto && count == 1 && !tokens[0].is_quoted &&
                    fgi_compare_nocase(tokens[0].text, "auto") == 0;
     for (size_t i = 0; i < count && is_good && !made.is_auto; i++) {
         is_good = parse_item(key, &tokens[i], &made.items[i], err);
-        made.count += is_good;
+        made.count = i + 1; /* a wrong one may own something too */
     }
     if (!is_good) {
         clear_value(&made);
@@ -145,21 +148,20 @@ bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fgi_config_t
     fgi_config_value *v = &c->values[key - fgi_config_key_at(0)];
     clear_value(v);
     *v = made;
-    v->place = fgi_must_strdup(place);
     return true;
 }
 
-void fgi_config_reset(fgi_config *c, const fgi_config_key *key)
+bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err)
 {
-    clear_value(&c->values[key - fgi_config_key_at(0)]);
+    fgi_config_value *v = &c->values[key - fgi_config_key_at(0)];
+    clear_value(v);
     if (key->fallback == NULL)
-        return;
-    fg_error err = {0};
-    if (!fgi_config_set_text(c, key, key->fallback, NULL, &err)) {
-        abort(); /* the table contradicts itself */
-    }
-    fgi_free(c->values[key - fgi_config_key_at(0)].place);
-    c->values[key - fgi_config_key_at(0)].place = NULL;
+        return true;
+    if (!fgi_config_set_text(c, key, key->fallback, NULL, err))
+        return false;
+    fgi_free(v->place);
+    v->place = NULL;
+    return true;
 }
 
 /* Splits "[a, b]", or "a,b" without brackets, in place; spaces around the parts do not count. */
@@ -200,8 +202,10 @@ bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *t
                          const char *place, fg_error *err)
 {
     fgi_config_token tokens[FGI_CONFIG_MAX_ITEMS] = {{0}};
-    char *copy = fgi_must_strdup(text);
+    char *copy = fgi_strdup(text);
     size_t count = 1;
+    if (copy == NULL)
+        return fgi_refuse_memory(err);
     if (fgi_config_is_list(key))
         count = split_list(copy, tokens, FGI_CONFIG_MAX_ITEMS);
     else
@@ -235,17 +239,23 @@ bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
         return fgi_refuse(err, "%s: expected %s=VALUE", place, place);
     fg_error inner = {0};
     if (is_null(equals + 1))
-        fgi_config_reset(c, key);
-    else if (!fgi_config_set_text(c, key, equals + 1, place, &inner))
-        return fgi_refuse(err, "--%s", inner.message);
-    return true;
+        return fgi_config_reset(c, key, err);
+    if (fgi_config_set_text(c, key, equals + 1, place, &inner))
+        return true;
+    (void)fgi_refuse(err, "--%s", inner.message);
+    err->status = inner.status;
+    return false;
 }
 
 fgi_config *fgi_config_create(void)
 {
-    fgi_config *c = fgi_must_alloc(1, sizeof(*c));
-    for (size_t i = 0; i < fgi_config_key_count(); i++)
-        fgi_config_reset(c, fgi_config_key_at(i));
+    fg_error err;
+    fgi_config *c = fgi_calloc(1, sizeof(*c));
+    for (size_t i = 0; c != NULL && i < fgi_config_key_count(); i++)
+        if (!fgi_config_reset(c, fgi_config_key_at(i), &err)) {
+            fgi_config_destroy(c);
+            c = NULL;
+        }
     return c;
 }
 
@@ -317,7 +327,7 @@ char *fgi_config_file(const fgi_config *c, const char *path, int *out_line)
     if (line == NULL || line == place)
         return NULL;
     *out_line = (int)strtol(line + 1, NULL, 10);
-    return fgi_must_strndup(place, (size_t)(line - place));
+    return fgi_strndup(place, (size_t)(line - place));
 }
 
 size_t fgi_config_count(const fgi_config *c, const char *path) { return look_up(c, path)->count; }
@@ -377,7 +387,7 @@ bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)
 void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *line), void *self)
 {
     fgi_config *plain = fgi_config_create();
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
+    for (size_t i = 0; plain != NULL && i < fgi_config_key_count(); i++) {
         char chooser[64], line[1024], mine[256];
         const fgi_config_key *key = fgi_config_key_at(i);
         if (!fgi_config_is_given(c, key->path) ||

@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <fulgurite/base.h>
+
+#include "base/buf.h"
 
 typedef enum fgi_config_kind {
     FGI_CONFIG_INT,     /* an integer */
@@ -67,7 +68,7 @@ void fgi_config_spellings(const fgi_config_key *key, char *out, size_t size);
 /* The values of all keys. */
 typedef struct fgi_config fgi_config;
 
-/* All defaults. Ends the program when out of memory, as everything here. */
+/* All defaults; NULL when out of memory. */
 fgi_config *fgi_config_create(void);
 void fgi_config_destroy(fgi_config *c);
 
@@ -122,11 +123,11 @@ char *fgi_config_file(const fgi_config *c, const char *path, int *out_line);
 const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key);
 
 /* The whole configuration as YAML; with_comments explains each key. */
-void fgi_config_print(const fgi_config *c, FILE *out, bool with_comments);
+void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments);
 /* The part that a model and its data follow from, as YAML: task, model, data and the precision,
  * where they have an effect; not what the model started from. */
-void fgi_config_print_model(const fgi_config *c, FILE *out);
+void fgi_config_print_model(const fgi_config *c, fgi_buf *out);
 /* The reference of all keys in Markdown: docs/config.md. */
-void fgi_config_print_markdown(FILE *out);
+void fgi_config_print_markdown(fgi_buf *out);
 
 #endif

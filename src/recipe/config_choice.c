@@ -79,13 +79,15 @@ bool fgi_config_is_listed(const char *choices, const char *text)
     return false;
 }
 
-/* The choice that the text is, whatever its case, hyphens and underscores; owned by the caller. */
-static char *choice_of(const char *choices, const char *text)
+/* The choice that the text is, whatever its case, hyphens and underscores; NULL: none. */
+static const char *choice_of(const char *choices, const char *text, size_t *out_size)
 {
     for (const char *at = choices; at != NULL && *at != '\0';) {
         const size_t size = strcspn(at, "|");
-        if (is_same_word(at, size, text))
-            return fgi_must_strndup(at, size);
+        if (is_same_word(at, size, text)) {
+            *out_size = size;
+            return at;
+        }
         at += size + (at[size] == '|');
     }
     return NULL;
@@ -139,14 +141,17 @@ bool fgi_config_parse_choice(const fgi_config_key *key, const fgi_config_token *
                              fgi_config_item *out, fg_error *err)
 {
     char choices[256];
-    out->text = choice_of(key->choices, token->text);
-    if (out->text != NULL)
-        return true;
+    size_t size;
+    const char *choice = choice_of(key->choices, token->text, &size);
+    if (choice != NULL) {
+        out->text = fgi_strndup(choice, size);
+        return out->text != NULL || fgi_refuse_memory(err);
+    }
     const char *ours = alias_of(key, token->text);
     if (ours != NULL) {
-        out->text = fgi_must_strdup(ours);
-        out->alias = fgi_must_strdup(token->text);
-        return true;
+        out->text = fgi_strdup(ours);
+        out->alias = fgi_strdup(token->text);
+        return (out->text != NULL && out->alias != NULL) || fgi_refuse_memory(err);
     }
     if (key->later != NULL && fgi_config_is_listed(key->later, token->text))
         return fgi_refuse(err, "%s: this version does not support '%s': expected %s", key->path,

@@ -16,7 +16,9 @@ bool fgi_config_parse_devices(const fgi_config_key *key, const char *text, fgi_c
 {
     const size_t size = 7 * strlen(text) + 8; /* ", " and a digit of each character at most */
     fg_error why = {0};
-    char *formatted = fgi_must_alloc(size, 1);
+    char *formatted = fgi_calloc(size, 1);
+    if (formatted == NULL)
+        return fgi_refuse_memory(err);
     if (fg_devices_format(text, formatted, size, &why) != FG_OK) {
         fgi_free(formatted);
         return fgi_refuse(err, "%s: %s", key->path, why.message);
@@ -41,10 +43,11 @@ bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err)
                               "trainer.devices alone",
                               fgi_config_where(c, old->path), others[i], now);
     }
-    char *cores = fgi_must_strdup(fgi_config_format(c, old)), *at = fgi_must_strdup(place);
-    const bool is_good = fgi_config_set_text(c, fgi_config_find(others[0]), "tpu", at, err) &&
-                         fgi_config_set_text(c, fgi_config_find(others[1]), cores, at, err);
-    fgi_config_reset(c, old);
+    char *cores = fgi_strdup(fgi_config_format(c, old)), *at = fgi_strdup(place);
+    bool is_good = (cores != NULL && at != NULL) || fgi_refuse_memory(err);
+    is_good = is_good && fgi_config_set_text(c, fgi_config_find(others[0]), "tpu", at, err) &&
+              fgi_config_set_text(c, fgi_config_find(others[1]), cores, at, err) &&
+              fgi_config_reset(c, old, err);
     fgi_free(cores);
     fgi_free(at);
     return is_good;

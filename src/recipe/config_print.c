@@ -132,7 +132,7 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key)
 /* ---- the whole ------------------------------------------------------------------------------- */
 
 /* Prints words in lines that begin with `start`. */
-static void print_wrapped(FILE *out, const char *start, const char *words)
+static void print_wrapped(fgi_buf *out, const char *start, const char *words)
 {
     const size_t width = COMMENT_WIDTH - strlen(start);
     while (*words != '\0') {
@@ -140,7 +140,7 @@ static void print_wrapped(FILE *out, const char *start, const char *words)
         if (size > width)
             for (size = width; size > 1 && words[size] != ' ';)
                 size--;
-        (void)fgi_fprintf(out, "%s%.*s\n", start, (int)size, words);
+        fgi_buf_printf(out, "%s%.*s\n", start, (int)size, words);
         words += size;
         words += strspn(words, " ");
     }
@@ -173,7 +173,7 @@ static const char *split_path(const char *path, char *out, size_t size)
     return dot != NULL ? dot + 1 : path;
 }
 
-static void print_comment(FILE *out, const fgi_config_key *key, const char *indent)
+static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *indent)
 {
     char start[16], words[1024];
     (void)fgi_snprintf(start, sizeof(start), "%s# ", indent);
@@ -190,7 +190,7 @@ static bool is_of_model(const fgi_config *c, const fgi_config_key *key)
     return is_asked && strncmp(path, "model.weights", 13) != 0 && fgi_config_has_effect(c, key);
 }
 
-static void print_keys(const fgi_config *c, FILE *out, bool with_comments, bool only_model)
+static void print_keys(const fgi_config *c, fgi_buf *out, bool with_comments, bool only_model)
 {
     char now[32] = "", section[32];
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
@@ -202,37 +202,42 @@ static void print_keys(const fgi_config *c, FILE *out, bool with_comments, bool 
         if (strcmp(section, now) != 0) {
             (void)fgi_snprintf(now, sizeof(now), "%s", section);
             if (with_comments)
-                (void)fgi_fprintf(out, "\n# %s\n", fgi_config_section_help(section));
-            (void)fgi_fprintf(out, "%s:\n", section);
+                fgi_buf_printf(out, "\n# %s\n", fgi_config_section_help(section));
+            fgi_buf_printf(out, "%s:\n", section);
         }
         if (with_comments)
             print_comment(out, key, indent);
-        (void)fgi_fprintf(out, "%s%s: %s\n", indent, name, fgi_config_format(c, key));
+        fgi_buf_printf(out, "%s%s: %s\n", indent, name, fgi_config_format(c, key));
     }
 }
 
-void fgi_config_print(const fgi_config *c, FILE *out, bool with_comments)
+void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments)
 {
     print_keys(c, out, with_comments, false);
 }
 
-void fgi_config_print_model(const fgi_config *c, FILE *out) { print_keys(c, out, false, true); }
+void fgi_config_print_model(const fgi_config *c, fgi_buf *out) { print_keys(c, out, false, true); }
 
 /* A vertical bar would end the table's cell. */
-static void print_cell(FILE *out, const char *words)
+static void print_cell(fgi_buf *out, const char *words)
 {
     for (; *words != '\0'; words++) {
         if (*words == '|')
-            (void)fputc('\\', out);
-        (void)fputc(*words, out);
+            fgi_buf_putc(out, '\\');
+        fgi_buf_putc(out, *words);
     }
 }
 
-void fgi_config_print_markdown(FILE *out)
+void fgi_config_print_markdown(fgi_buf *out)
 {
     fgi_config *c = fgi_config_create();
+    if (c == NULL) {
+        out->failed = true;
+        return;
+    }
     char now[32] = "-", section[32];
-    (void)fputs(
+    fgi_buf_puts(
+        out,
         "# Configuration\n\n"
         "Every key of a run's YAML file. On the command line each is `--section.key=value`, which\n"
         "overrides the file; `--section.key=null` resets a key to its default. `--print-config`\n"
@@ -244,25 +249,24 @@ void fgi_config_print_markdown(FILE *out)
         "as `16-mixed`, `fp32` and `32` as `32-true`; a note says so. Relative paths start at the\n"
         "working directory, not at the configuration's folder. A file contains one YAML "
         "document.\n\n"
-        "`fulgurite help --config-reference` generates this page; a test compares the two.\n",
-        out);
+        "`fulgurite help --config-reference` generates this page; a test compares the two.\n");
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         const fgi_config_key *key = fgi_config_key_at(i);
         (void)split_path(key->path, section, sizeof(section));
         if (strcmp(section, now) != 0) {
             const char *help = fgi_config_section_help(section);
             (void)fgi_snprintf(now, sizeof(now), "%s", section);
-            (void)fgi_fprintf(out,
-                              "\n## %s%s%s\n\n| key | value | default | example | meaning |\n"
-                              "|---|---|---|---|---|\n",
-                              help != NULL ? section : "top level", help != NULL ? ": " : "",
-                              help != NULL ? help : "");
+            fgi_buf_printf(out,
+                           "\n## %s%s%s\n\n| key | value | default | example | meaning |\n"
+                           "|---|---|---|---|---|\n",
+                           help != NULL ? section : "top level", help != NULL ? ": " : "",
+                           help != NULL ? help : "");
         }
-        (void)fgi_fprintf(out, "| `%s` | ", key->path);
+        fgi_buf_printf(out, "| `%s` | ", key->path);
         print_cell(out, fgi_config_type(key));
-        (void)fgi_fprintf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->example);
+        fgi_buf_printf(out, " | `%s` | `%s` | ", fgi_config_format(c, key), key->example);
         print_cell(out, fgi_config_explain(key));
-        (void)fputs(" |\n", out);
+        fgi_buf_puts(out, " |\n");
     }
     fgi_config_destroy(c);
 }

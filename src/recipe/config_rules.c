@@ -13,6 +13,7 @@
 #include "recipe/run.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 bool fgi_config_parse_rule(const fgi_config_key *key, const char *text, fgi_config_item *out,
                            fg_error *err)
@@ -23,8 +24,8 @@ bool fgi_config_parse_rule(const fgi_config_key *key, const char *text, fgi_conf
                           "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
                           "got '%.80s'",
                           key->path, text);
-    out->text = fgi_must_strdup(text);
-    return true;
+    out->text = fgi_strdup(text);
+    return out->text != NULL || fgi_refuse_memory(err);
 }
 
 /* Whether word[0..size) is "none" or the name of an axis. */
@@ -87,20 +88,24 @@ bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err)
     return true;
 }
 
-fg_sharding_rule *fgi_config_rules(const fgi_config *c, const char *path, size_t *out_count)
+fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
+                           size_t *out_count, fg_error *err)
 {
     const size_t count = fgi_config_count(c, path);
-    fg_sharding_rule *rules = fgi_must_alloc(count, sizeof(*rules));
-    for (size_t i = 0; i < count; i++) {
+    fg_sharding_rule *rules = fgi_calloc(count + 1, sizeof(*rules));
+    bool is_good = rules != NULL;
+    for (size_t i = 0; is_good && i < count; i++) {
         const char *text = fgi_config_text_at(c, path, i);
         const size_t size = strcspn(text, "=");
-        char *spec = fgi_must_strdup(text + size + 1);
-        for (char *at = spec; *at != '\0'; at++)
+        char *spec = fgi_strdup(text + size + 1);
+        for (char *at = spec; at != NULL && *at != '\0'; at++)
             *at = *at == '/' ? ',' : *at;
-        rules[i] = (fg_sharding_rule){.match = fgi_must_strndup(text, size), .spec = spec};
+        rules[i] = (fg_sharding_rule){.match = fgi_strndup(text, size), .spec = spec};
+        is_good = rules[i].match != NULL && spec != NULL;
     }
-    *out_count = count;
-    return rules;
+    *out = rules;
+    *out_count = rules != NULL ? count : 0;
+    return is_good ? FG_OK : fgi_no_memory(err);
 }
 
 void fgi_config_rules_free(fg_sharding_rule *rules, size_t count)

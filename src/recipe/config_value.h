@@ -54,7 +54,7 @@ bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fgi_config_t
 /* The same from a text as it stands on a command line. */
 bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
                          const char *place, fg_error *err);
-/* Back to the default. */
-void fgi_config_reset(fgi_config *c, const fgi_config_key *key);
+/* Back to the default; false when out of memory. */
+bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
 
 #endif

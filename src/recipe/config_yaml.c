@@ -49,30 +49,44 @@ static bool is_block_text(struct fy_node *node)
     return style == FYNS_LITERAL || style == FYNS_FOLDED;
 }
 
-/* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar. */
+/* The bytes of a plain or quoted scalar; NULL for anything else. */
+static const char *scalar_of(struct fy_node *node, size_t *out_size)
+{
+    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node) || is_block_text(node))
+        return NULL;
+    const char *text = fy_node_get_scalar(node, out_size);
+    return text != NULL && memchr(text, '\0', *out_size) == NULL ? text : NULL;
+}
+
+static bool is_text(struct fy_node *node)
+{
+    size_t size;
+    return scalar_of(node, &size) != NULL;
+}
+
+/* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar, or when out
+ * of memory. */
 static char *text_of(struct fy_node *node, bool *out_is_quoted)
 {
     size_t size;
-    if (node == NULL || !fy_node_is_scalar(node) || fy_node_is_alias(node) || is_block_text(node))
-        return NULL;
-    const char *text = fy_node_get_scalar(node, &size);
-    if (text == NULL || memchr(text, '\0', size) != NULL)
+    const char *text = scalar_of(node, &size);
+    if (text == NULL)
         return NULL;
     if (out_is_quoted != NULL)
         *out_is_quoted = fy_node_get_style(node) != FYNS_PLAIN;
-    return fgi_must_strndup(text, size);
+    return fgi_strndup(text, size);
 }
 
 static bool is_null(struct fy_node *node)
 {
-    bool is_quoted = false;
+    size_t size = 0;
     if (node == NULL || fy_node_is_null(node))
         return true;
-    char *text = text_of(node, &is_quoted);
-    const bool answer = text != NULL && !is_quoted &&
-                        (!*text || strcmp(text, "~") == 0 || strcmp(text, "null") == 0);
-    fgi_free(text);
-    return answer;
+    const char *text = scalar_of(node, &size);
+    if (text == NULL || fy_node_get_style(node) != FYNS_PLAIN)
+        return false;
+    const fgi_str word = {text, size};
+    return size == 0 || fgi_str_equal(word, "~") || fgi_str_equal(word, "null");
 }
 
 static const char *kind_of(struct fy_node *node)
@@ -92,6 +106,8 @@ static bool wrong_kind(reader *r, const fgi_config_key *key, struct fy_node *at,
                        struct fy_node *node)
 {
     char message[640];
+    if (is_text(node)) /* its copy could not be made */
+        return fgi_refuse_memory(r->err);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
                        fgi_config_describe(key), kind_of(node));
     return blame(r, at, message);
@@ -112,7 +128,9 @@ static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
     place_of(r, at, place, sizeof(place));
     if (fgi_config_set(r->c, key, tokens, count, place, &inner))
         return true;
-    return blame(r, at, inner.message);
+    (void)blame(r, at, inner.message);
+    r->err->status = inner.status;
+    return false;
 }
 
 /* The axes of a rule, "model/none", after what `out` has; null is none. */
@@ -125,7 +143,7 @@ static bool add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
     const char *before = "";
     while (!is_list || (item = fy_node_sequence_iterate(node, &place)) != NULL) {
         const size_t used = strlen(out);
-        char *axis = is_null(item) ? fgi_must_strdup("none") : text_of(item, NULL);
+        char *axis = is_null(item) ? fgi_strdup("none") : text_of(item, NULL);
         if (axis == NULL)
             return wrong_kind(r, key, name, item);
         (void)fgi_snprintf(out + used, size - used, "%s%.40s", before, axis);
@@ -151,9 +169,10 @@ static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
         const bool is_split = field != NULL && strcmp(field, "split") == 0;
         (void)fgi_snprintf(message, sizeof(message), "%s: a rule has match and split, not '%.60s'",
                            key->path, field != NULL ? field : "");
+        const bool is_lost = field == NULL && is_text(fy_node_pair_key(pair));
         fgi_free(field);
         if (!is_match && !is_split) {
-            (void)blame(r, fy_node_pair_key(pair), message);
+            (void)(is_lost ? fgi_refuse_memory(r->err) : blame(r, fy_node_pair_key(pair), message));
             return NULL;
         }
         *(is_match ? &match : &split) = fy_node_pair_value(pair);
@@ -163,12 +182,18 @@ static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
                        key->path);
     if (pattern == NULL || split == NULL) {
         fgi_free(pattern);
-        (void)blame(r, name, message);
+        (void)(pattern == NULL && is_text(match) ? fgi_refuse_memory(r->err)
+                                                 : blame(r, name, message));
         return NULL;
     }
     (void)fgi_snprintf(rule, sizeof(rule), "%.512s=", pattern);
     fgi_free(pattern);
-    return add_axes(r, key, name, split, rule, sizeof(rule)) ? fgi_must_strdup(rule) : NULL;
+    if (!add_axes(r, key, name, split, rule, sizeof(rule)))
+        return NULL;
+    char *copy = fgi_strdup(rule);
+    if (copy == NULL)
+        (void)fgi_refuse_memory(r->err);
+    return copy;
 }
 
 /* An element of a list; NULL after an error. */
@@ -230,10 +255,8 @@ static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *n
 static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
                      struct fy_node *node)
 {
-    if (is_null(node)) {
-        fgi_config_reset(r->c, key);
-        return true;
-    }
+    if (is_null(node))
+        return fgi_config_reset(r->c, key, r->err);
     if (fy_node_is_sequence(node) && fgi_config_is_list(key))
         return read_list(r, key, name, node);
     if (fy_node_is_sequence(node) && key->kind == FGI_CONFIG_DEVICES)
@@ -288,7 +311,8 @@ static bool read_pair(reader *r, const char *section, struct fy_node *name, stru
     char path[256];
     char *text = text_of(name, NULL);
     if (text == NULL)
-        return blame(r, name, "expected the name of a key");
+        return is_text(name) ? fgi_refuse_memory(r->err)
+                             : blame(r, name, "expected the name of a key");
     (void)fgi_snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
                        section != NULL ? "." : "", text);
     const bool is_section = section == NULL && fgi_config_section_help(text) != NULL;
@@ -463,9 +487,11 @@ bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err)
     FILE *file = fopen(path, "rb");
     if (file == NULL)
         return fgi_refuse_errno(err, "open", path);
-    char *text = fgi_must_alloc(MAX_FILE_BYTES + 1, 1);
-    const size_t size = fread(text, 1, MAX_FILE_BYTES + 1, file);
-    if (ferror(file))
+    char *text = fgi_calloc(MAX_FILE_BYTES + 1, 1);
+    const size_t size = text != NULL ? fread(text, 1, MAX_FILE_BYTES + 1, file) : 0;
+    if (text == NULL)
+        (void)fgi_refuse_memory(err);
+    else if (ferror(file))
         (void)fgi_refuse_errno(err, "read", path);
     else if (size > MAX_FILE_BYTES)
         (void)fgi_refuse(err, "'%s' is longer than 1 MiB, which is too long for a configuration",

@@ -10,6 +10,7 @@
 #include "recipe/init_look.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/buf.h"
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -28,11 +29,10 @@ static bool is_table(const char *name)
 
 static char *join(const char *folder, const char *name)
 {
-    const size_t size = strlen(folder) + strlen(name) + 2;
     const bool has_slash = *folder != '\0' && folder[strlen(folder) - 1] == '/';
-    char *path = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(path, size, "%s%s%s", folder, has_slash ? "" : "/", name);
-    return path;
+    fgi_buf path = {0};
+    fgi_buf_printf(&path, "%s%s%s", folder, has_slash ? "" : "/", name);
+    return fgi_take_text(&path);
 }
 
 static bool is_there(const char *path)
@@ -48,7 +48,7 @@ static char *find_name(const char *folder, const char *names)
     (void)fgi_snprintf(list, sizeof(list), "%s", names);
     for (char *rest = list, *name; (name = strsep(&rest, "|")) != NULL;) {
         char *path = join(folder, name);
-        if (is_there(path))
+        if (path == NULL || is_there(path))
             return path;
         fgi_free(path);
     }
@@ -111,7 +111,7 @@ static bool look_at_folder(const char *folder, fgi_look_files *out)
     }
     if (mark != NULL) {
         fgi_free(mark);
-        out->path = fgi_must_strdup(folder);
+        out->path = fgi_strdup(folder);
         return true;
     }
     if (look_at_npy(folder, out))
@@ -126,11 +126,11 @@ static bool look_at_folder(const char *folder, fgi_look_files *out)
 /* Inputs or targets of a pair of .npy files, by the letter that differs. */
 static bool look_at_pair(const char *path, fgi_look_files *out)
 {
-    char *other = fgi_must_strdup(path);
+    char *other = fgi_strdup(path);
     const char *slash = strrchr(path, '/');
     const size_t start = slash != NULL ? (size_t)(slash - path) + 1 : 0;
     out->format = "npy";
-    for (size_t i = start; path[i] != '\0' && out->path == NULL; i++) {
+    for (size_t i = start; other != NULL && path[i] != '\0' && out->path == NULL; i++) {
         if (strchr("xXyY", path[i]) == NULL)
             continue;
         const bool is_x = path[i] == 'x' || path[i] == 'X';
@@ -139,8 +139,8 @@ static bool look_at_pair(const char *path, fgi_look_files *out)
             other[i] = *letter;
             if (!is_there(other))
                 continue;
-            out->path = fgi_must_strdup(is_x ? path : other);
-            out->y = fgi_must_strdup(is_x ? other : path);
+            out->path = fgi_strdup(is_x ? path : other);
+            out->y = fgi_strdup(is_x ? other : path);
         }
         other[i] = path[i];
     }
@@ -162,7 +162,7 @@ bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
             "...), or x.npy and y.npy",
             path);
     if (S_ISDIR(info.st_mode))
-        return true;
+        return out->path != NULL || fgi_refuse_memory(err);
     if (ends_in(path, ".npy") && !look_at_pair(path, out))
         return fgi_refuse(
             err,
@@ -171,9 +171,9 @@ bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
             path);
     if (out->path == NULL) { /* whatever its name: fgi_look_table_read says if it is no table */
         out->format = "csv";
-        out->path = fgi_must_strdup(path);
+        out->path = fgi_strdup(path);
     }
-    return true;
+    return out->path != NULL || fgi_refuse_memory(err);
 }
 
 void fgi_look_files_free(fgi_look_files *files)

@@ -13,6 +13,7 @@
 #include "recipe/init_look.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 enum { MOST_BYTES = 4 << 20, MOST_COLUMNS = 16384 };
 static const char delimiters[] = ",;\t|";
@@ -27,9 +28,13 @@ static char *read_start(const char *path, size_t *out_size, bool *out_is_all, fg
         (void)fgi_refuse_errno(err, "open", path);
         return NULL;
     }
-    char *text = fgi_must_alloc(MOST_BYTES + 1, 1);
-    const int size = gzread(file, text, MOST_BYTES);
+    char *text = fgi_calloc(MOST_BYTES + 1, 1);
+    const int size = text != NULL ? gzread(file, text, MOST_BYTES) : 0;
     (void)gzclose(file);
+    if (text == NULL) {
+        (void)fgi_no_memory(err);
+        return NULL;
+    }
     if (size <= 0 || memchr(text, '\0', (size_t)size) != NULL) {
         (void)fgi_refuse(err,
                          size < 0    ? "cannot read '%s'"
@@ -146,8 +151,9 @@ static void note_distinct(fgi_look_column *c, const char *cell)
     for (size_t i = 0; i < c->distinct_count; i++)
         if (strcmp(c->distinct[i], cell) == 0)
             return;
-    if (c->distinct_count < FGI_LOOK_DISTINCT)
-        c->distinct[c->distinct_count++] = fgi_must_strdup(cell);
+    if (c->distinct_count < FGI_LOOK_DISTINCT &&
+        (c->distinct[c->distinct_count] = fgi_strdup(cell)) != NULL)
+        c->distinct_count++;
 }
 
 static void note_cell(fgi_look_column *c, const char *cell)
@@ -178,7 +184,7 @@ static void take_row(fgi_look_table *t, char **at, bool as_names)
         if (i >= t->column_count)
             continue;
         if (as_names)
-            t->columns[i].name = fgi_must_strdup(cell);
+            t->columns[i].name = fgi_strdup(cell);
         else
             note_cell(&t->columns[i], cell);
     }
@@ -240,7 +246,11 @@ bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err)
             "cells, two or more, divided by a comma, semicolon, tab or vertical bar",
             path);
     }
-    out->columns = fgi_must_alloc(out->column_count, sizeof(*out->columns));
+    out->columns = fgi_calloc(out->column_count, sizeof(*out->columns));
+    if (out->columns == NULL) {
+        fgi_free(text);
+        return fgi_refuse_memory(err);
+    }
     take_row(out, &at, true);
     while (out->rows < FGI_LOOK_ROWS && *at != '\0') {
         if (!out->is_all && strchr(at, '\n') == NULL)

@@ -23,7 +23,7 @@ static int parts_of(const fg_client_info *info)
 }
 
 /* As the Trainer's loader of training batches. The batch is that of one host's devices. */
-static fg_loader_options loader_of(const fgi_run *r, const fg_plan *plan, int parts)
+static fg_loader_options loader_of(const fg_recipe *r, const fg_plan *plan, int parts)
 {
     const int workers = r->fit_data.workers;
     return (fg_loader_options){.batch_size = (plan->global_batch_size + parts - 1) / parts,
@@ -33,7 +33,7 @@ static fg_loader_options loader_of(const fgi_run *r, const fg_plan *plan, int pa
 }
 
 /* What follows from the share, for people. */
-static void put_verdict(json_t *o, const fgi_run *r, double fraction, bool is_alone)
+static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone)
 {
     char words[160], advice[64];
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -55,7 +55,7 @@ static void put_verdict(json_t *o, const fgi_run *r, double fraction, bool is_al
     (void)json_object_set_new(o, "input_verdict", json_string(words));
 }
 
-void fgi_plan_put_input(json_t *o, const fgi_run *r, const fg_plan *plan)
+void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan)
 {
     fg_error err = {0};
     fg_input_rate rate;

@@ -6,6 +6,7 @@
 #define FGI_RECIPE_RUN_H
 
 #include <fulgurite/plan.h>
+#include <fulgurite/recipe.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/train.h>
 #include <jansson.h>
@@ -14,17 +15,7 @@
 #include "recipe/config.h"
 #include "recipe/run_origin.h"
 #include "recipe/run_schema.h"
-
-/* ---- kinds of runs --------------------------------------------------------------------------- */
-
-typedef enum fgi_run_kind {
-    FGI_RUN_FIT,
-    FGI_RUN_VALIDATE,
-    FGI_RUN_TEST,
-    FGI_RUN_PREDICT,
-    FGI_RUN_BATCH_FIND,
-    FGI_RUN_PLAN
-} fgi_run_kind;
+#include "base/buf.h"
 
 /* ---- data (run_data.c) ----------------------------------------------------------------------- */
 
@@ -43,10 +34,10 @@ void fgi_run_data_close(fgi_run_data *data);
 /* data.delimiter as one byte: "\\t" and "tab" are the tab. '\0' where it is more than one. */
 char fgi_run_data_delimiter(const fgi_config *c);
 /* Whether the configuration names anything to evaluate; before anything is opened. */
-fg_status fgi_run_data_check_eval(const fgi_config *c, fgi_run_kind kind, fg_error *err);
+fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err);
 /* Opens the samples on which a checkpoint is evaluated, as out->val, by the checkpoint's rules and
  * checked against them (run_data_eval.c). */
-fg_status fgi_run_data_open_eval(const fgi_config *c, fgi_run_kind kind,
+fg_status fgi_run_data_open_eval(const fgi_config *c, fg_recipe_kind kind,
                                  const fgi_run_schema *schema, fgi_run_data *out, fg_error *err);
 
 /* ---- the task (run_task.c) ------------------------------------------------------------------- */
@@ -54,6 +45,7 @@ fg_status fgi_run_data_open_eval(const fgi_config *c, fgi_run_kind kind,
 /* A model, its loss and its optimizer, as the configuration says. */
 typedef struct fgi_run_task {
     const fgi_config *c;
+    const fg_recipe *owner;       /* hears what there is to say; may be NULL */
     const fgi_run_schema *schema; /* borrowed */
     fg_type input;                /* of one sample, as the dataset has it */
     fg_type target;               /* likewise */
@@ -95,7 +87,9 @@ const char *fgi_run_class_name(const fgi_run_task *task, int64_t index);
 /* Rules of splitting parameters that a key has, to be freed (config_rules.c). */
 /* trainer.mesh, or that of trainer.model_devices, after a check of trainer.sharding against it. */
 bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
-fg_sharding_rule *fgi_config_rules(const fgi_config *c, const char *path, size_t *out_count);
+/* Free *out also after a failure. */
+fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
+                           size_t *out_count, fg_error *err);
 void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
 
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
@@ -103,9 +97,10 @@ void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
 /* The folder for a new run of this configuration file (NULL: none), or of the newest one that is
  * there, NULL when there is none; the caller frees it. A numbered folder of a new run is made here,
  * which claims it: *out_is_claimed; NULL with an error when that fails. */
-char *fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
-                      fg_error *err);
-char *fgi_run_dir_existing(const fgi_config *c, const char *config_path);
+fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
+                          char **out, fg_error *err);
+fg_status fgi_run_dir_existing(const fgi_config *c, const char *config_path, char **out,
+                               fg_error *err);
 /* Removes a claimed folder again unless a run has begun in it. */
 void fgi_run_dir_give_back(const char *folder);
 /* True when there are checkpoints of an earlier run. */
@@ -115,55 +110,31 @@ bool fgi_run_dir_is_live(const char *folder);
 /* Writes config.yaml into the folder. */
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err);
 
-/* ---- a run (run_command.c)
- * --------------------------------------------------------------------------- */
-
-/* What the commands' options say. */
-typedef struct fgi_run_options {
-    fgi_run_kind kind;
-    const char *command;      /* "fit" */
-    const char *ckpt;         /* "best", "last", a path; NULL: best, else last */
-    const char *summary;      /* a file; NULL: none */
-    const char *print_config; /* "" or "plain"; NULL: do not */
-    const char *draw;         /* "auto", "always", "never" */
-    const char *out;          /* a file for predictions; NULL: standard output */
-    const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
-    const char *resume; /* fit: "last", "best", "auto", a path, "" for last; NULL: see the key */
-    bool overwrite;     /* fit: delete the checkpoints of an earlier run in the folder */
-    bool is_quiet;
-    bool fast_dev_run;    /* fit: a batch of each, nothing is saved */
-    const char *topology; /* plan: the machine */
-    bool topology_json;   /* plan: one JSON object instead of lines */
-    bool no_search;       /* plan: not for the largest batch */
-    const char *sweep;    /* plan: batches to compare, "" for the usual ones; NULL: none */
-} fgi_run_options;
-
-/* What is run: arguments that are no options, and "a.b=value". Borrowed. */
-typedef struct fgi_run_input {
-    const char *const *args;
-    int count;
-    const char *const *overrides;
-    int override_count;
-} fgi_run_input;
-
-enum {
-    FGI_RUN_DONE = 0,
-    FGI_RUN_FAILED = 1,
-    FGI_RUN_USAGE = 2,
-    FGI_RUN_HUNG = 3,
-    FGI_RUN_STOPPED = 143
-};
-
-/* Does the whole: reads the configuration, runs, reports; the program's exit status. */
-int fgi_run_command(const fgi_run_input *call, const fgi_run_options *options);
+/* ---- a run ------------------------------------------------------------------------------------
+ */
 
 typedef struct fgi_run_record fgi_run_record;
 
+/* Rows of predictions. */
+typedef struct fgi_run_rows {
+    float *data; /* [count, width] */
+    size_t count, width, capacity;
+    int rank; /* of the whole: 1 or 2 */
+} fgi_run_rows;
+
 /* One run while it is under way. */
-typedef struct fgi_run {
-    const fgi_run_options *options;
+struct fg_recipe {
+    fg_recipe_options options_copy;
+    const fg_recipe_options *options; /* the copy */
+    const char *command;              /* "fit" */
+    fg_recipe_result outcome;
+    fg_error error;
+    fgi_buf text; /* of fg_recipe_get_text and fg_recipe_draw */
+    fgi_run_rows predictions;
+    json_t *plan; /* FG_RECIPE_PLAN's object; NULL: not yet */
+    bool was_run;
     fgi_config *c;
-    const char *config_path; /* NULL: none was given */
+    const char *config_path; /* the YAML file; NULL: none */
     char *folder;            /* NULL: none */
     bool is_claimed;         /* it was made for this run */
     fgi_run_origin origin;   /* what is evaluated, gone on from, or started from */
@@ -179,85 +150,92 @@ typedef struct fgi_run {
     fg_fit_data fit_data;
     double start_s; /* of the clock */
     double setup_s; /* from there to the Trainer's call */
-    fg_result result;
-    bool has_result, has_plan;
-} fgi_run;
+    bool has_result;
+};
+
+/* Data, task and Trainer of r->c (run_command.c). */
+fg_status fgi_run_set_up(fg_recipe *r, fg_error *err);
 
 /* ---- checkpoints (run_model.c) -----------------------------------------------------------------
  */
 
 /* Whether the run evaluates weights: validate, test, predict. */
-bool fgi_run_is_evaluation(const fgi_run *r);
+bool fgi_run_is_evaluation(const fg_recipe *r);
 /* Where the command line names a run or a checkpoint instead of a configuration: opens it as
  * r->origin and makes its configuration, with the command line's overrides, r->c. */
-fg_status fgi_run_adopt(fgi_run *r, const fgi_run_input *call, fg_error *err);
+fg_status fgi_run_adopt(fg_recipe *r, fg_error *err);
 /* Sets r->folder, opens r->origin unless fgi_run_adopt has, and gives what the Trainer resumes from
  * (NULL: nothing; borrowed from the run). */
-fg_status fgi_run_find_origin(fgi_run *r, const char **out_resume, fg_error *err);
+fg_status fgi_run_find_origin(fg_recipe *r, const char **out_resume, fg_error *err);
 /* Refuses weights of another model, or of other data, than those of r->c, r->task and r->data. */
-fg_status fgi_run_check_origin(const fgi_run *r, fg_error *err);
+fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err);
 /* Fills the run's attachments, and the options' with them; `storage` has room for two. */
-void fgi_run_attach(fgi_run *r, fg_attachment *storage, fg_trainer_options *options);
-/* How model.weights are loaded; the list of patterns is to be freed once the Trainer is made. */
-const char **fgi_run_weights_options(const fgi_config *c, fg_load_options *out);
-/* Prints what was loaded of model.weights, unless that was nothing. */
-void fgi_run_print_weights(const fgi_run *r, FILE *out);
+fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,
+                         fg_error *err);
+/* How model.weights are loaded; free out->skip once the Trainer is made. */
+fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_error *err);
+/* Says what was loaded of model.weights, unless that was nothing. */
+void fgi_run_say_weights(const fg_recipe *r);
 /* Sets the key that the command's second argument is for. */
-bool fgi_run_set_data(const fgi_run *r, const char *path, fg_error *err);
+bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err);
 
 /* ---- predictions (run_predict.c) ------------------------------------------------------------- */
 
-/* Predicts fit_data.val into options->out. */
-fg_status fgi_run_predict(fgi_run *r, fg_error *err);
-/* The confusion matrix of fit_data.val, class_count^2 numbers, to be freed; NULL with an error. */
-int64_t *fgi_run_confusion(fgi_run *r, fg_error *err);
+/* Predicts fit_data.val into r->predictions. */
+fg_status fgi_run_predict(fg_recipe *r, fg_error *err);
+/* Adds predictions as CSV: the header before row 0, then rows from `first` up to `end`. */
+void fgi_run_put_csv(const fg_recipe *r, size_t first, size_t end, fgi_buf *out);
+/* The confusion matrix of fit_data.val, class_count^2 numbers (fgi_free). */
+fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 
 /* Remembers the figures of a fit. A callback of the
  * Trainer, which destroys it. */
-fg_status fgi_run_record_add(fgi_run *r, fg_error *err);
+fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
 /* The curves of what was remembered. */
-void fgi_run_record_draw(const fgi_run *r, FILE *out);
+void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out);
 /* The metrics of the result, "name<tab>value" a line. */
-void fgi_run_print_metrics(const fgi_run *r, FILE *out);
-/* Writes options->summary; error is NULL or what ended the run. */
-bool fgi_run_summary_write(const fgi_run *r, const fg_error *error, fg_error *err);
+void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out);
+/* Adds one JSON object with what happened. False when out of memory. */
+bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out);
 
 /* ---- the largest batch that fits (run_batch_find.c) ------------------------------------------ */
 
-fg_status fgi_run_batch_find(fgi_run *r, fg_error *err);
+fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err);
 
 /* ---- a machine that is not there (run_plan.c) -------------------------------------------------
  */
 
-/* Compiles for r->client and prints what was found. */
-fg_status fgi_run_plan(fgi_run *r, fg_error *err);
+/* Compiles for r->client; what is found is r->plan, also after a failure. */
+fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
 /* Measures the loader with the run's data for about a second, and puts what it gives and what the
  * plan's step wants, of all devices and of a host's, into the machine's object; where the step's
  * time is not known, nothing. */
-void fgi_plan_put_input(json_t *o, const fgi_run *r, const fg_plan *plan);
+void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 /* Whether the options make sense. */
-bool fgi_run_plan_check(const fgi_run_options *options, fg_error *err);
-/* Prints the object of a plan that failed, unless fgi_run_plan has. */
-void fgi_run_plan_fail(const fgi_run *r, const fg_error *error);
+bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
+/* Makes r->plan of what ended the run, unless there is one. */
+void fgi_run_plan_fail(fg_recipe *r);
 
 /* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
 
 /* An fg_hang_fn, whose self is the run: reports, writes the threads' stacks to hang.txt in the
- * run's folder, and ends the process with FGI_RUN_HUNG. */
+ * run's folder, and calls the user's. */
 void fgi_run_hang(void *self, const fg_hang *hang);
 
 /* ---- notes (run_notes.c) --------------------------------------------------------------------- */
 
 /* Adds to an error about a missing file where its relative path starts. */
-void fgi_run_explain_paths(const fgi_run *r, fg_error *err);
+void fgi_run_explain_paths(const fg_recipe *r, fg_error *err);
 /* Adds to an error about starting weights that do not fit the model what to do. */
-void fgi_run_explain_weights(const fgi_run *r, fg_error *err);
-/* Calls note when a batch is larger than the training data. The Trainer is open. */
-void fgi_run_note_batch(const fgi_run *r, void (*note)(void *self, const char *line));
+void fgi_run_explain_weights(const fg_recipe *r, fg_error *err);
+/* Says it when a batch is larger than the training data. The Trainer is open. */
+void fgi_run_note_batch(const fg_recipe *r);
+/* A message for the user. */
+void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...) FG_PRINTF(3, 4);
 
 /* Seconds since the run was begun. */
-double fgi_run_seconds(const fgi_run *r);
+double fgi_run_seconds(const fg_recipe *r);
 
 #endif

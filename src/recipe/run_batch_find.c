@@ -1,10 +1,10 @@
-/* run_batch_find.c - the largest batch that fits: each that is tried on standard error, what was
- * found on standard output.
+/* run_batch_find.c - the largest batch that fits; each that is tried is a message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
 #include "recipe/run.h"
+#include "base/error.h"
 #include "base/print.h"
 
 /* "1.234 GB" in a static buffer, valid until the next call. */
@@ -19,35 +19,25 @@ static const char *bytes_text(int64_t bytes)
 
 static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
 {
-    const fgi_run *r = self;
-    if (r->options->is_quiet)
-        return;
+    const fg_recipe *r = self;
     if (need_bytes >= 0)
-        (void)fgi_fprintf(stderr, "batch_size %" PRId64 ": needs %s per device, %s\n", batch_size,
-                          bytes_text(need_bytes), fits ? "fits" : "too much");
+        fgi_run_say(r, FG_LOG_INFO, "batch_size %" PRId64 ": needs %s per device, %s", batch_size,
+                    bytes_text(need_bytes), fits ? "fits" : "too much");
     else
-        (void)fgi_fprintf(stderr, "batch_size %" PRId64 ": the compiler runs out of memory\n",
-                          batch_size);
+        fgi_run_say(r, FG_LOG_INFO, "batch_size %" PRId64 ": the compiler runs out of memory",
+                    batch_size);
 }
 
-fg_status fgi_run_batch_find(fgi_run *r, fg_error *err)
+fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err)
 {
-    fg_batch_fit fit;
-    const fg_status status =
-        fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data, on_tried, r, &fit, err);
-    if (status != FG_OK)
-        return status;
-    if (fit.batch_size == 0) {
-        (void)fgi_refuse(err,
-                         "not even a batch of 1 per device fits into %s: use a smaller model, "
-                         "trainer.strategy=fsdp or a 16-bit precision",
-                         bytes_text(fit.limit_bytes));
-        return FG_EDEVMEM;
-    }
-    (void)printf("batch_size\t%" PRId64 "\nglobal_batch_size\t%" PRId64 "\nneed_bytes\t%" PRId64
-                 "\nlimit_bytes\t%" PRId64 "\n",
-                 fit.batch_size, fit.global_batch_size, fit.need_bytes, fit.limit_bytes);
-    if (fit.all_fit && !r->options->is_quiet)
-        (void)fgi_fprintf(stderr, "all training samples fit into one batch\n");
+    fg_batch_fit *fit = &r->outcome.batch;
+    FGI_TRY(fg_trainer_find_batch(r->trainer, &r->task.task, &r->fit_data, on_tried, r, fit, err));
+    if (fit->batch_size == 0)
+        return fgi_fail(err, FG_EDEVMEM,
+                        "not even a batch of 1 per device fits into %s: use a smaller model, "
+                        "trainer.strategy=fsdp or a 16-bit precision",
+                        bytes_text(fit->limit_bytes));
+    if (fit->all_fit)
+        fgi_run_say(r, FG_LOG_INFO, "all training samples fit into one batch");
     return FG_OK;
 }

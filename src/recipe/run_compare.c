@@ -38,7 +38,12 @@ static void add(fgi_run_differences *out, const char *path, const char *had, con
 static void compare_key(const fgi_config *had, const fgi_config *have, const fgi_config_key *key,
                         fgi_run_differences *out)
 {
-    char *before = fgi_must_strdup(fgi_config_format(had, key));
+    char *before =
+        fgi_strdup(fgi_config_format(had, key)); /* in a buffer that the next call uses */
+    if (before == NULL) {
+        out->count++; /* not known to be equal */
+        return;
+    }
     const char *place =
         fgi_config_is_given(have, key->path) ? fgi_config_place(have, key->path) : NULL;
     if (strcmp(before, fgi_config_format(have, key)) != 0)
@@ -118,13 +123,12 @@ typedef struct comparison {
 static void compare_json(const comparison *c, const char *path, const json_t *had,
                          const json_t *have);
 
+/* NULL: out of memory. */
 static char *dump(const json_t *value, int precision)
 {
-    char *text = value == NULL
-                     ? fgi_must_strdup("nothing")
-                     : fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS |
-                                                JSON_REAL_PRECISION(precision));
-    return text != NULL ? text : fgi_must_strdup("?");
+    return value == NULL ? fgi_strdup("nothing")
+                         : fgi_json_text(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS |
+                                                    JSON_REAL_PRECISION(precision));
 }
 
 /* In as many digits as it takes to see the difference. */
@@ -132,13 +136,13 @@ static void add_values(const char *path, const json_t *had, const json_t *have,
                        fgi_run_differences *out)
 {
     char *a = dump(had, 6), *b = dump(have, 6);
-    if (strncmp(a, b, VALUE_SIZE - 4) == 0) {
+    if (a != NULL && b != NULL && strncmp(a, b, VALUE_SIZE - 4) == 0) {
         fgi_free(a);
         fgi_free(b);
         a = dump(had, 17);
         b = dump(have, 17);
     }
-    add(out, path, a, b, NULL);
+    add(out, path, a != NULL ? a : "?", b != NULL ? b : "?", NULL);
     fgi_free(a);
     fgi_free(b);
 }

@@ -7,6 +7,7 @@
 
 #include "recipe/run.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 /* The configuration is wrong: says where. */
 static fg_status wrong(const fgi_config *c, const char *key, fg_error *err, const char *what)
@@ -50,8 +51,8 @@ static bool has_fraction(const fgi_config *c)
 static const char **texts_of(const fgi_config *c, const char *key)
 {
     const size_t count = fgi_config_count(c, key);
-    const char **texts = fgi_must_alloc(count, sizeof(*texts));
-    for (size_t i = 0; i < count; i++)
+    const char **texts = fgi_calloc(count + 1, sizeof(*texts));
+    for (size_t i = 0; texts != NULL && i < count; i++)
         texts[i] = fgi_config_text_at(c, key, i);
     return texts;
 }
@@ -67,7 +68,7 @@ char fgi_run_data_delimiter(const fgi_config *c)
 static fg_status check_csv(const fgi_config *c, fg_error *err)
 {
     if (need(c, "data.path", err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     if (fgi_run_data_delimiter(c) == '\0')
         return wrong(c, "data.delimiter", err, "expected one character, or \\t or tab for a tab");
     const size_t sides = fgi_config_count(c, "data.image");
@@ -82,7 +83,7 @@ static fg_status open_csv(const fgi_config *c, fgi_run_data *data, fg_error *err
 {
     fg_csv_parts parts = {0};
     if (check_csv(c, err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     const char **ignore = texts_of(c, "data.ignore"), **names = texts_of(c, "data.categorical");
     const char **numeric = texts_of(c, "data.numeric"), **na = texts_of(c, "data.na_values");
     fg_csv_options options = {
@@ -108,7 +109,9 @@ static fg_status open_csv(const fgi_config *c, fgi_run_data *data, fg_error *err
     };
     for (size_t i = 0; i < fgi_config_count(c, "data.image"); i++)
         options.image[i] = fgi_config_int_at(c, "data.image", i);
-    fg_status status = fg_csv_open(fgi_config_text(c, "data.path"), &options, &parts, err);
+    const bool has_all = ignore != NULL && names != NULL && numeric != NULL && na != NULL;
+    fg_status status = has_all ? fg_csv_open(fgi_config_text(c, "data.path"), &options, &parts, err)
+                               : fgi_no_memory(err);
     fgi_free(ignore);
     fgi_free(names);
     fgi_free(numeric);
@@ -128,7 +131,7 @@ static fg_status open_folder(const fgi_config *c, open_split *open, fgi_run_data
                              fg_error *err)
 {
     if (need(c, "data.path", err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     const char *folder = fgi_config_text(c, "data.path");
     fg_status status = open(folder, FG_TRAIN, &data->train, err);
     if (status == FG_OK)
@@ -159,10 +162,10 @@ static fg_status measure(const fgi_config *c, const fg_dataset *targets, fgi_run
 {
     const fg_type *type = &fg_dataset_field(targets, 1)->type;
     const size_t width = (size_t)fg_type_count(type), bytes = fg_type_bytes(type);
-    void *rows[2] = {fgi_must_alloc(1, fg_type_bytes(&fg_dataset_field(targets, 0)->type)),
-                     fgi_must_alloc(1, bytes)};
+    void *rows[2] = {fgi_calloc(1, fg_type_bytes(&fg_dataset_field(targets, 0)->type)),
+                     fgi_calloc(1, bytes)};
     double mean = 0, squares = 0, count = 0;
-    fg_status status = FG_OK;
+    fg_status status = rows[0] != NULL && rows[1] != NULL ? FG_OK : fgi_no_memory(err);
     for (int64_t i = 0; i < fg_dataset_count(targets) && status == FG_OK; i++) {
         status = fg_dataset_read(targets, i, rows, err);
         for (size_t k = 0; k < width && status == FG_OK; k++) {
@@ -204,11 +207,11 @@ static fg_status measure_targets(const fgi_config *c, fgi_run_data *out, fg_erro
 static fg_status open_npy(const fgi_config *c, fgi_run_data *data, fg_error *err)
 {
     if (need(c, "data.x", err) != FG_OK || need(c, "data.y", err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     if (fgi_config_text(c, "data.val_x") != NULL && has_fraction(c))
         return wrong(c, "data.val_fraction", err, "data.val_x is given too: set only one of them");
     if (fgi_config_text(c, "data.val_x") != NULL && need(c, "data.val_y", err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     fg_status status = open_pair(c, "data.x", "data.y", &data->train, err);
     if (status == FG_OK)
         status = open_pair(c, "data.val_x", "data.val_y", &data->val, err);

@@ -15,7 +15,7 @@
 /* What was asked for, on its way to a dataset. */
 typedef struct request {
     const fgi_config *c;
-    fgi_run_kind kind;
+    fg_recipe_kind kind;
     const fgi_run_schema *schema;
     fg_csv_schema *rules; /* of a CSV */
     const char *key;      /* that names the data, for messages */
@@ -35,11 +35,11 @@ static bool has_fraction(const request *q)
 
 /* The keys that may name what a kind of run reads, the first that is given wins; `count` of them.
  */
-static const char *const *keys_of(const char *format, fgi_run_kind kind, size_t *out_count)
+static const char *const *keys_of(const char *format, fg_recipe_kind kind, size_t *out_count)
 {
     static const char *const csv[] = {"data.predict", "data.test", "data.val"};
     static const char *const npy[] = {"data.predict", "data.test_x", "data.val_x"};
-    const size_t skip = kind == FGI_RUN_PREDICT ? 0 : kind == FGI_RUN_TEST ? 1 : 2;
+    const size_t skip = kind == FG_RECIPE_PREDICT ? 0 : kind == FG_RECIPE_TEST ? 1 : 2;
     *out_count = 3 - skip;
     return (strcmp(format, "csv") == 0 ? csv : npy) + skip;
 }
@@ -58,10 +58,11 @@ static const char *named_file(request *q, const char *format)
     return NULL;
 }
 
-fg_status fgi_run_data_check_eval(const fgi_config *c, fgi_run_kind kind, fg_error *err)
+fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err)
 {
-    static const char *const verbs[] = {
-        [FGI_RUN_VALIDATE] = "validate", [FGI_RUN_TEST] = "test", [FGI_RUN_PREDICT] = "predict"};
+    static const char *const verbs[] = {[FG_RECIPE_VALIDATE] = "validate",
+                                        [FG_RECIPE_TEST] = "test",
+                                        [FG_RECIPE_PREDICT] = "predict"};
     request q = {.c = c, .kind = kind, .err = err};
     const char *format = fgi_config_text(c, "data.format");
     const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
@@ -69,8 +70,8 @@ fg_status fgi_run_data_check_eval(const fgi_config *c, fgi_run_kind kind, fg_err
         return FG_OK;
     if (has_fraction(&q) && text_of(&q, q.key) != NULL)
         return FG_OK;
-    const char *keys = kind == FGI_RUN_PREDICT ? "data.predict"
-                       : kind == FGI_RUN_TEST
+    const char *keys = kind == FG_RECIPE_PREDICT ? "data.predict"
+                       : kind == FG_RECIPE_TEST
                            ? (is_csv ? "data.test" : "data.test_x and data.test_y")
                        : is_csv ? "data.val"
                                 : "data.val_x and data.val_y,";
@@ -95,10 +96,10 @@ static fg_status part_is_gone(const request *q, fg_status status)
 {
     char text[sizeof(q->err->message)];
     const bool is_csv = strcmp(q->schema->format, "csv") == 0;
-    const char *instead = q->kind == FGI_RUN_PREDICT ? "--data.predict=FILE"
-                          : !is_csv                  ? "other data"
-                          : q->kind == FGI_RUN_TEST  ? "--data.test=FILE"
-                                                     : "--data.val=FILE";
+    const char *instead = q->kind == FG_RECIPE_PREDICT ? "--data.predict=FILE"
+                          : !is_csv                    ? "other data"
+                          : q->kind == FG_RECIPE_TEST  ? "--data.test=FILE"
+                                                       : "--data.val=FILE";
     (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
     (void)fgi_refuse(q->err,
                      "%.300s\nthe validation samples are a part of the training data "
@@ -112,7 +113,7 @@ static fg_status part_is_gone(const request *q, fg_status status)
 
 static fg_status apply(const request *q, const char *path, fg_dataset **out)
 {
-    const fg_csv_apply_options options = {.no_target = q->kind == FGI_RUN_PREDICT,
+    const fg_csv_apply_options options = {.no_target = q->kind == FG_RECIPE_PREDICT,
                                           .delimiter = fgi_run_data_delimiter(q->c),
                                           .missing = fgi_config_text(q->c, "data.missing"),
                                           .unknown = fgi_config_text(q->c, "data.unknown")};
@@ -142,7 +143,7 @@ static fg_status open_npy(request *q, fg_dataset **out)
 {
     fg_dataset *all = NULL;
     const char *x = named_file(q, "npy"), *y = NULL;
-    if (q->kind != FGI_RUN_PREDICT)
+    if (q->kind != FG_RECIPE_PREDICT)
         y = text_of(q, strcmp(q->key, "data.test_x") == 0 ? "data.test_y" : "data.val_y");
     if (x != NULL)
         return fg_npy_open(x, y, NULL, out, q->err);
@@ -163,8 +164,8 @@ static fg_status open_folder(request *q, open_split *open, fg_dataset **out)
         (void)fgi_refuse(q->err, "data.path must be given: the folder of the data");
         return FG_EINVAL;
     }
-    if (q->kind != FGI_RUN_VALIDATE || !has_fraction(q))
-        return open(folder, q->kind == FGI_RUN_VALIDATE ? FG_VAL : FG_TEST, out, q->err);
+    if (q->kind != FG_RECIPE_VALIDATE || !has_fraction(q))
+        return open(folder, q->kind == FG_RECIPE_VALIDATE ? FG_VAL : FG_TEST, out, q->err);
     const fg_status status = open(folder, FG_TRAIN, &all, q->err);
     return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
 }
@@ -223,7 +224,7 @@ static fg_status check_classes(const request *q, const fg_dataset *dataset)
 
 static fg_status check(const request *q, const fg_dataset *dataset)
 {
-    const bool needs_target = q->kind != FGI_RUN_PREDICT;
+    const bool needs_target = q->kind != FG_RECIPE_PREDICT;
     const bool is_classification = strcmp(fgi_config_text(q->c, "task"), "classification") == 0;
     fg_status status =
         check_type(q, "a sample", &fg_dataset_field(dataset, 0)->type, &q->schema->input);
@@ -240,7 +241,7 @@ static fg_status check(const request *q, const fg_dataset *dataset)
     return status == FG_OK && is_classification ? check_classes(q, dataset) : status;
 }
 
-fg_status fgi_run_data_open_eval(const fgi_config *c, fgi_run_kind kind,
+fg_status fgi_run_data_open_eval(const fgi_config *c, fg_recipe_kind kind,
                                  const fgi_run_schema *schema, fgi_run_data *out, fg_error *err)
 {
     request q = {.c = c, .kind = kind, .schema = schema, .key = "data.path", .err = err};

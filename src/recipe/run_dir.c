@@ -10,19 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/out_file.h"
 #include "recipe/run.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
 
-/* "digits" of "examples/digits.yaml"; "run" without a file. */
+/* "digits" of "examples/digits.yaml"; "run" without a file. NULL: out of memory. */
 static char *stem_of(const char *path)
 {
     if (path == NULL)
-        return fgi_must_strdup("run");
+        return fgi_strdup("run");
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    return fgi_must_strndup(name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
+    return fgi_strndup(name, dot != NULL && dot != name ? (size_t)(dot - name) : strlen(name));
 }
 
 /* N of "STEM-N", 0 for other names. */
@@ -54,56 +55,55 @@ static long newest(const char *stem)
 
 static char *numbered(const char *stem, long number)
 {
-    const size_t size = strlen(stem) + 32;
-    char *path = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(path, size, "runs/%s-%ld", stem, number);
-    return path;
+    fgi_buf path = {0};
+    fgi_buf_printf(&path, "runs/%s-%ld", stem, number);
+    return fgi_take_text(&path);
 }
 
 /* mkdir is the claim: of two processes that try the same number, one takes the next. */
-static char *claim(const char *stem, fg_error *err)
+static fg_status claim(const char *stem, char **out, fg_error *err)
 {
-    if (mkdir("runs", 0777) != 0 && errno != EEXIST) {
-        (void)fgi_refuse_errno(err, "make the folder", "runs");
-        return NULL;
-    }
+    *out = NULL;
+    if (mkdir("runs", 0777) != 0 && errno != EEXIST)
+        return fgi_fail_errno(err, "make the folder", "runs");
     for (long number = newest(stem) + 1;; number++) {
         char *path = numbered(stem, number);
-        if (mkdir(path, 0777) == 0)
-            return path;
-        const bool is_taken = errno == EEXIST;
-        if (!is_taken)
-            (void)fgi_refuse_errno(err, "make the folder", path);
+        if (path == NULL)
+            return fgi_no_memory(err);
+        if (mkdir(path, 0777) == 0) {
+            *out = path;
+            return FG_OK;
+        }
+        fg_status status = FG_OK;
+        if (errno != EEXIST)
+            status = fgi_fail_errno(err, "make the folder", path);
         fgi_free(path);
-        if (!is_taken)
-            return NULL;
+        FGI_TRY(status);
     }
 }
 
-char *fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
-                      fg_error *err)
+fg_status fgi_run_dir_new(const fgi_config *c, const char *config_path, bool *out_is_claimed,
+                          char **out, fg_error *err)
 {
-    *out_is_claimed = fgi_config_is_auto(c, "trainer.run_dir");
-    if (!*out_is_claimed)
-        return fgi_must_strdup(fgi_config_text(c, "trainer.run_dir"));
-    char *stem = stem_of(config_path), *path = claim(stem, err);
-    *out_is_claimed = path != NULL;
+    *out_is_claimed = false;
+    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
+        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
+        return *out != NULL ? FG_OK : fgi_no_memory(err);
+    }
+    char *stem = stem_of(config_path);
+    *out = NULL;
+    if (stem == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = claim(stem, out, err);
+    *out_is_claimed = status == FG_OK;
     fgi_free(stem);
-    return path;
-}
-
-static char *inside(const char *folder, const char *name)
-{
-    const size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(path, size, "%s/%s", folder, name);
-    return path;
+    return status;
 }
 
 void fgi_run_dir_give_back(const char *folder)
 {
-    char *begun = inside(folder, "config.yaml"), *lock = inside(folder, "lock");
-    if (access(begun, F_OK) != 0) {
+    char *begun = fgi_path_join(folder, "config.yaml"), *lock = fgi_path_join(folder, "lock");
+    if (begun != NULL && lock != NULL && access(begun, F_OK) != 0) {
         (void)unlink(lock);
         (void)rmdir(folder); /* which fails where there is anything else */
         (void)rmdir("runs");
@@ -112,35 +112,37 @@ void fgi_run_dir_give_back(const char *folder)
     fgi_free(begun);
 }
 
-char *fgi_run_dir_existing(const fgi_config *c, const char *config_path)
+fg_status fgi_run_dir_existing(const fgi_config *c, const char *config_path, char **out,
+                               fg_error *err)
 {
-    if (!fgi_config_is_auto(c, "trainer.run_dir"))
-        return fgi_must_strdup(fgi_config_text(c, "trainer.run_dir"));
+    *out = NULL;
+    if (!fgi_config_is_auto(c, "trainer.run_dir")) {
+        *out = fgi_strdup(fgi_config_text(c, "trainer.run_dir"));
+        return *out != NULL ? FG_OK : fgi_no_memory(err);
+    }
     char *stem = stem_of(config_path);
+    if (stem == NULL)
+        return fgi_no_memory(err);
     const long number = newest(stem);
-    char *path = number > 0 ? numbered(stem, number) : NULL;
+    *out = number > 0 ? numbered(stem, number) : NULL;
     fgi_free(stem);
-    return path;
+    return *out != NULL || number == 0 ? FG_OK : fgi_no_memory(err);
 }
 
 static bool write_config(const fgi_config *c, const char *path, fg_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out != NULL)
-        fgi_config_print(c, out, false);
-    const bool is_whole = out != NULL && fclose(out) == 0;
-    const bool is_written =
-        is_whole ? fgi_out_file_write(path, text, size, err) : fgi_refuse_errno(err, "write", path);
-    free(text);
-    return is_written;
+    fgi_buf text = {0};
+    fgi_config_print(c, &text, false);
+    bool is_good = fgi_buf_status(&text, err) == FG_OK;
+    is_good = is_good && fg_file_write(path, text.data, text.size, err) == FG_OK;
+    fgi_buf_fini(&text);
+    return is_good;
 }
 
 bool fgi_run_dir_is_used(const char *folder)
 {
-    char *path = inside(folder, "checkpoints/last");
-    const bool is_used = access(path, F_OK) == 0;
+    char *path = fgi_path_join(folder, "checkpoints/last");
+    const bool is_used = path != NULL && access(path, F_OK) == 0; /* the Trainer looks again */
     fgi_free(path);
     return is_used;
 }
@@ -148,8 +150,8 @@ bool fgi_run_dir_is_used(const char *folder)
 bool fgi_run_dir_is_live(const char *folder)
 {
     struct stat info;
-    char *path = inside(folder, "lock");
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    char *path = fgi_path_join(folder, "lock");
+    const int fd = path != NULL ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     fgi_free(path);
     if (fd < 0)
         return false;
@@ -162,8 +164,8 @@ bool fgi_run_dir_is_live(const char *folder)
 
 bool fgi_run_dir_begin(const fgi_config *c, const char *folder, fg_error *err)
 {
-    char *path = inside(folder, "config.yaml");
-    const bool is_good = write_config(c, path, err);
+    char *path = fgi_path_join(folder, "config.yaml");
+    const bool is_good = path != NULL ? write_config(c, path, err) : fgi_refuse_memory(err);
     fgi_free(path);
     return is_good;
 }

@@ -79,35 +79,47 @@ static void write_stacks(int file)
     (void)closedir(tasks);
 }
 
-static void write_report(const fgi_run *r, const fg_hang *hang, int file)
+static void put_report(const fg_recipe *r, const fg_hang *hang, fgi_buf *out)
 {
-    char seconds[32];
-    (void)fgi_snprintf(seconds, sizeof seconds, "%.1f", hang->seconds);
-    (void)dprintf(file,
-                  "fulgurite %s: no progress for %s s: %s\n"
-                  "  %s\n  waiting for: %s\n  last checkpoint: %s\n",
-                  r->options->command, seconds, hang->doing, hang->last_event, hang->devices,
-                  hang->checkpoint[0] != '\0' ? hang->checkpoint : "none");
+    fgi_buf_printf(out,
+                   "fulgurite %s: no progress for %.1f s: %s\n"
+                   "  %s\n  waiting for: %s\n  last checkpoint: %s",
+                   r->command, hang->seconds, hang->doing, hang->last_event, hang->devices,
+                   hang->checkpoint[0] != '\0' ? hang->checkpoint : "none");
     if (hang->checkpoint[0] != '\0')
-        (void)dprintf(file, "  continue from it with --trainer.resume=last\n");
+        fgi_buf_puts(out, "\n  continue from it with --trainer.resume=last");
+}
+
+/* The report and the stacks into the run's folder, or where the user wants them. */
+static void write_file(const fg_recipe *r, const char *path, const char *report)
+{
+    const int other = r->options->stacks != NULL ? fileno(r->options->stacks) : -1;
+    const int file =
+        path[0] != '\0' ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : other;
+    if (file < 0)
+        return;
+    if (path[0] != '\0')
+        (void)dprintf(file, "%s\n", report);
+    write_stacks(file);
+    if (path[0] == '\0')
+        return;
+    (void)fsync(file);
+    (void)close(file);
 }
 
 void fgi_run_hang(void *self, const fg_hang *hang)
 {
-    const fgi_run *r = self;
+    const fg_recipe *r = self;
     char path[1024] = "";
-    write_report(r, hang, STDERR_FILENO);
+    fgi_buf report = {0};
+    put_report(r, hang, &report);
     if (r->folder != NULL)
         (void)fgi_snprintf(path, sizeof path, "%s/hang.txt", r->folder);
-    const int file = path[0] != '\0' ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
-                                     : STDERR_FILENO;
-    if (file >= 0) {
-        if (file != STDERR_FILENO)
-            write_report(r, hang, file);
-        write_stacks(file);
-        (void)fsync(file);
-    }
-    if (file >= 0 && file != STDERR_FILENO)
-        (void)dprintf(STDERR_FILENO, "  stacks of all threads: %s\n", path);
-    _exit(FGI_RUN_HUNG); /* destructors would wait for what hangs */
+    fgi_run_say(r, FG_LOG_ERROR, "%s", report.data != NULL ? report.data : "a hang");
+    write_file(r, path, report.data != NULL ? report.data : "");
+    if (path[0] != '\0')
+        fgi_run_say(r, FG_LOG_ERROR, "  stacks of all threads: %s", path);
+    fgi_buf_fini(&report);
+    if (r->options->hang != NULL)
+        r->options->hang(r->options->hang_self, hang);
 }

@@ -8,13 +8,15 @@
 
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
+#include "base/error.h"
+#include "base/file.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
-bool fgi_run_is_evaluation(const fgi_run *r)
+bool fgi_run_is_evaluation(const fg_recipe *r)
 {
-    return r->options->kind == FGI_RUN_VALIDATE || r->options->kind == FGI_RUN_TEST ||
-           r->options->kind == FGI_RUN_PREDICT;
+    return r->options->kind == FG_RECIPE_VALIDATE || r->options->kind == FG_RECIPE_TEST ||
+           r->options->kind == FG_RECIPE_PREDICT;
 }
 
 static const char *given(const fgi_config *c, const char *key)
@@ -25,62 +27,61 @@ static const char *given(const fgi_config *c, const char *key)
 
 /* ---- a checkpoint instead of a configuration ------------------------------------------------- */
 
-bool fgi_run_set_data(const fgi_run *r, const char *path, fg_error *err)
+bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
 {
     const char *format = fgi_config_text(r->c, "data.format"), *key = "data.path";
     const bool is_npy = format != NULL && strcmp(format, "npy") == 0;
     const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
     if (format == NULL)
         return fgi_refuse(err, "'%s': data.format must be given, to know what this is", path);
-    if (r->options->kind == FGI_RUN_PREDICT && (is_csv || is_npy))
+    if (r->options->kind == FG_RECIPE_PREDICT && (is_csv || is_npy))
         key = "data.predict";
     else if (is_csv)
-        key = r->options->kind == FGI_RUN_TEST ? "data.test" : "data.val";
+        key = r->options->kind == FG_RECIPE_TEST ? "data.test" : "data.val";
     else if (is_npy)
         return fgi_refuse(err,
                           "'%s': data.format npy needs two files: give data.%s_x and data.%s_y",
-                          path, r->options->kind == FGI_RUN_TEST ? "test" : "val",
-                          r->options->kind == FGI_RUN_TEST ? "test" : "val");
-    const size_t size = strlen(key) + strlen(path) + 4;
-    char *assignment = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(assignment, size, "%s=\"%s\"", key, path);
-    const bool is_good = fgi_config_override(r->c, assignment, err);
-    fgi_free(assignment);
+                          path, r->options->kind == FG_RECIPE_TEST ? "test" : "val",
+                          r->options->kind == FG_RECIPE_TEST ? "test" : "val");
+    fgi_buf assignment = {0};
+    fgi_buf_printf(&assignment, "%s=\"%s\"", key, path);
+    const bool is_good = fgi_buf_status(&assignment, err) == FG_OK &&
+                         fgi_config_override(r->c, assignment.data, err);
+    fgi_buf_fini(&assignment);
     return is_good;
 }
 
 /* The checkpoint's configuration, and the command line's on top of it. */
-static bool read_adopted(fgi_run *r, const fgi_run_input *call, fg_error *err)
+static bool read_adopted(fg_recipe *r, fg_error *err)
 {
     const char *path = fg_ckpt_path(r->origin.ckpt);
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
-    const size_t size = strlen(path) + sizeof("/" FGI_RUN_ORIGIN_CONFIG);
-    char *name = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(name, size, "%s/%s", path, FGI_RUN_ORIGIN_CONFIG);
+    char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
     fgi_config_destroy(r->c);
     r->c = fgi_config_create();
-    bool is_good = fgi_config_read(r->c, name, text, strlen(text), err);
-    for (int i = 0; i < call->override_count && is_good; i++)
-        is_good = fgi_config_override(r->c, call->overrides[i], err);
-    if (is_good && call->count > 1)
-        is_good = fgi_run_set_data(r, call->args[1], err);
+    bool is_good = (name != NULL && r->c != NULL) || fgi_refuse_memory(err);
+    is_good = is_good && fgi_config_read(r->c, name, text, strlen(text), err);
+    for (size_t i = 0; i < r->options->override_count && is_good; i++)
+        is_good = fgi_config_override(r->c, r->options->overrides[i], err);
+    if (is_good && r->options->data != NULL)
+        is_good = fgi_run_set_data(r, r->options->data, err);
     fgi_free(name);
     return is_good;
 }
 
 /* What the command line names: its first argument, or --ckpt=PATH where no data are configured. */
-static const char *named(const fgi_run *r, const fgi_run_input *call)
+static const char *named(const fg_recipe *r)
 {
     const char *ckpt = r->options->ckpt;
-    if (call->count > 0)
-        return fgi_run_origin_is_named(call->args[0]) ? call->args[0] : NULL;
+    if (r->options->config != NULL)
+        return fgi_run_origin_is_named(r->options->config) ? r->options->config : NULL;
     const bool is_alone = ckpt != NULL && fgi_config_text(r->c, "data.format") == NULL;
     return is_alone && fgi_run_origin_is_named(ckpt) ? ckpt : NULL;
 }
 
-fg_status fgi_run_adopt(fgi_run *r, const fgi_run_input *call, fg_error *err)
+fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
 {
-    const char *arg = fgi_run_is_evaluation(r) ? named(r, call) : NULL;
+    const char *arg = fgi_run_is_evaluation(r) ? named(r) : NULL;
     if (arg == NULL)
         return FG_OK;
     const char *run_dir = fgi_config_is_auto(r->c, "trainer.run_dir")
@@ -94,10 +95,10 @@ fg_status fgi_run_adopt(fgi_run *r, const fgi_run_input *call, fg_error *err)
         (void)fgi_refuse(err,
                          "%s: carries no configuration, it is of another program or of an older "
                          "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
-                         fg_ckpt_path(r->origin.ckpt), r->options->command);
+                         fg_ckpt_path(r->origin.ckpt), r->command);
         return FG_EINVAL;
     }
-    return read_adopted(r, call, err) ? FG_OK : FG_EINVAL;
+    return read_adopted(r, err) ? FG_OK : err->status;
 }
 
 /* ---- finding --------------------------------------------------------------------------------- */
@@ -109,24 +110,24 @@ static bool is_path(const char *which)
 }
 
 /* `which` as the user wrote it: a word or a name of the run, or a path. */
-static fg_status open_which(fgi_run *r, const char *which, fg_error *err)
+static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 {
     return fgi_run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which,
                                r->folder, &r->origin, err);
 }
 
-static fg_status open_weights(fgi_run *r, fg_error *err)
+static fg_status open_weights(fg_recipe *r, fg_error *err)
 {
     r->is_start = true;
     return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, &r->origin, err);
 }
 
-static fg_status find_evaluated(fgi_run *r, const char **out_resume, fg_error *err)
+static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     const char *ckpt = r->options->ckpt;
     fg_status status = FG_OK;
     if (r->origin.ckpt == NULL) {
-        r->folder = fgi_run_dir_existing(r->c, r->config_path);
+        FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
         if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
             status = open_weights(r, err); /* these are meant */
         } else if (ckpt == NULL && r->folder == NULL) {
@@ -138,19 +139,22 @@ static fg_status find_evaluated(fgi_run *r, const char **out_resume, fg_error *e
             status = open_which(r, ckpt, err);
         }
     } else if (r->origin.run_dir != NULL) {
-        r->folder = fgi_must_strdup(r->origin.run_dir);
+        r->folder = fgi_strdup(r->origin.run_dir);
+        status = r->folder != NULL ? FG_OK : fgi_no_memory(err);
     }
-    if (status != FG_OK)
-        return status;
+    FGI_TRY(status);
     *out_resume = r->is_start ? NULL : fg_ckpt_path(r->origin.ckpt);
-    if (!r->options->is_quiet)
-        fgi_run_origin_print(&r->origin, stderr);
+    fgi_buf line = {0};
+    fgi_run_origin_print(&r->origin, &line);
+    if (line.data != NULL)
+        fgi_run_say(r, FG_LOG_INFO, "%s", line.data);
+    fgi_buf_fini(&line);
     return FG_OK;
 }
 
 /* The checkpoints of an earlier run are only deleted on request. The Trainer looks too, once it has
  * the folder for itself; where another process has it, the Trainer says which. */
-static bool may_be_used(const fgi_run *r, fg_error *err)
+static bool may_be_used(const fg_recipe *r, fg_error *err)
 {
     if (r->options->overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
         return true;
@@ -161,17 +165,15 @@ static bool may_be_used(const fgi_run *r, fg_error *err)
                       r->folder);
 }
 
-static fg_status find_new_folder(fgi_run *r, fg_error *err)
+static fg_status find_new_folder(fg_recipe *r, fg_error *err)
 {
     fgi_free(r->folder);
-    r->folder = fgi_run_dir_new(r->c, r->config_path, &r->is_claimed, err);
-    if (r->folder == NULL)
-        return FG_EIO;
+    FGI_TRY(fgi_run_dir_new(r->c, r->config_path, &r->is_claimed, &r->folder, err));
     return may_be_used(r, err) ? FG_OK : FG_EINVAL;
 }
 
 /* A run that starts anew. */
-static fg_status find_beginning(fgi_run *r, const char **out_resume, fg_error *err)
+static fg_status find_beginning(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     *out_resume = NULL;
     if (r->folder == NULL || fgi_config_is_auto(r->c, "trainer.run_dir")) {
@@ -183,16 +185,19 @@ static fg_status find_beginning(fgi_run *r, const char **out_resume, fg_error *e
 }
 
 /* A checkpoint given by its path is continued in its own run, unless trainer.run_dir names one. */
-static fg_status find_run_of_path(fgi_run *r, fg_error *err)
+static fg_status find_run_of_path(fg_recipe *r, fg_error *err)
 {
     if (!fgi_config_is_auto(r->c, "trainer.run_dir"))
         return FG_OK;
     fgi_free(r->folder);
-    r->folder = r->origin.run_dir != NULL ? fgi_must_strdup(r->origin.run_dir) : NULL;
-    return r->folder != NULL ? FG_OK : find_new_folder(r, err);
+    r->folder = NULL;
+    if (r->origin.run_dir == NULL)
+        return find_new_folder(r, err);
+    r->folder = fgi_strdup(r->origin.run_dir);
+    return r->folder != NULL ? FG_OK : fgi_no_memory(err);
 }
 
-static fg_status find_continued(fgi_run *r, const char **out_resume, fg_error *err)
+static fg_status find_continued(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     const char *which = given(r->c, "trainer.resume");
     fg_error why = {0};
@@ -201,7 +206,7 @@ static fg_status find_continued(fgi_run *r, const char **out_resume, fg_error *e
     if (which == NULL)
         return find_beginning(r, out_resume, err);
     const bool is_auto = strcmp(which, "auto") == 0;
-    r->folder = fgi_run_dir_existing(r->c, r->config_path);
+    FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
     if (r->folder == NULL && is_auto)
         return find_beginning(r, out_resume, err);
     if (r->folder == NULL && !is_path(which)) {
@@ -224,7 +229,7 @@ static fg_status find_continued(fgi_run *r, const char **out_resume, fg_error *e
     return status;
 }
 
-fg_status fgi_run_find_origin(fgi_run *r, const char **out_resume, fg_error *err)
+fg_status fgi_run_find_origin(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     return fgi_run_is_evaluation(r) ? find_evaluated(r, out_resume, err)
                                     : find_continued(r, out_resume, err);
@@ -234,18 +239,18 @@ fg_status fgi_run_find_origin(fgi_run *r, const char **out_resume, fg_error *err
 
 /* Other weights to start from are the user's choice, but a model that computes something else with
  * them is rarely meant. */
-static void warn_of_start(const fgi_run *r)
+static void warn_of_start(const fg_recipe *r)
 {
     fgi_run_differences differences = {.text = ""};
-    if (r->origin.c == NULL || r->options->is_quiet)
+    if (r->origin.c == NULL)
         return;
     fgi_run_compare_model(r->origin.c, r->c, &differences);
     if (differences.count > 0)
-        (void)fgi_fprintf(stderr, "warning: %s was trained as another model:%s\n",
-                          fg_ckpt_path(r->origin.ckpt), differences.text);
+        fgi_run_say(r, FG_LOG_WARNING, "%s was trained as another model:%s",
+                    fg_ckpt_path(r->origin.ckpt), differences.text);
 }
 
-fg_status fgi_run_check_origin(const fgi_run *r, fg_error *err)
+fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
 {
     const bool is_evaluation = fgi_run_is_evaluation(r);
     fgi_run_differences differences = {.text = ""};
@@ -274,10 +279,12 @@ fg_status fgi_run_check_origin(const fgi_run *r, fg_error *err)
 
 /* ---- starting weights ------------------------------------------------------------------------ */
 
-const char **fgi_run_weights_options(const fgi_config *c, fg_load_options *out)
+fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_error *err)
 {
     const size_t count = fgi_config_count(c, "model.weights_skip");
-    const char **skip = fgi_must_alloc(count, sizeof(*skip));
+    const char **skip = fgi_calloc(count + 1, sizeof(*skip));
+    if (skip == NULL)
+        return fgi_no_memory(err);
     for (size_t i = 0; i < count; i++)
         skip[i] = fgi_config_text_at(c, "model.weights_skip", i);
     const bool is_partial = fgi_config_bool(c, "model.weights_partial");
@@ -286,14 +293,14 @@ const char **fgi_run_weights_options(const fgi_config *c, fg_load_options *out)
                              .skip_count = count,
                              .allow_missing = is_partial,
                              .allow_mismatch = is_partial};
-    return skip;
+    return FG_OK;
 }
 
-void fgi_run_print_weights(const fgi_run *r, FILE *out)
+void fgi_run_say_weights(const fg_recipe *r)
 {
     const fg_load_report *report = fg_trainer_load_report(r->trainer);
     if (report->entry_count > 0)
-        (void)fgi_fprintf(out, "%s\n", report->text);
+        fgi_run_say(r, FG_LOG_INFO, "%s", report->text);
 }
 
 /* ---- what the run's own checkpoints carry -----------------------------------------------------
@@ -301,28 +308,25 @@ void fgi_run_print_weights(const fgi_run *r, FILE *out)
 
 static char *config_to_text(const fgi_config *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out != NULL) {
-        fgi_config_print_model(c, out);
-        (void)fclose(out);
-    }
-    return text;
+    fgi_buf text = {0};
+    fgi_config_print_model(c, &text);
+    return fgi_take_text(&text);
 }
 
-void fgi_run_attach(fgi_run *r, fg_attachment *storage, fg_trainer_options *options)
+fg_status fgi_run_attach(fg_recipe *r, fg_attachment *storage, fg_trainer_options *options,
+                         fg_error *err)
 {
-    if (r->options->kind != FGI_RUN_FIT)
-        return;
+    if (r->options->kind != FG_RECIPE_FIT)
+        return FG_OK;
     json_t *data = fgi_run_task_describe(&r->task);
     r->attached_config = config_to_text(r->c);
     r->attached_data = fgi_json_text(data, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
     json_decref(data);
     if (r->attached_config == NULL || r->attached_data == NULL)
-        return;
+        return fgi_no_memory(err);
     storage[0] = (fg_attachment){FGI_RUN_ORIGIN_CONFIG, r->attached_config};
     storage[1] = (fg_attachment){FGI_RUN_ORIGIN_DATA, r->attached_data};
     options->checkpoints.attachments = storage;
     options->checkpoints.attachment_count = 2;
+    return FG_OK;
 }

@@ -3,6 +3,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,20 @@
 #include "base/print.h"
 #include "base/alloc.h"
 
+void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...)
+{
+    fgi_buf text = {0};
+    va_list args;
+    if (r->options->message == NULL)
+        return;
+    va_start(args, format);
+    fgi_buf_vprintf(&text, format, args);
+    va_end(args);
+    r->options->message(r->options->message_self, level,
+                        text.data != NULL ? text.data : "out of memory");
+    fgi_buf_fini(&text);
+}
+
 /* The file of that name in the configuration's folder, owned; NULL: there is none, or that is the
  * working directory. */
 static char *in_config_folder(const char *config_path, const char *path)
@@ -18,16 +33,17 @@ static char *in_config_folder(const char *config_path, const char *path)
     const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
     if (slash == NULL)
         return NULL;
-    const size_t folder = (size_t)(slash - config_path), size = folder + strlen(path) + 2;
-    char *there = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(there, size, "%.*s/%s", (int)folder, config_path, path);
-    if (access(there, F_OK) == 0)
+    fgi_buf text = {0};
+    fgi_buf_printf(&text, "%.*s/%s", (int)(slash - config_path), config_path, path);
+    char *there = fgi_buf_take(&text);
+    fgi_buf_fini(&text);
+    if (there != NULL && access(there, F_OK) == 0)
         return there;
     fgi_free(there);
     return NULL;
 }
 
-void fgi_run_explain_paths(const fgi_run *r, fg_error *err)
+void fgi_run_explain_paths(const fg_recipe *r, fg_error *err)
 {
     static const char *const keys[] = {
         "data.path",  "data.val",   "data.test",   "data.predict", "data.x",        "data.y",
@@ -55,7 +71,7 @@ void fgi_run_explain_paths(const fgi_run *r, fg_error *err)
     }
 }
 
-void fgi_run_explain_weights(const fgi_run *r, fg_error *err)
+void fgi_run_explain_weights(const fg_recipe *r, fg_error *err)
 {
     const size_t used = strlen(err->message);
     const char *path = r->is_start && r->origin.ckpt != NULL ? fg_ckpt_path(r->origin.ckpt) : NULL;
@@ -68,9 +84,8 @@ void fgi_run_explain_weights(const fgi_run *r, fg_error *err)
                        "`fulgurite show` lists what the file has");
 }
 
-void fgi_run_note_batch(const fgi_run *r, void (*note)(void *self, const char *line))
+void fgi_run_note_batch(const fg_recipe *r)
 {
-    char line[320];
     const fg_client *client = fg_trainer_client(r->trainer);
     const int64_t samples = r->fit_data.train != NULL ? fg_dataset_count(r->fit_data.train) : -1;
     if (client == NULL || samples < 1)
@@ -80,11 +95,9 @@ void fgi_run_note_batch(const fgi_run *r, void (*note)(void *self, const char *l
                                                             : r->fit_data.batch_size * rows;
     if (batch <= samples)
         return;
-    (void)fgi_snprintf(
-        line, sizeof(line),
-        "a batch has room for %" PRId64 " samples, but there %s only %" PRId64
-        " for training: every epoch is one step, and the rest of the batch is padding; "
-        "a smaller trainer.batch_size gives more steps and wastes less",
-        batch, samples == 1 ? "is" : "are", samples);
-    note(NULL, line);
+    fgi_run_say(r, FG_LOG_INFO,
+                "note: a batch has room for %" PRId64 " samples, but there %s only %" PRId64
+                " for training: every epoch is one step, and the rest of the batch is padding; "
+                "a smaller trainer.batch_size gives more steps and wastes less",
+                batch, samples == 1 ? "is" : "are", samples);
 }

@@ -8,7 +8,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,17 +15,12 @@
 #include "recipe/run_origin.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "report/helpers.h"
 #include "ckpt/json_file.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */
-
-static char *join(const char *folder, const char *name)
-{
-    const size_t size = strlen(folder) + strlen(name) + 2;
-    char *path = fgi_must_alloc(size, 1);
-    (void)fgi_snprintf(path, size, "%s/%s", folder, name);
-    return path;
-}
 
 static bool is_folder(const char *path)
 {
@@ -38,8 +32,8 @@ static bool is_folder(const char *path)
 static bool has(const char *folder, const char *name, struct timespec *out_time)
 {
     struct stat info;
-    char *path = join(folder, name);
-    const bool is_there = stat(path, &info) == 0;
+    char *path = fgi_path_join(folder, name);
+    const bool is_there = path != NULL && stat(path, &info) == 0;
     fgi_free(path);
     if (is_there && out_time != NULL)
         *out_time = info.st_mtim;
@@ -57,20 +51,22 @@ static const char *name_of(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* "a/b" of "a/b/c", "." of "c". */
+/* "a/b" of "a/b/c", "." of "c"; NULL when out of memory. */
 static char *parent_of(const char *path)
 {
     const char *name = name_of(path);
-    return name == path ? fgi_must_strdup(".") : fgi_must_strndup(path, (size_t)(name - path) - 1);
+    return name == path ? fgi_strdup(".") : fgi_strndup(path, (size_t)(name - path) - 1);
 }
 
-/* RUN of RUN/checkpoints/NAME; NULL for other paths. */
-static char *run_of(const char *path)
+/* RUN of RUN/checkpoints/NAME; *out is NULL for other paths. */
+static fg_status run_of(const char *path, char **out, fg_error *err)
 {
     char *folder = parent_of(path);
-    char *run = strcmp(name_of(folder), "checkpoints") == 0 ? parent_of(folder) : NULL;
+    const bool is_run = folder != NULL && strcmp(name_of(folder), "checkpoints") == 0;
+    *out = is_run ? parent_of(folder) : NULL;
+    const bool is_good = folder != NULL && (!is_run || *out != NULL);
     fgi_free(folder);
-    return run;
+    return is_good ? FG_OK : fgi_no_memory(err);
 }
 
 static bool ends_with(const char *text, const char *end)
@@ -91,16 +87,20 @@ static bool is_later(struct timespec a, struct timespec b)
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* The folder in runs/ that has saved last; NULL when there is none. */
-static char *newest_run(void)
+/* The folder in runs/ that has saved last; *out is NULL when there is none. */
+static fg_status newest_run(char **out, fg_error *err)
 {
     char *newest = NULL;
     struct timespec newest_time = {0}, time;
+    fg_status status = FG_OK;
     DIR *stream = opendir("runs");
     const struct dirent *entry;
-    while (stream != NULL && (entry = readdir(stream)) != NULL) { /* of a stream of our own */
-        char *path = join("runs", entry->d_name);
-        const bool is_run = entry->d_name[0] != '.' && has(path, "checkpoints/last", &time);
+    while (status == FG_OK && stream != NULL &&
+           (entry = readdir(stream)) != NULL) { /* of a stream of our own */
+        char *path = fgi_path_join("runs", entry->d_name);
+        status = path != NULL ? FG_OK : fgi_no_memory(err);
+        const bool is_run =
+            path != NULL && entry->d_name[0] != '.' && has(path, "checkpoints/last", &time);
         if (is_run && (newest == NULL || is_later(time, newest_time))) {
             fgi_free(newest);
             newest = path;
@@ -111,62 +111,71 @@ static char *newest_run(void)
     }
     if (stream != NULL)
         (void)closedir(stream);
-    return newest;
+    *out = newest;
+    return status;
 }
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static fg_status fail(fg_error *err, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
-static fg_status fail(fg_error *err, fg_status status, const char *format, ...)
+/* A copy of the text; NULL stays NULL. */
+static fg_status copy(const char *text, char **out, fg_error *err)
 {
-    char text[sizeof(err->message)];
-    va_list args;
-    va_start(args, format);
-    (void)fgi_vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    (void)fgi_refuse(err, "%s", text);
-    err->status = status;
-    return status;
+    *out = text != NULL ? fgi_strdup(text) : NULL;
+    return *out != NULL || text == NULL ? FG_OK : fgi_no_memory(err);
 }
 
-/* A path without slashes at its end. */
-static char *trimmed(const char *arg)
+/* Fills run_dir and which from a folder or file without slashes at its end; *out_path is what to
+ * open when it is not to be found through the run. */
+static fg_status look_at_path(const char *path, const char *which, fgi_run_origin *out,
+                              char **out_path, fg_error *err)
+{
+    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json", NULL);
+    const bool is_pointer = !is_folder(path) && is_word(name_of(path));
+    if (is_pointer) {
+        FGI_TRY(run_of(path, &out->run_dir, err));
+        return copy(name_of(path), &out->which, err);
+    }
+    if (strcmp(name_of(path), "checkpoints") == 0) {
+        out->run_dir = parent_of(path);
+        return out->run_dir != NULL ? copy(which != NULL ? which : "", &out->which, err)
+                                    : fgi_no_memory(err);
+    }
+    if (is_folder(path) && has(path, "checkpoints", NULL)) {
+        FGI_TRY(copy(path, &out->run_dir, err));
+        return copy(which != NULL ? which : "", &out->which, err);
+    }
+    if (is_folder(path) && !is_checkpoint)
+        return fgi_fail(err, FG_EINVAL,
+                        "'%s' is neither a run's folder (it has no 'checkpoints') nor a checkpoint "
+                        "(it has no 'manifest.json')",
+                        path);
+    if (is_checkpoint) {
+        FGI_TRY(run_of(path, &out->run_dir, err));
+    } else { /* a file in a checkpoint's folder */
+        char *folder = parent_of(path);
+        const fg_status status =
+            folder != NULL ? run_of(folder, &out->run_dir, err) : fgi_no_memory(err);
+        fgi_free(folder);
+        FGI_TRY(status);
+    }
+    return copy(path, out_path, err);
+}
+
+static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out, char **out_path,
+                         fg_error *err)
 {
     size_t size = strlen(arg);
     while (size > 1 && arg[size - 1] == '/')
         size--;
-    return fgi_must_strndup(arg, size);
-}
-
-/* Fills run_dir and which from a folder or file; *out_path is what to open when it is not to be
- * found through the run. */
-static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out, char **out_path,
-                         fg_error *err)
-{
-    char *path = trimmed(arg);
-    const bool is_checkpoint = is_folder(path) && has(path, "manifest.json", NULL);
+    char *path = fgi_strndup(arg, size);
+    if (path == NULL)
+        return fgi_no_memory(err);
     const bool is_pointer = !is_folder(path) && is_word(name_of(path));
-    fg_status status = FG_OK;
-    if (is_pointer || strcmp(name_of(path), "checkpoints") == 0) {
-        out->run_dir = is_pointer ? run_of(path) : parent_of(path);
-        out->which = fgi_must_strdup(is_pointer ? name_of(path) : which != NULL ? which : "");
-    } else if (is_folder(path) && has(path, "checkpoints", NULL)) {
-        out->run_dir = fgi_must_strdup(path);
-        out->which = fgi_must_strdup(which != NULL ? which : "");
-    } else if (is_folder(path) && !is_checkpoint) {
-        status = fail(err, FG_EINVAL,
-                      "'%s' is neither a run's folder (it has no 'checkpoints') nor a checkpoint "
-                      "(it has no 'manifest.json')",
-                      arg);
-    } else {
-        out->run_dir = run_of(is_checkpoint ? path : (*out_path = parent_of(path)));
-        fgi_free(*out_path);
-        *out_path = fgi_must_strdup(path);
-    }
+    fg_status status = look_at_path(path, which, out, out_path, err);
     if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
-        status =
-            fail(err, FG_EINVAL,
-                 "'%s' names a checkpoint and --ckpt=%s another: expected one of them", arg, which);
+        status = fgi_fail(err, FG_EINVAL,
+                          "'%s' names a checkpoint and --ckpt=%s another: expected one of them",
+                          arg, which);
     fgi_free(path);
     return status;
 }
@@ -175,14 +184,16 @@ static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out
 static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_origin *out,
                                fg_error *err)
 {
-    out->run_dir = run_dir != NULL ? fgi_must_strdup(run_dir) : newest_run();
-    out->which = fgi_must_strdup(word);
+    if (run_dir != NULL)
+        FGI_TRY(copy(run_dir, &out->run_dir, err));
+    else
+        FGI_TRY(newest_run(&out->run_dir, err));
     if (out->run_dir != NULL)
-        return FG_OK;
-    return fail(err, FG_ENOTFOUND,
-                "no '%s' checkpoint: there is no run in 'runs' here\n"
-                "give a run's folder, a checkpoint's folder or a .safetensors file",
-                word);
+        return copy(word, &out->which, err);
+    return fgi_fail(err, FG_ENOTFOUND,
+                    "no '%s' checkpoint: there is no run in 'runs' here\n"
+                    "give a run's folder, a checkpoint's folder or a .safetensors file",
+                    word);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -195,10 +206,12 @@ static fg_status read_config(fgi_run_origin *out, fg_error *err)
     if (text == NULL)
         return FG_OK;
     out->c = fgi_config_create();
+    if (out->c == NULL)
+        return fgi_no_memory(err);
     if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
         return FG_OK;
-    return fail(err, FG_EFORMAT, "%s: its configuration cannot be read: %s",
-                fg_ckpt_path(out->ckpt), inner.message);
+    return fgi_fail(err, FG_EFORMAT, "%s: its configuration cannot be read: %s",
+                    fg_ckpt_path(out->ckpt), inner.message);
 }
 
 static fg_status read_data(fgi_run_origin *out, fg_error *err)
@@ -209,8 +222,8 @@ static fg_status read_data(fgi_run_origin *out, fg_error *err)
         return FG_OK;
     out->data = fgi_json_load(text, strlen(text), JSON_REJECT_DUPLICATES, &fault);
     if (out->data == NULL)
-        return fail(err, FG_EFORMAT, "%s: %s: line %d: %s", fg_ckpt_path(out->ckpt),
-                    FGI_RUN_ORIGIN_DATA, fault.line, fault.text);
+        return fgi_fail(err, FG_EFORMAT, "%s: %s: line %d: %s", fg_ckpt_path(out->ckpt),
+                        FGI_RUN_ORIGIN_DATA, fault.line, fault.text);
     return FG_OK;
 }
 
@@ -226,11 +239,13 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
     else if (arg != NULL)
         status = look_at(arg, which, out, &path, err);
     else
-        *out = (fgi_run_origin){.run_dir = run_dir != NULL ? fgi_must_strdup(run_dir) : NULL,
-                                .which = fgi_must_strdup(which != NULL ? which : "")};
+        status = copy(run_dir, &out->run_dir, err);
+    if (status == FG_OK && arg == NULL)
+        status = copy(which != NULL ? which : "", &out->which, err);
     if (status == FG_OK && out->which != NULL && *out->which == '\0') {
         fgi_free(out->which);
-        out->which = fgi_must_strdup(has(out->run_dir, "checkpoints/best", NULL) ? "best" : "last");
+        status =
+            copy(has(out->run_dir, "checkpoints/best", NULL) ? "best" : "last", &out->which, err);
     }
     if (status == FG_OK && path != NULL)
         status = fg_ckpt_open_with(path, &quick, &out->ckpt, err);
@@ -270,23 +285,23 @@ static int64_t counter(const fgi_run_origin *origin, const char *metadata, const
     return value;
 }
 
-void fgi_run_origin_print(const fgi_run_origin *origin, FILE *out)
+void fgi_run_origin_print(const fgi_run_origin *origin, fgi_buf *out)
 {
     const char *separator = " (";
     const int64_t step = counter(origin, "fulgurite.step", "step");
     const int64_t epoch = counter(origin, "fulgurite.epoch", "epoch");
-    (void)fgi_fprintf(out, "checkpoint: %s", fg_ckpt_path(origin->ckpt));
+    fgi_buf_printf(out, "checkpoint: %s", fg_ckpt_path(origin->ckpt));
     if (origin->run_dir != NULL) {
-        (void)fgi_fprintf(out, "%srun %s", separator, origin->run_dir);
+        fgi_buf_printf(out, "%srun %s", separator, origin->run_dir);
         separator = ", ";
     }
     if (origin->which != NULL && is_word(origin->which)) {
-        (void)fgi_fprintf(out, "%s%s", separator, origin->which);
+        fgi_buf_printf(out, "%s%s", separator, origin->which);
         separator = ", ";
     }
     if (step >= 0) {
-        (void)fgi_fprintf(out, "%sstep %" PRId64 ", epoch %" PRId64, separator, step, epoch);
+        fgi_buf_printf(out, "%sstep %" PRId64 ", epoch %" PRId64, separator, step, epoch);
         separator = ", ";
     }
-    (void)fgi_fprintf(out, "%s\n", strcmp(separator, ", ") == 0 ? ")" : "");
+    fgi_buf_puts(out, strcmp(separator, ", ") == 0 ? ")" : "");
 }

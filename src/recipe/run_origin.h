@@ -9,6 +9,7 @@
 
 #include "report/helpers.h"
 #include "recipe/config.h"
+#include "base/buf.h"
 
 /* Names of the program's attachments (docs/formats.md). */
 #define FGI_RUN_ORIGIN_CONFIG "config.yaml"
@@ -35,6 +36,6 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
 void fgi_run_origin_close(fgi_run_origin *origin);
 
 /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" on one line. */
-void fgi_run_origin_print(const fgi_run_origin *origin, FILE *out);
+void fgi_run_origin_print(const fgi_run_origin *origin, fgi_buf *out);
 
 #endif

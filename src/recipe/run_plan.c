@@ -12,6 +12,7 @@
 
 #include "report/plan_page.h"
 #include "recipe/run.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "ckpt/json_file.h"
 
@@ -88,17 +89,14 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
 
 static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
 {
-    const fgi_run *r = self;
-    if (r->options->is_quiet)
-        return;
-    (void)fgi_fprintf(stderr, "%s: batch_size %" PRId64 " %s", r->options->topology, batch_size,
-                      fits ? "fits" : "is too much");
-    if (need_bytes >= 0)
-        (void)fgi_fprintf(stderr, ": needs %s per device", fgi_bytes_words((double)need_bytes));
-    (void)fputc('\n', stderr);
+    const fg_recipe *r = self;
+    const bool is_known = need_bytes >= 0;
+    fgi_run_say(r, FG_LOG_INFO, "%s: batch_size %" PRId64 " %s%s%s%s", r->options->topology,
+                batch_size, fits ? "fits" : "is too much", is_known ? ": needs " : "",
+                is_known ? fgi_bytes_words((double)need_bytes) : "", is_known ? " per device" : "");
 }
 
-static fg_status search(json_t *o, fgi_run *r, fg_error *err)
+static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
 {
     fg_batch_fit fit = {0};
     if (r->options->no_search) {
@@ -138,7 +136,7 @@ static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
 }
 
 /* The step for each of the batches: memory, and cycles per sample. */
-static fg_status sweep(json_t *o, fgi_run *r, fg_error *err)
+static fg_status sweep(json_t *o, fg_recipe *r, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];
     double cycles[SWEEP_MAX];
@@ -167,7 +165,7 @@ static fg_status sweep(json_t *o, fgi_run *r, fg_error *err)
     return status;
 }
 
-static fg_status fill(json_t *o, fgi_run *r, fg_error *err)
+static fg_status fill(json_t *o, fg_recipe *r, fg_error *err)
 {
     fg_plan plan;
     fg_device_info device;
@@ -197,37 +195,34 @@ static fg_status fill(json_t *o, fgi_run *r, fg_error *err)
     return status;
 }
 
-fg_status fgi_run_plan(fgi_run *r, fg_error *err)
+fg_status fgi_run_plan(fg_recipe *r, fg_error *err)
 {
     json_t *one = json_pack("{s:s}", "name", r->options->topology);
-    json_t *root = json_pack("{s:[O]}", "topologies", one);
+    r->plan = json_pack("{s:[O]}", "topologies", one);
+    if (one == NULL || r->plan == NULL) {
+        json_decref(one);
+        return fgi_no_memory(err);
+    }
     const fg_status status = fill(one, r, err);
-    r->has_plan = true;
     if (status != FG_OK)
         put(one, "error", json_string(err->message));
-    if (r->options->topology_json)
-        fgi_json_print(stdout, root, JSON_INDENT(2));
-    else
-        fgi_plan_print(stdout, one);
     json_decref(one);
-    json_decref(root);
     return status;
 }
 
-void fgi_run_plan_fail(const fgi_run *r, const fg_error *error)
+void fgi_run_plan_fail(fg_recipe *r)
 {
-    if (r->has_plan)
-        return;
-    json_t *root = json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}]}", "topologies", "name",
-                             r->options->topology, "fits", "hbm_needed_bytes",
-                             "hbm_available_bytes", "max_batch", "error", error->message);
-    fgi_json_print(stdout, root, JSON_INDENT(2));
-    json_decref(root);
+    if (r->plan == NULL)
+        r->plan = json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}]}", "topologies", "name",
+                            r->options->topology, "fits", "hbm_needed_bytes", "hbm_available_bytes",
+                            "max_batch", "error", r->error.message);
 }
 
-bool fgi_run_plan_check(const fgi_run_options *options, fg_error *err)
+bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];
+    if (options->topology == NULL)
+        return fgi_refuse(err, "to plan, name a machine: topology");
     if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
         return true;
     return fgi_refuse(err, "--sweep=%s: expected batches between commas, at most %d",

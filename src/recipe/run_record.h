@@ -14,7 +14,7 @@ typedef struct fgi_run_curve {
 enum { FGI_RUN_TRAIN_WINDOWS, FGI_RUN_TRAIN_EPOCHS, FGI_RUN_VAL, FGI_RUN_CURVES };
 
 struct fgi_run_record {
-    const fgi_run *owner;
+    const fg_recipe *owner;
     fgi_run_curve curves[FGI_RUN_CURVES];
 };
 

@@ -13,22 +13,33 @@
 #include "recipe/run_record.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-static void add_point(fgi_run_curve *curve, int64_t step, const fg_progress *at, const char *name)
+static bool grow(fgi_run_curve *curve)
+{
+    const size_t capacity = curve->capacity > 0 ? 2 * curve->capacity : 64;
+    double *x = fgi_realloc(curve->x, capacity * sizeof(*x));
+    curve->x = x != NULL ? x : curve->x;
+    double *y = x != NULL ? fgi_realloc(curve->y, capacity * sizeof(*y)) : NULL;
+    curve->y = y != NULL ? y : curve->y;
+    curve->capacity = y != NULL ? capacity : curve->capacity;
+    return y != NULL;
+}
+
+static fg_status add_point(fgi_run_curve *curve, int64_t step, const fg_progress *at,
+                           const char *name, fg_error *err)
 {
     for (size_t i = 0; i < at->metric_count; i++) {
         if (strcmp(at->metrics[i].name, name) != 0 || !isfinite(at->metrics[i].value))
             continue;
-        if (curve->count == curve->capacity) {
-            curve->capacity = curve->capacity > 0 ? 2 * curve->capacity : 64;
-            curve->x = fgi_must_realloc(curve->x, curve->capacity, sizeof(*curve->x));
-            curve->y = fgi_must_realloc(curve->y, curve->capacity, sizeof(*curve->y));
-        }
+        if (curve->count == curve->capacity && !grow(curve))
+            return fgi_no_memory(err);
         curve->x[curve->count] = (double)step;
         curve->y[curve->count++] = at->metrics[i].value;
     }
+    return FG_OK;
 }
 
 /* Nothing of an earlier run is changed before this. */
@@ -36,35 +47,28 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const fgi_run_record *r = self;
     (void)at;
-    if (!r->owner->options->is_quiet)
-        fgi_run_print_weights(r->owner, stderr);
+    fgi_run_say_weights(r->owner);
     if (r->owner->folder == NULL)
         return FG_OK;
-    return fgi_run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : FG_EIO;
+    return fgi_run_dir_begin(r->owner->c, r->owner->folder, err) ? FG_OK : err->status;
 }
 
 static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_run_record *r = self;
-    (void)err;
-    add_point(&r->curves[FGI_RUN_TRAIN_WINDOWS], at->step, at, "train_loss");
-    return FG_OK;
+    return add_point(&r->curves[FGI_RUN_TRAIN_WINDOWS], at->step, at, "train_loss", err);
 }
 
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_run_record *r = self;
-    (void)err;
-    add_point(&r->curves[FGI_RUN_TRAIN_EPOCHS], at->step, at, "train_loss");
-    return FG_OK;
+    return add_point(&r->curves[FGI_RUN_TRAIN_EPOCHS], at->step, at, "train_loss", err);
 }
 
 static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_run_record *r = self;
-    (void)err;
-    add_point(&r->curves[FGI_RUN_VAL], at->step, at, "val_loss");
-    return FG_OK;
+    return add_point(&r->curves[FGI_RUN_VAL], at->step, at, "val_loss", err);
 }
 
 static void destroy(void *self)
@@ -77,14 +81,16 @@ static void destroy(void *self)
     fgi_free(r);
 }
 
-fg_status fgi_run_record_add(fgi_run *r, fg_error *err)
+fg_status fgi_run_record_add(fg_recipe *r, fg_error *err)
 {
     static const fg_callback_ops ops = {.fit_start = on_fit_start,
                                         .log = on_log,
                                         .val_end = on_val_end,
                                         .epoch_end = on_epoch_end,
                                         .destroy = destroy};
-    fgi_run_record *record = fgi_must_alloc(1, sizeof(*record));
+    fgi_run_record *record = fgi_calloc(1, sizeof(*record));
+    if (record == NULL)
+        return fgi_no_memory(err);
     record->owner = r;
     const fg_status status = fg_trainer_add_callback(r->trainer, &ops, record, err);
     r->record = status == FG_OK ? record : NULL;
@@ -93,7 +99,7 @@ fg_status fgi_run_record_add(fgi_run *r, fg_error *err)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-void fgi_run_record_draw(const fgi_run *r, FILE *out)
+void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out)
 {
     const fgi_run_curve *windows = &r->record->curves[FGI_RUN_TRAIN_WINDOWS];
     const fgi_run_curve *epochs = &r->record->curves[FGI_RUN_TRAIN_EPOCHS],
@@ -103,17 +109,23 @@ void fgi_run_record_draw(const fgi_run *r, FILE *out)
         {"train_loss", train->x, train->y, train->count},
         {"val_loss", val->x, val->y, val->count},
     };
-    const fgi_draw_options options = {.title = "loss",
-                                      .x_label = "steps",
-                                      .columns = fgi_draw_columns(out),
-                                      .rows = 14,
-                                      .is_ascii = !fgi_draw_is_utf8()};
+    const fgi_draw_options options = {
+        .title = "loss", .x_label = "steps", .columns = columns, .rows = 14, .is_ascii = is_ascii};
     if (train->count + val->count > 1)
         fgi_draw_curves(out, series, val->count > 0 ? 2 : 1, &options);
 }
 
-void fgi_run_print_metrics(const fgi_run *r, FILE *out)
+void fgi_run_put_metrics(const fg_recipe *r, fgi_buf *out)
 {
-    for (size_t i = 0; i < r->result.metric_count; i++)
-        (void)fgi_fprintf(out, "%s\t%.6g\n", r->result.metrics[i].name, r->result.metrics[i].value);
+    const fg_batch_fit *fit = &r->outcome.batch;
+    if (r->options->kind == FG_RECIPE_FIND_BATCH) {
+        fgi_buf_printf(out,
+                       "batch_size\t%" PRId64 "\nglobal_batch_size\t%" PRId64
+                       "\nneed_bytes\t%" PRId64 "\nlimit_bytes\t%" PRId64 "\n",
+                       fit->batch_size, fit->global_batch_size, fit->need_bytes, fit->limit_bytes);
+        return;
+    }
+    for (size_t i = 0; i < r->outcome.train.metric_count; i++)
+        fgi_buf_printf(out, "%s\t%.6g\n", r->outcome.train.metrics[i].name,
+                       r->outcome.train.metrics[i].value);
 }

@@ -10,6 +10,7 @@
 #include "recipe/run_schema.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 #include "ckpt/json_file.h"
 
 #define FORMAT_NAME "fulgurite-data"
@@ -17,15 +18,19 @@ enum { FORMAT_VERSION = 1, MOST_CLASSES = 1 << 24 };
 
 /* ---- from data ------------------------------------------------------------------------------- */
 
-static void take_names(const fg_dataset *dataset, fgi_run_schema *out)
+static fg_status take_names(const fg_dataset *dataset, fgi_run_schema *out, fg_error *err)
 {
     const size_t count = (size_t)fg_dataset_class_count(dataset);
     if (count == 0 || fg_dataset_class_name(dataset, 0) == NULL ||
         (int64_t)count != out->class_count)
-        return;
-    out->class_names = fgi_must_alloc(count, sizeof(*out->class_names));
-    for (size_t i = 0; i < count; i++)
-        out->class_names[i] = fgi_must_strdup(fg_dataset_class_name(dataset, (int64_t)i));
+        return FG_OK;
+    out->class_names = fgi_calloc(count, sizeof(*out->class_names));
+    for (size_t i = 0; out->class_names != NULL && i < count; i++) {
+        out->class_names[i] = fgi_strdup(fg_dataset_class_name(dataset, (int64_t)i));
+        if (out->class_names[i] == NULL)
+            return fgi_no_memory(err);
+    }
+    return out->class_names != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, const fg_dataset *val,
@@ -42,7 +47,7 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
     out->class_count = fg_dataset_class_count(train);
     if (val != NULL && fg_dataset_class_count(val) > out->class_count)
         out->class_count = fg_dataset_class_count(val);
-    take_names(train, out);
+    FGI_TRY(take_names(train, out, err));
     if (csv != NULL)
         out->csv = fgi_json_load(fg_csv_schema_json(csv), strlen(fg_csv_schema_json(csv)), 0, NULL);
     return FG_OK;
@@ -162,14 +167,14 @@ static bool names_from_json(const json_t *list, fgi_run_schema *out)
     if (!json_is_array(list) || (int64_t)count > out->class_count)
         return false;
     out->class_count = (int64_t)count;
-    out->class_names = fgi_must_alloc(count, sizeof(*out->class_names));
-    for (size_t i = 0; i < count; i++) {
+    out->class_names = fgi_calloc(count + 1, sizeof(*out->class_names));
+    for (size_t i = 0; out->class_names != NULL && i < count; i++) {
         const char *name = json_string_value(json_array_get(list, i));
-        out->class_names[i] = fgi_must_strdup(name != NULL ? name : "");
-        if (name == NULL)
+        out->class_names[i] = name != NULL ? fgi_strdup(name) : NULL;
+        if (out->class_names[i] == NULL)
             return false;
     }
-    return true;
+    return out->class_names != NULL;
 }
 
 fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_schema *out,

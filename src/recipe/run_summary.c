@@ -1,4 +1,4 @@
-/* run_summary.c - --summary=FILE: one JSON object with what happened, whether it went well or not.
+/* run_summary.c - one JSON object with what happened, whether it went well or not.
  * A figure that is not known is null.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "report/out_file.h"
 #include "recipe/run.h"
+#include "ckpt/json_file.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
@@ -53,7 +53,7 @@ static const char *status_word(const fg_error *error)
 }
 
 /* Kind and number of the devices; null where it did not come to that. */
-static void put_devices(json_t *root, const fgi_run *r)
+static void put_devices(json_t *root, const fg_recipe *r)
 {
     fg_error err;
     fg_device_info device;
@@ -65,7 +65,7 @@ static void put_devices(json_t *root, const fgi_run *r)
 }
 
 /* How the devices shared the work; null where it did not come to a fit. */
-static void put_plan(json_t *root, const fgi_run *r)
+static void put_plan(json_t *root, const fg_recipe *r)
 {
     const fg_fit_plan *plan = r->trainer != NULL ? fg_trainer_plan(r->trainer) : NULL;
     const bool is_known = plan != NULL && plan->device_count > 0;
@@ -76,10 +76,10 @@ static void put_plan(json_t *root, const fgi_run *r)
     (void)json_object_set_new(root, "lr_scaling", is_known ? text(plan->lr_scaling) : json_null());
 }
 
-static void put_result(json_t *root, const fgi_run *r)
+static void put_result(json_t *root, const fg_recipe *r)
 {
     static const fg_result nothing;
-    const fg_result *f = r->has_result ? &r->result : &nothing;
+    const fg_result *f = r->has_result ? &r->outcome.train : &nothing;
     const double unknown = r->has_result ? 1 : (double)NAN; /* times NaN: null */
     json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
                              "p95", number(f->step_p95_s * 1e3 * unknown));
@@ -113,22 +113,17 @@ static void put_result(json_t *root, const fgi_run *r)
     (void)json_object_set_new(root, "checkpoint", text(f->checkpoint));
 }
 
-bool fgi_run_summary_write(const fgi_run *r, const fg_error *error, fg_error *err)
+bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)
 {
-    const char *path = r->options->summary;
-    if (path == NULL)
-        return true;
-    const bool has_failed = error != NULL && error->status != FG_OK;
-    json_t *root =
-        json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->options->command,
-                  "error", has_failed ? text(error->message) : json_null());
+    const fg_error *error = r->error.status != FG_OK ? &r->error : NULL;
+    json_t *root = json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->command,
+                             "error", error != NULL ? text(error->message) : json_null());
     put_devices(root, r);
     put_plan(root, r);
     (void)json_object_set_new(root, "precision", text(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
     (void)json_object_set_new(root, "run_dir", text(r->folder));
-    const bool is_good =
-        fgi_out_file_write_json(path, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), err);
+    const bool is_good = fgi_json_write(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9), out);
     json_decref(root);
     return is_good;
 }

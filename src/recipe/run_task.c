@@ -117,20 +117,20 @@ double fgi_run_task_lr(const fgi_run_task *task)
     return fabs(fg_option_number(task->optimizer_values, "lr"));
 }
 
-static void report_frozen(const fg_module *root)
+static void say_frozen(const fgi_run_task *task, const fg_module *root)
 {
     const int64_t frozen = fg_module_frozen_count(root), all = fg_module_parameter_count(root);
-    if (frozen > 0)
-        (void)fgi_fprintf(stderr,
-                          "note: %" PRId64 " of %" PRId64
-                          " parameters are frozen (model.freeze); %" PRId64 " are trained\n",
-                          frozen, all, all - frozen);
+    if (frozen > 0 && task->owner != NULL)
+        fgi_run_say(task->owner, FG_LOG_INFO,
+                    "note: %" PRId64 " of %" PRId64
+                    " parameters are frozen (model.freeze); %" PRId64 " are trained",
+                    frozen, all, all - frozen);
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
 {
     const fgi_run_task *t = self;
-    report_frozen(root);
+    say_frozen(t, root);
     return t->optimizer_entry->create(root, t->optimizer_values);
 }
 
@@ -262,9 +262,9 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     out->outputs = fg_type_count(&out->target);
     out->task = (fg_task){.name = fgi_config_text(c, "model.name"), .self = out, .ops = &ops};
     if (out->is_classification && find_classes(c, out, err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     if (read_channels(c, "data.mean", &out->input, out->mean, &out->mean_count, err) != FG_OK)
-        return FG_EINVAL;
+        return err->status;
     return read_channels(c, "data.std", &out->input, out->std, &out->std_count, err);
 }
 
@@ -277,8 +277,10 @@ fg_status fgi_run_task_find_center(fgi_run_task *task, const fg_dataset *dataset
     if (task->is_classification || task->standardises || task->target.rank != 0 ||
         task->target.dtype != FG_F32 || fg_dataset_field_count(dataset) < 2)
         return FG_OK;
-    for (int i = 0; i < fg_dataset_field_count(dataset); i++)
-        rows[i] = fgi_must_alloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
+    for (int i = 0; i < fg_dataset_field_count(dataset) && status == FG_OK; i++) {
+        rows[i] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(dataset, i)->type));
+        status = rows[i] != NULL ? FG_OK : fgi_no_memory(err);
+    }
     for (int64_t i = 0; i < SAMPLES && i < count && status == FG_OK; i++) {
         status = fg_dataset_read(dataset, i, rows, err);
         const double value = status == FG_OK ? (double)*(const float *)rows[1] : 0;

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "report/helpers.h"
+#include "base/buf.h"
 
 enum { FGI_DOCTOR_FINDINGS = 64, FGI_DOCTOR_PLUGINS = 3 };
 
@@ -40,7 +41,9 @@ typedef struct fgi_checkup_speed {
 
 typedef struct fgi_checkup {
     fg_host *host;
-    void (*report)(FILE *out, const struct fgi_checkup *d);
+    void (*report)(fgi_buf *out, const struct fgi_checkup *d);
+    void (*hang)(void *self, const char *report); /* of the user; may be NULL */
+    void *hang_self;
     fgi_checkup_plugin plugins[FGI_DOCTOR_PLUGINS];
     char cache[1024]; /* "": there is none */
     bool cache_is_writable;
@@ -64,8 +67,8 @@ void fgi_checkup_find(fgi_checkup *d, fg_severity severity, const char *code, co
                       const char *format, ...) FG_PRINTF(5, 6);
 
 /* What was found, as lines or as one JSON object (doctor_print.c). */
-void fgi_checkup_print(FILE *out, const fgi_checkup *d);
-void fgi_checkup_print_json(FILE *out, const fgi_checkup *d);
+void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d);
+void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d);
 bool fgi_checkup_is_wrong(const fgi_checkup *d);
 
 #endif

@@ -10,29 +10,29 @@
 #include <jansson.h>
 
 /* A figure in its unit, or "-" where it is not known. */
-static void put(FILE *out, int width, double value, double unit)
+static void put(fgi_buf *out, int width, double value, double unit)
 {
     if (value > 0)
-        (void)fgi_fprintf(out, " %*.4g", width, value / unit);
+        fgi_buf_printf(out, " %*.4g", width, value / unit);
     else
-        (void)fgi_fprintf(out, " %*s", width, "-");
+        fgi_buf_printf(out, " %*s", width, "-");
 }
 
-static void print_row(FILE *out, const fg_chip *c)
+static void print_row(fgi_buf *out, const fg_chip *c)
 {
     char mxu[24] = "-";
     if (c->mxu_count > 0)
         (void)fgi_snprintf(mxu, sizeof(mxu), "%d of %dx%d", c->mxu_count, c->mxu_size, c->mxu_size);
-    (void)fgi_fprintf(out, "%-22s %7d", c->name, c->devices);
+    fgi_buf_printf(out, "%-22s %7d", c->name, c->devices);
     const double rates[] = {c->f64, c->f32, c->tf32, c->f16, c->bf16, c->fp8, c->int8};
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
         put(out, 6, rates[i], 1e12);
     put(out, 6, c->memory_bytes, 1073741824.0);
     put(out, 6, c->memory_bandwidth, 1e9);
     put(out, 6, c->ici_bandwidth, 1e9);
-    (void)fgi_fprintf(out, " %13s", mxu);
+    fgi_buf_printf(out, " %13s", mxu);
     put(out, 5, c->clock_hz, 1e9);
-    (void)fgi_fprintf(out, "%s %s\n", c->is_clock_derived ? "*" : " ", c->source);
+    fgi_buf_printf(out, "%s %s\n", c->is_clock_derived ? "*" : " ", c->source);
 }
 
 static json_t *known(double value) { return value > 0 ? json_real(value) : json_null(); }
@@ -50,30 +50,30 @@ static json_t *row_object(const fg_chip *c)
                      (int)c->is_clock_derived, "source", c->source);
 }
 
-static void print_json(FILE *out)
+static void print_json(fgi_buf *out)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < fg_chip_count(); i++)
         (void)json_array_append_new(list, row_object(fg_chip_at(i)));
     json_t *root = json_pack("{s:o}", "chips", list);
     fgi_json_print(out, root, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-    (void)fputc('\n', out);
+    fgi_buf_putc(out, '\n');
     json_decref(root);
 }
 
-void fgi_chip_table_print(FILE *out, bool as_json)
+void fgi_chip_table_print(fgi_buf *out, bool as_json)
 {
     if (as_json) {
         print_json(out);
         return;
     }
-    (void)fgi_fprintf(out, "%-22s %7s %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %13s %5s  %s\n",
-                      "chip (dense peaks)", "devices", "f64", "f32", "tf32", "f16", "bf16", "fp8",
-                      "int8", "GiB", "GB/s", "links", "matrix units", "GHz", "source");
+    fgi_buf_printf(out, "%-22s %7s %6s %6s %6s %6s %6s %6s %6s %6s %6s %6s %13s %5s  %s\n",
+                   "chip (dense peaks)", "devices", "f64", "f32", "tf32", "f16", "bf16", "fp8",
+                   "int8", "GiB", "GB/s", "links", "matrix units", "GHz", "source");
     for (size_t i = 0; i < fg_chip_count(); i++)
         print_row(out, fg_chip_at(i));
-    (void)fgi_fprintf(out,
-                      "Rates are in 10^12 multiplications and additions a second, of a whole chip; "
-                      "links (ICI) in GB/s,\nboth directions together. -: not public or not there. "
-                      "*: follows from peak and matrix units.\n");
+    fgi_buf_printf(out,
+                   "Rates are in 10^12 multiplications and additions a second, of a whole chip; "
+                   "links (ICI) in GB/s,\nboth directions together. -: not public or not there. "
+                   "*: follows from peak and matrix units.\n");
 }

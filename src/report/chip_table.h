@@ -5,9 +5,10 @@
 #define FGI_REPORT_CHIP_TABLE_H
 
 #include <stdbool.h>
-#include <stdio.h>
+
+#include "base/buf.h"
 
 /* As lines, or as one JSON object {"chips": [...]}. */
-void fgi_chip_table_print(FILE *out, bool as_json);
+void fgi_chip_table_print(fgi_buf *out, bool as_json);
 
 #endif

@@ -29,84 +29,82 @@ static const char *place_name(const char *place)
     return "an unknown kind of machine";
 }
 
-static void print_tpu(FILE *out, const fg_host_info *info)
+static void print_tpu(fgi_buf *out, const fg_host_info *info)
 {
     char memory[32];
     if (info->tpu_chips == 0) {
-        (void)fgi_fprintf(out, "tpu      none\n");
+        fgi_buf_printf(out, "tpu      none\n");
         return;
     }
-    (void)fgi_fprintf(out, "tpu      %s%s, %d chip%s = %d device%s",
-                      strcmp(info->tpu, "7x") == 0 ? "TPU" : "TPU ", info->tpu, info->tpu_chips,
-                      info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
-                      info->tpu_devices > 1 ? "s" : "");
+    fgi_buf_printf(out, "tpu      %s%s, %d chip%s = %d device%s",
+                   strcmp(info->tpu, "7x") == 0 ? "TPU" : "TPU ", info->tpu, info->tpu_chips,
+                   info->tpu_chips > 1 ? "s" : "", info->tpu_devices,
+                   info->tpu_devices > 1 ? "s" : "");
     if (info->tpu_device_bytes > 0)
-        (void)fgi_fprintf(out, " of %s", gib((int64_t)info->tpu_device_bytes, memory));
+        fgi_buf_printf(out, " of %s", gib((int64_t)info->tpu_device_bytes, memory));
     if (info->tpu_type[0] != '\0')
-        (void)fgi_fprintf(out, "; %s", info->tpu_type);
+        fgi_buf_printf(out, "; %s", info->tpu_type);
     if (info->tpu_topology[0] != '\0')
-        (void)fgi_fprintf(out, ", %s", info->tpu_topology);
+        fgi_buf_printf(out, ", %s", info->tpu_topology);
     if (info->tpu_hosts > 1)
-        (void)fgi_fprintf(out, "; host %d of %d", info->tpu_worker, info->tpu_hosts);
-    (void)fputc('\n', out);
+        fgi_buf_printf(out, "; host %d of %d", info->tpu_worker, info->tpu_hosts);
+    fgi_buf_putc(out, '\n');
 }
 
-static void print_host(FILE *out, const fg_host_info *info)
+static void print_host(fgi_buf *out, const fg_host_info *info)
 {
     char all[32], some[32], shm[32], temp[32];
-    (void)fgi_fprintf(out,
-                      "host     %d processors%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
-                      info->cpus, info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
-                      gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
-                      gib(info->shm_bytes, shm), gib(info->temp_free_bytes, temp));
+    fgi_buf_printf(out,
+                   "host     %d processors%s%s, memory %s (%s free), /dev/shm %s, /tmp %s free",
+                   info->cpus, info->cpu_name[0] != '\0' ? ", " : "", info->cpu_name,
+                   gib(info->memory_bytes, all), gib(info->memory_free_bytes, some),
+                   gib(info->shm_bytes, shm), gib(info->temp_free_bytes, temp));
     if (info->hugepages[0] != '\0')
-        (void)fgi_fprintf(out, ", huge pages %s", info->hugepages);
-    (void)fputc('\n', out);
+        fgi_buf_printf(out, ", huge pages %s", info->hugepages);
+    fgi_buf_putc(out, '\n');
 }
 
-static void print_plugins(FILE *out, const fgi_checkup *d)
+static void print_plugins(fgi_buf *out, const fgi_checkup *d)
 {
     for (int i = 0; i < FGI_DOCTOR_PLUGINS; i++) {
         const fgi_checkup_plugin *p = &d->plugins[i];
         if (p->accelerator != NULL && p->path[0] != '\0')
-            (void)fgi_fprintf(out, "plugin   %s %s: %s\n", p->accelerator, p->version, p->path);
+            fgi_buf_printf(out, "plugin   %s %s: %s\n", p->accelerator, p->version, p->path);
     }
     if (d->cache[0] != '\0')
-        (void)fgi_fprintf(out, "cache    %s: %" PRId64 " programs, %s\n", d->cache, d->cache_files,
-                          fgi_bytes_words((double)d->cache_bytes));
+        fgi_buf_printf(out, "cache    %s: %" PRId64 " programs, %s\n", d->cache, d->cache_files,
+                       fgi_bytes_words((double)d->cache_bytes));
     if (d->speed.was_measured)
-        (void)fgi_fprintf(out,
-                          "data     %" PRId64 " files, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
-                          d->speed.files, fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
-                          (double)d->speed.bytes / 1e6 / d->speed.seconds,
-                          (double)d->speed.files / d->speed.seconds);
+        fgi_buf_printf(out, "data     %" PRId64 " files, %s in %.2f s: %.0f MB/s, %.0f files/s\n",
+                       d->speed.files, fgi_bytes_words((double)d->speed.bytes), d->speed.seconds,
+                       (double)d->speed.bytes / 1e6 / d->speed.seconds,
+                       (double)d->speed.files / d->speed.seconds);
 }
 
-void fgi_checkup_print(FILE *out, const fgi_checkup *d)
+void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
-    (void)fgi_fprintf(out, "place    %s\n", place_name(info->place));
+    fgi_buf_printf(out, "place    %s\n", place_name(info->place));
     print_tpu(out, info);
     print_host(out, info);
     print_plugins(out, d);
     if (d->test.was_run && d->test.devices > 0)
-        (void)fgi_fprintf(out,
-                          "test     %s: %d x %s, PJRT %d.%d: a matmul on each, an all-reduce: %s "
-                          "(%.1f s)\n",
-                          d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
-                          d->test.api_minor, d->test.is_good ? "right" : "WRONG", d->test.seconds);
+        fgi_buf_printf(out,
+                       "test     %s: %d x %s, PJRT %d.%d: a matmul on each, an all-reduce: %s "
+                       "(%.1f s)\n",
+                       d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
+                       d->test.api_minor, d->test.is_good ? "right" : "WRONG", d->test.seconds);
     for (size_t i = 0; i < d->finding_count; i++) {
         const fg_finding *f = &d->findings[i];
-        (void)fgi_fprintf(out, "%-8s %s [%s]\n", severities[f->severity], f->text, f->code);
+        fgi_buf_printf(out, "%-8s %s [%s]\n", severities[f->severity], f->text, f->code);
         if (f->command != NULL && f->command[0] != '\0')
-            (void)fgi_fprintf(out, "         -> %s\n", f->command);
+            fgi_buf_printf(out, "         -> %s\n", f->command);
     }
     if (fg_host_variable_count(d->host) > 0)
-        (void)fgi_fprintf(out,
-                          "         fulgurite doctor --fix -- COMMAND runs a program with these "
-                          "variables corrected\n");
+        fgi_buf_printf(out, "         fulgurite doctor --fix -- COMMAND runs a program with these "
+                            "variables corrected\n");
     if (!fgi_checkup_is_wrong(d))
-        (void)fgi_fprintf(out, "nothing is wrong\n");
+        fgi_buf_printf(out, "nothing is wrong\n");
 }
 
 /* ---- JSON -------------------------------------------------------------------------------------
@@ -196,7 +194,7 @@ static json_t *fix_object(const fg_host *host)
     return object;
 }
 
-void fgi_checkup_print_json(FILE *out, const fgi_checkup *d)
+void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d)
 {
     const fg_host_info *info = fg_host_get_info(d->host);
     json_t *cache =
@@ -211,6 +209,6 @@ void fgi_checkup_print_json(FILE *out, const fgi_checkup *d)
         plugins_array(d), "cache", cache, "data", data_object(&d->speed), "test",
         test_object(&d->test), "findings", findings_array(d), "fix", fix_object(d->host));
     fgi_json_print(out, top, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-    (void)fputc('\n', out);
+    fgi_buf_putc(out, '\n');
     json_decref(top);
 }

@@ -76,9 +76,10 @@ static void find_plugin(fgi_checkup_plugin *p, const char *accelerator)
 {
     fg_error err;
     size_t count = 0;
-    fg_plugin_candidate *places = fgi_must_alloc(PLACES, sizeof(*places));
+    fg_plugin_candidate *places = fgi_calloc(PLACES, sizeof(*places));
     p->accelerator = accelerator;
-    if (fg_plugin_search(accelerator, NULL, places, PLACES, &count, &err) != FG_OK)
+    if (places == NULL ||
+        fg_plugin_search(accelerator, NULL, places, PLACES, &count, &err) != FG_OK)
         count = 0;
     for (size_t i = 0; i < count && i < PLACES && p->path[0] == '\0'; i++)
         if (places[i].exists) {
@@ -208,8 +209,9 @@ static void read_folder(reader *r, int parent, const char *name, int depth)
 
 static void measure(fgi_checkup *d, const char *folder)
 {
-    reader r = {.speed = &d->speed, .block = fgi_must_alloc(BLOCK, 1), .begin = fgi_now_s()};
-    read_folder(&r, AT_FDCWD, folder, 0);
+    reader r = {.speed = &d->speed, .block = fgi_calloc(BLOCK, 1), .begin = fgi_now_s()};
+    if (r.block != NULL)
+        read_folder(&r, AT_FDCWD, folder, 0);
     d->speed.seconds = fgi_now_s() - r.begin;
     d->speed.was_measured = d->speed.files > 0;
     fgi_free(r.block);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "report/checkup.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
@@ -82,7 +83,9 @@ static double mean_of_all(int64_t rows)
 
 static fg_status make_data(int64_t rows, fg_dataset **out, fg_error *err)
 {
-    float *x = fgi_must_alloc((size_t)rows * SIDE, sizeof(*x));
+    float *x = fgi_calloc((size_t)rows * SIDE, sizeof(*x));
+    if (x == NULL)
+        return fgi_no_memory(err);
     for (int64_t i = 0; i < rows * SIDE; i++)
         x[i] = entry(i / SIDE, (int)(i % SIDE));
     const fg_field field = {"x", {.dtype = FG_F32, .rank = 1, .dim = {SIDE}}};
@@ -101,9 +104,11 @@ static void give_up(void *self, const fg_hang *hang)
     d->test.seconds = hang->seconds;
     fgi_checkup_find(d, FG_WRONG, "test-hangs", "fulgurite devices", "%.300s for %.0f s",
                      hang->doing, hang->seconds);
-    d->report(stdout, d);
-    (void)fflush(stdout);
-    _exit(1);
+    fgi_buf text = {0};
+    d->report(&text, d);
+    if (d->hang != NULL)
+        d->hang(d->hang_self, text.data != NULL ? text.data : "");
+    fgi_buf_fini(&text);
 }
 
 static fg_status compute(fgi_checkup *d, fg_client *client, fg_dataset *set, double timeout_s,

@@ -10,43 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "report/helpers.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
 enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_COLUMNS = 10 };
-
-/* Whether a locale's name, such as "C.UTF-8", ends in that encoding. */
-static bool names_utf8(const char *locale)
-{
-    for (; *locale != '\0'; locale++)
-        if (fgi_begins_nocase(locale, "utf-8") || fgi_begins_nocase(locale, "utf8"))
-            return true;
-    return false;
-}
-
-bool fgi_draw_is_utf8(void)
-{
-    static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-        const char *locale = getenv(variables[i]);
-        if (locale != NULL && *locale != '\0')
-            return names_utf8(locale);
-    }
-    return false;
-}
-
-int fgi_draw_columns(FILE *out)
-{
-    struct winsize size = {0};
-    if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < MIN_COLUMNS)
-        return 80;
-    return size.ws_col;
-}
 
 /* Characters of a UTF-8 text, not counting what continues one. */
 static size_t width_of(const char *text)
@@ -154,62 +123,61 @@ static void plot(chart *c, const fgi_draw_series *s, char letter)
     }
 }
 
-static void print_cell(FILE *out, const chart *c, size_t at)
+static void print_cell(fgi_buf *out, const chart *c, size_t at)
 {
     if (c->letters[at] != 0)
-        (void)fputc(c->letters[at], out);
+        fgi_buf_putc(out, c->letters[at]);
     else if (c->dots[at] == 0)
-        (void)fputc(' ', out);
+        fgi_buf_putc(out, ' ');
     else if (c->dots_x == 1)
-        (void)fputc('*', out);
+        fgi_buf_putc(out, '*');
     else /* U+2800 and the dots' bits */
-        (void)fgi_fprintf(out, "\xe2%c%c", 0xa0 + (c->dots[at] >> 6), 0x80 + (c->dots[at] & 0x3f));
+        fgi_buf_printf(out, "\xe2%c%c", 0xa0 + (c->dots[at] >> 6), 0x80 + (c->dots[at] & 0x3f));
 }
 
-static void print_rows(FILE *out, const chart *c, bool is_ascii)
+static void print_rows(fgi_buf *out, const chart *c, bool is_ascii)
 {
     for (int row = 0; row < c->rows; row++) {
         char label[32] = "";
         const double part = (double)row / (c->rows - 1);
         if ((row % 4 == 0 && row + 2 < c->rows) || row == c->rows - 1)
             (void)fgi_snprintf(label, sizeof(label), "%.4g", c->y1 + part * (c->y0 - c->y1));
-        (void)fgi_fprintf(out, "%*s %s", LABEL_COLUMNS - 2, label, is_ascii ? "|" : "\xe2\x94\x82");
+        fgi_buf_printf(out, "%*s %s", LABEL_COLUMNS - 2, label, is_ascii ? "|" : "\xe2\x94\x82");
         for (int column = 0; column < c->columns; column++)
             print_cell(out, c, (size_t)row * (size_t)c->columns + (size_t)column);
-        (void)fputc('\n', out);
+        fgi_buf_putc(out, '\n');
     }
 }
 
-static void print_axis(FILE *out, const chart *c, const fgi_draw_options *options)
+static void print_axis(fgi_buf *out, const chart *c, const fgi_draw_options *options)
 {
     char left[32], right[64];
-    (void)fgi_fprintf(out, "%*s%s", LABEL_COLUMNS - 1, "",
-                      options->is_ascii ? "+" : "\xe2\x94\x94");
+    fgi_buf_printf(out, "%*s%s", LABEL_COLUMNS - 1, "", options->is_ascii ? "+" : "\xe2\x94\x94");
     for (int i = 0; i < c->columns; i++)
-        (void)fputs(options->is_ascii ? "-" : "\xe2\x94\x80", out);
+        fgi_buf_puts(out, options->is_ascii ? "-" : "\xe2\x94\x80");
     (void)fgi_snprintf(left, sizeof(left), "%.6g", c->x0);
     (void)fgi_snprintf(right, sizeof(right), "%.6g%s%s", c->x1, options->x_label != NULL ? " " : "",
                        options->x_label != NULL ? options->x_label : "");
-    (void)fgi_fprintf(out, "\n%*s%s%*s\n", LABEL_COLUMNS, "", left,
-                      clamp(c->columns - (int)strlen(left), 0, MAX_COLUMNS), right);
+    fgi_buf_printf(out, "\n%*s%s%*s\n", LABEL_COLUMNS, "", left,
+                   clamp(c->columns - (int)strlen(left), 0, MAX_COLUMNS), right);
 }
 
-static void print_legend(FILE *out, const fgi_draw_series *series, size_t count,
+static void print_legend(fgi_buf *out, const fgi_draw_series *series, size_t count,
                          const fgi_draw_options *options)
 {
-    (void)fgi_fprintf(out, "%*s", LABEL_COLUMNS, "");
+    fgi_buf_printf(out, "%*s", LABEL_COLUMNS, "");
     for (size_t s = 0; s < count; s++) {
         const char mark[] = {marks[s], '\0'};
-        (void)fgi_fprintf(out, "%s%s %s", s > 0 ? "   " : "",
-                          s > 0               ? mark
-                          : options->is_ascii ? "*"
-                                              : "\xe2\xa0\xa4",
-                          series[s].name);
+        fgi_buf_printf(out, "%s%s %s", s > 0 ? "   " : "",
+                       s > 0               ? mark
+                       : options->is_ascii ? "*"
+                                           : "\xe2\xa0\xa4",
+                       series[s].name);
     }
-    (void)fputc('\n', out);
+    fgi_buf_putc(out, '\n');
 }
 
-void fgi_draw_curves(FILE *out, const fgi_draw_series *series, size_t count,
+void fgi_draw_curves(fgi_buf *out, const fgi_draw_series *series, size_t count,
                      const fgi_draw_options *options)
 {
     const int columns =
@@ -221,16 +189,18 @@ void fgi_draw_curves(FILE *out, const fgi_draw_series *series, size_t count,
     c.dots_y = options->is_ascii ? 1 : 4;
     find_range(series, count, &c);
     if (options->title != NULL)
-        (void)fgi_fprintf(out, "%*s%s\n", LABEL_COLUMNS, "", options->title);
+        fgi_buf_printf(out, "%*s%s\n", LABEL_COLUMNS, "", options->title);
     if (!(c.x0 < c.x1)) {
-        (void)fgi_fprintf(out, "%*s(no numbers to draw)\n", LABEL_COLUMNS, "");
+        fgi_buf_printf(out, "%*s(no numbers to draw)\n", LABEL_COLUMNS, "");
         return;
     }
-    c.dots = fgi_must_alloc((size_t)c.columns * (size_t)rows, 1);
-    c.letters = fgi_must_alloc((size_t)c.columns * (size_t)rows, 1);
-    for (size_t s = 0; s < count; s++)
+    c.dots = fgi_calloc((size_t)c.columns * (size_t)rows, 1);
+    c.letters = fgi_calloc((size_t)c.columns * (size_t)rows, 1);
+    out->failed = out->failed || c.dots == NULL || c.letters == NULL;
+    for (size_t s = 0; s < count && !out->failed; s++)
         plot(&c, &series[s], marks[s]);
-    print_rows(out, &c, options->is_ascii);
+    if (!out->failed)
+        print_rows(out, &c, options->is_ascii);
     print_axis(out, &c, options);
     print_legend(out, series, count, options);
     fgi_free(c.letters);
@@ -250,11 +220,11 @@ static const char *class_name(const char *const *names, size_t index)
 }
 
 /* Prints a name in exactly `width` characters, right-aligned, cut where it is longer. */
-static void print_name(FILE *out, const char *name, size_t width)
+static void print_name(fgi_buf *out, const char *name, size_t width)
 {
     const size_t bytes = bytes_of(name, width);
     const size_t used = width_of(name) < width ? width_of(name) : width;
-    (void)fgi_fprintf(out, "%*s%.*s", (int)(width - used), "", (int)bytes, name);
+    fgi_buf_printf(out, "%*s%.*s", (int)(width - used), "", (int)bytes, name);
 }
 
 typedef struct matrix {
@@ -285,47 +255,46 @@ static void measure(matrix *m)
     }
 }
 
-static void print_fraction(FILE *out, int64_t part, int64_t whole)
+static void print_fraction(fgi_buf *out, int64_t part, int64_t whole)
 {
     if (whole > 0)
-        (void)fgi_fprintf(out, "  %5.1f %%", 100.0 * (double)part / (double)whole);
+        fgi_buf_printf(out, "  %5.1f %%", 100.0 * (double)part / (double)whole);
     else
-        (void)fputs("    n/a", out);
+        fgi_buf_puts(out, "    n/a");
 }
 
-static void print_row(FILE *out, const matrix *m, size_t row, bool is_ascii)
+static void print_row(fgi_buf *out, const matrix *m, size_t row, bool is_ascii)
 {
     int64_t sum = 0;
     print_name(out, class_name(m->names, row), m->name_width);
-    (void)fputs(is_ascii ? " |" : " \xe2\x94\x82", out);
+    fgi_buf_puts(out, is_ascii ? " |" : " \xe2\x94\x82");
     for (size_t column = 0; column < m->n; column++) {
         const int64_t count = m->counts[row * m->n + column];
         sum += count;
         if (count == 0)
-            (void)fgi_fprintf(out, " %*s%s", (int)m->cell_width - 1, "",
-                              is_ascii ? "." : "\xc2\xb7");
+            fgi_buf_printf(out, " %*s%s", (int)m->cell_width - 1, "", is_ascii ? "." : "\xc2\xb7");
         else
-            (void)fgi_fprintf(out, " %*" PRId64, (int)m->cell_width, count);
+            fgi_buf_printf(out, " %*" PRId64, (int)m->cell_width, count);
     }
     print_fraction(out, m->counts[row * m->n + row], sum);
-    (void)fputc('\n', out);
+    fgi_buf_putc(out, '\n');
 }
 
-static void print_matrix(FILE *out, const matrix *m, bool is_ascii)
+static void print_matrix(fgi_buf *out, const matrix *m, bool is_ascii)
 {
     print_name(out, "true", m->name_width);
-    (void)fputs(is_ascii ? " |" : " \xe2\x94\x82", out);
+    fgi_buf_puts(out, is_ascii ? " |" : " \xe2\x94\x82");
     for (size_t i = 0; i < m->n; i++) {
-        (void)fputc(' ', out);
+        fgi_buf_putc(out, ' ');
         print_name(out, class_name(m->names, i), m->cell_width);
     }
-    (void)fputs("   right\n", out);
+    fgi_buf_puts(out, "   right\n");
     for (size_t row = 0; row < m->n; row++)
         print_row(out, m, row, is_ascii);
 }
 
 /* For many classes: the pairs that are taken for each other most often. */
-static void print_worst(FILE *out, const matrix *m)
+static void print_worst(fgi_buf *out, const matrix *m)
 {
     enum { MOST = 10 };
     int64_t limit = INT64_MAX;
@@ -343,16 +312,16 @@ static void print_worst(FILE *out, const matrix *m)
         }
         if (best == 0)
             return;
-        (void)fgi_fprintf(out, "%8" PRId64 "  ", best);
+        fgi_buf_printf(out, "%8" PRId64 "  ", best);
         print_name(out, class_name(m->names, best_at / m->n), m->name_width);
-        (void)fputs(" taken for ", out);
-        (void)fgi_fprintf(out, "%s\n", class_name(m->names, best_at % m->n));
+        fgi_buf_puts(out, " taken for ");
+        fgi_buf_printf(out, "%s\n", class_name(m->names, best_at % m->n));
         limit = best;
         limit_at = best_at;
     }
 }
 
-void fgi_draw_confusion(FILE *out, const int64_t *counts, size_t class_count,
+void fgi_draw_confusion(fgi_buf *out, const int64_t *counts, size_t class_count,
                         const char *const *names, const fgi_draw_options *options)
 {
     int64_t right = 0, all = 0;
@@ -363,10 +332,10 @@ void fgi_draw_confusion(FILE *out, const int64_t *counts, size_t class_count,
         all += counts[i];
     for (size_t i = 0; i < class_count; i++)
         right += counts[i * class_count + i];
-    (void)fgi_fprintf(out, "%s: %" PRId64 " of %" PRId64 " right",
-                      options->title != NULL ? options->title : "confusion matrix", right, all);
+    fgi_buf_printf(out, "%s: %" PRId64 " of %" PRId64 " right",
+                   options->title != NULL ? options->title : "confusion matrix", right, all);
     print_fraction(out, right, all);
-    (void)fputs("\n", out);
+    fgi_buf_puts(out, "\n");
     if (m.name_width + 2 + class_count * (m.cell_width + 1) + 9 <= columns)
         print_matrix(out, &m, options->is_ascii);
     else

@@ -8,12 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
-/* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
-bool fgi_draw_is_utf8(void);
-/* Columns of the terminal behind `out`, 80 where it is none or does not say. */
-int fgi_draw_columns(FILE *out);
+#include "base/buf.h"
 
 /* One line of a chart; values that are no numbers are left out. */
 typedef struct fgi_draw_series {
@@ -33,12 +29,12 @@ typedef struct fgi_draw_options {
 
 /* Draws up to FGI_DRAW_MAX_SERIES series into one chart with axes and a legend. The first is a fine
  * line (2 x 4 dots a character), the others are drawn with a mark each. */
-void fgi_draw_curves(FILE *out, const fgi_draw_series *series, size_t count,
+void fgi_draw_curves(fgi_buf *out, const fgi_draw_series *series, size_t count,
                      const fgi_draw_options *options);
 
 /* Draws counts[class_count * class_count], row: true class, column: predicted; names may be NULL.
  * Where the columns do not suffice, it says the classes that are confused most instead. */
-void fgi_draw_confusion(FILE *out, const int64_t *counts, size_t class_count,
+void fgi_draw_confusion(fgi_buf *out, const int64_t *counts, size_t class_count,
                         const char *const *names, const fgi_draw_options *options);
 
 #endif

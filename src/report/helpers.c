@@ -13,32 +13,19 @@
 #include "base/thread.h"
 #include "ckpt/json_file.h"
 
-static void *or_exit(void *block)
+char *fgi_strndup(const char *text, size_t size)
 {
-    if (block == NULL) {
-        (void)fputs("fulgurite: out of memory\n", stderr);
-        exit(1); /* NOLINT(concurrency-mt-unsafe): as main returns */
-    }
-    return block;
-}
-
-void *fgi_must_alloc(size_t count, size_t size)
-{
-    return or_exit(fgi_calloc(count > 0 ? count : 1, size));
-}
-
-void *fgi_must_realloc(void *block, size_t count, size_t size)
-{
-    return or_exit(fgi_realloc(block, (count > 0 ? count : 1) * size));
-}
-
-char *fgi_must_strdup(const char *text) { return or_exit(fgi_strdup(text)); }
-
-char *fgi_must_strndup(const char *text, size_t size)
-{
-    char *copy = fgi_must_alloc(strnlen(text, size) + 1, 1);
-    memcpy(copy, text, strnlen(text, size));
+    const size_t length = strnlen(text, size);
+    char *copy = fgi_calloc(length + 1, 1);
+    if (copy != NULL)
+        memcpy(copy, text, length);
     return copy;
+}
+
+bool fgi_refuse_memory(fg_error *err)
+{
+    (void)fgi_no_memory(err);
+    return false;
 }
 
 bool fgi_refuse(fg_error *err, const char *format, ...)
@@ -55,6 +42,13 @@ bool fgi_refuse(fg_error *err, const char *format, ...)
 bool fgi_refuse_errno(fg_error *err, const char *what, const char *path)
 {
     return fgi_refuse(err, "cannot %s '%s': %s", what, path, fgi_errno_text(errno));
+}
+
+char *fgi_take_text(fgi_buf *buf)
+{
+    char *text = fgi_buf_take(buf);
+    fgi_buf_fini(buf);
+    return text;
 }
 
 int fgi_compare_nocase(const char *a, const char *b)
@@ -75,12 +69,10 @@ char *fgi_json_text(const json_t *value, size_t flags)
     return NULL;
 }
 
-void fgi_json_print(FILE *out, const json_t *value, size_t flags)
+void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags)
 {
-    char *text = fgi_json_text(value, flags);
-    if (text != NULL)
-        (void)fputs(text, out);
-    fgi_free(text);
+    if (!fgi_json_write(value, flags, out))
+        out->failed = true;
 }
 
 double fgi_now_s(void) { return (double)fgi_now_ns() * 1e-9; }

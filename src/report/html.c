@@ -23,18 +23,17 @@ static const char style[] =
     "bold}.bad{color:#b71c1c;font-weight:bold}\n"
     ".note{color:#555}img{width:30rem;max-width:100%}\n";
 
-void fgi_html_begin(FILE *out, const char *title)
+void fgi_html_begin(fgi_buf *out, const char *title)
 {
-    (void)fputs("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n"
-                "<head>\n<meta charset=\"utf-8\"/>\n"
-                "<meta name=\"viewport\" content=\"width=device-width\"/>\n",
-                out);
+    fgi_buf_puts(out, "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n"
+                      "<head>\n<meta charset=\"utf-8\"/>\n"
+                      "<meta name=\"viewport\" content=\"width=device-width\"/>\n");
     fgi_html_element(out, "title", title);
-    (void)fgi_fprintf(out, "<style>\n%s</style>\n</head>\n<body>\n", style);
+    fgi_buf_printf(out, "<style>\n%s</style>\n</head>\n<body>\n", style);
     fgi_html_element(out, "h1", title);
 }
 
-void fgi_html_end(FILE *out) { (void)fputs("</body>\n</html>\n", out); }
+void fgi_html_end(fgi_buf *out) { fgi_buf_puts(out, "</body>\n</html>\n"); }
 
 static bool is_not_xml(const unsigned char *at)
 {
@@ -43,52 +42,52 @@ static bool is_not_xml(const unsigned char *at)
     return at[0] == 0xef && at[1] == 0xbf && (at[2] == 0xbe || at[2] == 0xbf);
 }
 
-void fgi_html_text(FILE *out, const char *text)
+void fgi_html_text(fgi_buf *out, const char *text)
 {
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
         if (is_not_xml(at)) {
-            (void)fputs("\xef\xbf\xbd", out); /* the replacement character */
+            fgi_buf_puts(out, "\xef\xbf\xbd"); /* the replacement character */
             at += *at < ' ' ? 0 : 2;
         } else if (*at == '<') {
-            (void)fputs("&lt;", out);
+            fgi_buf_puts(out, "&lt;");
         } else if (*at == '>') {
-            (void)fputs("&gt;", out);
+            fgi_buf_puts(out, "&gt;");
         } else if (*at == '&') {
-            (void)fputs("&amp;", out);
+            fgi_buf_puts(out, "&amp;");
         } else if (*at == '"') {
-            (void)fputs("&quot;", out);
+            fgi_buf_puts(out, "&quot;");
         } else if (*at == '\'') {
-            (void)fputs("&#39;", out);
+            fgi_buf_puts(out, "&#39;");
         } else {
-            (void)fputc(*at, out);
+            fgi_buf_putc(out, *at);
         }
     }
 }
 
-void fgi_html_element(FILE *out, const char *tag, const char *text)
+void fgi_html_element(fgi_buf *out, const char *tag, const char *text)
 {
-    (void)fgi_fprintf(out, "<%s>", tag);
+    fgi_buf_printf(out, "<%s>", tag);
     fgi_html_text(out, text);
-    (void)fgi_fprintf(out, "</%s>\n", tag);
+    fgi_buf_printf(out, "</%s>\n", tag);
 }
 
-void fgi_html_bar_cell(FILE *out, double fraction)
+void fgi_html_bar_cell(fgi_buf *out, double fraction)
 {
     const double part = fraction > 1 ? 1 : fraction > 0 ? fraction : 0;
-    (void)fgi_fprintf(out, "<td class=\"bar\"><div><div style=\"width:%.1f%%\"></div></div></td>",
-                      100 * part);
+    fgi_buf_printf(out, "<td class=\"bar\"><div><div style=\"width:%.1f%%\"></div></div></td>",
+                   100 * part);
 }
 
-void fgi_html_image(FILE *out, const char *svg, const char *words)
+void fgi_html_image(fgi_buf *out, const char *svg, const char *words)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    (void)fputs("<img alt=\"", out);
+    fgi_buf_puts(out, "<img alt=\"");
     fgi_html_text(out, words);
-    (void)fputs("\" src=\"data:image/svg+xml,", out);
+    fgi_buf_puts(out, "\" src=\"data:image/svg+xml,");
     for (const unsigned char *at = (const unsigned char *)svg; *at != '\0'; at++)
         if (strchr(plain, *at) != NULL)
-            (void)fputc(*at, out);
+            fgi_buf_putc(out, *at);
         else
-            (void)fgi_fprintf(out, "%%%02X", *at);
-    (void)fputs("\"/>\n", out);
+            fgi_buf_printf(out, "%%%02X", *at);
+    fgi_buf_puts(out, "\"/>\n");
 }

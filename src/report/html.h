@@ -6,18 +6,19 @@
 #define FGI_REPORT_HTML_H
 
 #include "report/helpers.h"
+#include "base/buf.h"
 
 /* Everything before the first heading, and after the last table. */
-void fgi_html_begin(FILE *out, const char *title);
-void fgi_html_end(FILE *out);
+void fgi_html_begin(fgi_buf *out, const char *title);
+void fgi_html_end(fgi_buf *out);
 
 /* Text, with what means something in HTML escaped and what XML cannot hold replaced. */
-void fgi_html_text(FILE *out, const char *text);
+void fgi_html_text(fgi_buf *out, const char *text);
 /* <tag>text</tag> */
-void fgi_html_element(FILE *out, const char *tag, const char *text);
+void fgi_html_element(fgi_buf *out, const char *tag, const char *text);
 /* A bar of this share (0 to 1) of a cell's width, as a cell of its own. */
-void fgi_html_bar_cell(FILE *out, double fraction);
+void fgi_html_bar_cell(fgi_buf *out, double fraction);
 /* An SVG document as an image: it cannot run anything or reach the page around it. */
-void fgi_html_image(FILE *out, const char *svg, const char *words);
+void fgi_html_image(fgi_buf *out, const char *svg, const char *words);
 
 #endif

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "report/html.h"
-#include "report/out_file.h"
 #include "report/plot.h"
 #include "base/print.h"
 #include "base/alloc.h"
@@ -34,42 +33,41 @@ static const char *text(const json_t *o, const char *key)
 
 /* ---- cells ----------------------------------------------------------------------------------- */
 
-static void cell(FILE *out, const char *words)
+static void cell(fgi_buf *out, const char *words)
 {
-    (void)fputs("<td>", out);
+    fgi_buf_puts(out, "<td>");
     fgi_html_text(out, words);
-    (void)fputs("</td>", out);
+    fgi_buf_puts(out, "</td>");
 }
 
 /* Numbers; an empty cell where one is not known. */
-static void count_cell(FILE *out, double value)
+static void count_cell(fgi_buf *out, double value)
 {
-    (void)fputs("<td class=\"n\">", out);
+    fgi_buf_puts(out, "<td class=\"n\">");
     if (isfinite(value))
-        (void)fgi_fprintf(out, "%.0f", value);
-    (void)fputs("</td>", out);
+        fgi_buf_printf(out, "%.0f", value);
+    fgi_buf_puts(out, "</td>");
 }
 
-static void number_cell(FILE *out, double value)
+static void number_cell(fgi_buf *out, double value)
 {
-    (void)fputs("<td class=\"n\">", out);
+    fgi_buf_puts(out, "<td class=\"n\">");
     if (isfinite(value))
-        (void)fgi_fprintf(out, fabs(value) < 1000 || fabs(value) >= 1e12 ? "%.4g" : "%.0f", value);
-    (void)fputs("</td>", out);
+        fgi_buf_printf(out, fabs(value) < 1000 || fabs(value) >= 1e12 ? "%.4g" : "%.0f", value);
+    fgi_buf_puts(out, "</td>");
 }
 
-static void percent_cell(FILE *out, double part, double whole)
+static void percent_cell(fgi_buf *out, double part, double whole)
 {
-    (void)fputs("<td class=\"n\">", out);
+    fgi_buf_puts(out, "<td class=\"n\">");
     if (whole > 0 && isfinite(part))
-        (void)fgi_fprintf(out, "%.1f %%", 100 * part / whole);
-    (void)fputs("</td>", out);
+        fgi_buf_printf(out, "%.1f %%", 100 * part / whole);
+    fgi_buf_puts(out, "</td>");
 }
 
-static void bytes_cell(FILE *out, double bytes)
+static void bytes_cell(fgi_buf *out, double bytes)
 {
-    (void)fgi_fprintf(out, "<td class=\"n\">%s</td>",
-                      isfinite(bytes) ? fgi_bytes_words(bytes) : "");
+    fgi_buf_printf(out, "<td class=\"n\">%s</td>", isfinite(bytes) ? fgi_bytes_words(bytes) : "");
 }
 
 /* "28.1 us" */
@@ -88,46 +86,46 @@ static const char *duration(double seconds, char out[32])
     return out;
 }
 
-static void time_cell(FILE *out, double seconds)
+static void time_cell(fgi_buf *out, double seconds)
 {
     char words[32];
-    (void)fgi_fprintf(out, "<td class=\"n\">%s</td>", duration(seconds, words));
+    fgi_buf_printf(out, "<td class=\"n\">%s</td>", duration(seconds, words));
 }
 
 /* Headings of a table; those of numbers begin with '#'. */
-static void begin_table(FILE *out, const char *const *heads)
+static void begin_table(fgi_buf *out, const char *const *heads)
 {
-    (void)fputs("<table>\n<tr>", out);
+    fgi_buf_puts(out, "<table>\n<tr>");
     for (; *heads != NULL; heads++) {
         const bool is_number = **heads == '#';
-        (void)fputs(is_number ? "<th class=\"n\">" : "<th>", out);
+        fgi_buf_puts(out, is_number ? "<th class=\"n\">" : "<th>");
         fgi_html_text(out, *heads + (is_number ? 1 : 0));
-        (void)fputs("</th>", out);
+        fgi_buf_puts(out, "</th>");
     }
-    (void)fputs("</tr>\n", out);
+    fgi_buf_puts(out, "</tr>\n");
 }
 
-static void verdict(FILE *out, const json_t *o)
+static void verdict(fgi_buf *out, const json_t *o)
 {
     const json_t *fits = json_object_get(o, "fits");
     const char *class = json_is_true(fits) ? "good" : json_is_false(fits) ? "bad" : "note";
     const char *words = json_is_true(fits)    ? "fits"
                         : json_is_false(fits) ? "does not fit"
                                               : "no verdict";
-    (void)fgi_fprintf(out, "<span class=\"%s\">%s</span>", class, words);
+    fgi_buf_printf(out, "<span class=\"%s\">%s</span>", class, words);
 }
 
 /* ---- all machines ---------------------------------------------------------------------------- */
 
-static void machine_row(FILE *out, const json_t *o)
+static void machine_row(fgi_buf *out, const json_t *o)
 {
     const double need = number(o, "hbm_needed_bytes"), limit = number(o, "hbm_available_bytes");
-    (void)fputs("<tr>", out);
+    fgi_buf_puts(out, "<tr>");
     cell(out, text(o, "name"));
     count_cell(out, number(o, "devices"));
-    (void)fputs("<td>", out);
+    fgi_buf_puts(out, "<td>");
     verdict(out, o);
-    (void)fputs("</td>", out);
+    fgi_buf_puts(out, "</td>");
     bytes_cell(out, need);
     bytes_cell(out, limit);
     fgi_html_bar_cell(out, limit > 0 && need >= 0 ? need / limit : 0);
@@ -135,10 +133,10 @@ static void machine_row(FILE *out, const json_t *o)
     count_cell(out, number(o, "max_batch"));
     time_cell(out, number(o, "estimated_step_s"));
     number_cell(out, number(o, "estimated_samples_per_s"));
-    (void)fputs("</tr>\n", out);
+    fgi_buf_puts(out, "</tr>\n");
 }
 
-static void put_overview(FILE *out, const json_t *machines)
+static void put_overview(fgi_buf *out, const json_t *machines)
 {
     static const char *const heads[] = {"machine", "#devices", "memory", "#needed",    "#of", "",
                                         "#batch",  "#largest", "#step",  "#samples/s", NULL};
@@ -146,7 +144,7 @@ static void put_overview(FILE *out, const json_t *machines)
     json_t *o;
     begin_table(out, heads);
     json_array_foreach(machines, i, o) machine_row(out, o);
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -173,21 +171,20 @@ static double memory_sum(const json_t *o)
     return sum;
 }
 
-static void memory_stack(FILE *out, const json_t *o, double whole)
+static void memory_stack(fgi_buf *out, const json_t *o, double whole)
 {
-    (void)fputs("<div class=\"stack\">", out);
+    fgi_buf_puts(out, "<div class=\"stack\">");
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
         const double bytes = number(o, memory_parts[i].key);
         if (bytes > 0)
-            (void)fgi_fprintf(out,
-                              "<div style=\"width:%.3f%%;background:%s\" title=\"%s %s\"></div>",
-                              99.9 * bytes / whole, memory_parts[i].color, memory_parts[i].name,
-                              fgi_bytes_words(bytes));
+            fgi_buf_printf(out, "<div style=\"width:%.3f%%;background:%s\" title=\"%s %s\"></div>",
+                           99.9 * bytes / whole, memory_parts[i].color, memory_parts[i].name,
+                           fgi_bytes_words(bytes));
     }
-    (void)fputs("</div>\n", out);
+    fgi_buf_puts(out, "</div>\n");
 }
 
-static void put_memory(FILE *out, const json_t *o)
+static void put_memory(fgi_buf *out, const json_t *o)
 {
     static const char *const heads[] = {"", "#bytes", "#", "#of a device", NULL};
     const double sum = memory_sum(o), limit = number(o, "hbm_available_bytes");
@@ -196,27 +193,26 @@ static void put_memory(FILE *out, const json_t *o)
     fgi_html_element(out, "h3", "Memory per device");
     const bool is_small = limit > SMALL * sum;
     if (limit >= sum && !is_small)
-        (void)fgi_fprintf(out, "<p class=\"note\">The whole bar is %s.</p>\n",
-                          fgi_bytes_words(limit));
+        fgi_buf_printf(out, "<p class=\"note\">The whole bar is %s.</p>\n", fgi_bytes_words(limit));
     else if (limit > 0)
-        (void)fgi_fprintf(out, "<p class=\"note\">%s: %s.</p>\n",
-                          is_small ? "The bar shows what is needed; far more is available"
-                                   : "More than available",
-                          fgi_bytes_words(limit));
+        fgi_buf_printf(out, "<p class=\"note\">%s: %s.</p>\n",
+                       is_small ? "The bar shows what is needed; far more is available"
+                                : "More than available",
+                       fgi_bytes_words(limit));
     memory_stack(out, o, limit > sum && !is_small ? limit : sum);
     begin_table(out, heads);
     for (size_t i = 0; i < MEMORY_PARTS; i++) {
         const double bytes = number(o, memory_parts[i].key);
         if (!isfinite(bytes))
             continue;
-        (void)fgi_fprintf(out, "<tr><td><span class=\"key\" style=\"background:%s\"></span>%s</td>",
-                          memory_parts[i].color, memory_parts[i].name);
+        fgi_buf_printf(out, "<tr><td><span class=\"key\" style=\"background:%s\"></span>%s</td>",
+                       memory_parts[i].color, memory_parts[i].name);
         count_cell(out, bytes);
         bytes_cell(out, bytes);
         percent_cell(out, bytes, limit);
-        (void)fputs("</tr>\n", out);
+        fgi_buf_puts(out, "</tr>\n");
     }
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
 /* ---- batches --------------------------------------------------------------------------------- */
@@ -260,7 +256,8 @@ static size_t known(const double *values, size_t count)
 }
 
 /* Draws where there are points enough for a line; false when gnuplot could not. */
-static bool put_curve(FILE *out, const sweep *s, const double *y, const fgi_plot_options *options)
+static bool put_curve(fgi_buf *out, const sweep *s, const double *y,
+                      const fgi_plot_options *options)
 {
     fg_error err = {0};
     const fgi_draw_series one = {"needed", s->batch, y, s->count};
@@ -282,7 +279,7 @@ static double largest(const double *values, size_t count)
     return most;
 }
 
-static void sweep_table(FILE *out, const json_t *o)
+static void sweep_table(fgi_buf *out, const json_t *o)
 {
     static const char *const heads[] = {"#batch of a device", "", "#needed",
                                         "#cycles per sample", "", NULL};
@@ -295,20 +292,20 @@ static void sweep_table(FILE *out, const json_t *o)
     json_array_foreach(json_object_get(o, "sweep"), i, point)
     {
         const double cycles = cycles_per_sample(point);
-        (void)fputs("<tr>", out);
+        fgi_buf_puts(out, "<tr>");
         count_cell(out, number(point, "batch_size"));
-        (void)fputs("<td>", out);
+        fgi_buf_puts(out, "<td>");
         verdict(out, point);
-        (void)fputs("</td>", out);
+        fgi_buf_puts(out, "</td>");
         bytes_cell(out, number(point, "hbm_needed_bytes"));
         number_cell(out, cycles);
         fgi_html_bar_cell(out, most > 0 && isfinite(cycles) ? cycles / most : 0);
-        (void)fputs("</tr>\n", out);
+        fgi_buf_puts(out, "</tr>\n");
     }
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
-static void put_sweep(FILE *out, const json_t *o)
+static void put_sweep(fgi_buf *out, const json_t *o)
 {
     sweep s;
     read_sweep(o, &s);
@@ -326,38 +323,37 @@ static void put_sweep(FILE *out, const json_t *o)
                                      .x_label = "batch of a device",
                                      .y_format = "%.0s%c",
                                      .is_log_y = true};
-    (void)fputs("<p>\n", out);
+    fgi_buf_puts(out, "<p>\n");
     const bool are_drawn =
         put_curve(out, &s, s.bytes, &memory) && put_curve(out, &s, s.cycles, &cycles);
-    (void)fputs("</p>\n", out);
+    fgi_buf_puts(out, "</p>\n");
     if (!are_drawn)
-        (void)fputs("<p class=\"note\">These figures are drawn as curves where gnuplot is "
-                    "installed.</p>\n",
-                    out);
+        fgi_buf_puts(out, "<p class=\"note\">These figures are drawn as curves where gnuplot is "
+                          "installed.</p>\n");
     sweep_table(out, o);
     const double filled = number(o, "saturation_batch");
     if (filled > 0)
-        (void)fgi_fprintf(out,
-                          "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
-                          "least.</p>\n",
-                          filled);
+        fgi_buf_printf(out,
+                       "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
+                       "least.</p>\n",
+                       filled);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 /* "129 is padded to 256"; the batch is named as such. */
-static void dimension_cell(FILE *out, const json_t *dim)
+static void dimension_cell(fgi_buf *out, const json_t *dim)
 {
     const double size = number(dim, "size"), padded = number(dim, "padded");
-    (void)fputs("<td>", out);
+    fgi_buf_puts(out, "<td>");
     if (padded > size)
-        (void)fgi_fprintf(out, "%s %.0f is padded to %.0f",
-                          json_is_true(json_object_get(dim, "is_batch")) ? "batch" : "dimension",
-                          size, padded);
-    (void)fputs("</td>", out);
+        fgi_buf_printf(out, "%s %.0f is padded to %.0f",
+                       json_is_true(json_object_get(dim, "is_batch")) ? "batch" : "dimension", size,
+                       padded);
+    fgi_buf_puts(out, "</td>");
 }
 
-static void layer_row(FILE *out, const json_t *layer, double all)
+static void layer_row(fgi_buf *out, const json_t *layer, double all)
 {
     char place[160] = "";
     const double cycles = number(layer, "cycles");
@@ -365,7 +361,7 @@ static void layer_row(FILE *out, const json_t *layer, double all)
     const double line = number(layer, "line");
     if (file[0] != '\0' && line > 0)
         (void)fgi_snprintf(place, sizeof place, "%s:%.0f", file, line);
-    (void)fputs("<tr>", out);
+    fgi_buf_puts(out, "<tr>");
     cell(out, text(layer, "name"));
     cell(out, place[0] != '\0' ? place : file);
     number_cell(out, cycles);
@@ -373,10 +369,10 @@ static void layer_row(FILE *out, const json_t *layer, double all)
     percent_cell(out, cycles, all);
     number_cell(out, number(layer, "lost_cycles"));
     dimension_cell(out, json_object_get(layer, "worst_dimension"));
-    (void)fputs("</tr>\n", out);
+    fgi_buf_puts(out, "</tr>\n");
 }
 
-static void put_layers(FILE *out, const json_t *analysis)
+static void put_layers(fgi_buf *out, const json_t *analysis)
 {
     static const char *const heads[] = {
         "layer", "place", "#cycles", "", "#of the step", "#lost to padding", "", NULL};
@@ -392,20 +388,20 @@ static void put_layers(FILE *out, const json_t *analysis)
         json_array_foreach(layers, i, layer) all += fmax(0, number(layer, "cycles"));
     }
     fgi_html_element(out, "h3", "Layers");
-    (void)fgi_fprintf(out,
-                      "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
-                      "layers, in the plan&#39;s order: what padding costs most comes first.</p>\n",
-                      count < WORST_LAYERS ? count : WORST_LAYERS, count);
+    fgi_buf_printf(out,
+                   "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
+                   "layers, in the plan&#39;s order: what padding costs most comes first.</p>\n",
+                   count < WORST_LAYERS ? count : WORST_LAYERS, count);
     begin_table(out, heads);
     for (i = 0; i < count && i < WORST_LAYERS; i++)
         layer_row(out, json_array_get(layers, i), all);
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
 /* ---- collectives, slow operations, input -------------------------------------------------------
  */
 
-static void put_collectives(FILE *out, const json_t *o, const json_t *analysis)
+static void put_collectives(fgi_buf *out, const json_t *o, const json_t *analysis)
 {
     static const char *const heads[] = {"collective", "#times a step",    "#bytes", "",
                                         "algorithm",  "#time (estimate)", NULL};
@@ -422,19 +418,19 @@ static void put_collectives(FILE *out, const json_t *o, const json_t *analysis)
     begin_table(out, heads);
     json_array_foreach(list, i, one)
     {
-        (void)fputs("<tr>", out);
+        fgi_buf_puts(out, "<tr>");
         cell(out, text(one, "kind"));
         count_cell(out, number(one, "count"));
         count_cell(out, number(one, "bytes"));
         fgi_html_bar_cell(out, most > 0 ? number(one, "bytes") / most : 0);
         cell(out, text(one, "algorithm"));
         time_cell(out, number(one, "seconds"));
-        (void)fputs("</tr>\n", out);
+        fgi_buf_puts(out, "</tr>\n");
     }
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
-static void put_slow(FILE *out, const json_t *analysis)
+static void put_slow(fgi_buf *out, const json_t *analysis)
 {
     const json_t *list = json_object_get(analysis, "slow");
     size_t i;
@@ -442,21 +438,21 @@ static void put_slow(FILE *out, const json_t *analysis)
     if (json_array_size(list) == 0)
         return;
     fgi_html_element(out, "h3", "Slow operations");
-    (void)fputs("<ul>\n", out);
+    fgi_buf_puts(out, "<ul>\n");
     json_array_foreach(list, i, one)
     {
-        (void)fgi_fprintf(out, "<li>%.0f x ", number(one, "count"));
+        fgi_buf_printf(out, "<li>%.0f x ", number(one, "count"));
         fgi_html_text(out, text(one, "what"));
         if (text(one, "layer")[0] != '\0') {
-            (void)fputs(", first in ", out);
+            fgi_buf_puts(out, ", first in ");
             fgi_html_text(out, text(one, "layer"));
         }
-        (void)fputs("</li>\n", out);
+        fgi_buf_puts(out, "</li>\n");
     }
-    (void)fputs("</ul>\n", out);
+    fgi_buf_puts(out, "</ul>\n");
 }
 
-static void put_input(FILE *out, const json_t *o)
+static void put_input(fgi_buf *out, const json_t *o)
 {
     static const char *const heads[] = {"", "#samples/s", "#a second", "", NULL};
     const bool is_shared = number(o, "hosts") > 1;
@@ -468,21 +464,21 @@ static void put_input(FILE *out, const json_t *o)
     const double most = fmax(need, fed);
     fgi_html_element(out, "h3", "Input");
     begin_table(out, heads);
-    (void)fputs("<tr><td>required by the step (estimate)</td>", out);
+    fgi_buf_puts(out, "<tr><td>required by the step (estimate)</td>");
     if (is_shared) {
         number_cell(out, number(o, "input_needed_samples_per_s"));
         bytes_cell(out, number(o, "input_needed_bytes_per_s"));
-        (void)fgi_fprintf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
-                          number(o, "hosts"));
+        fgi_buf_printf(out, "<td></td></tr>\n<tr><td>of that, each of %.0f hosts</td>",
+                       number(o, "hosts"));
     }
     number_cell(out, need);
     bytes_cell(out, number(o, is_shared ? "input_host_bytes_per_s" : "input_needed_bytes_per_s"));
     fgi_html_bar_cell(out, need / most);
-    (void)fputs("</tr>\n<tr><td>delivered by the loader on this host (measured)</td>", out);
+    fgi_buf_puts(out, "</tr>\n<tr><td>delivered by the loader on this host (measured)</td>");
     number_cell(out, fed);
     bytes_cell(out, number(o, "input_measured_bytes_per_s"));
     fgi_html_bar_cell(out, fed / most);
-    (void)fputs("</tr>\n</table>\n", out);
+    fgi_buf_puts(out, "</tr>\n</table>\n");
     const char *words = text(o, "input_verdict");
     if (words[0] != '\0')
         fgi_html_element(out, "p", words);
@@ -490,7 +486,7 @@ static void put_input(FILE *out, const json_t *o)
 
 /* ---- the page -------------------------------------------------------------------------------- */
 
-static void put_facts(FILE *out, const json_t *o)
+static void put_facts(fgi_buf *out, const json_t *o)
 {
     static const struct {
         const char *key, *name;
@@ -498,16 +494,16 @@ static void put_facts(FILE *out, const json_t *o)
                 {"precision", "precision"},
                 {"compiler", "compiler"},
                 {"fingerprint", "program"}};
-    (void)fputs("<table>\n", out);
+    fgi_buf_puts(out, "<table>\n");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (text(o, rows[i].key)[0] == '\0')
             continue;
-        (void)fputs("<tr>", out);
+        fgi_buf_puts(out, "<tr>");
         cell(out, rows[i].name);
         cell(out, text(o, rows[i].key));
-        (void)fputs("</tr>\n", out);
+        fgi_buf_puts(out, "</tr>\n");
     }
-    (void)fputs("</table>\n", out);
+    fgi_buf_puts(out, "</table>\n");
 }
 
 static bool has_facts(const json_t *o)
@@ -516,16 +512,16 @@ static bool has_facts(const json_t *o)
            text(o, "compiler")[0] != '\0' || text(o, "fingerprint")[0] != '\0';
 }
 
-static void put_machine(FILE *out, const json_t *o)
+static void put_machine(fgi_buf *out, const json_t *o)
 {
     const json_t *analysis = json_object_get(o, "analysis");
     if (analysis == NULL)
         analysis = o;
-    (void)fputs("<h2>", out);
+    fgi_buf_puts(out, "<h2>");
     fgi_html_text(out, text(o, "name"));
-    (void)fputs(": ", out);
+    fgi_buf_puts(out, ": ");
     verdict(out, o);
-    (void)fputs("</h2>\n", out);
+    fgi_buf_puts(out, "</h2>\n");
     if (text(o, "trouble")[0] != '\0')
         fgi_html_element(out, "p", text(o, "trouble"));
     if (text(o, "error")[0] != '\0')
@@ -540,16 +536,16 @@ static void put_machine(FILE *out, const json_t *o)
         put_facts(out, o);
 }
 
-static void put_page(FILE *out, const char *config_path, const json_t *root)
+void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root)
 {
     const json_t *machines = json_object_get(root, "topologies");
     size_t i;
     json_t *o;
     fgi_html_begin(out, "Plan of a training step");
     if (config_path != NULL) {
-        (void)fputs("<p>Configuration: ", out);
+        fgi_buf_puts(out, "<p>Configuration: ");
         fgi_html_text(out, config_path);
-        (void)fputs("</p>\n", out);
+        fgi_buf_puts(out, "</p>\n");
     }
     fgi_html_element(
         out, "p",
@@ -559,20 +555,4 @@ static void put_page(FILE *out, const char *config_path, const json_t *root)
     put_overview(out, machines);
     json_array_foreach(machines, i, o) put_machine(out, o);
     fgi_html_end(out);
-}
-
-bool fgi_plan_page_write(const char *path, const char *config_path, const json_t *root,
-                         fg_error *err)
-{
-    char *page = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&page, &size);
-    if (out == NULL)
-        return fgi_refuse_errno(err, "write", path);
-    put_page(out, config_path, root);
-    const bool is_whole = fclose(out) == 0;
-    const bool is_written =
-        is_whole ? fgi_out_file_write(path, page, size, err) : fgi_refuse_errno(err, "write", path);
-    free(page);
-    return is_written;
 }

@@ -7,15 +7,14 @@
 #include <jansson.h>
 
 #include "report/helpers.h"
+#include "base/buf.h"
 
-/* Writes root's figures as a page of HTML that needs nothing else: no script, no other file, no
+/* Adds root's metrics as a page of HTML that needs nothing else: no script, no other file, no
  * network. What the object lacks, the page leaves out. Curves need gnuplot; without it their
- * figures stand in the tables only, which the page says. config_path may be NULL. The file is
- * replaced at once and as a whole. */
-bool fgi_plan_page_write(const char *path, const char *config_path, const json_t *root,
-                         fg_error *err);
+ * numbers are in the tables only, which the page says. config_path may be NULL. */
+void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root);
 
 /* One machine's object as lines for people. */
-void fgi_plan_print(FILE *out, const json_t *o);
+void fgi_plan_print(fgi_buf *out, const json_t *o);
 
 #endif

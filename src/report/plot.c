@@ -23,56 +23,56 @@ enum { MOST_S = 30, LOOK_EVERY_MS = 5, EXIT_NOT_FOUND = 127 };
 /* ---- the script ------------------------------------------------------------------------------ */
 
 /* In quotes; only what cannot mean anything to gnuplot. */
-static void put_quoted(FILE *out, const char *text)
+static void put_quoted(fgi_buf *out, const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
                                   " .,:;+-=/()%<>&";
-    (void)fputc('\'', out);
+    fgi_buf_putc(out, '\'');
     for (const char *at = text; *at != '\0'; at++)
-        (void)fputc(strchr(allowed, *at) != NULL ? *at : '?', out);
-    (void)fputc('\'', out);
+        fgi_buf_putc(out, (char)(strchr(allowed, *at) != NULL ? *at : '?'));
+    fgi_buf_putc(out, '\'');
 }
 
-static void put_label(FILE *out, const char *what, const char *text)
+static void put_label(fgi_buf *out, const char *what, const char *text)
 {
     if (text == NULL)
         return;
-    (void)fgi_fprintf(out, "set %s ", what);
+    fgi_buf_printf(out, "set %s ", what);
     put_quoted(out, text);
-    (void)fputs(" noenhanced\n", out);
+    fgi_buf_puts(out, " noenhanced\n");
 }
 
-static void put_script(FILE *out, const fgi_draw_series *series, size_t count,
+static void put_script(fgi_buf *out, const fgi_draw_series *series, size_t count,
                        const fgi_plot_options *o)
 {
-    (void)fputs("set terminal svg size 560,320 dynamic font 'sans-serif,13'\n"
-                "set logscale x 2\nset grid lc rgb '#cccccc'\nset border 3\n"
-                "set tics nomirror\nset key above noenhanced\nset offsets 0,0,graph 0.08,0\n",
-                out);
-    (void)fputs(o->is_log_y ? "set logscale y\n" : "set yrange [0:*]\n", out);
+    fgi_buf_puts(out,
+                 "set terminal svg size 560,320 dynamic font 'sans-serif,13'\n"
+                 "set logscale x 2\nset grid lc rgb '#cccccc'\nset border 3\n"
+                 "set tics nomirror\nset key above noenhanced\nset offsets 0,0,graph 0.08,0\n");
+    fgi_buf_puts(out, o->is_log_y ? "set logscale y\n" : "set yrange [0:*]\n");
     if (o->limit_name == NULL)
-        (void)fputs("unset key\n", out);
-    (void)fgi_fprintf(out, "set format y '%s'\n", o->y_format != NULL ? o->y_format : "%g");
+        fgi_buf_puts(out, "unset key\n");
+    fgi_buf_printf(out, "set format y '%s'\n", o->y_format != NULL ? o->y_format : "%g");
     put_label(out, "title", o->title);
     put_label(out, "xlabel", o->x_label);
     for (size_t s = 0; s < count; s++) {
-        (void)fgi_fprintf(out, "$s%zu << EOD\n", s);
+        fgi_buf_printf(out, "$s%zu << EOD\n", s);
         for (size_t i = 0; i < series[s].count; i++)
             if (isfinite(series[s].x[i]) && isfinite(series[s].y[i]) && series[s].x[i] > 0)
-                (void)fgi_fprintf(out, "%.9g %.9g\n", series[s].x[i], series[s].y[i]);
-        (void)fputs("EOD\n", out);
+                fgi_buf_printf(out, "%.9g %.9g\n", series[s].x[i], series[s].y[i]);
+        fgi_buf_puts(out, "EOD\n");
     }
-    (void)fputs("plot ", out);
+    fgi_buf_puts(out, "plot ");
     for (size_t s = 0; s < count; s++) {
-        (void)fgi_fprintf(out, "%s$s%zu using 1:2 with linespoints lw 2 pt 7 ps 0.5 title ",
-                          s > 0 ? ", " : "", s);
+        fgi_buf_printf(out, "%s$s%zu using 1:2 with linespoints lw 2 pt 7 ps 0.5 title ",
+                       s > 0 ? ", " : "", s);
         put_quoted(out, series[s].name);
     }
     if (o->limit_name != NULL && isfinite(o->limit)) {
-        (void)fgi_fprintf(out, ", %.9g with lines lw 2 dt 2 lc rgb '#c62828' title ", o->limit);
+        fgi_buf_printf(out, ", %.9g with lines lw 2 dt 2 lc rgb '#c62828' title ", o->limit);
         put_quoted(out, o->limit_name);
     }
-    (void)fputc('\n', out);
+    fgi_buf_putc(out, '\n');
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */
@@ -116,8 +116,8 @@ static char *read_back(int file)
     const off_t size = lseek(file, 0, SEEK_END);
     if (size <= 0)
         return NULL;
-    char *text = fgi_must_alloc((size_t)size + 1, 1);
-    if (pread(file, text, (size_t)size, 0) == (ssize_t)size)
+    char *text = fgi_calloc((size_t)size + 1, 1);
+    if (text != NULL && pread(file, text, (size_t)size, 0) == (ssize_t)size)
         return text;
     fgi_free(text);
     return NULL;
@@ -150,24 +150,16 @@ static char *run_script(const char *text, size_t size, int script, int picture, 
 char *fgi_plot_svg(const fgi_draw_series *series, size_t count, const fgi_plot_options *options,
                    fg_error *err)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL) {
-        (void)fgi_refuse_errno(err, "write", "a script for gnuplot");
-        return NULL;
-    }
-    put_script(out, series, count, options);
+    fgi_buf text = {0};
     char *svg = NULL;
-    if (fclose(out) == 0) {
+    put_script(&text, series, count, options);
+    if (fgi_buf_status(&text, err) == FG_OK) {
         const int script = memfd_create("script", MFD_CLOEXEC);
         const int picture = memfd_create("picture", MFD_CLOEXEC);
-        svg = run_script(text, size, script, picture, err);
+        svg = run_script(text.data, text.size, script, picture, err);
         (void)close(script);
         (void)close(picture);
-    } else {
-        (void)fgi_refuse_errno(err, "write", "a script for gnuplot");
     }
-    free(text);
+    fgi_buf_fini(&text);
     return svg;
 }

@@ -418,7 +418,7 @@ static void frozen_parameters_keep_their_weights(void **state)
     fg_ckpt *first, *last;
     const char *folder = fit_folder();
     const outcome *p = program_gives(0, folder,
-                                     "fit digits.yaml -q --trainer.max_steps=4 "
+                                     "fit digits.yaml --trainer.max_steps=4 "
                                      "--trainer.ckpt_every_steps=1 --trainer.keep_checkpoints=9 "
                                      "--model.freeze=[fc1.*]");
     contains(p->err, "are frozen (model.freeze); ");

@@ -6,19 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/alloc.h"
 #include "recipe/config.h"
 
 static char *print(const fgi_config *c)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        abort();
-    fgi_config_print(c, out, false);
-    if (fclose(out) != 0)
-        abort();
-    return text;
+    fgi_buf text = {0};
+    fgi_config_print(c, &text, false);
+    return fgi_buf_take(&text);
 }
 
 static bool read_one(fgi_config *c, const uint8_t *data, size_t size, fg_error *err)
@@ -54,8 +49,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         char *second = print(again);
         if (strcmp(first, second) != 0)
             abort();
-        free(first);
-        free(second);
+        fgi_free(first);
+        fgi_free(second);
     }
     fgi_config_destroy(c);
     fgi_config_destroy(again);

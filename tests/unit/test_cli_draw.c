@@ -7,24 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "cli.h"
 #include "report/draw.h"
 #include "terminal.h"
 
-static char *drawn_text;
-static size_t drawn_size;
+static fgi_buf page;
 
-static FILE *begin(void)
+static fgi_buf *begin(void)
 {
-    FILE *out = open_memstream(&drawn_text, &drawn_size);
-    assert_non_null(out);
-    return out;
+    fgi_buf_clear(&page);
+    return &page;
 }
 
-static void drawn(FILE *out, const char *expected)
+static void drawn(fgi_buf *out, const char *expected)
 {
-    assert_int_equal(fclose(out), 0);
-    assert_string_equal(drawn_text, expected);
-    free(drawn_text);
+    assert_non_null(out->data);
+    assert_string_equal(out->data, expected);
+    fgi_buf_fini(out);
 }
 
 static void a_falling_line_in_ascii(void **state)
@@ -33,7 +32,7 @@ static void a_falling_line_in_ascii(void **state)
     const fgi_draw_series series[] = {{"loss", x, y, 3}, {"val_loss", vx, vy, 2}};
     const fgi_draw_options options = {
         .title = "title", .x_label = "steps", .columns = 30, .rows = 5, .is_ascii = true};
-    FILE *out = begin();
+    fgi_buf *out = begin();
     fgi_draw_curves(out, series, 2, &options);
     drawn(out, "          title\n"
                "       4 |***                o\n"
@@ -52,7 +51,7 @@ static void a_falling_line_in_braille(void **state)
     const double x[] = {0, 1}, y[] = {1, 0};
     const fgi_draw_series series = {"loss", x, y, 2};
     const fgi_draw_options options = {.columns = 30, .rows = 5};
-    FILE *out = begin();
+    fgi_buf *out = begin();
     fgi_draw_curves(out, &series, 1, &options);
     drawn(out, "       1 │⠉⠒⠤⣀                \n"
                "         │    ⠉⠒⠤⣀            \n"
@@ -71,15 +70,15 @@ static void what_cannot_be_drawn_is_left_out(void **state)
     const fgi_draw_series none = {"loss", x, y, 3}, empty = {"loss", NULL, NULL, 0};
     const fgi_draw_series level = {"loss", x, flat, 3};
     const fgi_draw_options options = {.columns = 30, .rows = 5, .is_ascii = true};
-    FILE *out = begin();
+    fgi_buf *out = begin();
     fgi_draw_curves(out, &none, 1, &options);
     fgi_draw_curves(out, &empty, 1, &options);
     drawn(out, "          (no numbers to draw)\n          (no numbers to draw)\n");
     out = begin();
     fgi_draw_curves(out, &level, 1, &options); /* two points with a hole between them */
-    assert_int_equal(fclose(out), 0);
-    assert_non_null(strstr(drawn_text, "         |*                  *\n"));
-    free(drawn_text);
+    assert_non_null(out->data);
+    assert_non_null(strstr(out->data, "         |*                  *\n"));
+    fgi_buf_fini(out);
 }
 
 static void a_confusion_matrix(void **state)
@@ -87,7 +86,7 @@ static void a_confusion_matrix(void **state)
     const int64_t counts[] = {10, 0, 2, 0, 0, 0, 1, 3, 4};
     const char *const names[] = {"cat", "d\xc3\xb6g", "hippopotamus"};
     const fgi_draw_options ascii = {.is_ascii = true}, narrow = {.columns = 30};
-    FILE *out = begin();
+    fgi_buf *out = begin();
     fgi_draw_confusion(out, counts, 3, names, &ascii);
     drawn(out, "confusion matrix: 14 of 20 right   70.0 %\n"
                "        true |    cat    d\xc3\xb6g hippop   right\n"
@@ -106,7 +105,7 @@ static void equal_confusions_are_all_named(void **state)
 {
     const int64_t counts[] = {0, 2, 2, 0};
     const fgi_draw_options narrow = {.columns = 5, .title = "t"};
-    FILE *out = begin();
+    fgi_buf *out = begin();
     fgi_draw_confusion(out, counts, 2, NULL, &narrow);
     drawn(out,
           "t: 0 of 4 right    0.0 %\n       2     0 taken for 1\n       2     1 taken for 0\n");
@@ -117,11 +116,11 @@ static void the_locale_decides(void **state)
     assert_int_equal(unsetenv("LC_ALL"), 0);
     assert_int_equal(unsetenv("LC_CTYPE"), 0);
     assert_int_equal(setenv("LANG", "C.UTF-8", 1), 0);
-    assert_true(fgi_draw_is_utf8());
+    assert_true(cli_is_utf8());
     assert_int_equal(setenv("LC_CTYPE", "de_DE.utf8", 1), 0);
-    assert_true(fgi_draw_is_utf8());
+    assert_true(cli_is_utf8());
     assert_int_equal(setenv("LC_ALL", "C", 1), 0);
-    assert_false(fgi_draw_is_utf8());
+    assert_false(cli_is_utf8());
 }
 
 /* The terminal's own, unless that is too narrow to draw in; what is no terminal has 80. */
@@ -131,12 +130,12 @@ static void columns_are_the_terminals(void **state)
     static const int rows[][2] = {{30, 30}, {29, 80}, {31, 31}, {0, 80}, {400, 400}};
     FILE *file = tmpfile();
     assert_non_null(file);
-    assert_int_equal(fgi_draw_columns(file), 80);
+    assert_int_equal(cli_columns(file), 80);
     assert_int_equal(fclose(file), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         int master;
         FILE *terminal = terminal_open((unsigned short)rows[i][0], &master);
-        assert_int_equal(fgi_draw_columns(terminal), rows[i][1]);
+        assert_int_equal(cli_columns(terminal), rows[i][1]);
         assert_int_equal(fclose(terminal), 0);
         assert_int_equal(close(master), 0);
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include "cli.h"
 #include "recipe/config.h"
+#include <fulgurite/report.h>
 
 static bool flag, other;
 static const char *path, *pick, *maybe, *open_pick;
@@ -144,11 +145,9 @@ static void mistakes(void **state)
 /* Every key's help and example; one section; one key; none of that name. */
 static void help_of_the_keys(void **state)
 {
+    fg_error err;
     char *text;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_true(cli_print_keys(out, NULL));
-    (void)fflush(out);
+    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, NULL, &text, &err));
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         char line[256];
         const fgi_config_key *key = fgi_config_key_at(i);
@@ -156,22 +155,21 @@ static void help_of_the_keys(void **state)
         if (strstr(text, line) == NULL)
             fail_msg("no line%s", line);
     }
-    rewind(out);
-    assert_true(cli_print_keys(out, "optimizer"));
-    (void)fputc('\0', out);
-    (void)fflush(out);
+    fg_report_free(text);
+    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, "optimizer", &text, &err));
     assert_non_null(strstr(text, "--optimizer.lr=1e-3\n"));
     assert_null(strstr(text, "--trainer"));
-    rewind(out);
-    assert_true(cli_print_keys(out, "task"));
-    (void)fputc('\0', out);
-    (void)fflush(out);
+    fg_report_free(text);
+    fgt_ok(fg_recipe_help(FG_RECIPE_HELP_KEYS, "task", &text, &err));
     assert_non_null(strstr(text, "--task=regression\n"));
     assert_null(strstr(text, "--model"));
-    assert_false(cli_print_keys(out, "optimizers"));
-    assert_false(cli_print_keys(out, "optimizer.learning"));
-    (void)fclose(out);
-    free(text);
+    fg_report_free(text);
+    static const char *const wrong[] = {"optimizers", "optimizer.learning"};
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(fg_recipe_help(FG_RECIPE_HELP_KEYS, wrong[i], &text, &err), FG_ENOTFOUND);
+        assert_null(text);
+        assert_non_null(strstr(err.message, wrong[i]));
+    }
 }
 
 static void commands_have_other_names(void **state)

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "golden.h"
+#include "out_file.h"
 #include "report/plan_page.h"
 
 static fg_error err;
@@ -75,6 +76,22 @@ static void has(const page *p, const char *words)
 
 static char *path_of(const char *name) { return fgi_path_join(fgt_temp_folder(), name); }
 
+static bool try_page(const char *path, const char *config_path, const json_t *root)
+{
+    fgi_buf text = {0};
+    fgi_plan_page_put(&text, config_path, root);
+    fgt_ok(fgi_buf_status(&text, &err));
+    const bool is_written = out_file_write(path, text.data, text.size, &err);
+    fgi_buf_fini(&text);
+    return is_written;
+}
+
+static void write_page(const char *path, const json_t *root)
+{
+    if (!try_page(path, "run.yaml", root))
+        fail_msg("%s", err.message);
+}
+
 /* Makes the page of an object given as JSON and reads it. */
 static page page_of(const char *json)
 {
@@ -83,8 +100,7 @@ static page page_of(const char *json)
     if (root == NULL)
         fail_msg("%s", why.text);
     char *path = path_of("page.html");
-    if (!fgi_plan_page_write(path, "run.yaml", root, &err))
-        fail_msg("%s", err.message);
+    write_page(path, root);
     json_decref(root);
     const page p = read_page(path);
     fgi_free(path);
@@ -181,8 +197,7 @@ static void a_page_is_as_it_was(void **state)
     char *old_path = strdup(usual != NULL ? usual : "");
     assert_non_null(root);
     assert_int_equal(setenv("PATH", "/nonexistent", 1), 0);
-    if (!fgi_plan_page_write(path, "run.yaml", root, &err))
-        fail_msg("%s", err.message);
+    write_page(path, root);
     assert_int_equal(setenv("PATH", old_path, 1), 0);
     fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
     fgt_golden("plan/page.html", data);
@@ -337,18 +352,18 @@ static void a_page_is_replaced_as_a_whole(void **state)
 {
     char *folder = path_of("closed"), *path = fgi_path_join(folder, "plan.html");
     json_t *root = json_object();
-    assert_false(fgi_plan_page_write(path, NULL, root, &err));
+    assert_false(try_page(path, NULL, root));
     assert_non_null(strstr(err.message, path));
     fgt_ok(fgi_folder_make(folder, &err));
     fgt_ok(fgi_file_write_atomic(path, "old", 3, &err));
-    assert_true(fgi_plan_page_write(path, NULL, root, &err));
+    assert_true(try_page(path, NULL, root));
     page p = read_page(path);
     has(&p, "Plan of a training step");
     free(p.text);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(rmdir(folder), 0);  /* nothing else is left there */
     fgt_ok(fgi_folder_make(path, &err)); /* a folder cannot be replaced by a file */
-    assert_false(fgi_plan_page_write(path, NULL, root, &err));
+    assert_false(try_page(path, NULL, root));
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(folder), 0);
     json_decref(root);

@@ -7,18 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "golden.h"
 #include "report/plan_page.h"
 
 static char *printed(const json_t *plan)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-    assert_non_null(out);
-    fgi_plan_print(out, plan);
-    assert_int_equal(fclose(out), 0);
-    return text;
+    fgi_buf text = {0};
+    fgi_plan_print(&text, plan);
+    return fgi_buf_take(&text);
 }
 
 static void plans_are_printed(void **state)
@@ -37,7 +34,7 @@ static void plans_are_printed(void **state)
     {
         char *text = printed(plan);
         (void)fprintf(out, "%s--\n", text);
-        free(text);
+        fgi_free(text);
     }
     assert_int_equal(fclose(out), 0);
     fgt_golden("plan/printed.txt", all);
@@ -73,7 +70,7 @@ static void times_take_the_unit_that_fits(void **state)
         (void)snprintf(wanted, sizeof(wanted), "%s", cases[i].text);
         if (strstr(text, wanted) == NULL)
             fail_msg("'%s' is not in:\n%s", wanted, text);
-        free(text);
+        fgi_free(text);
         json_decref(plan);
     }
 }

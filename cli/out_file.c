@@ -2,9 +2,7 @@
  * begins whose result they are to hold.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "report/out_file.h"
-#include "base/print.h"
-#include "base/alloc.h"
+#include "out_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,21 +12,21 @@
 
 static bool is_standard_output(const char *path) { return strcmp(path, "-") == 0; }
 
-bool fgi_out_file_write(const char *path, const char *text, size_t size, fg_error *err)
+bool out_file_write(const char *path, const char *text, size_t size, fg_error *err)
 {
     if (is_standard_output(path))
-        return fwrite(text, 1, size, stdout) == size || fgi_refuse_errno(err, "write", path);
+        return fwrite(text, 1, size, stdout) == size || cli_fail_errno(err, "write", path);
     (void)fflush(stdout); /* the path may lead there too */
     return fg_file_write(path, text, size, err) == FG_OK;
 }
 
-bool fgi_out_file_write_json(const char *path, const json_t *root, size_t flags, fg_error *err)
+bool out_file_write_json(const char *path, const json_t *root, size_t flags, fg_error *err)
 {
-    char *text = fgi_json_text(root, flags);
+    char *text = json_dumps(root, flags);
     if (text == NULL)
-        return fgi_refuse(err, "cannot write '%s': its content is not valid JSON", path);
-    const bool is_good = fgi_out_file_write(path, text, strlen(text), err);
-    fgi_free(text);
+        return cli_fail(err, "cannot write '%s': its content is not valid JSON", path);
+    const bool is_good = out_file_write(path, text, strlen(text), err);
+    free(text);
     return is_good;
 }
 
@@ -37,8 +35,8 @@ static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
     if (slash == NULL)
-        return fgi_must_strdup(".");
-    return fgi_must_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+        return cli_strdup(".");
+    return cli_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 static int reason_against(const char *path)
@@ -55,17 +53,18 @@ static int reason_against(const char *path)
     char *real = realpath(path, NULL);
     char *folder = folder_of(real != NULL ? real : path);
     const int reason = access(folder, W_OK | X_OK) == 0 ? 0 : errno;
-    fgi_free(folder);
+    free(folder);
     free(real);
     return reason;
 }
 
-bool fgi_out_file_check(const char *option, const char *path, fg_error *err)
+bool out_file_check(const char *option, const char *path, fg_error *err)
 {
     if (path == NULL || is_standard_output(path))
         return true;
     const int reason = reason_against(path);
     if (reason == 0)
         return true;
-    return fgi_refuse(err, "%s: cannot write '%s': %s", option, path, fgi_errno_text(reason));
+    return cli_fail(err, "%s: cannot write '%s': %s", option, path,
+                    strerror_r(reason, (char[128]){0}, 128));
 }

@@ -1,0 +1,223 @@
+/* recipe.h - runs described by YAML files: the library libfulgurite_recipe (link with
+ * -lfulgurite_recipe; not part of fulgurite.h).
+ *
+ * A recipe is a configuration (docs/config.md), with overrides as on the command line of
+ * `fulgurite`, and one thing to do with it: train, evaluate, predict, find the largest batch, or
+ * plan.
+ *
+ *     fg_recipe *recipe = NULL;
+ *     fg_error err = {0};
+ *     if (fg_recipe_open(&(fg_recipe_options){.config = "digits.yaml"}, &recipe, &err) != FG_OK ||
+ *         fg_recipe_run(recipe, &err) != FG_OK)
+ *         fg_error_print(&err, "digits");
+ *     fg_recipe_close(recipe);
+ *
+ * The library prints nothing: messages go to a callback, results are texts and structs. A recipe
+ * may be used by one thread at a time; several recipes may be used at the same time.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_RECIPE_H
+#define FULGURITE_RECIPE_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/ckpt.h>
+#include <fulgurite/dtype.h>
+#include <fulgurite/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A configuration and what is done with it. */
+typedef struct fg_recipe fg_recipe;
+
+/* What a recipe does. The values are stable. */
+typedef enum fg_recipe_kind {
+    FG_RECIPE_FIT = 0,        /* train */
+    FG_RECIPE_VALIDATE = 1,   /* evaluate on the validation data */
+    FG_RECIPE_TEST = 2,       /* evaluate on the test data; without any, on the validation data */
+    FG_RECIPE_PREDICT = 3,    /* run inference */
+    FG_RECIPE_FIND_BATCH = 4, /* find the largest batch that fits into the devices' memory */
+    FG_RECIPE_PLAN = 5        /* compile for `topology`, hardware that need not be available */
+} fg_recipe_kind;
+
+/* All members may be 0. Strings are borrowed until fg_recipe_close. */
+typedef struct fg_recipe_options {
+    fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
+    /* A YAML file. To evaluate and to predict also a trained model: a run's folder, "last" or
+     * "best" (of the newest run in the folder "runs"), a checkpoint's folder, or a .safetensors
+     * file that has its configuration. NULL: the defaults and the overrides only [NULL] */
+    const char *config;
+    /* To evaluate and to predict: the file or folder to read. It replaces data.val, data.test,
+     * data.predict or data.path of the configuration                            [NULL] */
+    const char *data;
+    /* "section.key=value", as on the command line after the dashes              [none] */
+    const char *const *overrides;
+    size_t override_count;
+    /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
+     * or a path. NULL: model.weights if given, else the best if there is one, else the last [NULL]
+     */
+    const char *ckpt;
+    /* To train: where to continue, as trainer.resume; "" is "last"              [NULL] */
+    const char *resume;
+    bool overwrite;    /* to train: delete an earlier run's checkpoints in the folder [false] */
+    bool fast_dev_run; /* to train: one batch of each kind, nothing is saved      [false] */
+    /* To train: SIGINT, SIGTERM and SIGHUP save the state and end the run (FG_ESTOPPED) [false] */
+    bool handle_signals;
+
+    const char *topology; /* to plan: "v5e-8", "h100:8" ..., as in fg_client_options [NULL] */
+    bool no_search;       /* to plan: don't search for the largest batch             [false] */
+    const char
+        *sweep; /* to plan: compare batch sizes, "8,64,512"; "": powers of two from 8 to
+                   1024;    NULL: don't                                              [NULL] */
+
+    /* Receives what the run has to say before and while it works: notes (FG_LOG_INFO) and warnings
+     * (FG_LOG_WARNING), one at a time and possibly of several lines, without a newline at the end.
+     * Separate from the library's log (fg_log_set).                                [NULL] */
+    fg_log_fn *message;
+    void *message_self;
+    /* The Trainer's progress, as in fg_trainer_options             [NULL: none] */
+    FILE *progress;
+    const char *progress_style;
+    /* Called at a hang, as in fg_trainer_options, after the report of it has been passed to
+     * `message` as FG_LOG_ERROR and the stacks of all threads have been written to hang.txt in the
+     * run's folder, or to `stacks` for a run that has no folder                  [NULL] */
+    fg_hang_fn *hang;
+    void *hang_self;
+    FILE *stacks; /* [NULL: nowhere] */
+    uint64_t reserved[8];
+} fg_recipe_options;
+
+/* Reads and checks the configuration, and opens the checkpoint that `config` names, if any. Reads
+ * no data and uses no device. Errors: FG_EINVAL (the configuration or the options are wrong; the
+ * message names file, line and key), FG_ENOTFOUND, FG_EFORMAT, FG_EIO, FG_ENOMEM. On failure *out
+ * is NULL. */
+FG_API FG_MUST_USE fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out,
+                                            fg_error *err);
+
+/* Does what the recipe's kind says; once per recipe. Errors: as of fg_recipe_open and of the
+ * Trainer's calls (train.h); FG_ESTOPPED after a signal, the state saved. After a failure the
+ * results hold what is known. */
+FG_API FG_MUST_USE fg_status fg_recipe_run(fg_recipe *recipe, fg_error *err);
+
+/* Frees the recipe and all that was borrowed from it; a folder made for a run that never began is
+ * removed. recipe may be NULL. */
+FG_API void fg_recipe_close(fg_recipe *recipe);
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+/* What became of a run. Strings and arrays are borrowed from the recipe. */
+typedef struct fg_recipe_result {
+    fg_status status;  /* of fg_recipe_run; FG_OK before it */
+    const char *error; /* its message; "" if there was none */
+    bool was_set_up; /* data, task and Trainer could be made: a later error is not a mistake in the
+                        configuration */
+    const char *folder;  /* of the run; NULL: none */
+    const char *command; /* "fit", "validate", "test", "predict", "batch-find", "plan" */
+    /* Metrics, checkpoint and times of the Trainer; all 0 if it did not come to a run */
+    fg_result train;
+    /* FG_RECIPE_FIND_BATCH: what was found */
+    fg_batch_fit batch;
+    /* FG_RECIPE_PREDICT: one row per sample, of f32: probabilities f32[N,C] of the classes, or
+     * values f32[N] or f32[N,K] of a regression; NULL in all other cases */
+    const float *predictions;
+    fg_type predictions_type;
+    uint64_t reserved[8];
+} fg_recipe_result;
+
+/* The result; valid until the recipe is closed, updated by fg_recipe_run. */
+FG_API const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe);
+
+/* A text that a recipe gives. */
+typedef enum fg_recipe_text {
+    FG_RECIPE_SUMMARY = 0, /* one JSON object: status, metrics, times, folder, checkpoint; what is
+                              not known is null (docs/formats.md) */
+    FG_RECIPE_METRICS = 1, /* lines of name, tab, value */
+    FG_RECIPE_CONFIG = 2,  /* all keys of the merged configuration as YAML */
+    FG_RECIPE_CONFIG_COMMENTED = 3, /* the same with explanations */
+    FG_RECIPE_PREDICTIONS = 4,      /* CSV: index, predicted class and probabilities, or values */
+    FG_RECIPE_PLAN_JSON = 5, /* what planning found, one JSON object {"topologies": [...]}; also
+                                after a failure, which is then in it */
+    FG_RECIPE_PLAN_LINES = 6 /* the same for people */
+} fg_recipe_text;
+
+/* Makes the text. *out is borrowed until the next call that makes a text of this recipe, or until
+ * it is closed. Errors: FG_EINVAL (a text that this kind of recipe does not have, or not yet),
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which,
+                                                const char **out, fg_error *err);
+
+/* Draws the curves of a training and the confusion matrix of a classification as text, for a
+ * terminal of so many columns (at least 30) [80 for 0], in ASCII or UTF-8. The matrix needs
+ * predictions, which are computed here. *out as of fg_recipe_get_text, "" if there is nothing to
+ * draw. Call it after fg_recipe_run has succeeded. Errors: as of the Trainer's calls, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii,
+                                            const char **out, fg_error *err);
+
+/* Writes the predictions to a file: .npy if the path ends so, else CSV. Errors: FG_EINVAL (no
+ * predictions), FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
+                                                         fg_error *err);
+
+/* ---- the configuration's keys ---------------------------------------------------------------- */
+
+/* One key. Strings are constant, but `type` and `help` are valid until the next call of this part
+ * on the same thread. */
+typedef struct fg_recipe_key {
+    const char *path;     /* "trainer.batch_size" */
+    const char *type;     /* "an integer from 1 to 1024, or auto" */
+    const char *words;    /* values that can be completed, "sgd|adam"; "" if there are none */
+    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
+    const char *example;  /* a value other than the default */
+    const char *help;     /* one or more sentences */
+    bool is_bool;         /* "--key" alone means true */
+} fg_recipe_key;
+
+/* How many keys there are, and one of them, in the order of docs/config.md. Error: FG_EINVAL. */
+FG_API size_t fg_recipe_key_count(void);
+FG_API FG_MUST_USE fg_status fg_recipe_key_at(size_t index, fg_recipe_key *out, fg_error *err);
+/* Whether there is a key of that path; out may be NULL. */
+FG_API bool fg_recipe_key_find(const char *path, fg_recipe_key *out);
+/* The key or section that a misspelt one was probably meant to be, or NULL. */
+FG_API const char *fg_recipe_key_suggest(const char *path);
+
+/* Help for all keys as text. */
+typedef enum fg_recipe_help_kind {
+    FG_RECIPE_HELP_KEYS = 0,    /* with meaning and examples: all, those of a section, or one */
+    FG_RECIPE_HELP_NAMES = 1,   /* the names only, by section */
+    FG_RECIPE_HELP_MARKDOWN = 2 /* docs/config.md */
+} fg_recipe_help_kind;
+
+/* Makes it; about is a section, a key, or NULL for all, and used by FG_RECIPE_HELP_KEYS only. Free
+ * *out with fg_report_free (report.h). Errors: FG_ENOTFOUND (no such key or section), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out,
+                                            fg_error *err);
+
+/* ---- other things ---------------------------------------------------------------------------- */
+
+/* Looks at data (a CSV or .npy file, or a folder) and writes a configuration that trains on them,
+ * with comments that say what is a guess. target: the column of a CSV to predict, or NULL to guess
+ * it. Free *out with fg_report_free. Errors: FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target, char **out,
+                                            fg_error *err);
+
+/* A checkpoint and what it says about itself. Texts are borrowed from it. */
+typedef struct fg_recipe_origin {
+    fg_ckpt *ckpt;
+    char *description;  /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it carries
+                           its  configuration, a line about the model */
+    const char *config; /* its configuration as YAML; NULL: none */
+    const char *data;   /* the description of its data as JSON; NULL: none */
+} fg_recipe_origin;
+
+/* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,
+ * if not NULL, is a checkpoint of a run as in fg_recipe_options.ckpt. All checksums are verified.
+ * Close *out with fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
+FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
+                                                   fg_recipe_origin *out, fg_error *err);
+FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,63 @@
+/* report.h - results as text for people: part of libfulgurite_recipe.
+ *
+ * Each function makes a text of its own, which the caller frees with fg_report_free. All are
+ * thread-safe.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_REPORT_H
+#define FULGURITE_REPORT_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/host.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Frees a text that a function of this library has made; may be NULL. */
+FG_API void fg_report_free(char *text);
+
+/* One object of a plan's "topologies" (FG_RECIPE_PLAN_JSON in recipe.h) as lines. Errors:
+ * FG_EFORMAT (not JSON), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_plan_lines(const char *json, char **out, fg_error *err);
+
+/* A plan's object as one HTML page with tables and, if gnuplot is installed, curves. The page needs
+ * no script, no other file and no network. config_path: the name of the configuration, for the
+ * heading; may be NULL. Errors: as of fg_report_plan_lines. */
+FG_API FG_MUST_USE fg_status fg_report_plan_page(const char *json, const char *config_path,
+                                                 char **out, fg_error *err);
+
+/* The table of accelerators (chip.h), as lines or as one JSON object {"chips": [...]}. Errors:
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_chips(bool as_json, char **out, fg_error *err);
+
+/* ---- checkup --------------------------------------------------------------------------------- */
+
+/* What to look at. All members may be 0 but `host`. */
+typedef struct fg_checkup_options {
+    fg_host *host;           /* the machine, opened; borrowed */
+    bool host_only;          /* look at nothing else: no plugins, no cache, no test      [false] */
+    const char *data;        /* measure how fast the files of this folder are read       [NULL] */
+    bool skip_test;          /* load no plugin and run nothing on the devices            [false] */
+    const char *accelerator; /* to test, as in fg_client_options                         [NULL] */
+    const char *devices;     /* likewise                                                 [NULL] */
+    double timeout_s;        /* of the devices                                     [0: no limit] */
+    bool as_json;            /* one JSON object instead of lines                         [false] */
+    /* Called on another thread when devices have not answered for timeout_s, with the report as far
+     * as it is known: the check of the devices does not return then. It may end the process [NULL]
+     */
+    void (*hang)(void *self, const char *report);
+    void *hang_self;
+    uint64_t reserved[4];
+} fg_checkup_options;
+
+/* Checks the machine: accelerators, plugins, compile cache, a matrix multiplication on each device
+ * and a sum over all of them. *out_is_wrong: something prevents or spoils training. Errors:
+ * FG_EINVAL, FG_ENOMEM; what is wrong with the machine is in the report. */
+FG_API FG_MUST_USE fg_status fg_report_checkup(const fg_checkup_options *options, char **out,
+                                               bool *out_is_wrong, fg_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

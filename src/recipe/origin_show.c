@@ -1,0 +1,87 @@
+/* origin_show.c - a trained model for those who want to look at it: what `fulgurite show` prints.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/recipe.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "recipe/run_origin.h"
+
+/* "classification of f32[4] into 3 classes (cat, dog, eel) by mlp". */
+static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
+{
+    size_t i;
+    const json_t *item, *input = json_object_get(origin->data, "input");
+    const json_t *names = json_object_get(origin->data, "class_names");
+    const char *separator = "";
+    if (origin->data == NULL || origin->c == NULL)
+        return;
+    fgi_buf_printf(out, "model: %s, %s of %s[", fgi_config_text(origin->c, "model.name"),
+                   fgi_config_text(origin->c, "task"),
+                   json_string_value(json_object_get(input, "dtype")));
+    json_array_foreach(json_object_get(input, "shape"), i, item)
+        fgi_buf_printf(out, "%s%" JSON_INTEGER_FORMAT, i > 0 ? "," : "", json_integer_value(item));
+    fgi_buf_printf(out, "], %" JSON_INTEGER_FORMAT " outputs",
+                   json_integer_value(json_object_get(origin->data, "outputs")));
+    json_array_foreach(names, i, item)
+    {
+        fgi_buf_printf(out, "%s%s", i == 0 ? ": " : separator,
+                       i < 10 ? json_string_value(item) : "...");
+        separator = ", ";
+        if (i == 10)
+            break;
+    }
+    fgi_buf_putc(out, '\n');
+}
+
+/* The checkpoint that the name means, its files checked against their checksums. */
+static fg_status open_checked(const char *name, const char *which, fgi_run_origin *out,
+                              fg_error *err)
+{
+    fg_ckpt *checked = NULL;
+    fg_status status = FG_OK;
+    if (fgi_run_origin_is_named(name)) {
+        status = fgi_run_origin_open(name, which, NULL, out, err);
+    } else { /* any other file is taken for one of tensors */
+        *out = (fgi_run_origin){0};
+        status = fg_ckpt_open(name, &out->ckpt, err);
+    }
+    if (status == FG_OK)
+        status = fg_ckpt_open(fg_ckpt_path(out->ckpt), &checked, err);
+    fg_ckpt_close(checked);
+    return status;
+}
+
+fg_status fg_recipe_origin_open(const char *name, const char *which, fg_recipe_origin *out,
+                                fg_error *err)
+{
+    fgi_run_origin origin = {0};
+    fgi_buf text = {0};
+    *out = (fg_recipe_origin){0};
+    fg_status status = open_checked(name, which, &origin, err);
+    if (status == FG_OK) {
+        fgi_run_origin_print(&origin, &text);
+        fgi_buf_putc(&text, '\n');
+        put_purpose(&text, &origin);
+        status = fgi_buf_status(&text, err);
+    }
+    if (status == FG_OK) {
+        out->ckpt = origin.ckpt;
+        origin.ckpt = NULL;
+        out->config = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_CONFIG);
+        out->data = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_DATA);
+        out->description = fgi_buf_take(&text);
+    }
+    fgi_buf_fini(&text);
+    fgi_run_origin_close(&origin);
+    return status;
+}
+
+void fg_recipe_origin_close(fg_recipe_origin *origin)
+{
+    fg_ckpt_close(origin->ckpt);
+    fgi_free(origin->description);
+    *origin = (fg_recipe_origin){0};
+}

@@ -1,0 +1,325 @@
+/* recipe_api.c - the public face of a run: opening, running, results.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "recipe/run.h"
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/reserved.h"
+#include "ckpt/json_file.h"
+#include "report/draw.h"
+#include "report/plan_page.h"
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+/* Keys of old take their new names, which is told. */
+static bool read_old_keys(fg_recipe *r, fg_error *err)
+{
+    bool was_old = false;
+    if (!fgi_config_modernize(r->c, &was_old, err))
+        return false;
+    if (was_old)
+        fgi_run_say(r, FG_LOG_INFO,
+                    "note: trainer.tpu_cores is an old spelling: read as --trainer.accelerator=tpu "
+                    "--trainer.devices=%s",
+                    fgi_config_format(r->c, fgi_config_find("trainer.devices")));
+    return true;
+}
+
+/* options.resume is short for a key. */
+static bool read_resume(fg_recipe *r, fg_error *err)
+{
+    const char *which = r->options->resume;
+    if (which == NULL)
+        return true;
+    if (r->options->overwrite)
+        return fgi_refuse(
+            err,
+            "--resume and --overwrite exclude each other: a run is either continued or deleted");
+    fgi_buf text = {0};
+    fgi_buf_printf(&text, "trainer.resume=%s", *which != '\0' ? which : "last");
+    const bool is_good =
+        fgi_buf_status(&text, err) == FG_OK && fgi_config_override(r->c, text.data, err);
+    fgi_buf_fini(&text);
+    return is_good;
+}
+
+static bool read_config(fg_recipe *r, fg_error *err)
+{
+    const fg_recipe_options *o = r->options;
+    r->config_path = o->config;
+    if (r->config_path != NULL && fgi_run_is_evaluation(r) &&
+        fgi_run_origin_is_named(r->config_path))
+        r->config_path = NULL; /* fgi_run_adopt knows what it is */
+    if (r->config_path != NULL && !fgi_config_read_file(r->c, r->config_path, err))
+        return false;
+    for (size_t i = 0; i < o->override_count; i++)
+        if (!fgi_config_override(r->c, o->overrides[i], err))
+            return false;
+    if (!read_resume(r, err))
+        return false;
+    if (fgi_config_is_given(r->c, "trainer.batch_size") &&
+        !fgi_config_is_auto(r->c, "trainer.global_batch_size"))
+        return fgi_refuse(err, "%s: trainer.batch_size is given too: set only one of them",
+                          fgi_config_where(r->c, "trainer.global_batch_size"));
+    if (r->config_path != NULL && o->data != NULL && !fgi_run_set_data(r, o->data, err))
+        return false;
+    return read_old_keys(r, err) && fgi_config_mesh(r->c, &r->mesh, err);
+}
+
+static fg_status open_recipe(fg_recipe *r, fg_error *err)
+{
+    static const char *const commands[] = {"fit",     "validate",   "test",
+                                           "predict", "batch-find", "plan"};
+    const size_t kind = (size_t)r->options->kind;
+    if (kind >= sizeof(commands) / sizeof(commands[0]))
+        return fgi_fail(err, FG_EINVAL, "fg_recipe_options.kind is %zu: expected at most %d", kind,
+                        FG_RECIPE_PLAN);
+    FGI_TRY_RESERVED(fg_recipe_options, r->options, err);
+    r->command = r->outcome.command = commands[kind];
+    if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
+        return FG_EINVAL;
+    r->c = fgi_config_create();
+    if (r->c == NULL)
+        return fgi_no_memory(err);
+    if (!read_config(r, err))
+        return err->status;
+    return fgi_run_adopt(r, err);
+}
+
+fg_status fg_recipe_open(const fg_recipe_options *options, fg_recipe **out, fg_error *err)
+{
+    fg_error none;
+    fg_recipe *r = fgi_calloc(1, sizeof(*r));
+    *out = NULL;
+    err = err != NULL ? err : &none;
+    if (r == NULL)
+        return fgi_no_memory(err);
+    r->start_s = fgi_now_s();
+    r->options_copy = *options;
+    r->options = &r->options_copy;
+    r->outcome.error = r->error.message;
+    const fg_status status = open_recipe(r, err);
+    if (status == FG_OK)
+        *out = r;
+    else
+        fg_recipe_close(r);
+    return status;
+}
+
+void fg_recipe_close(fg_recipe *r)
+{
+    if (r == NULL)
+        return;
+    fg_trainer_destroy(r->trainer);
+    fg_client_close(r->client);
+    fgi_run_task_fini(&r->task);
+    fgi_run_schema_fini(&r->schema);
+    fgi_run_data_close(&r->data);
+    fgi_run_origin_close(&r->origin);
+    fgi_free(r->attached_config);
+    fgi_free(r->attached_data);
+    fgi_config_destroy(r->c);
+    if (r->is_claimed)
+        fgi_run_dir_give_back(r->folder);
+    fgi_free(r->folder);
+    fgi_free(r->predictions.data);
+    json_decref(r->plan);
+    fgi_buf_fini(&r->text);
+    fgi_free(r);
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+double fgi_run_seconds(const fg_recipe *r) { return fgi_now_s() - r->start_s; }
+
+static void note(void *self, const char *line) { fgi_run_say(self, FG_LOG_INFO, "note: %s", line); }
+
+static void warn(void *self, const char *line) { fgi_run_say(self, FG_LOG_WARNING, "%s", line); }
+
+static fg_status go(fg_recipe *r, fg_error *err)
+{
+    fg_status status = FG_EINTERNAL;
+    const fg_task *task = &r->task.task;
+    r->setup_s = fgi_run_seconds(r);
+    switch (r->options->kind) {
+    case FG_RECIPE_FIT: status = fg_trainer_fit(r->trainer, task, &r->fit_data, err); break;
+    case FG_RECIPE_VALIDATE:
+        status = fg_trainer_validate(r->trainer, task, &r->fit_data, err);
+        break;
+    case FG_RECIPE_TEST: status = fg_trainer_test(r->trainer, task, &r->fit_data, err); break;
+    case FG_RECIPE_PREDICT: status = fgi_run_predict(r, err); break;
+    case FG_RECIPE_FIND_BATCH: status = fgi_run_batch_find(r, err); break;
+    case FG_RECIPE_PLAN: status = fgi_run_plan(r, err); break;
+    }
+    r->outcome.train = *fg_trainer_result(r->trainer);
+    r->has_result = true;
+    return status;
+}
+
+/* After a fit: a complete run that was continued, or how to continue one that was cut off. */
+static void say_end(const fg_recipe *r, fg_status status)
+{
+    const fg_result *train = &r->outcome.train;
+    const int64_t most = fgi_config_int(r->c, "trainer.max_steps");
+    const bool is_auto = fgi_config_is_auto(r->c, "trainer.run_dir");
+    if (status == FG_OK && train->nothing_to_do)
+        fgi_run_say(r, FG_LOG_INFO,
+                    "nothing left to do: the run is complete (step %lld, epoch %lld); to train "
+                    "longer, raise %s",
+                    (long long)train->steps, (long long)train->epochs,
+                    most > 0 && train->steps >= most ? "trainer.max_steps" : "trainer.max_epochs");
+    if (status == FG_OK && r->folder != NULL)
+        fgi_run_say(r, FG_LOG_INFO, "the run's folder: %s", r->folder);
+    else if (status == FG_OK)
+        fgi_run_say(r, FG_LOG_INFO, "fast dev run: no error; nothing was saved");
+    else if (r->has_result && train->checkpoint[0] != '\0' && r->folder != NULL)
+        fgi_run_say(r, FG_LOG_ERROR, "to continue: the same command with --resume%s%s",
+                    is_auto ? " --trainer.run_dir=" : "", is_auto ? r->folder : "");
+}
+
+fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
+{
+    if (r->was_run)
+        return fgi_fail(err, FG_EINVAL,
+                        "fg_recipe_run: this recipe has been run already: open "
+                        "another one");
+    r->was_run = true;
+    fgi_config_notes(r->c, note, r);
+    fgi_config_warn(r->c, warn, r);
+    fg_status status = fgi_run_set_up(r, &r->error);
+    r->outcome.was_set_up = r->trainer != NULL;
+    r->outcome.folder = r->folder;
+    if (status != FG_OK)
+        fgi_run_explain_paths(r, &r->error);
+    else if (r->options->kind == FG_RECIPE_FIT)
+        fgi_run_note_batch(r);
+    if (status == FG_OK)
+        status = go(r, &r->error);
+    if (status != FG_OK)
+        fgi_run_explain_weights(r, &r->error);
+    if (status != FG_OK && r->options->kind == FG_RECIPE_PLAN)
+        fgi_run_plan_fail(r);
+    r->outcome.status = r->error.status = status;
+    if (r->options->kind == FG_RECIPE_FIT)
+        say_end(r, status);
+    if (status != FG_OK && err != NULL)
+        *err = r->error;
+    return status;
+}
+
+/* ---- results --------------------------------------------------------------------------------- */
+
+const fg_recipe_result *fg_recipe_get_result(const fg_recipe *recipe) { return &recipe->outcome; }
+
+static fg_status not_there(const char *what, const char *when, fg_error *err)
+{
+    return fgi_fail(err, FG_EINVAL, "this recipe has no %s: %s", what, when);
+}
+
+static fg_status put_plan(fg_recipe *r, bool is_json, fg_error *err)
+{
+    const json_t *machine = json_array_get(json_object_get(r->plan, "topologies"), 0);
+    if (machine == NULL)
+        return not_there("plan", "run one of kind FG_RECIPE_PLAN first", err);
+    if (!is_json)
+        fgi_plan_print(&r->text, machine);
+    else if (!fgi_json_write(r->plan, JSON_INDENT(2), &r->text))
+        return fgi_no_memory(err);
+    return FG_OK;
+}
+
+static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
+{
+    switch (which) {
+    case FG_RECIPE_SUMMARY: return fgi_run_put_summary(r, &r->text) ? FG_OK : fgi_no_memory(err);
+    case FG_RECIPE_METRICS: fgi_run_put_metrics(r, &r->text); return FG_OK;
+    case FG_RECIPE_CONFIG:
+    case FG_RECIPE_CONFIG_COMMENTED:
+        fgi_config_print(r->c, &r->text, which == FG_RECIPE_CONFIG_COMMENTED);
+        return FG_OK;
+    case FG_RECIPE_PREDICTIONS:
+        if (r->outcome.predictions_type.rank == 0)
+            return not_there("predictions", "run one of kind FG_RECIPE_PREDICT first", err);
+        fgi_run_put_csv(r, 0, r->predictions.count, &r->text);
+        return FG_OK;
+    case FG_RECIPE_PLAN_JSON:
+    case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
+    }
+    return fgi_fail(err, FG_EINVAL, "fg_recipe_get_text: %d is no fg_recipe_text", (int)which);
+}
+
+static fg_status give_text(fg_recipe *r, fg_status status, const char **out, fg_error *err)
+{
+    if (status == FG_OK)
+        status = fgi_buf_status(&r->text, err);
+    *out = status != FG_OK ? NULL : r->text.data != NULL ? r->text.data : "";
+    return status;
+}
+
+fg_status fg_recipe_get_text(fg_recipe *recipe, fg_recipe_text which, const char **out,
+                             fg_error *err)
+{
+    fgi_buf_clear(&recipe->text);
+    return give_text(recipe, put_text(recipe, which, err), out, err);
+}
+
+static fg_status put_confusion(fg_recipe *r, int columns, bool is_ascii, fg_error *err)
+{
+    int64_t *counts = NULL;
+    const size_t classes = (size_t)r->task.outputs;
+    const fgi_draw_options options = {.columns = columns, .is_ascii = is_ascii};
+    const char **names = fgi_calloc(classes, sizeof(*names));
+    fg_status status = names != NULL ? fgi_run_confusion(r, &counts, err) : fgi_no_memory(err);
+    for (size_t i = 0; status == FG_OK && i < classes; i++)
+        names[i] = r->schema.class_names != NULL ? r->schema.class_names[i] : NULL;
+    if (status == FG_OK)
+        fgi_draw_confusion(&r->text, counts, classes, names, &options);
+    fgi_free(names);
+    fgi_free(counts);
+    return status;
+}
+
+fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const char **out,
+                         fg_error *err)
+{
+    fg_status status = FG_OK;
+    columns = columns > 0 ? columns : 80;
+    fgi_buf_clear(&recipe->text);
+    if (!recipe->has_result || recipe->outcome.status != FG_OK)
+        status = not_there("result to draw", "run it first", err);
+    else if (recipe->options->kind == FG_RECIPE_FIT)
+        fgi_run_record_draw(recipe, columns, is_ascii, &recipe->text);
+    if (status == FG_OK && recipe->task.is_classification && recipe->fit_data.val != NULL &&
+        recipe->options->kind != FG_RECIPE_PREDICT)
+        status = put_confusion(recipe, columns, is_ascii, err);
+    return give_text(recipe, status, out, err);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), end_size = strlen(end);
+    return size > end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_error *err)
+{
+    const fg_recipe_result *outcome = &recipe->outcome;
+    fg_error why = {0};
+    const char *text = NULL;
+    fg_status status = FG_OK;
+    if (outcome->predictions_type.rank > 0 && ends_with(path, ".npy")) {
+        status = fg_npy_write(path, &outcome->predictions_type, outcome->predictions, &why);
+    } else {
+        status = fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &why);
+        if (status == FG_OK)
+            status = fg_file_write(path, text, recipe->text.size, &why);
+    }
+    if (status != FG_OK)
+        recipe->error = why;
+    if (status != FG_OK && err != NULL)
+        *err = why;
+    return status;
+}

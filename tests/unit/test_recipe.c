@@ -1,0 +1,193 @@
+/* test_recipe.c - recipes through their public interface: texts, mistakes, and each allocation
+ * failing.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/recipe.h>
+#include <fulgurite/report.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+
+static const char yaml[] =
+    "task: classification\n"
+    "model: {name: mlp, hidden: [4], freeze: [\"fc1.*\"]}\n"
+    "data: {format: csv, path: rows.csv, target: c, val_fraction: 0.25}\n"
+    "optimizer: {name: sgd, lr: 0.5}\n"
+    "trainer: {accelerator: GPU, sharding: [{match: fc1.*, split: [data]}]}\n";
+static const char rows[] = "a,b,c\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n5,6,x\n6,7,y\n7,8,x\n8,9,y\n";
+
+/* Everything happens in a folder with data and a configuration. */
+static int go_there(void **state)
+{
+    fg_error err;
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    fgt_ok(fg_file_write("run.yaml", yaml, sizeof(yaml) - 1, &err));
+    fgt_ok(fg_file_write("rows.csv", rows, sizeof(rows) - 1, &err));
+    return 0;
+}
+
+static void overrides_win(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_recipe *recipe;
+    const char *text, *const overrides[] = {"optimizer.lr=0.25", "model.hidden=[8, 9]"};
+    fgt_ok(fg_recipe_open(
+        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 2},
+        &recipe, &err));
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    assert_non_null(strstr(text, "  hidden: [8, 9]\n"));
+    assert_non_null(strstr(text, "  lr: 0.25\n"));
+    assert_non_null(strstr(text, "  accelerator: cuda\n"));
+    assert_string_equal(fg_recipe_get_result(recipe)->command, "fit");
+    assert_false(fg_recipe_get_result(recipe)->was_set_up);
+    assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &err), FG_EINVAL);
+    assert_null(text);
+    assert_int_equal(fg_recipe_get_text(recipe, FG_RECIPE_PLAN_JSON, &text, &err), FG_EINVAL);
+    assert_int_equal(fg_recipe_write_predictions(recipe, "p.csv", &err), FG_EINVAL);
+    assert_int_equal(access("p.csv", F_OK), -1);
+    assert_int_equal(fg_recipe_draw(recipe, 0, true, &text, &err), FG_EINVAL);
+    fg_recipe_close(recipe);
+}
+
+static void refuses(fg_recipe_options options, fg_status status, const char *part)
+{
+    fg_error err = {0};
+    fg_recipe *recipe = (fg_recipe *)&err;
+    assert_int_equal(fg_recipe_open(&options, &recipe, &err), status);
+    assert_null(recipe);
+    assert_int_equal(err.status, status);
+    if (strstr(err.message, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, err.message);
+}
+
+static void mistakes_are_named(void **state)
+{
+    (void)state;
+    const char *const unknown[] = {"optimizer.lrr=1"};
+    refuses((fg_recipe_options){.config = "no.yaml"}, FG_EINVAL, "no.yaml");
+    refuses((fg_recipe_options){.overrides = unknown, .override_count = 1}, FG_EINVAL,
+            "--optimizer.lrr: unknown key: did you mean 'optimizer.lr'?");
+    refuses((fg_recipe_options){.kind = (fg_recipe_kind)6}, FG_EINVAL, "fg_recipe_options.kind");
+    refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
+    refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
+    refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
+}
+
+static void remember(void *self, fg_log_level level, const char *text)
+{
+    char *all = self;
+    const size_t used = strlen(all);
+    (void)snprintf(all + used, 2048 - used, "%d %s\n", (int)level, text);
+}
+
+/* Messages go to the callback and nowhere else; the summary tells what ended the run. */
+static void a_failed_run_is_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_recipe *recipe;
+    const char *text;
+    char said[2048] = "";
+    fgt_ok(fg_recipe_open(
+        &(fg_recipe_options){.config = "run.yaml", .message = remember, .message_self = said},
+        &recipe, &err));
+    assert_string_equal(said, "");
+    assert_int_not_equal(fg_recipe_run(recipe, &err), FG_OK); /* no such accelerator here */
+    assert_int_equal(fg_recipe_get_result(recipe)->status, err.status);
+    assert_string_equal(fg_recipe_get_result(recipe)->error, err.message);
+    assert_non_null(strstr(said, "1 note: "));
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, &err));
+    assert_non_null(strstr(text, "\"status\": \"failed\""));
+    assert_non_null(strstr(text, "\"command\": \"fit\""));
+    assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL); /* once only */
+    fg_recipe_close(recipe);
+    assert_int_equal(access("runs/run-1", F_OK), -1); /* nothing began in it */
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static fg_status open_and_run(fg_error *err)
+{
+    fg_recipe *recipe = NULL;
+    const char *text, *const overrides[] = {"model.hidden=[8, 9]", "trainer.devices=0,2",
+                                            "data.ignore=[b]", "trainer.precision=fp32"};
+    fg_status status = fg_recipe_open(
+        &(fg_recipe_options){.config = "run.yaml", .overrides = overrides, .override_count = 4},
+        &recipe, err);
+    if (status == FG_OK)
+        status = fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, err);
+    if (status == FG_OK)
+        status = fg_recipe_run(recipe, err);
+    fg_recipe_close(recipe);
+    return status;
+}
+
+static fg_status look_at_data(fg_error *err)
+{
+    char *text = NULL, *help = NULL;
+    fg_status status = fg_recipe_init("rows.csv", NULL, &text, err);
+    if (status == FG_OK)
+        status = fg_recipe_help(FG_RECIPE_HELP_KEYS, "trainer", &help, err);
+    fg_report_free(text);
+    fg_report_free(help);
+    return status;
+}
+
+static fg_status show_plan(fg_error *err)
+{
+    static const char plan[] = "{\"name\": \"v5e-8\", \"fits\": true, \"hbm_needed_bytes\": 1000}";
+    char *lines = NULL, *page = NULL, *chips = NULL;
+    fg_status status = fg_report_plan_lines(plan, &lines, err);
+    if (status == FG_OK)
+        status = fg_report_plan_page("{\"topologies\": []}", "run.yaml", &page, err);
+    if (status == FG_OK)
+        status = fg_report_chips(true, &chips, err);
+    fg_report_free(lines);
+    fg_report_free(page);
+    fg_report_free(chips);
+    return status;
+}
+
+/* Each allocation fails once: the call ends with FG_ENOMEM, or as it does otherwise where nothing
+ * was lost with it; nothing leaks. */
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    fg_status (*const calls[])(fg_error *) = {open_and_run, look_at_data, show_plan};
+    for (size_t c = 0; c < sizeof(calls) / sizeof(calls[0]); c++) {
+        fg_error err = {0};
+        long failures = 0;
+        const fg_status usual = calls[c](&err);
+        bool has_failed = true;
+        for (long n = 0; has_failed; n++) {
+            const long live = fgi_alloc_live();
+            fgi_alloc_fail_after(n);
+            err = (fg_error){0};
+            const fg_status status = calls[c](&err);
+            has_failed = fgi_alloc_has_failed();
+            fgi_alloc_fail_after(-1);
+            if (status != usual && status != FG_ENOMEM)
+                fail_msg("call %zu, allocation %ld: %s: %s", c, n, fg_status_name(status),
+                         err.message);
+            failures += status == FG_ENOMEM;
+            if (fgi_alloc_live() != live)
+                fail_msg("call %zu, allocation %ld: %ld blocks leak", c, n,
+                         fgi_alloc_live() - live);
+        }
+        assert_true(failures > 10);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(overrides_win),
+    cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(a_failed_run_is_reported),
+    cmocka_unit_test(out_of_memory_is_an_error),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, go_there, NULL); }
