@@ -122,7 +122,6 @@ typedef struct fg_recipe_result {
      * values f32[N] or f32[N,K] of a regression; NULL in all other cases */
     const float *predictions;
     fg_type predictions_type;
-    uint64_t reserved[8];
 } fg_recipe_result;
 
 /* The result; valid until the recipe is closed, updated by fg_recipe_run. */
@@ -171,6 +170,7 @@ typedef struct fg_recipe_key {
     const char *example;  /* a value other than the default */
     const char *help;     /* one or more sentences */
     bool is_bool;         /* "--key" alone means true */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_recipe_key;
 
 /* How many keys there are, and one of them, in the order of docs/config.md. Error: FG_EINVAL. */
@@ -204,10 +204,11 @@ FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target
 /* A checkpoint and what it says about itself. Texts are borrowed from it. */
 typedef struct fg_recipe_origin {
     fg_ckpt *ckpt;
-    char *description;  /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it carries
-                           its  configuration, a line about the model */
-    const char *config; /* its configuration as YAML; NULL: none */
-    const char *data;   /* the description of its data as JSON; NULL: none */
+    char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it carries
+                             its  configuration, a line about the model */
+    const char *config;   /* its configuration as YAML; NULL: none */
+    const char *data;     /* the description of its data as JSON; NULL: none */
+    uint64_t reserved[4]; /* set to 0 */
 } fg_recipe_origin;
 
 /* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,

@@ -75,6 +75,13 @@ static void mistakes_are_named(void **state)
     refuses((fg_recipe_options){.kind = (fg_recipe_kind)6}, FG_EINVAL, "fg_recipe_options.kind");
     refuses((fg_recipe_options){.kind = FG_RECIPE_PLAN}, FG_EINVAL, "topology");
     refuses((fg_recipe_options){.reserved = {0, 1}}, FG_EINVAL, "fg_recipe_options");
+    fg_error err = {0};
+    char *report;
+    bool is_wrong;
+    assert_int_equal(
+        fg_report_checkup(&(fg_checkup_options){.reserved = {1}}, &report, &is_wrong, &err),
+        FG_EINVAL);
+    assert_non_null(strstr(err.message, "fg_checkup_options"));
     refuses((fg_recipe_options){.resume = "", .overwrite = true}, FG_EINVAL, "--overwrite");
 }
 
@@ -107,6 +114,26 @@ static void a_failed_run_is_reported(void **state)
     assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL); /* once only */
     fg_recipe_close(recipe);
     assert_int_equal(access("runs/run-1", F_OK), -1); /* nothing began in it */
+}
+
+/* Structs that the library fills have zeros where later versions may have members. */
+static void keys_and_origins_are_cleared(void **state)
+{
+    static const uint64_t zeros[4];
+    fg_error err = {0};
+    fg_recipe_key key;
+    fg_recipe_origin origin;
+    (void)state;
+    memset(&key, 0xff, sizeof(key));
+    memset(&origin, 0xff, sizeof(origin));
+    fgt_ok(fg_recipe_key_at(0, &key, &err));
+    assert_memory_equal(key.reserved, zeros, sizeof(zeros));
+    assert_int_equal(fg_recipe_key_at(fg_recipe_key_count(), &key, &err), FG_EINVAL);
+    assert_true(fg_recipe_key_find("trainer.seed", NULL));
+    assert_string_equal(fg_recipe_key_suggest("trainer.sed"), "trainer.seed");
+    assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, &origin, &err), FG_OK);
+    assert_memory_equal(origin.reserved, zeros, sizeof(zeros));
+    assert_null(origin.ckpt);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -187,6 +214,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(overrides_win),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(a_failed_run_is_reported),
+    cmocka_unit_test(keys_and_origins_are_cleared),
     cmocka_unit_test(out_of_memory_is_an_error),
 };
 
