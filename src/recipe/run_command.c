@@ -234,8 +234,8 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     fg_attachment attachments[2];
     fg_sharding_rule *rules = NULL;
     fg_trainer_options options = trainer_options(r, resume);
-    fg_status status =
-        fgi_config_rules(r->c, "trainer.sharding", &rules, &options.devices.sharding_rule_count, err);
+    fg_status status = fgi_config_rules(r->c, "trainer.sharding", &rules,
+                                        &options.devices.sharding_rule_count, err);
     options.devices.sharding_rules = rules;
     if (status == FG_OK)
         status = fgi_run_weights_options(r->c, &options.checkpoints.weights_options, err);
