@@ -1,9 +1,9 @@
-/* cli.h - the program's frame: commands, their option tables, and what is made from these tables:
- * parsing, --help, man pages and shell completion. A command is one file cmd_NAME.c with one
- * cli_command in it; main.c lists them.
+/* cli.h - the program's framework: commands, their option tables, and everything derived from these
+ * tables: parsing, --help, man pages and shell completion. A command is one file cmd_NAME.c with
+ * one cli_command in it; main.c lists them.
  *
- * Results go to standard output, talk to standard error. Exit status: CLI_DONE, CLI_FAILED,
- * CLI_USAGE, CLI_HUNG, CLI_STOPPED.
+ * Results are written to standard output, progress to standard error. Exit status: CLI_DONE,
+ * CLI_FAILED, CLI_USAGE, CLI_HUNG, CLI_STOPPED.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef CLI_H

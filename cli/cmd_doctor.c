@@ -1,5 +1,5 @@
-/* fulgurite doctor: what place this is, what it has, what is wrong with it for training, and what
- * mends it.
+/* fulgurite doctor: detects the environment and its accelerators, finds problems for training, and
+ * suggests fixes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -32,7 +32,7 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-/* Becomes the command, its environment mended; returns only where that fails. */
+/* Executes the command with a corrected environment; only returns if that fails. */
 static int run_fixed(const fg_host *host, const cli_call *call)
 {
     char **words = cli_alloc((size_t)call->count + 1, sizeof(*words));

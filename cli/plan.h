@@ -1,5 +1,5 @@
-/* plan.h - the parts of `fulgurite plan`: each machine's compiler works in a process of its own,
- * and what it found is a JSON object.
+/* plan.h - the parts of `fulgurite plan`: each machine's compiler runs in a separate process,
+ * and its results are a JSON object.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAN_H

@@ -1,9 +1,9 @@
-/* plan_child.c - runs a compiler in a process of its own: some inputs make it end the process, and
- * some keep it busy for ever or take all memory.
+/* plan_child.c - runs a compiler in a separate process: some inputs make it crash, run forever or
+ * use all memory.
  *
- * The process is this program begun again: nothing of what a plugin does at its loading has
- * happened in it. It does not outlive the one that waits for it, and only that one stops it: other
- * requests to stop are blocked, since compilers answer them with a stack trace on the terminal.
+ * The process executes this program again, so no plugin has been loaded in it. It does not outlive
+ * its parent, and only the parent stops it: signals are blocked, because compilers answer them with
+ * a stack trace on the terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>

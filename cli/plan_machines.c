@@ -46,8 +46,8 @@ size_t plan_machines_read(char *text, plan_machine *out, size_t capacity, fg_err
     return count;
 }
 
-/* Whether a plugin for the accelerator is installed; one that is named by its path is used even if
- * it does not exist, which is an error of its own. */
+/* Whether a plugin for the accelerator is installed; one that is given by its path is used even if
+ * it does not exist, which is a separate error. */
 static bool is_installed(const char *accelerator)
 {
     static fg_plugin_candidate places[PLACES_MAX];

@@ -43,7 +43,7 @@ static bool parse_int(const char *text, int64_t *out)
     return errno == 0 && end != text && *end == '\0' && strchr(" \t\n\v\f\r", *text) == NULL;
 }
 
-/* Decimal numbers only: no hexadecimal, no infinities, nothing that is no number. */
+/* Decimal numbers only: no hexadecimal, no infinities, no NaN. */
 static bool parse_float(const char *text, double *out)
 {
     char *end;

@@ -1,7 +1,7 @@
 /* config.h - the configuration of a run: one table of keys, values out of YAML and of the command
  * line, and the way back to YAML.
  *
- * Every key stands in config_keys.c, with its kind, default, range and help; reading,
+ * Every key is listed in config_keys.c, with its kind, default, range and help; reading,
  * --print-config, docs/config.md and shell completion come out of that table.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -72,14 +72,14 @@ typedef struct fgi_config fgi_config;
 fgi_config *fgi_config_create(void);
 void fgi_config_destroy(fgi_config *c);
 
-/* Reads YAML over the present values; a key that stands there twice, an unknown one or a wrong
+/* Reads YAML over the present values; a duplicate key, an unknown one or an invalid
  * value is an error "name:line:column: ...". */
 bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err);
 bool fgi_config_read_file(fgi_config *c, const char *path, fg_error *err);
 /* Sets one key from "a.b=value", as on the command line after the dashes. null and ~ reset it to
  * its default, as if it had not been given. */
 bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err);
-/* Keys that have another name now take it; *out_was_old tells whether there were any. */
+/* Keys that have another name now take it; *out_was_old is set if there were any. */
 bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err);
 
 /* Calls warn(self, line) for each key that was given, is not its default, and has no effect because

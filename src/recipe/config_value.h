@@ -51,7 +51,7 @@ const fgi_config_value *fgi_config_value_of(const fgi_config *c, const fgi_confi
 /* Replaces a value. Errors begin with the key's path. */
 bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fgi_config_token *tokens,
                     size_t count, const char *place, fg_error *err);
-/* The same from a text as it stands on a command line. */
+/* The same from a string as given on a command line. */
 bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
                          const char *place, fg_error *err);
 /* Back to the default; false when out of memory. */

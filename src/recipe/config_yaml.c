@@ -1,6 +1,6 @@
 /* config_yaml.c - reads a configuration file with libfyaml, which knows the line and column of
- * every value; each error names them. Aliases and merge keys are refused, so that what stands in
- * the file is what is read.
+ * every value; each error names them. Aliases and merge keys are rejected, so that the file
+ * contains exactly what is read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <libfyaml.h>
@@ -291,7 +291,7 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
     return blame(r, name, message);
 }
 
-/* Reads a mapping whose keys stand in `section` (NULL: at the top). */
+/* Reads a mapping whose keys are in `section` (NULL: at the top). */
 static bool read_mapping(reader *r, const char *section, struct fy_node *mapping);
 
 static bool read_section(reader *r, const char *section, struct fy_node *name, struct fy_node *node)

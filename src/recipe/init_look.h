@@ -16,7 +16,7 @@ typedef struct fgi_look_column {
     double min, max;                   /* of the numbers */
     char *distinct[FGI_LOOK_DISTINCT]; /* owned */
     size_t distinct_count;             /* FGI_LOOK_DISTINCT: so many or more */
-    char first_text[32];               /* a cell that is no number */
+    char first_text[32];               /* a cell that is not numeric */
 } fgi_look_column;
 
 typedef struct fgi_look_table {

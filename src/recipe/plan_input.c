@@ -1,4 +1,4 @@
-/* plan_input.c - the input that a planned step wants, against what the loader does on this host.
+/* plan_input.c - the input rate that a planned step requires, and that of the loader on this host.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>

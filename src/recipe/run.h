@@ -48,7 +48,7 @@ typedef struct fgi_run_task {
     const fg_recipe *owner;       /* hears what there is to say; may be NULL */
     const fgi_run_schema *schema; /* borrowed */
     fg_type input;                /* of one sample, as the dataset has it */
-    fg_type target;               /* likewise */
+    fg_type target;               /* of one sample */
     int64_t outputs;
     double scale;                         /* of the inputs, on the device */
     double target_mean, target_deviation; /* of a standardised target, else 0 and 1 */
@@ -190,7 +190,7 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 
 /* ---- the report (run_report.c, run_summary.c) ------------------------------------------------ */
 
-/* Remembers the figures of a fit. A callback of the
+/* Records the metrics of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
 /* The curves of what was remembered. */
@@ -207,18 +207,18 @@ fg_status fgi_run_batch_find(fg_recipe *r, fg_error *err);
 /* ---- a machine that is not there (run_plan.c) -------------------------------------------------
  */
 
-/* Compiles for r->client; what is found is r->plan, also after a failure. */
+/* Compiles for r->client; the result is r->plan, also after a failure. */
 fg_status fgi_run_plan(fg_recipe *r, fg_error *err);
-/* Measures the loader with the run's data for about a second, and puts what it gives and what the
- * plan's step wants, of all devices and of a host's, into the machine's object; where the step's
- * time is not known, nothing. */
+/* Measures the loader with the run's data for about a second, and adds its rate and the rates that
+ * the plan's step requires, for all devices and for one host's, to the machine's object; nothing if
+ * the step time is unknown. */
 void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 /* Whether the options make sense. */
 bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
 /* Makes r->plan of what ended the run, unless there is one. */
 void fgi_run_plan_fail(fg_recipe *r);
 
-/* ---- a run that stands still (run_hang.c) ---------------------------------------------------- */
+/* ---- hangs (run_hang.c) ---------------------------------------------------------------------- */
 
 /* An fg_hang_fn, whose self is the run: reports, writes the threads' stacks to hang.txt in the
  * run's folder, and calls the user's. */

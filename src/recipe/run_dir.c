@@ -1,4 +1,4 @@
-/* run_dir.c - the folder of a run: its name, and what stands in it before the first step.
+/* run_dir.c - the folder of a run: its name, and its contents before the first step.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>

@@ -1,6 +1,6 @@
-/* run_hang.c - the end of a run that stands still: says so, writes down where each thread is, and
- * leaves at once. What the devices hold cannot be saved then; the checkpoints and metrics written
- * so far stay.
+/* run_hang.c - the end of a run that hangs: reports it, writes the stacks of all threads, and exits
+ * immediately. The state on the devices cannot be saved; the checkpoints and metrics written so far
+ * are kept.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* run_model.c - a run and the checkpoint that it evaluates, goes on from or starts from: finding
+/* run_model.c - a run and the checkpoint that it evaluates, resumes or starts from: finding
  * it, comparing it with what is configured, and what the run's own checkpoints carry.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -172,7 +172,7 @@ static fg_status find_new_folder(fg_recipe *r, fg_error *err)
     return may_be_used(r, err) ? FG_OK : FG_EINVAL;
 }
 
-/* A run that starts anew. */
+/* A run that does not resume. */
 static fg_status find_beginning(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     *out_resume = NULL;

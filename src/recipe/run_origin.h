@@ -21,7 +21,7 @@ typedef struct fgi_run_origin {
     char *run_dir; /* of the run that it belongs to; NULL: not known */
     char *which;   /* "best", "last" or a name in that run; NULL: it was given by its path */
     fgi_config *c; /* the model's configuration; NULL: it carries none */
-    json_t *data;  /* the data's description; NULL likewise */
+    json_t *data;  /* the data's description; NULL: it has none */
 } fgi_run_origin;
 
 /* Whether an argument names a run or a checkpoint, and not a configuration: last, best, a folder, a

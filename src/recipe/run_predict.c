@@ -1,5 +1,5 @@
-/* run_predict.c - predictions into a CSV or .npy file, and the confusion matrix, which is made of
- * predictions too.
+/* run_predict.c - predictions into a CSV or .npy file, and the confusion matrix, which is computed
+ * from predictions too.
  *
  *   classification  CSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
  *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]

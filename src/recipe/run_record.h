@@ -1,4 +1,4 @@
-/* run_record.h - figures that a fit has brought, kept for the curves.
+/* run_record.h - the metrics of a fit, recorded for plots.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_RECIPE_RUN_RECORD_H

@@ -13,7 +13,7 @@
 typedef struct fgi_run_schema {
     char format[16]; /* of the data: "csv" */
     fg_type input;   /* of one sample, as the dataset has it */
-    fg_type target;  /* likewise */
+    fg_type target;  /* of one sample */
     int64_t class_count;
     char **class_names;                   /* class_count of them; NULL where they have none */
     double target_mean, target_deviation; /* of plain targets that the task standardises; deviation

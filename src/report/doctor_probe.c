@@ -42,7 +42,7 @@ enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
 /* ---- plugins ----------------------------------------------------------------------------------
  */
 
-/* The version in the name of the package's folder beside it: libtpu-0.0.51.dist-info. */
+/* The version in the name of the package's folder next to it: libtpu-0.0.51.dist-info. */
 static void find_version(fgi_checkup_plugin *p)
 {
     char folder[1024];

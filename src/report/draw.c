@@ -1,4 +1,4 @@
-/* draw.c - pictures made of characters, for the end of a training.
+/* draw.c - plots drawn with characters, printed at the end of a run.
  *
  * A chart is a grid of dots, 2 wide and 4 high in each character (braille); in ASCII each character
  * is one dot. All sizes are counted in characters; names may be UTF-8.

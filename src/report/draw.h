@@ -1,5 +1,5 @@
-/* draw.h - pictures made of characters: curves and a confusion matrix. They use braille and box
- * characters where the terminal's locale is UTF-8, and ASCII otherwise.
+/* draw.h - plots drawn with characters: curves and a confusion matrix. They use braille and box
+ * characters if the terminal's locale is UTF-8, and ASCII otherwise.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_DRAW_H
@@ -11,7 +11,7 @@
 
 #include "base/buf.h"
 
-/* One line of a chart; values that are no numbers are left out. */
+/* One line of a plot; NaN values are omitted. */
 typedef struct fgi_draw_series {
     const char *name;
     const double *x, *y;

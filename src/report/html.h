@@ -16,7 +16,7 @@ void fgi_html_end(fgi_buf *out);
 void fgi_html_text(fgi_buf *out, const char *text);
 /* <tag>text</tag> */
 void fgi_html_element(fgi_buf *out, const char *tag, const char *text);
-/* A bar of this share (0 to 1) of a cell's width, as a cell of its own. */
+/* A table cell with a bar of this fraction (0 to 1) of its width. */
 void fgi_html_bar_cell(fgi_buf *out, double fraction);
 /* An SVG document as an image: it cannot run anything or reach the page around it. */
 void fgi_html_image(fgi_buf *out, const char *svg, const char *words);

@@ -328,8 +328,7 @@ static void put_sweep(fgi_buf *out, const json_t *o)
         put_curve(out, &s, s.bytes, &memory) && put_curve(out, &s, s.cycles, &cycles);
     fgi_buf_puts(out, "</p>\n");
     if (!are_drawn)
-        fgi_buf_puts(out, "<p class=\"note\">These figures are drawn as curves where gnuplot is "
-                          "installed.</p>\n");
+        fgi_buf_puts(out, "<p class=\"note\">Install gnuplot to see these values as plots.</p>\n");
     sweep_table(out, o);
     const double filled = number(o, "saturation_batch");
     if (filled > 0)

@@ -9,9 +9,9 @@
 #include "report/helpers.h"
 #include "base/buf.h"
 
-/* Adds root's metrics as a page of HTML that needs nothing else: no script, no other file, no
- * network. What the object lacks, the page leaves out. Curves need gnuplot; without it their
- * numbers are in the tables only, which the page says. config_path may be NULL. */
+/* Adds root's contents as a self-contained HTML report: no scripts, no other files, no network.
+ * Values that the object lacks are omitted. Plots require gnuplot; without it, the page says that
+ * their values are in the tables only. config_path may be NULL. */
 void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root);
 
 /* One machine's object as lines for people. */

@@ -1,4 +1,4 @@
-/* plot.h - charts with axes as SVG, drawn by gnuplot in a process of its own.
+/* plot.h - SVG plots with axes, drawn by gnuplot in a separate process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_PLOT_H
@@ -15,9 +15,9 @@ typedef struct fgi_plot_options {
     double limit;                /* of y */
 } fgi_plot_options;
 
-/* The series as lines with points over a logarithmic x axis (base 2); an SVG document of
- * its own, to be freed. Letters in names and labels that a plot need not have become '?'. NULL with
- * an error: gnuplot is not there (err->status is FG_ENOTFOUND), or fails. */
+/* The series as lines with points over a logarithmic x axis (base 2), as an SVG document; free it.
+ * Unsafe characters in names and labels are replaced by '?'. Returns NULL and an error if gnuplot
+ * is not installed (err->status is FG_ENOTFOUND) or fails. */
 char *fgi_plot_svg(const fgi_draw_series *series, size_t count, const fgi_plot_options *options,
                    fg_error *err);
 

@@ -242,7 +242,7 @@ static void input_of_a_pod_is_shared_by_its_hosts(void **state)
     free(json);
 }
 
-/* The curves of memory and of cycles, where gnuplot is; else the page says what is missing. */
+/* Plots of memory and cycles if gnuplot is installed; otherwise a note in the page. */
 static void curves_are_drawn_by_gnuplot(void **state)
 {
     char *json = json_of(whole);
@@ -260,7 +260,7 @@ static void curves_are_drawn_by_gnuplot(void **state)
     free(old_path);
     assert_int_equal(p.images, 0);
     assert_int_equal(p.tables, tables);
-    has(&p, "where gnuplot is installed");
+    has(&p, "Install gnuplot");
     free(p.text);
     free(json);
 }
