@@ -166,8 +166,9 @@ FG_API fg_variable *fg_optimizer_parameter_at(const fg_optimizer *optimizer, siz
 FG_API size_t fg_optimizer_variable_count(const fg_optimizer *optimizer);
 FG_API fg_variable *fg_optimizer_variable_at(const fg_optimizer *optimizer, size_t index);
 
-/* The learning rate from the next launch on, and what schedules are relative to: the peak of
- * onecycle. get_lr: the one now in force. */
+/* Sets the base learning rate, from the next launch on. What schedules are relative to (the peak of
+ * onecycle) is this, times the factor of the Trainer's lr_scaling (train.h). get_lr: the learning
+ * rate of the present step, with scaling and schedule. */
 FG_API void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr);
 FG_API double fg_optimizer_get_lr(const fg_optimizer *optimizer);
 /* SGD's momentum or Adam's beta1, likewise, while no schedule sets it. An SGD created without

@@ -162,6 +162,8 @@ typedef struct fg_progress {
  *   eval_start  batch_end ...  eval_end
  */
 typedef struct fg_callback_ops {
+    const char
+        *name; /* of its state in checkpoints; needed by save and load, unique in a Trainer */
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*batch_end)(void *self, const fg_progress *at, fg_error *err);
@@ -173,6 +175,16 @@ typedef struct fg_callback_ops {
     fg_status (*fit_end)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*eval_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*eval_end)(void *self, const fg_progress *at, fg_error *err);
+    /* The callback's own state, as part of each checkpoint: both, with a name, or none. save is
+     * called between two steps whenever a checkpoint is taken: it returns the size of the state in
+     * bytes, and writes them to `bytes` if `size`, the room there, is enough. Called first with
+     * room 0, then with the size that it returned. 0: nothing to save. The format is the callback's
+     * own.
+     */
+    size_t (*save)(void *self, void *bytes, size_t size);
+    /* Gets them back before fit_start of a fit that resumes; an error ends the fit. Not called
+     * where the checkpoint has no state of this name, which a warning says. */
+    fg_status (*load)(void *self, const void *bytes, size_t size, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     void (*reserved[4])(void);   /* must be NULL */
 } fg_callback_ops;
@@ -366,12 +378,15 @@ FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
                                                      const fg_callback_ops *ops, void *take_self,
                                                      fg_error *err);
 
-/* Data of fit, validate, test and predict. Datasets are borrowed. */
+/* Data of fit, validate, test and predict: each takes its own part, the others may be NULL.
+ * Datasets are borrowed. */
 typedef struct fg_fit_data {
     fg_dataset *train;
-    fg_dataset *val;    /* may be NULL */
-    int64_t batch_size; /* samples that each device (row of the mesh) takes in a batch; a step of
-                           the optimizer has accumulate_grad_batches of these                [32] */
+    fg_dataset *val;     /* of fit and fg_trainer_validate; fit may do without: NULL */
+    fg_dataset *test;    /* of fg_trainer_test */
+    fg_dataset *predict; /* of fg_trainer_predict: only the fields that predict_step reads matter */
+    int64_t batch_size;  /* samples that each device (row of the mesh) takes in a batch; a step of
+                            the optimizer has accumulate_grad_batches of these                [32] */
     int64_t global_batch_size; /* samples of all devices together, instead of batch_size; they
                                   divide it evenly                       [batch_size * rows] */
     int workers;     /* loader threads          [as fg_loader_options; -1: none, in line] */
@@ -379,7 +394,7 @@ typedef struct fg_fit_data {
     bool drop_last;  /* leave out the incomplete batch at an epoch's end            [false] */
     int64_t shuffle_buffer; /* a training source is shuffled within so many samples, as in
                                fg_loader_options                                           [1] */
-    uint64_t reserved[4];
+    uint64_t reserved[2];
 } fg_fit_data;
 
 /* Trains. Again after an earlier fit it goes on from where that one ended, up to the limits. Epochs
@@ -394,7 +409,7 @@ typedef struct fg_fit_data {
 FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
                                             const fg_fit_data *data, fg_error *err);
 
-/* One pass over data->val (validate) or data->val (test) with the present weights: those of the
+/* One pass over data->val (validate) or data->test (test) with the present weights: those of the
  * last fit, or of options.checkpoints.resume or .weights. Metrics are in the result. */
 FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task,
                                                  const fg_fit_data *data, fg_error *err);
@@ -405,6 +420,7 @@ FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task 
  * borrowed for the call, first is the dataset's number of row 0. */
 typedef fg_status fg_predict_fn(void *self, const fg_type *type, const void *data, int64_t first,
                                 fg_error *err);
+/* One pass over data->predict; `write` receives the predictions of its samples in their order. */
 FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task,
                                                 const fg_fit_data *data, fg_predict_fn *write,
                                                 void *self, fg_error *err);
@@ -439,9 +455,10 @@ FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
 /* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
-/* What a fit will do, worked out before its first step: callbacks may ask for it from fit_start on.
- * Texts are constants. */
-typedef struct fg_fit_plan {
+/* The effective settings of a fit: its batches, steps and learning rates as they follow from
+ * options, data and devices. They stand before the first step: callbacks may ask for them from
+ * fit_start on. Texts are constants. */
+typedef struct fg_fit_settings {
     const char *strategy;      /* "single", "ddp", "fsdp" */
     int device_count;          /* all that take part */
     int batch_shards;          /* that a batch is cut into: devices along the mesh's batch axes */
@@ -455,9 +472,9 @@ typedef struct fg_fit_plan {
     double lr_given, lr_factor;      /* the optimizer's, and what the rule makes of it */
     double lr;                       /* lr_given * lr_factor: the schedule's peak */
     double lr_at[5];                 /* the schedule at 0, 25, 50, 75 and 100 % of the steps */
-} fg_fit_plan;
+} fg_fit_settings;
 /* Of the last fit; all zero before the first. */
-FG_API const fg_fit_plan *fg_trainer_plan(const fg_trainer *trainer);
+FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);
 
 /* Where the time of the device went, in seconds from the end of the first step of the last call to
  * the end of its last, validations included. The device is idle from the end of a step until the

@@ -39,7 +39,7 @@ static void refresh(fg_optimizer *o)
 {
     const fgi_hyper *h = &o->hyper;
     fgi_launch_scalars *s = &o->scalars;
-    o->lr_now = fg_schedule_lr(&o->schedule, h->lr, o->step_now, o->total_steps);
+    o->lr_now = fg_schedule_lr(&o->schedule, fgi_optimizer_peak_lr(o), o->step_now, o->total_steps);
     o->momentum_now = fg_schedule_momentum(&o->schedule, h->momentum, o->step_now, o->total_steps);
     set_scalar(&s->lr, o->lr_now);
     set_scalar(&s->momentum, o->momentum_now);
@@ -73,6 +73,21 @@ void fg_optimizer_set_lr(fg_optimizer *optimizer, double lr)
 {
     optimizer->hyper.lr = lr;
     refresh(optimizer);
+}
+
+void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor)
+{
+    if (optimizer->lr_factor == factor)
+        return;
+    optimizer->lr_factor = factor;
+    refresh(optimizer);
+}
+
+double fgi_optimizer_base_lr(const fg_optimizer *optimizer) { return optimizer->hyper.lr; }
+
+double fgi_optimizer_peak_lr(const fg_optimizer *optimizer)
+{
+    return optimizer->hyper.lr * optimizer->lr_factor;
 }
 
 double fg_optimizer_get_lr(const fg_optimizer *optimizer) { return optimizer->lr_now; }
@@ -157,6 +172,7 @@ static fg_status init(fg_optimizer *o, const fg_module *root, const fg_optimizer
 {
     const fg_variable_options state = {.kind = FG_STATE};
     const fg_type count = {.dtype = FG_S32};
+    o->lr_factor = 1;
     o->hyper = (fgi_hyper){.lr = fgi_or_default(options->lr, 1e-3),
                            .momentum = fabs(options->momentum) > 0 ? options->momentum : 0,
                            .decay = options->decay,

@@ -69,7 +69,8 @@ typedef struct fgi_guard {
 struct fg_optimizer {
     const fg_optimizer_rule *rule;
     fgi_hyper hyper;
-    void *own; /* a copy of the rule's own options; NULL: it has none */
+    double lr_factor; /* hyper.lr times this is the peak of the schedule */
+    void *own;        /* a copy of the rule's own options; NULL: it has none */
     bool counts_updates;
     double lr_now, momentum_now;
     fg_schedule schedule;
@@ -168,5 +169,13 @@ extern const fg_schedule_entry *const fgi_schedule_rows[];
 extern const size_t fgi_schedule_row_count;
 extern const fg_optimizer_entry fgi_sgd_row, fgi_adam_row, fgi_adamw_row;
 extern const fg_schedule_entry fgi_constant_row, fgi_onecycle_row;
+
+/* The learning rate belongs to the optimizer: the base is what the user gave it, at creation or by
+ * fg_optimizer_set_lr; the factor is what a batch larger than the base is for makes of it; their
+ * product is the schedule's peak. Scaling takes effect at once and replaces the factor before it.
+ */
+void fgi_optimizer_scale_lr(fg_optimizer *optimizer, double factor);
+double fgi_optimizer_base_lr(const fg_optimizer *optimizer);
+double fgi_optimizer_peak_lr(const fg_optimizer *optimizer);
 
 #endif

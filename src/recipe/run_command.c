@@ -153,6 +153,7 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
         (fg_dataset_count(r->fit_data.val) == 0 ||
          fgi_config_amount(r->c, "trainer.limit_val_batches", 1) == 0))
         r->fit_data.val = NULL;
+    r->fit_data.test = r->fit_data.predict = r->fit_data.val;
     if (r->options->kind == FG_RECIPE_FIT || is_dry(r) || r->fit_data.val != NULL)
         return FG_OK;
     (void)fgi_refuse(err, "no data to %s: set %s", r->command,

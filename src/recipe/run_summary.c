@@ -65,15 +65,16 @@ static void put_devices(json_t *root, const fg_recipe *r)
 }
 
 /* How the devices shared the work; null where it did not come to a fit. */
-static void put_plan(json_t *root, const fg_recipe *r)
+static void put_settings(json_t *root, const fg_recipe *r)
 {
-    const fg_fit_plan *plan = r->trainer != NULL ? fg_trainer_plan(r->trainer) : NULL;
-    const bool is_known = plan != NULL && plan->device_count > 0;
-    (void)json_object_set_new(root, "strategy", is_known ? text(plan->strategy) : json_null());
+    const fg_fit_settings *settings = r->trainer != NULL ? fg_trainer_settings(r->trainer) : NULL;
+    const bool is_known = settings != NULL && settings->device_count > 0;
+    (void)json_object_set_new(root, "strategy", is_known ? text(settings->strategy) : json_null());
     (void)json_object_set_new(root, "global_batch_size",
-                              is_known ? count(plan->global_batch_size) : json_null());
-    (void)json_object_set_new(root, "lr", is_known ? number(plan->lr) : json_null());
-    (void)json_object_set_new(root, "lr_scaling", is_known ? text(plan->lr_scaling) : json_null());
+                              is_known ? count(settings->global_batch_size) : json_null());
+    (void)json_object_set_new(root, "lr", is_known ? number(settings->lr) : json_null());
+    (void)json_object_set_new(root, "lr_scaling",
+                              is_known ? text(settings->lr_scaling) : json_null());
 }
 
 static void put_result(json_t *root, const fg_recipe *r)
@@ -119,7 +120,7 @@ bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)
     json_t *root = json_pack("{s:s, s:s, s:o}", "status", status_word(error), "command", r->command,
                              "error", error != NULL ? text(error->message) : json_null());
     put_devices(root, r);
-    put_plan(root, r);
+    put_settings(root, r);
     (void)json_object_set_new(root, "precision", text(fgi_config_text(r->c, "trainer.precision")));
     put_result(root, r);
     (void)json_object_set_new(root, "run_dir", text(r->folder));

@@ -73,11 +73,11 @@ void fgi_forget_failures(fg_trainer *trainer)
 fg_progress fgi_progress_at(const fg_trainer *trainer)
 {
     return (fg_progress){
-        .step = trainer->step,
-        .epoch = trainer->epoch,
-        .batch = trainer->epoch_batches,
+        .step = trainer->cursor.step,
+        .epoch = trainer->cursor.epoch,
+        .batch = trainer->cursor.epoch_batches,
         .batches = trainer->batches_per_epoch,
-        .total_steps = trainer->plan.total_steps,
+        .total_steps = trainer->settings.total_steps,
         .lr = trainer->optimizer != NULL ? fg_optimizer_get_lr(trainer->optimizer) : 0,
     };
 }

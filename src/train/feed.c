@@ -99,7 +99,7 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
 /* The Trainer's thread begins something for the stage's next step; gives what it did before. */
 static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing doing)
 {
-    const int64_t step = stage->kind == FGI_TRAIN ? trainer->step + 1 : 0;
+    const int64_t step = stage->kind == FGI_TRAIN ? trainer->cursor.step + 1 : 0;
     return fgi_watch_set(&trainer->watchdog,
                          (fgi_watch){.doing = doing, .stage = (int)stage->kind, .step = step});
 }
@@ -256,9 +256,9 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
         return;
     fgi_accumulator *a = stage->accumulator;
     const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
-    const int64_t number = trainer->step * batches + fgi_accumulator_batches(a);
+    const int64_t number = trainer->cursor.step * batches + fgi_accumulator_batches(a);
     fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
-    fg_optimizer_begin_step(trainer->optimizer, trainer->step);
+    fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step);
     if (a != NULL)
         fgi_accumulator_add(a);
 }
@@ -275,7 +275,8 @@ static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
         .kind = stage->kind,
         .is_step = !is_part && (stage->kind == FGI_TRAIN || !trainer->is_running),
         .is_part = is_part,
-        .number = batch == NULL || stage->kind == FGI_TRAIN ? trainer->step + 1 : batch->index + 1,
+        .number =
+            batch == NULL || stage->kind == FGI_TRAIN ? trainer->cursor.step + 1 : batch->index + 1,
         .samples = batch != NULL ? batch->valid : 0,
     };
     return flight;
@@ -377,10 +378,10 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     fgi_event *done = NULL;
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
-    fg_optimizer_begin_step(trainer->optimizer, trainer->step);
+    fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step);
     flight->launch_ns = fgi_now_ns();
     fgi_step_program *update =
-        fgi_accumulator_update(stage->accumulator, trainer->options.seed, trainer->step);
+        fgi_accumulator_update(stage->accumulator, trainer->options.seed, trainer->cursor.step);
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
     if (status != FG_OK)
         return name_step(flight, status, err);

@@ -24,24 +24,24 @@
 static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const int64_t count = fg_dataset_count(data->train), buffer = fgi_shuffle_buffer(data);
-    if (trainer->position == 0)
+    if (trainer->cursor.position == 0)
         return FG_OK;
-    if (trainer->sample_count != count && (trainer->sample_count < 0 || count < 0))
+    if (trainer->cursor.sample_count != count && (trainer->cursor.sample_count < 0 || count < 0))
         return fgi_fail(err, FG_EINVAL,
                         "the checkpoint is %lld samples into an epoch of other data\n"
                         "to train on other data, start from the weights instead",
-                        (long long)trainer->position);
-    if (trainer->sample_count != count)
+                        (long long)trainer->cursor.position);
+    if (trainer->cursor.sample_count != count)
         return fgi_fail(err, FG_EINVAL,
                         "the checkpoint is %lld samples into an epoch of %lld, but the data have "
                         "%lld\nto train on other data, start from the weights instead",
-                        (long long)trainer->position, (long long)trainer->sample_count,
-                        (long long)count);
-    if (trainer->shuffle_buffer != buffer)
+                        (long long)trainer->cursor.position,
+                        (long long)trainer->cursor.sample_count, (long long)count);
+    if (trainer->cursor.shuffle_buffer != buffer)
         return fgi_fail(err, FG_EINVAL,
                         "the checkpoint is within an epoch shuffled with shuffle_buffer "
                         "%lld, not %lld: the sample order would differ",
-                        (long long)trainer->shuffle_buffer, (long long)buffer);
+                        (long long)trainer->cursor.shuffle_buffer, (long long)buffer);
     return FG_OK;
 }
 
@@ -51,11 +51,11 @@ static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_err
     int64_t size = 0;
     FGI_TRY(fgi_batch_size(trainer, data, &size, err));
     FGI_TRY(check_place(trainer, data, err));
-    if (trainer->position > 0 && trainer->batch_size != size)
-        trainer->epoch_batches = (trainer->position + size - 1) / size;
-    trainer->sample_count = fg_dataset_count(data->train);
-    trainer->batch_size = size;
-    trainer->shuffle_buffer = fgi_shuffle_buffer(data);
+    if (trainer->cursor.position > 0 && trainer->cursor.batch_size != size)
+        trainer->cursor.epoch_batches = (trainer->cursor.position + size - 1) / size;
+    trainer->cursor.sample_count = fg_dataset_count(data->train);
+    trainer->cursor.batch_size = size;
+    trainer->cursor.shuffle_buffer = fgi_shuffle_buffer(data);
     trainer->drop_last = data->drop_last;
     return FG_OK;
 }
@@ -63,20 +63,20 @@ static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_err
 static bool epoch_is_over(const fg_trainer *trainer)
 {
     const int64_t limit = trainer->train_limit;
-    const int64_t left = trainer->sample_count - trainer->position;
-    if (limit > 0 && trainer->epoch_batches >= limit)
+    const int64_t left = trainer->cursor.sample_count - trainer->cursor.position;
+    if (limit > 0 && trainer->cursor.epoch_batches >= limit)
         return true;
-    if (trainer->sample_count < 0)
-        return trainer->has_read_epoch;
-    return left <= 0 || (trainer->drop_last && left < trainer->batch_size);
+    if (trainer->cursor.sample_count < 0)
+        return trainer->cursor.has_read_epoch;
+    return left <= 0 || (trainer->drop_last && left < trainer->cursor.batch_size);
 }
 
 /* Whether all steps are done. */
 static bool is_over(const fg_trainer *trainer)
 {
     const fg_trainer_options *o = &trainer->options;
-    return (o->limits.max_steps > 0 && trainer->step >= o->limits.max_steps) ||
-           (o->limits.max_epochs > 0 && trainer->epoch >= o->limits.max_epochs);
+    return (o->limits.max_steps > 0 && trainer->cursor.step >= o->limits.max_steps) ||
+           (o->limits.max_epochs > 0 && trainer->cursor.epoch >= o->limits.max_epochs);
 }
 
 /* ---- validation and saving ------------------------------------------------------------------- */
@@ -104,11 +104,11 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
         return false;
     const double value = metrics[i].value;
     const bool is_better =
-        !trainer->has_best ||
-        (o->checkpoints.monitor_max ? value > trainer->best : value < trainer->best);
+        !trainer->cursor.has_best ||
+        (o->checkpoints.monitor_max ? value > trainer->cursor.best : value < trainer->cursor.best);
     if (is_better)
-        trainer->best = value;
-    trainer->has_best = true;
+        trainer->cursor.best = value;
+    trainer->cursor.has_best = true;
     return is_better;
 }
 
@@ -131,11 +131,11 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     int64_t limit;
     *out_best = false;
     if (data->val == NULL || trainer->task.ops->val_step == NULL ||
-        trainer->validated_step == trainer->step)
+        trainer->cursor.validated_step == trainer->cursor.step)
         return FG_OK;
     const int64_t begin = fgi_now_ns();
     trainer->is_saved = false;
-    trainer->owes_validation = true;
+    trainer->cursor.owes_validation = true;
     if (fgi_stop_requested(trainer))
         return FG_OK;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
@@ -150,8 +150,8 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     FGI_TRY(
         fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
     at.batch = trainer->evaluated_batches;
-    trainer->owes_validation = false;
-    trainer->validated_step = trainer->step;
+    trainer->cursor.owes_validation = false;
+    trainer->cursor.validated_step = trainer->cursor.step;
     *out_best = !is_monitoring_training(trainer) && is_new_best(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
@@ -169,11 +169,11 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
 {
     const fg_trainer_options *o = &trainer->options;
     bool is_best = false;
-    if (trainer->step == 0 || epoch_is_over(trainer))
+    if (trainer->cursor.step == 0 || epoch_is_over(trainer))
         return FG_OK;
-    if (is_due(o->validation.val_every_steps, trainer->step))
+    if (is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &is_best, err));
-    if (is_best || is_due(o->checkpoints.save_every_steps, trainer->step))
+    if (is_best || is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
         FGI_TRY(save(trainer, is_best, err));
     return FG_OK;
 }
@@ -184,20 +184,21 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
     FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
-    if (batch == NULL && trainer->sample_count < 0)
+    if (batch == NULL && trainer->cursor.sample_count < 0)
         return fgi_fail(err, FG_EINVAL, "the training source gave no %s in epoch %lld",
-                        trainer->position > 0 ? "further sample"
-                        : trainer->drop_last  ? "whole batch"
-                                              : "sample",
-                        (long long)trainer->epoch);
+                        trainer->cursor.position > 0 ? "further sample"
+                        : trainer->drop_last         ? "whole batch"
+                                                     : "sample",
+                        (long long)trainer->cursor.epoch);
     if (batch == NULL)
         return fgi_fail(err, FG_EINTERNAL, "the loader ended the epoch at sample %lld of %lld",
-                        (long long)trainer->position, (long long)trainer->sample_count);
+                        (long long)trainer->cursor.position,
+                        (long long)trainer->cursor.sample_count);
     const int64_t next_position = batch->next_position, valid = batch->valid;
-    trainer->has_read_epoch = batch->is_last;
+    trainer->cursor.has_read_epoch = batch->is_last;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
-    trainer->epoch_batches++;
-    trainer->position = next_position;
+    trainer->cursor.epoch_batches++;
+    trainer->cursor.position = next_position;
     trainer->window_samples += valid;
     trainer->train_windows.is_open = true;
     trainer->is_saved = false;
@@ -206,7 +207,7 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
                    fgi_accumulator_batches(stage->accumulator) == batches || epoch_is_over(trainer);
     if (*out_is_last && stage->accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer, stage, err));
-    trainer->step += *out_is_last;
+    trainer->cursor.step += *out_is_last;
     const fg_progress at = fgi_progress_at(trainer);
     return fgi_notify(trainer, FGI_ON_BATCH_END, &at, err);
 }
@@ -219,14 +220,14 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     fgi_windows *windows = &trainer->train_windows;
     bool is_done = false;
     fgi_accumulator_begin(stage->accumulator);
-    trainer->step_start.position = trainer->position;
-    trainer->step_start.batches = trainer->epoch_batches;
-    trainer->step_start.has_read_epoch = trainer->has_read_epoch;
+    trainer->step_start.position = trainer->cursor.position;
+    trainer->step_start.batches = trainer->cursor.epoch_batches;
+    trainer->step_start.has_read_epoch = trainer->cursor.has_read_epoch;
     trainer->is_in_step = true;
     while (!is_done)
         FGI_TRY(train_batch(trainer, &is_done, err));
     trainer->is_in_step = false;
-    if (is_due(trainer->options.output.log_every, trainer->step))
+    if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
 }
@@ -242,25 +243,25 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, 0, err));
     const size_t count = fgi_windows_means(&trainer->train_windows, stage, NULL, metrics);
     fgi_result_put(&trainer->result, metrics, count);
-    if (is_due(o->validation.val_every_epochs, trainer->epoch + 1) ||
-        is_due(o->validation.val_every_steps, trainer->step))
+    if (is_due(o->validation.val_every_epochs, trainer->cursor.epoch + 1) ||
+        is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &is_best, err));
-    if (trainer->owes_validation)
+    if (trainer->cursor.owes_validation)
         return FG_OK;
     if (is_monitoring_training(trainer))
         is_best = is_new_best(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
     fgi_windows_clear(&trainer->train_windows);
-    trainer->epoch++;
-    trainer->position = 0;
-    trainer->has_read_epoch = false;
-    trainer->epoch_batches = 0;
+    trainer->cursor.epoch++;
+    trainer->cursor.position = 0;
+    trainer->cursor.has_read_epoch = false;
+    trainer->cursor.epoch_batches = 0;
     trainer->is_saved = false;
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
-    if (is_best || is_due(o->checkpoints.save_every_epochs, trainer->epoch) ||
-        is_due(o->checkpoints.save_every_steps, trainer->step))
+    if (is_best || is_due(o->checkpoints.save_every_epochs, trainer->cursor.epoch) ||
+        is_due(o->checkpoints.save_every_steps, trainer->cursor.step))
         FGI_TRY(save(trainer, is_best, err));
     return FG_OK;
 }
@@ -270,10 +271,11 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 {
     fgi_stage *stage = &trainer->stage[FGI_TRAIN];
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(fg_loader_start_epoch(stage->loader, trainer->epoch, trainer->position, err));
+    FGI_TRY(
+        fg_loader_start_epoch(stage->loader, trainer->cursor.epoch, trainer->cursor.position, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
-    if (trainer->owes_validation)
+    if (trainer->cursor.owes_validation)
         FGI_TRY(do_due(trainer, data, err));
     while (!epoch_is_over(trainer) && !is_over(trainer) && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
@@ -328,8 +330,8 @@ static fg_status open_run(fg_trainer *trainer, fg_error *err)
         return FG_OK;
     fgi_logger *logger = NULL;
     const int process = fg_client_get_info(trainer->client)->process_index;
-    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->step,
-                              trainer->restored.log_lines, &logger, err));
+    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->cursor.step,
+                              trainer->cursor.log_lines, &logger, err));
     if (logger == NULL)
         return FG_OK;
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
@@ -355,14 +357,14 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
-    if (trainer->epoch_batches > 0 && !trainer->result.nothing_to_do)
+    if (trainer->cursor.epoch_batches > 0 && !trainer->result.nothing_to_do)
         fgi_result_put(&trainer->result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
-    if (trainer->epoch_batches > 0 && !trainer->is_stopping)
+    if (trainer->cursor.epoch_batches > 0 && !trainer->is_stopping)
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
-    if (trainer->failure.status != FG_OK && trainer->step == 0)
+    if (trainer->failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* nothing is lost by leaving the folder as it was */
     return fgi_saver_finish(trainer, is_best, err);
 }
@@ -378,8 +380,9 @@ static bool has_more(const fg_trainer *trainer)
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const bool validates = data->val != NULL && trainer->task.ops->val_step != NULL;
-    const bool owes = trainer->owes_validation || (trainer->epoch_batches > 0 && validates &&
-                                                   trainer->validated_step != trainer->step);
+    const bool owes =
+        trainer->cursor.owes_validation || (trainer->cursor.epoch_batches > 0 && validates &&
+                                            trainer->cursor.validated_step != trainer->cursor.step);
     return !has_more(trainer) && !owes && !trainer->restored.is_open;
 }
 
@@ -408,11 +411,11 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
 {
     FGI_TRY(fgi_trainer_prepare(trainer, task, true, err));
     FGI_TRY(fgi_run_claim(trainer, err));
-    FGI_TRY(fgi_plan_make(trainer, data, err));
+    FGI_TRY(fgi_settings_make(trainer, data, err));
     FGI_TRY(fgi_state_restore(trainer, err));
     FGI_TRY(find_place(trainer, data, err));
     FGI_TRY(fgi_run_check(trainer, err));
-    return fgi_plan_settle(trainer, err);
+    return fgi_settings_settle(trainer, err);
 }
 
 /* Everything up to the first step: what can be wrong is found here, before anything in the folder
@@ -421,9 +424,12 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
                            fg_error *err)
 {
     FGI_TRY(find_start(trainer, task, data, err));
-    if (trainer->step > 0) /* the learning rate of the last step is told until the next one */
-        fg_optimizer_begin_step(trainer->optimizer, trainer->step - 1);
+    if (trainer->cursor.step >
+        0) /* the learning rate of the last step is told until the next one */
+        fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step - 1);
     trainer->result.nothing_to_do = is_complete(trainer, data);
+    if (trainer->result.nothing_to_do) /* where this Trainer has trained it */
+        fgi_result_put(&trainer->result, trainer->fit_metrics, trainer->fit_metric_count);
     if (!trainer->result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
@@ -455,9 +461,9 @@ static bool has_lost_weights(fg_trainer *trainer)
     for (size_t i = 0; trainer->root != NULL && i < fg_module_variable_count(trainer->root); i++)
         if (trainer->lost_step == 0 &&
             fgi_variable_is_lost(fg_module_variable_at(trainer->root, i)))
-            trainer->lost_step = trainer->step + 1;
+            trainer->lost_step = trainer->cursor.step + 1;
     if (trainer->lost_step == 0 && fgi_accumulator_is_lost(trainer->stage[FGI_TRAIN].accumulator))
-        trainer->lost_step = trainer->step + 1;
+        trainer->lost_step = trainer->cursor.step + 1;
     return trainer->lost_step != 0;
 }
 
@@ -483,12 +489,12 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
     const char *path = trainer->result.checkpoint;
     const char *saved = path[0] != '\0' ? "; saved in " : "";
     if (failure->status == FG_OK)
-        return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s", (long long)trainer->step,
-                        saved, path);
+        return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s",
+                        (long long)trainer->cursor.step, saved, path);
     if (path[0] == '\0')
         return fgi_fail(err, failure->status, "%s", failure->message);
     return fgi_fail(err, failure->status, "%s\nstopped at step %lld%s%s", failure->message,
-                    (long long)trainer->step, saved, path);
+                    (long long)trainer->cursor.step, saved, path);
 }
 
 /* Ends what run began, whatever became of it. */
@@ -507,6 +513,14 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
     if (failure->status == FG_OK)
         return status;
     return fgi_fail(err, failure->status, "%s\n%s", failure->message, err->message);
+}
+
+/* For a later fit that finds the run complete. */
+static void keep_metrics(fg_trainer *trainer)
+{
+    const fg_result *result = &trainer->result;
+    trainer->fit_metric_count = result->metric_count;
+    memcpy(trainer->fit_metrics, result->metrics, result->metric_count * sizeof result->metrics[0]);
 }
 
 fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -530,6 +544,8 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     if (trainer->options.handle_signals)
         fgi_signals_release();
     fgi_result_end(trainer, FGI_TRAIN);
+    if (trainer->has_started)
+        keep_metrics(trainer);
     trainer->is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
     const fg_status told =

@@ -89,7 +89,7 @@ fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
         if (status != FG_OK)
             return status;
     }
-    return fgi_health_take(trainer, health, trainer->step, err);
+    return fgi_health_take(trainer, health, trainer->cursor.step, err);
 }
 
 static bool counts_lost(const fg_trainer *trainer)

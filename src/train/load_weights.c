@@ -1,4 +1,4 @@
-/* load_weights.c - which tensors of a file go into which variables: a plan is made for the whole
+/* load_weights.c - which tensors of a file go into which variables: the match is made for the whole
  * module before the first variable is set, so that a failure changes nothing, and so that the
  * report knows all that does not fit and not only the first.
  *
@@ -15,7 +15,7 @@
 #include "train/trainer.h"
 
 /* Everything that a report owns is in one of these blocks. */
-typedef struct plan {
+typedef struct matching {
     const fg_ckpt *ckpt;
     const char *path;
     const fg_load_options *options;
@@ -25,7 +25,7 @@ typedef struct plan {
     bool *is_used;           /* by tensor */
     size_t count, outside;   /* tensors without the prefix */
     size_t counts[5];
-} plan;
+} matching;
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
@@ -67,7 +67,8 @@ fg_status fgi_load_named(const fg_ckpt *ckpt, const char *path, fg_ckpt_part par
     return fgi_set_from_file(variable, info->type.dtype, fg_ckpt_data(ckpt, index), err);
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the match --------------------------------------------------------------------------------
+ */
 
 static size_t model_tensors(const fg_ckpt *ckpt)
 {
@@ -77,12 +78,12 @@ static size_t model_tensors(const fg_ckpt *ckpt)
     return count;
 }
 
-static const char *prefix_of(const plan *p)
+static const char *prefix_of(const matching *p)
 {
     return p->options->prefix != NULL ? p->options->prefix : "";
 }
 
-static bool is_skipped(const plan *p, const char *name)
+static bool is_skipped(const matching *p, const char *name)
 {
     for (size_t i = 0; i < p->options->skip_count; i++)
         if (fnmatch(p->options->skip[i], name, 0) == 0)
@@ -91,7 +92,7 @@ static bool is_skipped(const plan *p, const char *name)
 }
 
 /* The number of the tensor for a variable. */
-static fg_status find(const plan *p, const char *name, bool *out_found, size_t *out_index,
+static fg_status find(const matching *p, const char *name, bool *out_found, size_t *out_index,
                       fg_error *err)
 {
     fgi_buf full = {0};
@@ -102,13 +103,13 @@ static fg_status find(const plan *p, const char *name, bool *out_found, size_t *
     return status;
 }
 
-static void add(plan *p, const fg_load_entry *entry)
+static void add(matching *p, const fg_load_entry *entry)
 {
     p->entries[p->count++] = *entry;
     p->counts[entry->outcome]++;
 }
 
-static fg_status plan_variable(plan *p, fg_variable *variable, fg_error *err)
+static fg_status match_variable(matching *p, fg_variable *variable, fg_error *err)
 {
     bool is_found = false;
     size_t index = 0;
@@ -130,7 +131,7 @@ static fg_status plan_variable(plan *p, fg_variable *variable, fg_error *err)
     return FG_OK;
 }
 
-static fg_status make_plan(plan *p, const fg_module *module, fg_error *err)
+static fg_status match_all(matching *p, const fg_module *module, fg_error *err)
 {
     const size_t there = model_tensors(p->ckpt), size = strlen(prefix_of(p));
     const size_t most = fg_module_variable_count(module) + there + 1;
@@ -143,7 +144,7 @@ static fg_status make_plan(plan *p, const fg_module *module, fg_error *err)
     for (size_t i = 0; i < fg_module_variable_count(module); i++) {
         fg_variable *variable = fg_module_variable_at(module, i);
         if (fg_variable_get_kind(variable) != FG_STATE)
-            FGI_TRY(plan_variable(p, variable, err));
+            FGI_TRY(match_variable(p, variable, err));
     }
     for (size_t i = 0; i < there; i++) {
         const fg_tensor_info *info = fg_ckpt_info(p->ckpt, i);
@@ -158,7 +159,7 @@ static fg_status make_plan(plan *p, const fg_module *module, fg_error *err)
 
 /* ---- checks ---------------------------------------------------------------------------------- */
 
-static const fg_load_entry *first_of(const plan *p, fg_load_outcome outcome)
+static const fg_load_entry *first_of(const matching *p, fg_load_outcome outcome)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->entries[i].outcome == outcome)
@@ -167,7 +168,7 @@ static const fg_load_entry *first_of(const plan *p, fg_load_outcome outcome)
 }
 
 /* The first names of variables, or of tensors. */
-static void put_names(fgi_buf *out, const plan *p, bool of_tensors, size_t most)
+static void put_names(fgi_buf *out, const matching *p, bool of_tensors, size_t most)
 {
     size_t shown = 0;
     for (size_t i = 0; i < p->count; i++) {
@@ -182,7 +183,7 @@ static void put_names(fgi_buf *out, const plan *p, bool of_tensors, size_t most)
 }
 
 /* A pattern that matches nothing is a mistake in it. */
-static fg_status check_patterns(const plan *p, fg_error *err)
+static fg_status check_patterns(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->options->skip_count; i++) {
         const char *pattern = p->options->skip[i];
@@ -203,14 +204,14 @@ static fg_status check_patterns(const plan *p, fg_error *err)
 }
 
 /* Tensors without the prefix are not among the entries. */
-static void put_outside(fgi_buf *out, const plan *p, size_t most)
+static void put_outside(fgi_buf *out, const matching *p, size_t most)
 {
     for (size_t i = 0; i < most && fg_ckpt_info(p->ckpt, i) != NULL; i++)
         fgi_buf_printf(out, "%s%s", i > 0 ? ", " : "", fg_ckpt_info(p->ckpt, i)->name);
     fgi_buf_puts(out, model_tensors(p->ckpt) > most ? ", ..." : "");
 }
 
-static fg_status nothing_fits(const plan *p, fg_error *err)
+static fg_status nothing_fits(const matching *p, fg_error *err)
 {
     fgi_buf names = {0};
     const bool has_prefix = *prefix_of(p) != '\0';
@@ -234,7 +235,7 @@ static fg_status nothing_fits(const plan *p, fg_error *err)
     return status;
 }
 
-static fg_status check(const plan *p, fg_error *err)
+static fg_status check(const matching *p, fg_error *err)
 {
     const fg_load_options *o = p->options;
     const size_t variables = p->count - p->counts[FG_LOAD_UNEXPECTED];
@@ -270,7 +271,7 @@ static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
 }
 
 /* Of a load that fails, which changes no variable, only what fits is said. */
-static void put_text(fgi_buf *out, const plan *p, bool is_loaded)
+static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
 {
     static const char *const titles[] = {
         [FG_LOAD_SKIPPED] = "skipped",
@@ -297,7 +298,8 @@ static void put_text(fgi_buf *out, const plan *p, bool is_loaded)
 }
 
 /* The checkpoint is closed before the report is read, so names are copied, behind the text. */
-static fg_status fill_report(const plan *p, bool is_loaded, fg_load_report *report, fg_error *err)
+static fg_status fill_report(const matching *p, bool is_loaded, fg_load_report *report,
+                             fg_error *err)
 {
     fgi_buf text = {0};
     put_text(&text, p, is_loaded);
@@ -334,7 +336,7 @@ void fg_load_report_fini(fg_load_report *report)
 
 /* ---- loading --------------------------------------------------------------------------------- */
 
-static fg_status set_all(const plan *p, fg_error *err)
+static fg_status set_all(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->entries[i].outcome == FG_LOAD_DONE)
@@ -347,9 +349,9 @@ fg_status fgi_weights_load(const fg_module *module, const fg_ckpt *ckpt, const c
                            const fg_load_options *options, fg_load_report *report, fg_error *err)
 {
     static const fg_load_options strict;
-    plan p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
+    matching p = {.ckpt = ckpt, .path = path, .options = options != NULL ? options : &strict};
     fg_status status;
-    FGI_DONE(make_plan(&p, module, err));
+    FGI_DONE(match_all(&p, module, err));
     status = check(&p, err);
     if (report != NULL && fill_report(&p, status == FG_OK, report, NULL) != FG_OK)
         status = fgi_no_memory(err);

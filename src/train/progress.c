@@ -190,11 +190,12 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
 /* How many epochs there will be, -1 if that is not known. */
 static int64_t epochs_of(const fg_trainer *trainer)
 {
-    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    const fg_fit_settings *settings = fg_trainer_settings(trainer);
     const int64_t most = trainer->options.limits.max_epochs;
     int64_t epochs = -1;
-    if (plan->total_steps >= 0 && plan->steps_per_epoch > 0)
-        epochs = (plan->total_steps + plan->steps_per_epoch - 1) / plan->steps_per_epoch;
+    if (settings->total_steps >= 0 && settings->steps_per_epoch > 0)
+        epochs =
+            (settings->total_steps + settings->steps_per_epoch - 1) / settings->steps_per_epoch;
     if (epochs < 0 || (most > 0 && most < epochs))
         epochs = most > 0 && most < MOST_EPOCHS ? most : -1;
     return epochs;
@@ -214,7 +215,7 @@ static void begin(fgi_progress *p, const fg_progress *at)
 {
     p->start_ns = p->now_ns();
     p->start_batch = at->batch;
-    p->start_position = p->position = at->batch > 0 ? p->trainer->position : 0;
+    p->start_position = p->position = at->batch > 0 ? p->trainer->cursor.position : 0;
     p->val_ns = 0;
     p->train[0] = p->val[0] = '\0';
 }
@@ -387,7 +388,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
         fg_progress before = *at;
         before.batch--;
         show_val(p, &before);
-        p->position = p->trainer->position;
+        p->position = p->trainer->cursor.position;
         put_epoch(p, at, label, sizeof label);
     }
     show_progress(p, at, label);

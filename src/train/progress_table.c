@@ -16,46 +16,47 @@ static void put_shape(const fg_type *type, char *out, size_t size)
 }
 
 /* Learning rate and steps, which decide whether what follows is worth its time. */
-static void put_plan(FILE *out, const fg_trainer *trainer, const fg_progress *at)
+static void put_settings(FILE *out, const fg_trainer *trainer, const fg_progress *at)
 {
-    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    const fg_fit_settings *settings = fg_trainer_settings(trainer);
     (void)fgi_fprintf(out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(trainer->optimizer),
-                      plan->lr, plan->lr_scaling);
-    if (plan->lr_factor != 1)
-        (void)fgi_fprintf(out, ", %g x %g", plan->lr_given, plan->lr_factor);
-    (void)fprintf(out, "), batches of %" PRId64, plan->global_batch_size);
-    if (plan->batch_shards > 1)
-        (void)fprintf(out, " (%d x %" PRId64 ")", plan->batch_shards, plan->batch_size);
-    if (plan->accumulate_grad_batches > 1)
-        (void)fprintf(out, ", %" PRId64 " a step", plan->accumulate_grad_batches);
-    if (plan->total_steps < 0) {
+                      settings->lr, settings->lr_scaling);
+    if (settings->lr_factor != 1)
+        (void)fgi_fprintf(out, ", %g x %g", settings->lr_given, settings->lr_factor);
+    (void)fprintf(out, "), batches of %" PRId64, settings->global_batch_size);
+    if (settings->batch_shards > 1)
+        (void)fprintf(out, " (%d x %" PRId64 ")", settings->batch_shards, settings->batch_size);
+    if (settings->accumulate_grad_batches > 1)
+        (void)fprintf(out, ", %" PRId64 " a step", settings->accumulate_grad_batches);
+    if (settings->total_steps < 0) {
         (void)fprintf(out, ", no limit on steps\n");
         return;
     }
-    (void)fprintf(out, ", %" PRId64 " step%s%s\nlr at 0, 25, 50, 75, 100 %%:", plan->total_steps,
-                  plan->total_steps == 1 ? "" : "s", at->step > 0 ? " in all" : "");
+    (void)fprintf(out,
+                  ", %" PRId64 " step%s%s\nlr at 0, 25, 50, 75, 100 %%:", settings->total_steps,
+                  settings->total_steps == 1 ? "" : "s", at->step > 0 ? " in all" : "");
     for (int i = 0; i < 5; i++)
-        (void)fgi_fprintf(out, " %.4g", plan->lr_at[i]);
+        (void)fgi_fprintf(out, " %.4g", settings->lr_at[i]);
     (void)fputc('\n', out);
 }
 
 /* "8 x TPU v3 (ddp)" */
 static void put_devices(FILE *out, const fg_trainer *trainer)
 {
-    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    const fg_fit_settings *settings = fg_trainer_settings(trainer);
     const fg_client *client = fg_trainer_client(trainer);
     fg_error err;
     fg_device_info info;
     const char *kind = fg_client_get_info(client)->platform;
     if (fg_device_get_info(client, 0, &info, &err) == FG_OK)
         kind = info.kind;
-    if (plan->device_count == 1)
+    if (settings->device_count == 1)
         (void)fprintf(out, "%s\n", kind);
     else if (fgi_client_is_virtual(client))
         (void)fprintf(out, "%d virtual devices of the CPU, for development (%s)\n",
-                      plan->device_count, plan->strategy);
+                      settings->device_count, settings->strategy);
     else
-        (void)fprintf(out, "%d x %s (%s)\n", plan->device_count, kind, plan->strategy);
+        (void)fprintf(out, "%d x %s (%s)\n", settings->device_count, kind, settings->strategy);
 }
 
 void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress *at)
@@ -74,6 +75,6 @@ void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress 
     }
     (void)fprintf(out, "%" PRId64 " parameters in all; on ", fg_module_parameter_count(root));
     put_devices(out, trainer);
-    put_plan(out, trainer, at);
+    put_settings(out, trainer, at);
     (void)fflush(out);
 }

@@ -65,6 +65,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer is running: a callback must not start it again");
     FGI_TRY(fgi_watchdog_start(&trainer->watchdog, &trainer->options, err));
+    fgi_watch_checkpoint(&trainer->watchdog, trainer->last_checkpoint);
     trainer->is_busy = true;
     trainer->is_stopping = false;
     trainer->result = (fg_result){0};
@@ -103,8 +104,8 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     const fgi_stage *stage = &trainer->stage[kind];
     fgi_program_cost cost;
     fgi_ledger_result(&trainer->ledger, result);
-    result->epochs = trainer->epoch;
-    result->steps = trainer->step;
+    result->epochs = trainer->cursor.epoch;
+    result->steps = trainer->cursor.step;
     fgi_health_result(trainer, result);
     result->device_peak_bytes = -1;
     if (stage->program != NULL && fgi_step_program_cost(stage->program, &cost, NULL) == FG_OK)

@@ -12,8 +12,8 @@
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const int64_t requested = trainer->options.validation.sanity_val_steps;
-    if (requested == 0 || trainer->step > 0 || trainer->position > 0 || data->val == NULL ||
-        trainer->task.ops->val_step == NULL)
+    if (requested == 0 || trainer->cursor.step > 0 || trainer->cursor.position > 0 ||
+        data->val == NULL || trainer->task.ops->val_step == NULL)
         return FG_OK;
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;

@@ -29,8 +29,9 @@ static void join(fg_trainer *trainer)
     if (!saver->has_thread)
         return;
     const int64_t begin = fgi_now_ns();
-    const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
+    const fgi_watch before =
+        fgi_watch_set(&trainer->watchdog,
+                      (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
     fgi_thread_join(saver->thread);
     saver->has_thread = false;
     (void)fgi_watch_set(&trainer->watchdog, before);
@@ -39,11 +40,12 @@ static void join(fg_trainer *trainer)
     fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
 }
 
-static void remember_path(fg_trainer *trainer, const char *path)
+void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
 {
     fg_result *result = &trainer->result;
     (void)snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
-    fgi_watch_checkpoint(&trainer->watchdog, result->checkpoint);
+    (void)snprintf(trainer->last_checkpoint, sizeof trainer->last_checkpoint, "%s", path);
+    fgi_watch_checkpoint(&trainer->watchdog, path);
 }
 
 /* "the last checkpoint is PATH" */
@@ -65,9 +67,9 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
     saver->failed_best = info->is_best;
     saver->failed_step = info->at.step;
     saver->failed_value = info->best;
-    if (info->is_best && trainer->best == info->best) {
-        trainer->has_best = saver->has_best;
-        trainer->best = saver->best;
+    if (info->is_best && trainer->cursor.best == info->best) {
+        trainer->cursor.has_best = saver->has_best;
+        trainer->cursor.best = saver->best;
     }
     saver->failures++;
     if (saver->failures >= FGI_SAVES_FAILED && !saver->is_ending) {
@@ -90,7 +92,7 @@ static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info
         saver->has_best = true;
         saver->best = info->best;
     }
-    remember_path(trainer, info->path);
+    fgi_checkpoint_remember(trainer, info->path);
     at.path = trainer->result.checkpoint;
     return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
 }
@@ -117,7 +119,7 @@ void fgi_saver_abandon(fg_trainer *trainer)
     fgi_saver *saver = &trainer->saver;
     join(trainer);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
-        remember_path(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
+        fgi_checkpoint_remember(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
     else if (saver->snapshot != NULL)
         trainer->is_saved = false;
     fgi_snapshot_destroy(saver->snapshot);
@@ -130,8 +132,9 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     fgi_snapshot *snapshot = NULL;
     FGI_TRY(fgi_saver_collect(trainer, true, err));
     const int64_t begin = fgi_now_ns();
-    const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->step});
+    const fgi_watch before =
+        fgi_watch_set(&trainer->watchdog,
+                      (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
     const fg_status status = fgi_snapshot_take(trainer, is_best, &snapshot, err);
     (void)fgi_watch_set(&trainer->watchdog, before);
     if (status != FG_OK)
@@ -154,10 +157,10 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
 static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
     fgi_saver *saver = &trainer->saver;
-    const bool was_best = saver->failed_best && saver->failed_step == trainer->step;
+    const bool was_best = saver->failed_best && saver->failed_step == trainer->cursor.step;
     if (was_best) { /* once more, as what it was */
-        trainer->has_best = true;
-        trainer->best = saver->failed_value;
+        trainer->cursor.has_best = true;
+        trainer->cursor.best = saver->failed_value;
     }
     FGI_TRY(fgi_saver_begin(trainer, is_best || was_best, err));
     return fgi_saver_collect(trainer, true, err);
@@ -180,7 +183,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
     put_kept(trainer, kept, sizeof kept);
     saver->has_given_up = true;
     return fgi_fail(err, saver->error.status, "the state at step %lld could not be saved: %s\n%s",
-                    (long long)trainer->step, saver->error.message, kept);
+                    (long long)trainer->cursor.step, saver->error.message, kept);
 }
 
 /* Whether there is a state that is worth saving and can be. A NaN in a gradient is no such end:
@@ -188,7 +191,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
 static bool can_be_saved(const fg_trainer *trainer, fg_status status)
 {
     return trainer->has_started && trainer->options.checkpoints.run_dir != NULL &&
-           trainer->step > 0 && !trainer->is_saved && !trainer->saver.has_given_up &&
+           trainer->cursor.step > 0 && !trainer->is_saved && !trainer->saver.has_given_up &&
            status != FG_ENUMERIC;
 }
 
@@ -198,14 +201,14 @@ void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
     if (!can_be_saved(trainer, err->status))
         return;
     if (trainer->is_in_step) { /* of whose batches none has changed a parameter */
-        trainer->position = trainer->step_start.position;
-        trainer->epoch_batches = trainer->step_start.batches;
-        trainer->has_read_epoch = trainer->step_start.has_read_epoch;
+        trainer->cursor.position = trainer->step_start.position;
+        trainer->cursor.epoch_batches = trainer->step_start.batches;
+        trainer->cursor.has_read_epoch = trainer->step_start.has_read_epoch;
         trainer->is_in_step = false;
     }
     if (fgi_saver_finish(trainer, false, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
-                       (long long)trainer->step, trainer->result.checkpoint);
+                       (long long)trainer->cursor.step, trainer->result.checkpoint);
     else
         (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
 }

@@ -220,8 +220,8 @@ static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *er
         .run_ahead = is_train,
         .synchronous = stage->workers<0, .workers = stage->workers> 0 ? stage->workers : 0,
         .prefetch = FGI_SLOTS,
-        .epoch = is_train ? trainer->epoch : 0,
-        .position = is_train ? trainer->position : 0,
+        .epoch = is_train ? trainer->cursor.epoch : 0,
+        .position = is_train ? trainer->cursor.position : 0,
     };
     return fg_loader_create(stage->dataset, &options, &stage->loader, err);
 }
@@ -270,10 +270,22 @@ static bool has_program(const fgi_stage *stage, const fgi_stage *requested)
     return true;
 }
 
+/* The part of the data that a stage reads; NULL: none was given. */
+static fg_dataset *data_of(fgi_stage_kind kind, const fg_fit_data *data)
+{
+    switch (kind) {
+    case FGI_TRAIN: return data->train;
+    case FGI_VAL: return data->val;
+    case FGI_TEST: return data->test;
+    case FGI_PREDICT: return data->predict;
+    }
+    return NULL;
+}
+
 /* What the stage will be like for these data, without loader and program. */
 static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t batch_size)
 {
-    fg_dataset *dataset = kind == FGI_TRAIN ? data->train : data->val;
+    fg_dataset *dataset = data_of(kind, data);
     fgi_stage stage = {.kind = kind,
                        .dataset = dataset,
                        .workers = data->workers,
@@ -335,6 +347,7 @@ fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err
 }
 
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
+static const char *const part_names[] = {"train", "val", "test", "predict"};
 
 /* Everything an empty stage needs. */
 static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
@@ -387,8 +400,9 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
 {
     int64_t batch_size = 0;
     FGI_TRY(check_step_functions(trainer, kind, err));
-    if ((kind == FGI_TRAIN ? data->train : data->val) == NULL)
-        return fgi_fail(err, FG_EINVAL, "no %s data were given", stage_names[kind]);
+    if (data_of(kind, data) == NULL)
+        return fgi_fail(err, FG_EINVAL, "no %s data were given: set %s of fg_fit_data",
+                        stage_names[kind], part_names[kind]);
     FGI_TRY(fgi_batch_size(trainer, data, &batch_size, err));
     if (kind == FGI_VAL)
         FGI_TRY(fgi_fraction_check("limit_val", trainer->options.limits.limit_val_fraction,

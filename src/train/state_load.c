@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
+#include "train/callback_state.h"
 #include "train/load_weights.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -81,31 +82,6 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
         memcpy(trainer->restored.sums, open, with_health * sizeof(float));
 }
 
-/* An integer of at least `least`; *out keeps its value where there is no such key. False when it is
- * something else. */
-static bool get_number(const json_t *object, const char *key, int64_t least, int64_t *out)
-{
-    const json_t *value = json_object_get(object, key);
-    if (value == NULL)
-        return true;
-    if (!json_is_integer(value) || json_integer_value(value) < least)
-        return false;
-    *out = json_integer_value(value);
-    return true;
-}
-
-static void load_best(fg_trainer *trainer, const json_t *object)
-{
-    const json_t *best = json_object_get(object, "best");
-    const char *monitor = json_string_value(json_object_get(object, "monitor"));
-    trainer->has_best = json_is_number(best) && monitor != NULL &&
-                        strcmp(monitor, trainer->options.checkpoints.monitor) == 0;
-    if (trainer->has_best)
-        trainer->best = json_number_value(best);
-    trainer->saver.has_best = trainer->has_best;
-    trainer->saver.best = trainer->best;
-}
-
 /* The metrics as they were; those of this call replace them one by one. */
 static void load_results(fg_trainer *trainer, const json_t *object)
 {
@@ -126,50 +102,28 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
 {
     const char *had = json_string_value(json_object_get(object, "optimizer"));
     const char *have = trainer->optimizer != NULL ? fg_optimizer_name(trainer->optimizer) : NULL;
-    int64_t seed = (int64_t)trainer->options.seed;
+    const json_t *seed = json_object_get(object, "seed");
     if (had != NULL && have != NULL && strcmp(had, have) != 0)
         return fgi_fail(err, FG_EINVAL,
                         "%s: was trained by '%s', not by '%s'\n"
                         "to change the optimizer, start from its weights instead",
                         path, had, have);
-    if (have != NULL && get_number(object, "seed", INT64_MIN, &seed) &&
-        (uint64_t)seed != trainer->options.seed)
+    if (have != NULL && json_is_integer(seed) &&
+        (uint64_t)json_integer_value(seed) != trainer->options.seed)
         fgi_log(FG_LOG_WARNING, "%s: was trained with seed %llu, but the run has seed %llu", path,
-                (unsigned long long)seed, (unsigned long long)trainer->options.seed);
+                (unsigned long long)json_integer_value(seed),
+                (unsigned long long)trainer->options.seed);
     return FG_OK;
 }
 
-static fg_status load_counters(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                                const json_t *object, fg_error *err)
 {
-    int64_t step = -1, epoch = -1, position = -1, batches = -1, samples = 0, size = 0;
-    int64_t validated = -1, lines = -1, buffer = 0;
-    const bool ok = get_number(object, "step", 0, &step) &&
-                    get_number(object, "epoch", 0, &epoch) &&
-                    get_number(object, "position", 0, &position) &&
-                    get_number(object, "epoch_batches", 0, &batches) &&
-                    get_number(object, "samples", -1, &samples) &&
-                    get_number(object, "shuffle_buffer", 0, &buffer) &&
-                    get_number(object, "batch_size", 0, &size) &&
-                    get_number(object, "validated_step", -1, &validated) &&
-                    get_number(object, "log_lines", -1, &lines);
-    if (!ok || step < 0 || epoch < 0 || position < 0 || batches < 0)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: its state.json does not say step, epoch, position and epoch_batches",
-                        path);
-    trainer->step = step;
-    trainer->epoch = epoch;
-    trainer->position = position;
-    trainer->epoch_batches = batches;
-    trainer->sample_count = samples;
-    trainer->batch_size = size;
-    trainer->shuffle_buffer = buffer;
-    trainer->has_read_epoch = json_is_true(json_object_get(object, "has_read_epoch"));
-    trainer->validated_step = validated;
-    trainer->owes_validation = json_is_true(json_object_get(object, "owes_validation"));
-    trainer->restored.log_lines = lines;
+    FGI_TRY(
+        fgi_cursor_load(&trainer->cursor, object, trainer->options.checkpoints.monitor, path, err));
     trainer->is_saved = true;
-    load_best(trainer, object);
+    trainer->saver.has_best = trainer->cursor.has_best;
+    trainer->saver.best = trainer->cursor.best;
     load_metrics(trainer, ckpt, object);
     if (trainer->optimizer != NULL) /* an evaluation has its own */
         load_results(trainer, object);
@@ -185,8 +139,10 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     if (trainer->optimizer != NULL) /* NULL: only an evaluation */
         FGI_TRY(fgi_optimizer_load(trainer->optimizer, ckpt, path, FG_CKPT_STATE,
                                    json_object_get(object, FGI_FROZEN_KEY), err));
+    if (trainer->optimizer != NULL)
+        FGI_TRY(fgi_callback_states_load(trainer, ckpt, path, err));
     FGI_TRY(fgi_module_state_load(trainer->root, ckpt, path, err));
-    return load_counters(trainer, ckpt, path, object, err);
+    return load_position(trainer, ckpt, path, object, err);
 }
 
 static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error *err)
@@ -198,7 +154,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     const char *text = fg_ckpt_state_json(ckpt);
     if (text == NULL && trainer->optimizer == NULL) { /* an evaluation wants no more than weights */
         FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
-        (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
+        fgi_checkpoint_remember(trainer, path);
         goto done;
     }
     if (text == NULL) {
@@ -211,7 +167,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_DONE(fgi_json_parse(path, 0, text, strlen(text), &object, err));
     FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
     FGI_DONE(load_state(trainer, ckpt, path, object, err));
-    (void)snprintf(trainer->result.checkpoint, sizeof trainer->result.checkpoint, "%s", path);
+    fgi_checkpoint_remember(trainer, path);
 done:
     json_decref(object);
     fg_ckpt_close(ckpt);

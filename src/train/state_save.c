@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
+#include "train/callback_state.h"
 #include "train/host_copy.h"
 #include "train/state.h"
 #include "train/trainer.h"
@@ -31,6 +32,8 @@ typedef struct content {
     fgi_host_copy copy;
     float sums[FGI_MOST_SUMS];
     double epoch_sums[2 * FG_MAX_METRICS];
+    fgi_callback_state *callbacks;
+    size_t callback_count;
 } content;
 
 /* The metrics' sums of the windows of this epoch, and of the one that is not complete. */
@@ -53,11 +56,17 @@ static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
 
 static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
 {
-    FGI_TRY(fgi_host_copy_init(&c->copy, trainer->root, trainer->optimizer, 2, err));
+    FGI_TRY(fgi_callback_states_save(trainer, &c->callbacks, &c->callback_count, err));
+    FGI_TRY(fgi_host_copy_init(&c->copy, trainer->root, trainer->optimizer, 2 + c->callback_count,
+                               err));
     FGI_TRY(fgi_host_copy_model(&c->copy, trainer->root, err));
     FGI_TRY(fgi_host_copy_optimizer(&c->copy, trainer->optimizer, err));
     FGI_TRY(fgi_host_copy_state(&c->copy, trainer->root, err));
     FGI_TRY(fgi_host_copy_await(&c->copy, err));
+    for (size_t i = 0; i < c->callback_count; i++)
+        if (c->callbacks[i].size > 0)
+            fgi_host_copy_add(&c->copy, c->callbacks[i].name, FG_U8, c->callbacks[i].size,
+                              c->callbacks[i].bytes);
     return add_sums(trainer, c, err);
 }
 
@@ -69,27 +78,14 @@ static bool put_text(json_t *object, const char *key, const char *text)
     return json_object_set_new(object, key, value != NULL ? value : json_string("")) == 0;
 }
 
-static bool put_numbers(json_t *object, const fg_trainer *trainer)
+/* The loop's position, with how much of the log belongs to it. */
+static bool put_position(json_t *object, const fg_trainer *trainer)
 {
-    const struct {
-        const char *key;
-        int64_t value;
-    } rows[] = {
-        {"version", 1},
-        {"step", trainer->step},
-        {"epoch", trainer->epoch},
-        {"position", trainer->position},
-        {"epoch_batches", trainer->epoch_batches},
-        {"samples", trainer->sample_count},
-        {"batch_size", trainer->batch_size},
-        {"seed", (int64_t)trainer->options.seed},
-        {"validated_step", trainer->validated_step},
-        {"log_lines", fgi_logger_lines(trainer->logger)},
-    };
-    bool ok = true;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        ok &= json_object_set_new(object, rows[i].key, json_integer(rows[i].value)) == 0;
-    return ok;
+    fgi_cursor cursor = trainer->cursor;
+    cursor.log_lines = fgi_logger_lines(trainer->logger);
+    return json_object_set_new(object, "version", json_integer(1)) == 0 &&
+           json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
+           fgi_cursor_save(&cursor, object);
 }
 
 static bool put_metrics(json_t *object, const fgi_stage *stage)
@@ -138,18 +134,9 @@ static char *state_text(const fg_trainer *trainer)
     bool ok = put_text(object, "task", trainer->task.name);
     ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->optimizer));
     ok = ok && put_text(object, "monitor", trainer->options.checkpoints.monitor);
-    ok = ok && put_numbers(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
+    ok = ok && put_position(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
     ok = ok && put_results(object, &trainer->result);
     ok = ok && put_frozen(object, trainer->root);
-    if (ok && trainer->owes_validation)
-        ok = json_object_set_new(object, "owes_validation", json_true()) == 0;
-    if (ok && trainer->shuffle_buffer > 0)
-        ok = json_object_set_new(object, "shuffle_buffer", json_integer(trainer->shuffle_buffer)) ==
-             0;
-    if (ok && trainer->sample_count < 0 && trainer->has_read_epoch)
-        ok = json_object_set_new(object, "has_read_epoch", json_true()) == 0;
-    if (ok && trainer->has_best)
-        ok = json_object_set_new(object, "best", json_real(trainer->best)) == 0;
     fgi_buf text = {0};
     ok = ok && fgi_json_write(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17), &text);
     json_decref(object);
@@ -177,6 +164,7 @@ void fgi_snapshot_destroy(fgi_snapshot *s)
     if (s == NULL)
         return;
     fgi_host_copy_fini(&s->content.copy);
+    fgi_callback_states_free(s->content.callbacks, s->content.callback_count);
     fgi_free(s->json);
     fgi_free(s->path);
     fgi_free(s->folder);
@@ -188,9 +176,9 @@ const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *s) { return &
 static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot *s, fg_error *err)
 {
     const fg_client_info *info = fg_client_get_info(trainer->client);
-    (void)snprintf(s->name, sizeof s->name, "step-%09lld", (long long)trainer->step);
-    (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->step);
-    (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->epoch);
+    (void)snprintf(s->name, sizeof s->name, "step-%09lld", (long long)trainer->cursor.step);
+    (void)snprintf(s->step, sizeof s->step, "%lld", (long long)trainer->cursor.step);
+    (void)snprintf(s->epoch, sizeof s->epoch, "%lld", (long long)trainer->cursor.epoch);
     s->folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     s->path = s->folder != NULL ? fgi_path_join(s->folder, s->name) : NULL;
     s->json = state_text(trainer);
@@ -204,8 +192,10 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     s->process_index = info->process_index;
     s->process_count = info->process_count;
     s->keep = trainer->options.checkpoints.keep_checkpoints;
-    s->info = (fgi_snapshot_info){
-        .path = s->path, .at = fgi_progress_at(trainer), .is_best = is_best, .best = trainer->best};
+    s->info = (fgi_snapshot_info){.path = s->path,
+                                  .at = fgi_progress_at(trainer),
+                                  .is_best = is_best,
+                                  .best = trainer->cursor.best};
     return FG_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "ckpt/attach.h"
+#include "train/callback_state.h"
 
 static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
 {
@@ -81,7 +82,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
     FGI_TRY(fgi_attach_check("trainer", o->checkpoints.attachments, o->checkpoints.attachment_count,
                              err));
     FGI_TRY_CTX(fgi_strategy_check(o, err), err, "trainer");
-    FGI_TRY_CTX(fgi_plan_check(o, err), err, "trainer");
+    FGI_TRY_CTX(fgi_settings_check(o, err), err, "trainer");
     return FG_OK;
 }
 
@@ -174,10 +175,8 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     trainer->options = o;
     for (int i = 0; i < 4; i++)
         trainer->stage[i].kind = (fgi_stage_kind)i;
-    trainer->validated_step = -1;
+    trainer->cursor = fgi_cursor_start();
     trainer->run_lock = -1;
-    trainer->restored.log_lines = -1;
-    trainer->lr_factor = 1;
     trainer->precision = fgi_precision_find(o.numerics.precision, NULL); /* checked above */
     set_defaults(&trainer->options);
     if (!keep_options(trainer)) {
@@ -233,6 +232,8 @@ fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *op
                                   fg_error *err)
 {
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
+    if (status == FG_OK)
+        status = fgi_callback_state_check(trainer, ops, err);
     if (status == FG_OK && !room_for_callback(trainer))
         status = fgi_no_memory(err);
     if (status != FG_OK) {

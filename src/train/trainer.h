@@ -12,6 +12,7 @@
 #include "pjrt/pjrt.h"
 #include "trace/precision.h"
 #include "trace/program.h"
+#include "train/cursor.h"
 #include "train/progress.h"
 #include "train/watchdog.h"
 
@@ -226,28 +227,18 @@ struct fg_trainer {
     fgi_logger *logger;
     int run_lock;           /* descriptor of the run's lock, -1: not held */
     fgi_progress *progress; /* one of the callbacks; NULL: none */
-    /* where training stands: what a checkpoint holds */
-    int64_t step, epoch, position;    /* position: samples done of this epoch */
-    int64_t epoch_batches;            /* batches done of this epoch */
-    int64_t sample_count, batch_size; /* of the data that position refers to; 0: none yet */
-    int64_t shuffle_buffer;           /* likewise, of a source */
-    bool has_read_epoch;              /* the last batch of the epoch was seen */
-    int64_t validated_step;           /* -1: none */
-    bool owes_validation;             /* of this step, put off by a stop */
-    double best;
-    bool has_best, has_warned; /* of a monitored metric that is not there */
+    fgi_cursor cursor;      /* where training stands */
+    bool has_warned;        /* of a monitored metric that is not there */
     struct {
         bool is_open;
         size_t metric_count;
         char metric[FG_MAX_METRICS][48];
         float sums[FGI_MOST_SUMS];
-        int64_t log_lines; /* of metrics.jsonl, -1 when not known */
-    } restored;            /* from the checkpoint resumed from; the window that was open in it */
+    } restored; /* from the checkpoint resumed from; the window that was open in it */
     float health[FGI_HEALTH_SIZE]; /* as last heard of */
     bool has_health, has_warned_of_bad, has_warned_of_lost;
     /* this fit */
-    fg_fit_plan plan;
-    double lr_factor; /* that the optimizer's learning rate has been multiplied by */
+    fg_fit_settings settings;
     int64_t total_steps, batches_per_epoch;
     int64_t train_limit; /* batches of an epoch, 0: no limit */
     bool drop_last;
@@ -267,6 +258,9 @@ struct fg_trainer {
     } step_start;
     fg_client_stats stats_before;
     fg_result result;
+    char last_checkpoint[512]; /* saved or loaded by this Trainer, in whichever call; "" : none */
+    fg_metric fit_metrics[FG_MAX_RESULTS]; /* that the last fit ended with */
+    size_t fit_metric_count;
 };
 
 /* trainer.c: client, module and, for fit, optimizer; made on first use. */
@@ -286,8 +280,8 @@ bool fgi_sharding_keep(fg_trainer *trainer);
 /* Shards a module's parameters over the client's mesh as the options say. */
 fg_status fgi_sharding_apply(const fg_trainer *trainer, fg_module *root, fg_error *err);
 
-/* plan.c: in which steps. The client is open. */
-fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err);
+/* fit_settings.c: in which steps. The client is open. */
+fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err);
 /* Samples of a batch on all devices together. */
 fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int64_t *out,
                          fg_error *err);
@@ -297,9 +291,9 @@ fg_status fgi_fraction_check(const char *name, double fraction, const fg_dataset
 /* Batches that a limit leaves of `all`; 0: no limit. */
 int64_t fgi_limit(int64_t batches, double fraction, int64_t all);
 /* Sizes of a fit before anything is compiled or restored; gives the optimizer its schedule. */
-fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
+fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err);
 /* The same once it is known where training stands: what is left of it, and its learning rates. */
-fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err);
+fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err);
 
 /* result.c: a public call begins: checks its arguments, clears the result. */
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -455,7 +449,9 @@ fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err);
 /* Deletes these checkpoints, where options.checkpoints.overwrite says so. */
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err);
 
-/* saver.c: begins to save the present state, after the save before it has ended. */
+/* saver.c: the run's last checkpoint is this one: result, watchdog. */
+void fgi_checkpoint_remember(fg_trainer *trainer, const char *path);
+/* Begins to save the present state, after the save before it has ended. */
 fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
 /* Takes note of a save that has ended: `saved` is called, or a warning is given. An error when
  * FGI_SAVES_FAILED have failed in a row. wait: also of one that has not ended yet. */

@@ -77,7 +77,7 @@ static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
         return fgi_event_wait(event, err);
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->step});
+        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->cursor.step});
     const fg_status status = fgi_event_wait(event, err);
     (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
@@ -141,8 +141,8 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     const fg_status status = await(trainer, arrived, err);
     fgi_event_destroy(arrived);
     if (status != FG_OK)
-        return read_failed(trainer, stage, trainer->step, status, err);
-    return fgi_health_take(trainer, out_sums + 2 * stage->metric_count, trainer->step, err);
+        return read_failed(trainer, stage, trainer->cursor.step, status, err);
+    return fgi_health_take(trainer, out_sums + 2 * stage->metric_count, trainer->cursor.step, err);
 }
 
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,

@@ -218,8 +218,11 @@ static void session_open(session *s, net n)
                                                    .output.log_every = 1},
                              &s->trainer, &err));
     s->task = (fg_task){.name = n.name, .self = &s->net, .ops = &task_ops};
-    s->data = (fg_fit_data){
-        .train = s->dataset, .val = s->dataset, .batch_size = BATCH, .no_shuffle = true};
+    s->data = (fg_fit_data){.train = s->dataset,
+                            .val = s->dataset,
+                            .predict = s->dataset,
+                            .batch_size = BATCH,
+                            .no_shuffle = true};
     net **self = malloc(sizeof(net *));
     assert_non_null(self);
     *self = &s->net;

@@ -95,7 +95,8 @@ static void metrics_of_a_prime_number_of_samples(void **state)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         static table rows;
         rows.next = 0;
-        const fg_fit_data passes = {.val = data, .batch_size = sizes[s]};
+        const fg_fit_data passes = {
+            .val = data, .test = data, .predict = data, .batch_size = sizes[s]};
         fgt_ok(fg_trainer_predict(trainer, &task, &passes, keep_rows, &rows, &err));
         assert_int_equal(rows.next, PRIME);
         by_hand(&rows, 3, &loss, &acc);
@@ -397,7 +398,7 @@ static void results_of_a_run(void **state)
                                         .checkpoints.run_dir = fgt_temp_folder(),
                                         .validation.val_every_steps = 11,
                                         .checkpoints.save_every_steps = 5};
-    const fg_fit_data fit = {.train = data, .val = val, .batch_size = 8};
+    const fg_fit_data fit = {.train = data, .val = val, .predict = val, .batch_size = 8};
     fg_trainer *trainer = toy_trainer(cold, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
     const fg_result *r = fg_trainer_result(trainer);

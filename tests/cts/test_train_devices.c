@@ -83,7 +83,7 @@ static void train(const char *devices, int device_count, history *h)
     const fg_fit_data data = {.train = train_data, .val = val, .global_batch_size = 24};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(fg_client_get_info(fg_trainer_client(trainer))->device_count, device_count);
-    const fg_fit_data new_data = {.val = rows, .global_batch_size = 24};
+    const fg_fit_data new_data = {.predict = rows, .global_batch_size = 24};
     fgt_ok(fg_trainer_predict(trainer, &task, &new_data, keep_rows, h, &err));
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(train_data);
@@ -144,7 +144,7 @@ static void evaluate(const char *devices, const char *strategy, passes *out)
                                         .seed = 5};
     fg_dataset *train_data = toy_data(TRAIN, 1), *rows = toy_data(ROWS, 3);
     const fg_fit_data data = {.train = train_data, .global_batch_size = 24};
-    const fg_fit_data other = {.val = rows, .global_batch_size = 8};
+    const fg_fit_data other = {.val = rows, .test = rows, .predict = rows, .global_batch_size = 8};
     fg_trainer *trainer = NULL;
     *out = (passes){0};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));

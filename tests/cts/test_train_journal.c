@@ -149,7 +149,7 @@ static fg_status on_rows(void *self, const fg_type *type, const void *data, int6
     return FG_OK;
 }
 
-static void put_plan(const fg_fit_plan *p)
+static void put_plan(const fg_fit_settings *p)
 {
     if (p->device_count == 0)
         return;
@@ -199,6 +199,7 @@ static fg_status call(const run *r, fg_error *err)
     fg_fit_data data = r->data;
     data.train = training_data(r);
     data.val = r->val < 0 ? NULL : toy_data(r->val != 0 ? r->val : 5, 2);
+    data.test = data.predict = data.val;
     data.workers = -1;
     fg_status status = FG_EINVAL;
     switch (r->call) {
@@ -208,7 +209,7 @@ static fg_status call(const run *r, fg_error *err)
     case TEST: status = fg_trainer_test(trainer, &task, &data, err); break;
     case PREDICT: status = fg_trainer_predict(trainer, &task, &data, on_rows, &notes, err); break;
     }
-    put_plan(fg_trainer_plan(trainer));
+    put_plan(fg_trainer_settings(trainer));
     put_result(fg_trainer_result(trainer));
     fg_dataset_destroy(data.train);
     fg_dataset_destroy(data.val);

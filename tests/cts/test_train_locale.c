@@ -72,7 +72,8 @@ static void fit(fg_client *client, const fg_csv_parts *parts, const char *folder
 {
     toy model = {.dropout = 0.25, .optimizer = "adamw"};
     const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
-    const fg_fit_data data = {.train = parts->train, .val = parts->val, .batch_size = 8};
+    const fg_fit_data data = {
+        .train = parts->train, .val = parts->val, .predict = parts->val, .batch_size = 8};
     fg_trainer *trainer =
         toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = resume ? 4 : 2,
                                                   .seed = 5,

@@ -462,9 +462,9 @@ static void mixing_is_refused_for_tails_alone(void **state)
     fg_error err = {0};
     fg_dataset *tail = numbers(6), *whole = numbers(8), *one = numbers(3);
     fg_trainer *trainer = trainer_on("1", 1);
-    const fg_fit_data with = {.val = tail, .batch_size = 4};
-    const fg_fit_data without = {.val = whole, .batch_size = 4};
-    const fg_fit_data single = {.val = one, .batch_size = 1};
+    const fg_fit_data with = {.val = tail, .predict = tail, .batch_size = 4};
+    const fg_fit_data without = {.val = whole, .predict = whole, .batch_size = 4};
+    const fg_fit_data single = {.predict = one, .batch_size = 1};
     assert_int_equal(fg_trainer_validate(trainer, &task, &with, &err), FG_EINVAL);
     assert_non_null(strstr(err.message, "slice(f32[4]): axis 0 is the batch axis"));
     assert_non_null(strstr(err.file, "test_train_padding.c"));

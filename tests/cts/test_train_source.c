@@ -224,7 +224,7 @@ static void evaluations_take_sources(void **state)
     fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
     for (int i = 0; i < 2; i++) {
         fg_dataset *set = i == 0 ? toy_data(101, 1) : toy_source(101, 1, false);
-        const fg_fit_data data = {.val = set, .global_batch_size = 16};
+        const fg_fit_data data = {.val = set, .test = set, .predict = set, .global_batch_size = 16};
         fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
         loss[i][0] = toy_metric(trainer, "val_loss");
         fgt_ok(fg_trainer_test(trainer, &task, &data, &err));

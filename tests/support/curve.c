@@ -67,6 +67,7 @@ static fg_fit_data data_of(const curve_run *run)
 {
     return (fg_fit_data){.train = run->train,
                          .val = run->val,
+                         .predict = run->val,
                          .global_batch_size = run->batch,
                          .drop_last = run->drop_last};
 }

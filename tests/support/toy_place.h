@@ -41,7 +41,12 @@ static int close_all(void **state)
 /* Batches of 4. */
 static inline fg_fit_data the_data(void)
 {
-    return (fg_fit_data){.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    return (fg_fit_data){.train = train_data,
+                         .val = val_data,
+                         .test = val_data,
+                         .predict = val_data,
+                         .batch_size = 4,
+                         .workers = -1};
 }
 
 #endif

@@ -423,7 +423,7 @@ static const char *const elsewhere[] = {"fg_checkup_options", "fg_recipe_key", "
                                         "fg_recipe_origin"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",     "fg_client_info", "fg_finding",     "fg_fit_plan",
+    "fg_chip",     "fg_client_info", "fg_finding",     "fg_fit_settings",
     "fg_hang",     "fg_host_batch",  "fg_host_info",   "fg_host_variable",
     "fg_progress", "fg_result",      "fg_tensor_info", "fg_recipe_result",
 };

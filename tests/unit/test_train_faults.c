@@ -39,7 +39,8 @@ static fixture begin(const fg_trainer_options *options, int workers)
     o.devices.client = f.client;
     o.limits.max_epochs = o.limits.max_epochs != 0 ? o.limits.max_epochs : 4;
     fgt_ok(fg_trainer_create(&o, &f.trainer, &err));
-    f.data = (fg_fit_data){.train = f.train, .val = f.val, .batch_size = 4, .workers = workers};
+    f.data = (fg_fit_data){
+        .train = f.train, .val = f.val, .predict = f.val, .batch_size = 4, .workers = workers};
     return f;
 }
 

@@ -115,7 +115,7 @@ static void open_show(show *s, const char *style)
     s->out = open_memstream(&s->text, &s->size);
     assert_non_null(s->out);
     s->trainer.options.limits.max_epochs = 3;
-    s->trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
+    s->trainer.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
     s->trainer.is_running = true;
     fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
     fgi_progress_set_clock(s->progress, clock_ns);
@@ -145,7 +145,7 @@ static void run_epoch(show *s, int64_t epoch, double batch_s)
     tell(s, fgi_progress_ops.epoch_start, at);
     for (at.batch = 1; at.batch <= 4; at.batch++) {
         pass(batch_s);
-        s->trainer.position = 8 * at.batch;
+        s->trainer.cursor.position = 8 * at.batch;
         tell(s, fgi_progress_ops.batch_end, at);
     }
     at.batch = 4;
@@ -154,7 +154,7 @@ static void run_epoch(show *s, int64_t epoch, double batch_s)
     at.metrics = val;
     at.metric_count = 2;
     tell(s, fgi_progress_ops.val_end, at);
-    s->trainer.position = 0;
+    s->trainer.cursor.position = 0;
     at.metrics = train;
     tell(s, fgi_progress_ops.epoch_end, at);
 }
@@ -206,7 +206,7 @@ static void short_epochs_do_not_scroll(void **state)
     (void)state;
     open_show(&s, "bar");
     s.trainer.options.limits.max_epochs = 1000;
-    s.trainer.plan.total_steps = 4000;
+    s.trainer.settings.total_steps = 4000;
     run_epoch(&s, 0, 0.001);
     run_epoch(&s, 1, 0.001);
     assert_int_equal(lines_of(s.text), 2);
@@ -338,7 +338,7 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     int master;
     show s = (show){.out = terminal_open(columns, &master)};
     s.trainer.options.limits.max_epochs = 3;
-    s.trainer.plan = (fg_fit_plan){.steps_per_epoch = 4, .total_steps = 12};
+    s.trainer.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
     s.trainer.is_running = true;
     fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
     fgi_progress_set_clock(s.progress, clock_ns);

@@ -295,7 +295,7 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
         .train = train, .batch_size = s->batch, .drop_last = s->drop_last, .workers = -1};
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const fg_result *result = fg_trainer_result(trainer);
-    const fg_fit_plan *plan = fg_trainer_plan(trainer);
+    const fg_fit_settings *settings = fg_trainer_settings(trainer);
     if (result->steps != 2 * s->steps)
         fail_msg("row %td: %lld steps, expected %lld", s - table, (long long)result->steps,
                  (long long)(2 * s->steps));
@@ -303,8 +303,8 @@ static void check_epochs(const sizes *s, fg_dataset *train, bool is_known)
     assert_int_equal(recorder_count(&r, "batch_end"), 2 * s->batches);
     assert_int_equal(recorder_count(&r, "epoch_end"), 2);
     if (is_known) {
-        assert_int_equal(plan->steps_per_epoch, s->steps);
-        assert_int_equal(plan->total_steps, 2 * s->steps);
+        assert_int_equal(settings->steps_per_epoch, s->steps);
+        assert_int_equal(settings->total_steps, 2 * s->steps);
     }
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(train);

@@ -160,7 +160,7 @@ static void predictions_that_do_not_arrive(void **state)
                              &trainer, &err));
     fgt_ok(fg_trainer_add_callback(trainer, &early_holder, NULL, &err));
     fgt_ok(fg_trainer_predict(trainer, &task,
-                              &(fg_fit_data){.val = data, .batch_size = 4, .workers = -1}, drop,
+                              &(fg_fit_data){.predict = data, .batch_size = 4, .workers = -1}, drop,
                               NULL, &err));
     assert_true(t.count >= 2);
     assert_string_equal(t.stage, "prediction");

@@ -1,5 +1,6 @@
-/* plan.c - in which steps a fit goes: the batch on all devices, how many steps there are, and the
- * learning rate and schedule that go with them. All of it stands before anything is compiled.
+/* fit_settings.c - in which steps a fit goes: the batch on all devices, how many steps there are,
+ * and the learning rate and schedule that go with them. All of it stands before anything is
+ * compiled.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -25,7 +26,7 @@ static int rule_of(const fg_trainer_options *o)
 
 static bool is_fraction(double fraction) { return fraction >= 0 && fraction <= 1; }
 
-fg_status fgi_plan_check(const fg_trainer_options *o, fg_error *err)
+fg_status fgi_settings_check(const fg_trainer_options *o, fg_error *err)
 {
     if (rule_of(o) == RULES)
         return fgi_fail(err, FG_EINVAL,
@@ -115,33 +116,33 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
 /* ---- the learning rate ----------------------------------------------------------------------- */
 
 /* Scales the optimizer's learning rate by the rule: k times as many samples in an update as it is
- * meant for. Again only when k has changed: in between it is the caller's to set.
+ * meant for.
  * Sources: linear: Goyal et al. 2017, "Accurate, large minibatch SGD", section 2.1. sqrt:
  * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
 static void scale_lr(fg_trainer *trainer)
 {
     const int asked = rule_of(&trainer->options), rule = asked < RULES ? asked : NONE;
-    fg_fit_plan *plan = &trainer->plan;
+    fg_fit_settings *settings = &trainer->settings;
     fg_optimizer *optimizer = trainer->optimizer;
-    const double samples = (double)plan->global_batch_size * (double)plan->accumulate_grad_batches;
-    const double k = samples / (double)plan->base_batch_size;
+    const double samples =
+        (double)settings->global_batch_size * (double)settings->accumulate_grad_batches;
+    const double k = samples / (double)settings->base_batch_size;
     const double factor = rule == LINEAR ? k : rule == SQRT ? sqrt(k) : 1;
-    plan->lr_scaling = rules[rule];
-    plan->lr_factor = factor;
-    plan->lr_given = optimizer->hyper.lr / trainer->lr_factor;
-    if (factor != trainer->lr_factor)
-        fg_optimizer_set_lr(optimizer, plan->lr_given * factor);
-    trainer->lr_factor = factor;
-    plan->lr = optimizer->hyper.lr;
+    fgi_optimizer_scale_lr(optimizer, factor);
+    settings->lr_scaling = rules[rule];
+    settings->lr_factor = factor;
+    settings->lr_given = fgi_optimizer_base_lr(optimizer);
+    settings->lr = fgi_optimizer_peak_lr(optimizer);
 }
 
-/* ---- the plan -------------------------------------------------------------------------------- */
+/* ---- the settings
+ * -------------------------------------------------------------------------------- */
 
 static void describe(fg_trainer *trainer, int64_t size)
 {
     const fg_trainer_options *o = &trainer->options;
     const int shards = fgi_batch_shards(trainer);
-    trainer->plan = (fg_fit_plan){
+    trainer->settings = (fg_fit_settings){
         .strategy = fgi_strategy_name(trainer),
         .device_count = fg_client_get_info(trainer->client)->device_count,
         .batch_shards = shards,
@@ -181,7 +182,7 @@ static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
     return batches / each + (batches % each != 0);
 }
 
-fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
+fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
     int64_t size = 0, all = INT64_MAX;
@@ -215,46 +216,47 @@ fg_status fgi_plan_make(fg_trainer *trainer, const fg_fit_data *data, fg_error *
 /* Steps that are left of this epoch; the checkpoint is between two. */
 static int64_t left_of_epoch(const fg_trainer *trainer)
 {
-    const int64_t samples =
-        trainer->sample_count < 0 ? INT64_MAX / 2 : trainer->sample_count - trainer->position;
-    const int64_t size = trainer->batch_size;
-    if (trainer->has_read_epoch)
+    const int64_t samples = trainer->cursor.sample_count < 0
+                                ? INT64_MAX / 2
+                                : trainer->cursor.sample_count - trainer->cursor.position;
+    const int64_t size = trainer->cursor.batch_size;
+    if (trainer->cursor.has_read_epoch)
         return 0;
     const int64_t left =
         trainer->drop_last ? samples / size : samples / size + (samples % size != 0);
     if (trainer->train_limit <= 0)
         return steps_of(trainer, left);
-    const int64_t allowed = trainer->train_limit - trainer->epoch_batches;
+    const int64_t allowed = trainer->train_limit - trainer->cursor.epoch_batches;
     return steps_of(trainer, smaller(left, allowed > 0 ? allowed : 0));
 }
 
-fg_status fgi_plan_settle(fg_trainer *trainer, fg_error *err)
+fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fg_fit_plan *plan = &trainer->plan;
+    fg_fit_settings *settings = &trainer->settings;
     int64_t all = INT64_MAX;
-    const int64_t epochs = o->limits.max_epochs - trainer->epoch - 1; /* after this one */
+    const int64_t epochs = o->limits.max_epochs - trainer->cursor.epoch - 1; /* after this one */
     const int64_t steps = steps_of(trainer, trainer->batches_per_epoch);
     if (trainer->batches_per_epoch < 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
     else if (o->limits.max_epochs > 0 && epochs < 0)
-        all = trainer->step;
+        all = trainer->cursor.step;
     else if (o->limits.max_epochs > 0 && epochs <= ENDLESS / steps)
-        all = trainer->step + left_of_epoch(trainer) + epochs * steps;
+        all = trainer->cursor.step + left_of_epoch(trainer) + epochs * steps;
     if (o->limits.max_steps > 0)
-        all =
-            smaller(all, o->limits.max_steps > trainer->step ? o->limits.max_steps : trainer->step);
+        all = smaller(all, o->limits.max_steps > trainer->cursor.step ? o->limits.max_steps
+                                                                      : trainer->cursor.step);
     trainer->total_steps = all;
-    plan->steps_per_epoch = trainer->batches_per_epoch < 0 ? -1 : steps;
-    plan->total_steps = all < ENDLESS ? all : -1;
+    settings->steps_per_epoch = trainer->batches_per_epoch < 0 ? -1 : steps;
+    settings->total_steps = all < ENDLESS ? all : -1;
     for (int i = 0; i < 5 && all < 0; i++) /* a schedule needs no length, or was refused */
-        plan->lr_at[i] = fg_schedule_lr(o->lr.schedule, plan->lr, 0, all);
+        settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)
-        plan->lr_at[i] = fg_schedule_lr(o->lr.schedule, plan->lr,
-                                        (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
+        settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr,
+                                            (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
     if (all == 0)
         return FG_OK; /* nothing to do, and no place in a schedule */
     return fg_optimizer_set_schedule(trainer->optimizer, o->lr.schedule, all, err);
 }
 
-const fg_fit_plan *fg_trainer_plan(const fg_trainer *trainer) { return &trainer->plan; }
+const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer) { return &trainer->settings; }

@@ -1,4 +1,4 @@
-/* test_train_plan.c - the steps of a fit on different numbers of devices: batches, strategies, the
+/* test_train_settings.c - the steps of a fit on different numbers of devices: batches, strategies, the
  * learning rate's scaling, and a schedule whose last value the last step has. On the fake plugin,
  * which makes as many devices as it is asked for.
  *
@@ -13,15 +13,17 @@
 #include "fakepjrt/fake_control.h"
 #include "optim/optimizer.h"
 #include "toy.h"
+#include "train/trainer.h"
 
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* The learning rates of the steps, as callbacks are told them, and the plan of the first of them.
+/* The learning rates of the steps, as callbacks are told them, and the settings of the first of
+ * them.
  */
 typedef struct watch {
     const fg_trainer *trainer;
-    fg_fit_plan plan;
+    fg_fit_settings settings;
     int64_t start, steps; /* done before this fit, and in it */
     double first, highest, last;
     int64_t stop_after; /* steps of this fit, 0: none */
@@ -31,10 +33,10 @@ static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     watch *w = self;
     (void)err;
-    w->plan = *fg_trainer_plan(w->trainer);
+    w->settings = *fg_trainer_settings(w->trainer);
     w->start = at->step;
     w->steps = 0;
-    assert_int_equal(at->total_steps, w->plan.total_steps);
+    assert_int_equal(at->total_steps, w->settings.total_steps);
     return FG_OK;
 }
 
@@ -101,21 +103,22 @@ static void check_length(size_t i, const length_row *row)
     data.train = toy_data(row->samples, 1);
     data.workers = -1;
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    if (w.steps != row->steps || w.plan.total_steps != row->steps ||
-        w.plan.global_batch_size != row->batch || w.last != 0.1 / 25 / 1e4)
+    if (w.steps != row->steps || w.settings.total_steps != row->steps ||
+        w.settings.global_batch_size != row->batch || w.last != 0.1 / 25 / 1e4)
         fail_msg("row %zu: %lld of %lld steps, batch %lld, last lr %.17g", i, (long long)w.steps,
-                 (long long)w.plan.total_steps, (long long)w.plan.global_batch_size, w.last);
-    assert_true(w.plan.lr_at[4] == w.last);
+                 (long long)w.settings.total_steps, (long long)w.settings.global_batch_size,
+                 w.last);
+    assert_true(w.settings.lr_at[4] == w.last);
     if (w.steps > 2) {
-        assert_true(w.first == 0.1 / 25 && w.plan.lr_at[0] == w.first);
+        assert_true(w.first == 0.1 / 25 && w.settings.lr_at[0] == w.first);
         assert_true(w.highest > 0.09);
     }
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.train);
 }
 
-/* Whatever decides the number of steps: so many are done, the plan has said so before the first,
- * the peak is reached and the last one has the last value, exactly. */
+/* Whatever decides the number of steps: so many are done, the settings have said so before the
+ * first, the peak is reached and the last one has the last value, exactly. */
 static void the_schedule_ends_where_the_steps_end(void **state)
 {
     (void)state;
@@ -191,7 +194,7 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
                                  &w);
     w.stop_after = 24; /* of 80: one epoch and a fifth */
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
-    assert_int_equal(w.plan.total_steps, 80);
+    assert_int_equal(w.settings.total_steps, 80);
     fg_trainer_destroy(trainer);
     trainer = create(&(fg_trainer_options){.limits.max_epochs = 4,
                                            .checkpoints.run_dir = folder,
@@ -201,7 +204,7 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
                      &w);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 4 + 5 + 5); /* batches of 20 */
-    assert_int_equal(w.plan.total_steps, 24 + 14);
+    assert_int_equal(w.settings.total_steps, 24 + 14);
     assert_true(w.last == 0.1 / 25 / 1e4);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.train);
@@ -240,10 +243,10 @@ static void the_learning_rate_follows_its_rule(void **state)
         data.train = toy_data(40, 1);
         data.workers = -1;
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-        if (fabs(w.last / rows[i].lr - 1) > 1e-15 || w.plan.lr != w.last)
+        if (fabs(w.last / rows[i].lr - 1) > 1e-15 || w.settings.lr != w.last)
             fail_msg("row %zu: lr %.17g", i, w.last);
-        assert_true(w.plan.lr_given == 0.1);
-        assert_string_equal(w.plan.lr_scaling, rows[i].rule != NULL ? rows[i].rule : "none");
+        assert_true(w.settings.lr_given == 0.1);
+        assert_string_equal(w.settings.lr_scaling, rows[i].rule != NULL ? rows[i].rule : "none");
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data.train);
     }
@@ -265,7 +268,7 @@ static void accumulated_batches_are_of_one_update(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_int_equal(w.steps, 3); /* 8 batches */
     assert_true(fabs(w.last / 0.6 - 1) < 1e-15);
-    assert_true(w.plan.lr_factor == 6);
+    assert_true(w.settings.lr_factor == 6);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.train);
 }
@@ -285,7 +288,7 @@ static void scaling_is_done_once(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(w.last == 0.4);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-    assert_true(fg_trainer_plan(trainer)->lr == 0.4);
+    assert_true(fg_trainer_settings(trainer)->lr == 0.4);
     fg_trainer_destroy(trainer);
     trainer = create(&(fg_trainer_options){.devices.devices = "4",
                                            .lr.lr_scaling = "linear",
@@ -296,15 +299,29 @@ static void scaling_is_done_once(void **state)
     assert_true(w.last == 0.1);
     data.batch_size = 8;
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* nothing is left to do, but it is told */
-    assert_true(fg_trainer_plan(trainer)->lr == 0.2);
-    assert_true(fg_trainer_plan(trainer)->lr_factor == 2);
+    assert_true(fg_trainer_settings(trainer)->lr == 0.2);
+    assert_true(fg_trainer_settings(trainer)->lr_factor == 2);
+    fg_trainer_destroy(trainer);
+    /* the user's value stays what it was, to the last bit: 0.1 * 3 / 3 is not 0.1 */
+    trainer =
+        create(&(fg_trainer_options){.devices.devices = "0,1,2", .lr.lr_scaling = "linear"}, &w);
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_true(fg_trainer_settings(trainer)->lr_given == 0.1);
+        assert_true(fg_trainer_settings(trainer)->lr == 0.1 * 3);
+    }
+    fg_optimizer_set_lr(trainer->optimizer, 0.5); /* the base, which is scaled as before */
+    assert_true(fg_optimizer_get_lr(trainer->optimizer) == 0.5 * 3);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_true(fg_trainer_settings(trainer)->lr_given == 0.5);
+    assert_true(fg_trainer_settings(trainer)->lr == 0.5 * 3);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data.train);
 }
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-static void the_plan_is_printed_before_the_first_step(void **state)
+static void the_settings_are_printed_before_the_first_step(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -323,14 +340,14 @@ static void the_plan_is_printed_before_the_first_step(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     fg_trainer_destroy(trainer);
     assert_int_equal(fclose(out), 0);
-    const char *plan = strstr(
+    const char *settings = strstr(
         text, "83 parameters in all; on 8 virtual devices of the CPU, for development (ddp)\n"
               "sgd, lr 0.8 (scaling rule: linear, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
               "lr at 0, 25, 50, 75, 100 %: 0.032 ");
-    if (plan == NULL)
+    if (settings == NULL)
         fail_msg("%s", text);
-    assert_true(plan < strstr(text, "epoch 1/1"));
-    assert_non_null(strstr(plan, " 3.2e-06\n"));
+    assert_true(settings < strstr(text, "epoch 1/1"));
+    assert_non_null(strstr(settings, " 3.2e-06\n"));
     free(text);
     fg_dataset_destroy(data.train);
 }
@@ -368,8 +385,8 @@ static void strategies_and_devices_go_together(void **state)
         assert_int_equal(device.id, rows[i].first);
         fg_fit_data data = {.train = toy_data(20, 1), .batch_size = 4, .workers = -1};
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
-        assert_string_equal(w.plan.strategy, rows[i].is);
-        assert_int_equal(w.plan.device_count, rows[i].count);
+        assert_string_equal(w.settings.strategy, rows[i].is);
+        assert_int_equal(w.settings.device_count, rows[i].count);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data.train);
     }
@@ -491,7 +508,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_learning_rate_follows_its_rule),
     cmocka_unit_test(accumulated_batches_are_of_one_update),
     cmocka_unit_test(scaling_is_done_once),
-    cmocka_unit_test(the_plan_is_printed_before_the_first_step),
+    cmocka_unit_test(the_settings_are_printed_before_the_first_step),
     cmocka_unit_test(strategies_and_devices_go_together),
     cmocka_unit_test(wrong_choices_are_refused),
     cmocka_unit_test(a_client_that_does_not_go_with_the_strategy),

@@ -1,0 +1,148 @@
+/* callback_state.c - callbacks' own state in checkpoints: copied when a checkpoint is taken, given
+ * back before the first step of a run that resumes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/callback_state.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "train/trainer.h"
+
+#define PREFIX "callback."
+
+/* The Trainer's callback of this name that has state; NULL: there is none. */
+static const fgi_callback *find(const fg_trainer *trainer, const char *name)
+{
+    for (size_t i = 0; i < trainer->callback_count; i++) {
+        const fg_callback_ops *ops = trainer->callbacks[i].ops;
+        if (ops->save != NULL && strcmp(ops->name, name) == 0)
+            return &trainer->callbacks[i];
+    }
+    return NULL;
+}
+
+fg_status fgi_callback_state_check(const fg_trainer *trainer, const fg_callback_ops *ops,
+                                   fg_error *err)
+{
+    if (ops->save == NULL && ops->load == NULL)
+        return FG_OK;
+    if (ops->name == NULL || ops->name[0] == '\0' || ops->save == NULL || ops->load == NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "callback '%s': expected all of name, save and load, or neither save nor "
+                        "load",
+                        ops->name != NULL ? ops->name : "");
+    if (find(trainer, ops->name) != NULL)
+        return fgi_fail(err, FG_EINVAL,
+                        "there is a callback '%s' with state already: give each its own name",
+                        ops->name);
+    return FG_OK;
+}
+
+static fg_status save_one(const fgi_callback *callback, fgi_callback_state *out, fg_error *err)
+{
+    const fg_callback_ops *ops = callback->ops;
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, PREFIX "%s", ops->name);
+    const fg_status status = fgi_buf_status(&name, err);
+    if (status == FG_OK)
+        out->name = fgi_buf_take(&name);
+    fgi_buf_fini(&name);
+    FGI_TRY(status);
+    out->size = ops->save(callback->self, NULL, 0);
+    if (out->size == 0)
+        return FG_OK;
+    out->bytes = fgi_alloc(out->size);
+    if (out->bytes == NULL)
+        return fgi_no_memory(err);
+    const size_t size = ops->save(callback->self, out->bytes, out->size);
+    if (size != out->size)
+        return fgi_fail(err, FG_EINVAL,
+                        "callback '%s': save returned %zu bytes, then %zu: its state must not "
+                        "change in between",
+                        ops->name, out->size, size);
+    return FG_OK;
+}
+
+fg_status fgi_callback_states_save(const fg_trainer *trainer, fgi_callback_state **out,
+                                   size_t *out_count, fg_error *err)
+{
+    *out_count = 0;
+    *out = fgi_calloc(trainer->callback_count + 1, sizeof **out);
+    if (*out == NULL)
+        return fgi_no_memory(err);
+    for (size_t i = 0; i < trainer->callback_count; i++) {
+        const fgi_callback *callback = &trainer->callbacks[i];
+        if (callback->ops->save == NULL)
+            continue;
+        const fg_status status = save_one(callback, &(*out)[(*out_count)++], err);
+        if (status != FG_OK) {
+            fgi_callback_states_free(*out, *out_count);
+            *out = NULL;
+            *out_count = 0;
+            return status;
+        }
+    }
+    return FG_OK;
+}
+
+void fgi_callback_states_free(fgi_callback_state *states, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        fgi_free(states[i].name);
+        fgi_free(states[i].bytes);
+    }
+    fgi_free(states);
+}
+
+/* State that no callback claims is told of: it is not in the next checkpoint. */
+static void warn_of_unclaimed(const fg_trainer *trainer, const fg_ckpt *ckpt, const char *path)
+{
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
+        const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
+        if (info->part != FG_CKPT_STATE || strncmp(info->name, PREFIX, strlen(PREFIX)) != 0)
+            continue;
+        const char *name = info->name + strlen(PREFIX);
+        if (find(trainer, name) == NULL)
+            fgi_log(FG_LOG_WARNING,
+                    "%s: has the state of a callback '%s' that this run lacks: it is dropped", path,
+                    name);
+    }
+}
+
+static fg_status load_one(const fgi_callback *callback, const fg_ckpt *ckpt, const char *path,
+                          fg_error *err)
+{
+    const fg_callback_ops *ops = callback->ops;
+    size_t index = 0;
+    fgi_buf name = {0};
+    fgi_buf_printf(&name, PREFIX "%s", ops->name);
+    fg_status status = fgi_buf_status(&name, err);
+    if (status != FG_OK)
+        goto done;
+    if (!fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index)) {
+        fgi_log(FG_LOG_WARNING, "%s: has no state of the callback '%s': it starts anew", path,
+                ops->name);
+        goto done;
+    }
+    status = ops->load(callback->self, fg_ckpt_data(ckpt, index),
+                       fg_ckpt_info(ckpt, index)->size_bytes, err);
+    if (status != FG_OK)
+        status = fgi_context(err, status, "%s: the state of callback '%s'", path, ops->name);
+done:
+    fgi_buf_fini(&name);
+    return status;
+}
+
+fg_status fgi_callback_states_load(const fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+                                   fg_error *err)
+{
+    for (size_t i = 0; i < trainer->callback_count; i++)
+        if (trainer->callbacks[i].ops->load != NULL)
+            FGI_TRY(load_one(&trainer->callbacks[i], ckpt, path, err));
+    warn_of_unclaimed(trainer, ckpt, path);
+    return FG_OK;
+}

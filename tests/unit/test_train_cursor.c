@@ -1,0 +1,309 @@
+/* test_train_cursor.c - where a run stands, beyond one call and one process: callbacks' own state
+ * in checkpoints, metrics of a run that is complete, the checkpoint that a hang is reported with,
+ * and which part of the data each call takes. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "toy_place.h"
+#include "train/trainer.h"
+
+static fgi_buf talk;
+
+static void listen(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    if (level >= FG_LOG_WARNING)
+        fgi_buf_printf(&talk, "%s\n", line);
+}
+
+/* Of 10 samples in batches of 4: epochs of 3 steps. */
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    talk = (fgi_buf){0};
+    fg_log_set(listen, NULL);
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    fg_log_set(NULL, NULL);
+    fgi_buf_fini(&talk);
+    return 0;
+}
+
+/* ---- a callback with state ------------------------------------------------------------------- */
+
+/* Counts batches; the count is its state. */
+typedef struct counter {
+    int64_t count, at_start; /* when fit_start was called */
+    int loads;
+    bool grows, refuses; /* saves another size the second time; does not take what it loads */
+} counter;
+
+static size_t save_count(void *self, void *bytes, size_t size)
+{
+    const counter *c = self;
+    if (c->count == 0)
+        return 0;
+    if (size >= sizeof c->count)
+        memcpy(bytes, &c->count, sizeof c->count);
+    return sizeof c->count + (c->grows && bytes != NULL ? 1 : 0);
+}
+
+static fg_status load_count(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    counter *c = self;
+    c->loads++;
+    if (c->refuses || size != sizeof c->count) {
+        (void)snprintf(err->message, sizeof err->message, "not a count");
+        return FG_EFORMAT;
+    }
+    memcpy(&c->count, bytes, size);
+    return FG_OK;
+}
+
+static fg_status on_start(void *self, const fg_progress *at, fg_error *err)
+{
+    counter *c = self;
+    c->at_start = c->count;
+    return FG_OK;
+}
+
+static fg_status on_batch(void *self, const fg_progress *at, fg_error *err)
+{
+    counter *c = self;
+    c->count++;
+    return FG_OK;
+}
+
+static const fg_callback_ops counter_ops = {.name = "counter",
+                                            .fit_start = on_start,
+                                            .batch_end = on_batch,
+                                            .save = save_count,
+                                            .load = load_count};
+static const fg_callback_ops other_ops = {.name = "other",
+                                          .fit_start = on_start,
+                                          .batch_end = on_batch,
+                                          .save = save_count,
+                                          .load = load_count};
+
+/* A fit in `folder` by a Trainer of its own, with up to two counters. */
+static fg_status fit(const char *folder, const char *resume, int64_t epochs,
+                     const fg_callback_ops *ops[2], counter *counters, fg_error *err)
+{
+    const fg_trainer_options options = {.limits.max_epochs = epochs,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.keep_checkpoints = -1,
+                                        .checkpoints.resume = resume};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    for (int i = 0; i < 2 && ops[i] != NULL; i++)
+        assert_int_equal(fg_trainer_add_callback(trainer, ops[i], &counters[i], err), FG_OK);
+    const fg_fit_data data = the_data();
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+static const fg_callback_ops *one[2] = {&counter_ops, NULL}, *none[2] = {NULL, NULL},
+                             *both[2] = {&counter_ops, &other_ops};
+
+/* What comes after a checkpoint is not in it: a run that resumes in the middle of another one has
+ * the state of that step. */
+static void state_comes_back(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    counter c[2] = {{.count = 0}};
+    fgt_ok(fit(folder, NULL, 3, one, c, &err));
+    assert_int_equal(c[0].count, 9);
+    assert_int_equal(c[0].loads, 0);
+    c[0] = (counter){.count = 77};
+    fgt_ok(fit(folder, fgt_path(folder, "checkpoints/step-000000003"), 2, one, c, &err));
+    assert_int_equal(c[0].loads, 1);
+    assert_int_equal(c[0].at_start, 3);
+    assert_int_equal(c[0].count, 6);
+    assert_int_equal(talk.size, 0);
+}
+
+static void missing_and_unclaimed_states_are_warned_of(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    counter c[2] = {{.count = 0}};
+    fgt_ok(fit(folder, NULL, 1, one, c, &err));
+    c[0] = c[1] = (counter){.count = 0};
+    fgt_ok(fit(folder, "last", 2, both, c, &err));
+    assert_int_equal(c[0].at_start, 3);
+    assert_int_equal(c[1].at_start, 0);
+    assert_int_equal(c[1].loads, 0);
+    assert_non_null(strstr(talk.data, "has no state of the callback 'other': it starts anew"));
+    assert_null(strstr(talk.data, "'counter'"));
+    fgi_buf_clear(&talk);
+    fgt_ok(fit(folder, "last", 3, none, c, &err));
+    assert_non_null(strstr(talk.data, "a callback 'counter' that this run lacks"));
+    assert_non_null(strstr(talk.data, "a callback 'other' that this run lacks"));
+    fgi_buf_clear(&talk);
+    fgt_ok(fit(folder, "last", 4, none, c, &err)); /* it has been dropped */
+    assert_int_equal(talk.size, 0);
+}
+
+static void states_that_do_not_fit_end_the_fit(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    counter c[2] = {{.grows = true}};
+    assert_int_equal(fit(folder, NULL, 1, one, c, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "callback 'counter': save returned 8 bytes, then 9"));
+    folder = fgt_temp_folder();
+    c[0] = (counter){.count = 0};
+    fgt_ok(fit(folder, NULL, 1, one, c, &err));
+    c[0] = (counter){.refuses = true};
+    assert_int_equal(fit(folder, "last", 2, one, c, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "the state of callback 'counter'"));
+    assert_non_null(strstr(err.message, "not a count"));
+    assert_int_equal(c[0].count, 0); /* no step was done */
+}
+
+static void half_of_the_functions_are_refused(void **state)
+{
+    (void)state;
+    const fg_callback_ops rows[] = {{.name = "a", .save = save_count},
+                                    {.name = "a", .load = load_count},
+                                    {.save = save_count, .load = load_count},
+                                    {.name = "", .save = save_count, .load = load_count}};
+    fg_error err = {0};
+    counter c = {.count = 0};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(fg_trainer_add_callback(trainer, &rows[i], &c, &err), FG_EINVAL);
+        assert_non_null(strstr(err.message, "expected all of name, save and load"));
+    }
+    fgt_ok(fg_trainer_add_callback(trainer, &counter_ops, &c, &err));
+    assert_int_equal(fg_trainer_add_callback(trainer, &counter_ops, &c, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "a callback 'counter' with state already"));
+    fg_trainer_destroy(trainer);
+}
+
+/* ---- from one call to the next --------------------------------------------------------------- */
+
+static void a_complete_run_keeps_its_metrics(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const fg_fit_data data = the_data();
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){.limits.max_epochs = 1});
+    const fg_result *result = fg_trainer_result(trainer);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    const size_t count = result->metric_count;
+    const double loss = toy_metric(trainer, "val_loss");
+    assert_int_equal(count, 4); /* loss and acc, of both parts */
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+        assert_true(result->nothing_to_do);
+        assert_int_equal(result->metric_count, count);
+        assert_memory_equal(&(double){toy_metric(trainer, "val_loss")}, &loss, sizeof loss);
+    }
+    fg_trainer_destroy(trainer);
+}
+
+typedef struct seen {
+    fg_trainer *trainer;
+    char checkpoint[512];
+} seen;
+
+static fg_status look(void *self, const fg_progress *at, fg_error *err)
+{
+    seen *s = self;
+    (void)snprintf(s->checkpoint, sizeof s->checkpoint, "%s", s->trainer->watchdog.checkpoint);
+    return FG_OK;
+}
+
+/* Before this fit has saved anything, a hang names the checkpoint that it resumed from; in a later
+ * fit of the same Trainer, the one that the earlier fit saved. */
+static void a_hang_names_the_checkpoint_before(void **state)
+{
+    (void)state;
+    static const fg_callback_ops ops = {.fit_start = look};
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    counter c[2] = {{.count = 0}};
+    fgt_ok(fit(folder, NULL, 1, none, c, &err));
+    const fg_trainer_options options = {.limits.max_epochs = 2,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.resume = "last",
+                                        .hang.watchdog_s = 3600};
+    seen s = {.trainer = toy_trainer(client, &options)};
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_add_callback(s.trainer, &ops, &s, &err));
+    fgt_ok(fg_trainer_fit(s.trainer, &task, &data, &err));
+    assert_non_null(strstr(s.checkpoint, "step-000000003"));
+    fgt_ok(fg_trainer_fit(s.trainer, &task, &data, &err));
+    assert_non_null(strstr(s.checkpoint, "step-000000006"));
+    fg_trainer_destroy(s.trainer);
+}
+
+/* ---- parts of the data ----------------------------------------------------------------------- */
+
+static fg_status count_rows(void *self, const fg_type *type, const void *data, int64_t first,
+                            fg_error *err)
+{
+    *(int64_t *)self += type->dim[0];
+    return FG_OK;
+}
+
+static void each_call_takes_its_part(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    int64_t rows = 0;
+    fg_dataset *test = toy_data(9, 3), *predict = toy_data(13, 4);
+    const fg_fit_data parts[] = {{.val = val_data, .batch_size = 4, .workers = -1},
+                                 {.test = test, .batch_size = 4, .workers = -1},
+                                 {.predict = predict, .batch_size = 4, .workers = -1}};
+    fg_trainer *trainer = toy_trainer(client, &(fg_trainer_options){0});
+    r = (recorder){0};
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    fgt_ok(fg_trainer_validate(trainer, &task, &parts[0], &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 2);
+    assert_int_equal(fg_trainer_test(trainer, &task, &parts[0], &err), FG_EINVAL);
+    assert_string_equal(err.message, "no test data were given: set test of fg_fit_data");
+    fgt_ok(fg_trainer_test(trainer, &task, &parts[1], &err));
+    assert_int_equal(recorder_count(&r, "batch_end"), 2 + 3);
+    assert_int_equal(fg_trainer_predict(trainer, &task, &parts[1], count_rows, &rows, &err),
+                     FG_EINVAL);
+    assert_string_equal(err.message, "no prediction data were given: set predict of fg_fit_data");
+    fgt_ok(fg_trainer_predict(trainer, &task, &parts[2], count_rows, &rows, &err));
+    assert_int_equal(rows, 13);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(test);
+    fg_dataset_destroy(predict);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(state_comes_back, begin, end),
+    cmocka_unit_test_setup_teardown(missing_and_unclaimed_states_are_warned_of, begin, end),
+    cmocka_unit_test_setup_teardown(states_that_do_not_fit_end_the_fit, begin, end),
+    cmocka_unit_test(half_of_the_functions_are_refused),
+    cmocka_unit_test(a_complete_run_keeps_its_metrics),
+    cmocka_unit_test(a_hang_names_the_checkpoint_before),
+    cmocka_unit_test(each_call_takes_its_part),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_all, close_all); }
