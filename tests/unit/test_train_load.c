@@ -216,22 +216,29 @@ static const char *rewrite(const char *json, const char *without)
 static void counters_must_make_sense(void **state)
 {
     (void)state;
-    static const char *const texts[] = {
-        "{}",
-        "{\"step\": 2, \"epoch\": 0, \"position\": 8}",
-        "{\"step\": -2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
-        "{\"step\": \"2\", \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
-        "{\"step\": 2, \"epoch\": 0.5, \"position\": 8, \"epoch_batches\": 2}",
-        "{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": null}",
-        "{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"log_lines\": -2}",
+    static const struct {
+        const char *text, *says;
+    } rows[] = {
+        {"{}", "'step' in its state.json is missing or no integer of at least 0"},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8}",
+         "'epoch_batches' in its state.json is missing or no integer of at least 0"},
+        {"{\"step\": -2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
+         "'step' in its state.json is missing or no integer of at least 0"},
+        {"{\"step\": \"2\", \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
+         "'step' in its state.json is missing or no integer of at least 0"},
+        {"{\"step\": 2, \"epoch\": 0.5, \"position\": 8, \"epoch_batches\": 2}",
+         "'epoch' in its state.json is missing or no integer of at least 0"},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": null}",
+         "'samples' in its state.json is missing or no integer of at least -1"},
+        {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"log_lines\": -2}",
+         "'log_lines' in its state.json is missing or no integer of at least -1"},
     };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};
         static recorder r;
-        const char *path = rewrite(texts[i], NULL);
+        const char *path = rewrite(rows[i].text, NULL);
         assert_int_equal(resume(path, &task, 0, &r, &err), FG_EFORMAT);
-        assert_non_null(
-            strstr(err.message, "in its state.json is missing or no integer of at least 0"));
+        assert_non_null(strstr(err.message, rows[i].says));
         assert_non_null(strstr(err.message, path));
     }
 }

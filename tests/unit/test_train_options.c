@@ -166,7 +166,7 @@ static void wrong_data_are_refused(void **state)
         const char *says;
     } rows[] = {
         {true, {.val = val_data}, "no training data were given"},
-        {false, {.train = train_data}, "no validation data were given"},
+        {false, {.train = train_data}, "no validation data were given: set val of fg_fit_data"},
         {true, {.train = train_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
         {false, {.val = val_data, .batch_size = -1}, "batch_size is -1: expected at least 1"},
         {true,
