@@ -1,6 +1,6 @@
-/* test_train_settings.c - the steps of a fit on different numbers of devices: batches, strategies, the
- * learning rate's scaling, and a schedule whose last value the last step has. On the fake plugin,
- * which makes as many devices as it is asked for.
+/* test_train_settings.c - the steps of a fit on different numbers of devices: batches, strategies,
+ * the learning rate's scaling, and a schedule whose last value the last step has. On the fake
+ * plugin, which makes as many devices as it is asked for.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
