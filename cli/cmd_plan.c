@@ -55,7 +55,8 @@ static json_t *nothing_known(const char *topology, const char *why)
 }
 
 /* What the process for one machine has found; NULL after a wrong command line, which it told. */
-static json_t *plan_one(const cli_call *call, const char *topology, const plan_limits *limits)
+static json_t *plan_one(const cli_call *call, const char *topology, const plan_limits *limits,
+                        bool *out_is_common)
 {
     char name[96], sweep[256];
     const char *words[CLI_MAX_OVERRIDES + 16] = {"plan", "--in-process", "--json", name};
@@ -83,6 +84,7 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
         return nothing_known(topology, err.message);
     json_t *root = json_loads(outcome.text, 0, NULL);
     json_t *found = json_incref(json_array_get(json_object_get(root, "topologies"), 0));
+    *out_is_common = json_is_true(json_object_get(root, "every_machine"));
     json_decref(root);
     free(outcome.text);
     if (found == NULL && outcome.status == CLI_USAGE)
@@ -156,6 +158,17 @@ static json_t *same_again(const plan_machine *m, const plan_machine *machines, c
     return one;
 }
 
+/* After a failure that no machine changes, such as one of the data: printed once, it is the result
+ * for all machines. */
+static void fail_all(const plan_machine *machines, size_t count, const json_t *one, json_t *found)
+{
+    const char *why = json_string_value(json_object_get(one, "error"));
+    if (!settings.as_json)
+        (void)cli_complain(CLI_FAILED, "plan", "%s", why);
+    for (size_t i = 0; i < count; i++)
+        (void)json_array_append_new(found, nothing_known(machines[i].name, why));
+}
+
 /* Compiles for one machine after another, each printed as soon as it is known. */
 static int plan_all(const cli_call *call, const plan_limits *limits, const plan_machine *machines,
                     size_t count)
@@ -165,12 +178,19 @@ static int plan_all(const cli_call *call, const plan_limits *limits, const plan_
     json_t *found = json_array();
     for (; done < count; done++) {
         const plan_machine *m = &machines[done];
+        bool is_common = false;
         if (m->same_as == NULL && !settings.is_quiet)
             (void)fprintf(stderr, "%s: compiling the training step\n", m->name);
-        json_t *one =
-            m->same_as != NULL ? same_again(m, machines, found) : plan_one(call, m->name, limits);
+        json_t *one = m->same_as != NULL ? same_again(m, machines, found)
+                                         : plan_one(call, m->name, limits, &is_common);
         if (one == NULL)
             break;
+        if (is_common) {
+            fail_all(machines, count, one, found);
+            json_decref(one);
+            done = count;
+            break;
+        }
         print_one(one);
         (void)json_array_append_new(found, one);
     }

@@ -151,6 +151,7 @@ struct fg_recipe {
     double start_s; /* of the clock */
     double setup_s; /* from there to the Trainer's call */
     bool has_result;
+    bool is_data_ready; /* later failures depend on the machine that is planned for */
 };
 
 /* Data, task and Trainer of r->c (run_command.c). */

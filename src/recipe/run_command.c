@@ -274,6 +274,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
         status = fgi_run_find_origin(r, &resume, err);
     if (status == FG_OK)
         status = fgi_run_check_origin(r, err);
+    r->is_data_ready = status == FG_OK;
     if (status == FG_OK)
         status = open_topology(r, err);
     return status != FG_OK ? status : make_trainer(r, resume, err);

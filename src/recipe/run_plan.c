@@ -213,9 +213,10 @@ fg_status fgi_run_plan(fg_recipe *r, fg_error *err)
 void fgi_run_plan_fail(fg_recipe *r)
 {
     if (r->plan == NULL)
-        r->plan = json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}]}", "topologies", "name",
-                            r->options->topology, "fits", "hbm_needed_bytes", "hbm_available_bytes",
-                            "max_batch", "error", r->error.message);
+        r->plan =
+            json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}], s:b}", "topologies", "name",
+                      r->options->topology, "fits", "hbm_needed_bytes", "hbm_available_bytes",
+                      "max_batch", "error", r->error.message, "every_machine", !r->is_data_ready);
 }
 
 bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err)

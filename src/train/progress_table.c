@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/print.h"
 #include "train/trainer.h"
@@ -59,20 +60,68 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
         (void)fprintf(out, "%d x %s (%s)\n", settings->device_count, kind, settings->strategy);
 }
 
+enum { COLUMNS = 5, TABLE_WIDTH = 80 };
+
+/* A row of the table, each cell cut where `width` ends. */
+static void put_row(FILE *out, const int *width, const char *const *cell)
+{
+    for (int i = 0; i < COLUMNS - 1; i++)
+        (void)fprintf(out, "%-*.*s  ", width[i], width[i], cell[i]);
+    (void)fprintf(out, "%*s\n", width[COLUMNS - 1], cell[COLUMNS - 1]);
+}
+
+/* The next module that the table has a row for, as cells. shape and number are the caller's. */
+static bool next_row(fg_module *root, size_t *i, const char **cell, char *shape, size_t shape_size,
+                     char *number, size_t number_size)
+{
+    fg_module_info info;
+    for (; fg_module_info_at(root, *i, &info); (*i)++) {
+        if (info.kind[0] == '\0' && info.variable_count == 0)
+            continue;
+        put_shape(&info.output, shape, shape_size);
+        fgi_snprintf(number, number_size, "%" PRId64, info.parameter_count);
+        cell[0] = info.name, cell[1] = info.kind, cell[2] = info.detail, cell[3] = shape;
+        cell[4] = number;
+        (*i)++;
+        return true;
+    }
+    return false;
+}
+
+static const char *const heads[COLUMNS] = {"module", "kind", "detail", "output", "parameters"};
+
+/* Columns as wide as their widest cell; if the row is too long for the line, the widest ones of
+ * text give way. */
+static void choose_widths(fg_module *root, int *width)
+{
+    const char *cell[COLUMNS];
+    char shape[96], number[24];
+    int total = 2 * (COLUMNS - 1);
+    for (int k = 0; k < COLUMNS; k++)
+        width[k] = (int)strlen(heads[k]);
+    for (size_t i = 0; next_row(root, &i, cell, shape, sizeof shape, number, sizeof number);)
+        for (int k = 0; k < COLUMNS; k++)
+            width[k] = (int)strlen(cell[k]) > width[k] ? (int)strlen(cell[k]) : width[k];
+    for (int k = 0; k < COLUMNS; k++)
+        total += width[k];
+    for (; total > TABLE_WIDTH; total--) {
+        int widest = 0;
+        for (int k = 1; k < COLUMNS - 1; k++)
+            widest = width[k] > width[widest] ? k : widest;
+        width[widest]--;
+    }
+}
+
 void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress *at)
 {
     fg_module *root = fg_trainer_module(trainer);
-    fg_module_info info;
-    char shape[96];
-    (void)fprintf(out, "%-24s %-12s %-28s %-20s %12s\n", "module", "kind", "detail", "output",
-                  "parameters");
-    for (size_t i = 0; fg_module_info_at(root, i, &info); i++) {
-        if (info.kind[0] == '\0' && info.variable_count == 0)
-            continue;
-        put_shape(&info.output, shape, sizeof shape);
-        (void)fprintf(out, "%-24s %-12s %-28s %-20s %12" PRId64 "\n", info.name, info.kind,
-                      info.detail, shape, info.parameter_count);
-    }
+    const char *cell[COLUMNS];
+    char shape[96], number[24];
+    int width[COLUMNS];
+    choose_widths(root, width);
+    put_row(out, width, heads);
+    for (size_t i = 0; next_row(root, &i, cell, shape, sizeof shape, number, sizeof number);)
+        put_row(out, width, cell);
     (void)fprintf(out, "%" PRId64 " parameters in all; on ", fg_module_parameter_count(root));
     put_devices(out, trainer);
     put_settings(out, trainer, at);

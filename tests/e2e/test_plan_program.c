@@ -194,6 +194,40 @@ static void the_compiler_does_not_outlive_the_program(void **state)
     }
 }
 
+/* Where no process can be started for the compiler, the machine's error says so. */
+static void a_process_that_cannot_start_is_reported(void **state)
+{
+    (void)state;
+    assert_int_equal(shell(".", "(ulimit -n 5; exec fulgurite " PLAN "--topology=v5e-8 --json) | "
+                                "grep -q \"cannot start '/proc/self/exe': Too many open files\""),
+                     0);
+}
+
+/* What no machine changes is reported once, and no other machine is compiled for. */
+static void an_error_of_the_data_is_reported_once(void **state)
+{
+    (void)state;
+    setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1);
+    setenv("FAKEPJRT", "platform=2", 1);
+    const outcome *o =
+        program_gives(1, NULL, PLAN "--topology=v5e-8,v3-8 --data.path=/no/such.csv");
+    const char *message = strstr(o->err, "cannot open '/no/such.csv'");
+    assert_non_null(message);
+    assert_null(strstr(message + 1, "cannot open"));
+    assert_null(strstr(o->err, "v3-8"));
+    assert_string_equal(o->out, "");
+    o = program_gives(1, NULL,
+                      PLAN "--topology=v5e-8,v3-8 --data.path=/no/such.csv --json --quiet");
+    json_t *root = json_loads(o->out, 0, NULL);
+    const json_t *all = json_object_get(root, "topologies");
+    assert_int_equal(json_array_size(all), 2);
+    for (size_t i = 0; i < 2; i++)
+        contains(json_string_value(json_object_get(json_array_get(all, i), "error")),
+                 "cannot open '/no/such.csv'");
+    assert_string_equal(json_string_value(json_object_get(json_array_get(all, 1), "name")), "v3-8");
+    json_decref(root);
+}
+
 /* The first machine's line is there while the second one's compiler works. */
 static void verdicts_come_one_by_one(void **state)
 {
@@ -505,6 +539,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(compilers_that_fail_are_contained),
     cmocka_unit_test(the_compiler_does_not_outlive_the_program),
     cmocka_unit_test(page_is_written),
+    cmocka_unit_test(a_process_that_cannot_start_is_reported),
+    cmocka_unit_test(an_error_of_the_data_is_reported_once),
     cmocka_unit_test(verdicts_come_one_by_one),
     cmocka_unit_test(equal_machines_are_one),
     cmocka_unit_test(missing_compiler_says_what_to_type),

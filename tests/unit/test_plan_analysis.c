@@ -235,6 +235,26 @@ static void a_loop_of_unknown_length_counts_once(void **state)
     fgi_plan_analysis_fini(&a);
 }
 
+/* The same program with a limit of 0 instead of 12: a loop that never runs is not one of unknown
+ * length, and costs nothing. */
+static void a_loop_that_never_runs_costs_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fgi_plan_analysis a;
+    static const char literal[] = {0x22, 1, 12}; /* LiteralProto.s32s */
+    const fgi_plan_machine machine = {.chip = fg_chip_find("TPU v5 lite"), .devices = 1};
+    load("loop");
+    char *at = memmem(program, program_size, literal, sizeof literal);
+    assert_non_null(at);
+    at[2] = 0;
+    fgt_ok(fgi_plan_analyze(program, program_size, &machine, &a, &err));
+    assert_int_equal(a.unknown_loops, 0);
+    fgt_close("flops", layer(&a, "cell")->work.flops, 0, 0, 0);
+    fgt_close("cycles", layer(&a, "cell")->work.cycles, 0, 0, 0);
+    fgi_plan_analysis_fini(&a);
+}
+
 static void integers_of_64_bits_are_reported(void **state)
 {
     (void)state;
@@ -354,6 +374,7 @@ int main(void)
         cmocka_unit_test(split_parameters_are_gathered_and_scattered),
         cmocka_unit_test(a_loop_counts_as_often_as_it_runs),
         cmocka_unit_test(a_loop_of_unknown_length_counts_once),
+        cmocka_unit_test(a_loop_that_never_runs_costs_nothing),
         cmocka_unit_test(integers_of_64_bits_are_reported),
         cmocka_unit_test(the_smallest_batch_within_a_tenth_fills_the_units),
         cmocka_unit_test(json_and_text_say_that_it_is_an_estimate),

@@ -199,7 +199,7 @@ static void rows_wait_for_room_on_the_disk(void **state)
     fgi_logger_ops.destroy(logger);
 }
 
-static fg_status fit(const char *folder, FILE *progress, fg_error *err)
+static fg_status fit_task(const fg_task *one, const char *folder, FILE *progress, fg_error *err)
 {
     fg_trainer *trainer = NULL;
     const fg_trainer_options options = {.devices.client = client,
@@ -210,9 +210,14 @@ static fg_status fit(const char *folder, FILE *progress, fg_error *err)
     const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
     fg_status status = fg_trainer_create(&options, &trainer, err);
     if (status == FG_OK)
-        status = fg_trainer_fit(trainer, &task, &data, err);
+        status = fg_trainer_fit(trainer, one, &data, err);
     fg_trainer_destroy(trainer);
     return status;
+}
+
+static fg_status fit(const char *folder, FILE *progress, fg_error *err)
+{
+    return fit_task(&task, folder, progress, err);
 }
 
 /* Wherever the disk gets full, the run says so, and continues when there is space. */
@@ -357,12 +362,9 @@ static void parts_of_idle_time_sum_up(void **state)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static const char table[] = "module                   kind         detail                "
-                            "       output                 parameters\n"
-                            "fc1                      linear       6 -> 8                "
-                            "       f32[4,8]                       56\n"
-                            "fc2                      linear       8 -> 3                "
-                            "       f32[4,3]                       27\n"
+static const char table[] = "module  kind    detail  output    parameters\n"
+                            "fc1     linear  6 -> 8  f32[4,8]          56\n"
+                            "fc2     linear  8 -> 3  f32[4,3]          27\n"
                             "83 parameters in all; on fake device\n"
                             "adam, lr 0.01 (scaling rule: none), batches of 4, 9 steps\n"
                             "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n";
@@ -396,6 +398,39 @@ static void plain_lines_into_a_file(void **state)
     drop_rates(text);
     (void)snprintf(want, sizeof want, "%s%s", table, lines);
     assert_string_equal(text, want);
+    free(text);
+}
+
+/* The toy's layers and one whose name and detail are longer than a line. */
+static void build_long(void *self, fg_module *root)
+{
+    toy_ops.build(self, root);
+    fg_module_describe(fg_module_child(root, "a_name_that_leaves_the_other_columns_no_room"),
+                       "kind", "a detail that is as long as the name, and then some more of it");
+}
+
+static void the_table_fits_in_80_columns(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fg_task_ops ops = toy_ops;
+    fg_task with_long = task;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    ops.build = build_long;
+    with_long.ops = &ops;
+    fgt_ok(fit_task(&with_long, NULL, out, &err));
+    assert_int_equal(fclose(out), 0);
+    int rows = 0;
+    for (const char *at = text; strncmp(at, "83 parameters", 13) != 0; at = strchr(at, '\n') + 1) {
+        assert_int_equal(strchr(at, '\n') - at, 80);
+        rows++;
+    }
+    assert_int_equal(rows, 4);
+    assert_non_null(strstr(text, "\na_name_that_leaves_the_o"));
+    assert_non_null(strstr(text, "  kind    a detail that is as lo"));
     free(text);
 }
 
@@ -462,6 +497,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_folder_that_cannot_be_made),
     cmocka_unit_test(parts_of_idle_time_sum_up),
     cmocka_unit_test(plain_lines_into_a_file),
+    cmocka_unit_test(the_table_fits_in_80_columns),
     cmocka_unit_test(a_bar_on_a_terminal),
     cmocka_unit_test(only_the_first_process_writes_a_log),
 };
