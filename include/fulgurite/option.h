@@ -93,12 +93,14 @@ typedef struct fg_option_values fg_option_values;
 FG_API FG_MUST_USE fg_status fg_option_values_create(const char *section, const fg_option *options,
                                                      size_t count, fg_option_values **out,
                                                      fg_error *err);
-/* Values for another table, for example that of one model out of the options of all models: options
- * with a name that `values` has too have its value and place. Errors: as above; FG_EINVAL for an
- * option that is of another kind there. */
+/* Values for another table, for example that of one model out of the keys of a whole configuration:
+ * the option "hidden" gets the value and place that "SECTION.hidden" has in `values`, or "hidden"
+ * if section is NULL; others their defaults. Errors: as above; FG_EINVAL for an option that is of
+ * another kind there. */
 FG_API FG_MUST_USE fg_status fg_option_values_select(const fg_option_values *values,
-                                                     const fg_option *options, size_t count,
-                                                     fg_option_values **out, fg_error *err);
+                                                     const char *section, const fg_option *options,
+                                                     size_t count, fg_option_values **out,
+                                                     fg_error *err);
 /* NULL is allowed. */
 FG_API void fg_option_values_destroy(fg_option_values *values);
 

@@ -3,8 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"
 
-const fg_loss_entry *const fgi_loss_rows[] = {
-    &fgi_cross_entropy_row,
-    &fgi_mse_row,
-};
+#define ROWS(ROW)                                                                                  \
+    ROW(fgi_cross_entropy_row)                                                                     \
+    ROW(fgi_mse_row)
+
+#define DECLARE(name) extern const fg_loss_entry name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &name,
+const fg_loss_entry *const fgi_loss_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_loss_row_count = sizeof fgi_loss_rows / sizeof fgi_loss_rows[0];

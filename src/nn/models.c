@@ -3,8 +3,17 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"
 
-const fg_model_entry *const fgi_model_rows[] = {
-    &fgi_mlp_row,      &fgi_linear_row,   &fgi_lenet_row,
-    &fgi_resnet18_row, &fgi_resnet34_row, &fgi_resnet50_row,
-};
+#define ROWS(ROW)                                                                                  \
+    ROW(fgi_mlp_row)                                                                               \
+    ROW(fgi_linear_row)                                                                            \
+    ROW(fgi_lenet_row)                                                                             \
+    ROW(fgi_resnet18_row)                                                                          \
+    ROW(fgi_resnet34_row)                                                                          \
+    ROW(fgi_resnet50_row)
+
+#define DECLARE(name) extern const fg_model_entry name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &name,
+const fg_model_entry *const fgi_model_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_model_row_count = sizeof fgi_model_rows / sizeof fgi_model_rows[0];

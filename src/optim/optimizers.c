@@ -3,9 +3,14 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"
 
-const fg_optimizer_entry *const fgi_optimizer_rows[] = {
-    &fgi_sgd_row,
-    &fgi_adam_row,
-    &fgi_adamw_row,
-};
+#define ROWS(ROW)                                                                                  \
+    ROW(fgi_sgd_row)                                                                               \
+    ROW(fgi_adam_row)                                                                              \
+    ROW(fgi_adamw_row)
+
+#define DECLARE(name) extern const fg_optimizer_entry name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &name,
+const fg_optimizer_entry *const fgi_optimizer_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_optimizer_row_count = sizeof fgi_optimizer_rows / sizeof fgi_optimizer_rows[0];

@@ -3,8 +3,13 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"
 
-const fg_schedule_entry *const fgi_schedule_rows[] = {
-    &fgi_constant_row,
-    &fgi_onecycle_row,
-};
+#define ROWS(ROW)                                                                                  \
+    ROW(fgi_constant_row)                                                                          \
+    ROW(fgi_onecycle_row)
+
+#define DECLARE(name) extern const fg_schedule_entry name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &name,
+const fg_schedule_entry *const fgi_schedule_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_schedule_row_count = sizeof fgi_schedule_rows / sizeof fgi_schedule_rows[0];

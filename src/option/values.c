@@ -225,10 +225,14 @@ static fg_status copy_value(fg_option_values *to, const fgi_option_value *from,
     return FG_OK;
 }
 
-static fg_status copy_values(const fg_option_values *from, fg_option_values *to, fg_error *err)
+static fg_status copy_values(const fg_option_values *from, const char *section,
+                             fg_option_values *to, fg_error *err)
 {
     for (size_t i = 0; i < to->count; i++) {
-        const fg_option *option = fg_option_find(from, to->options[i].name);
+        char path[128];
+        (void)fgi_snprintf(path, sizeof path, "%s%s%s", section != NULL ? section : "",
+                           section != NULL ? "." : "", to->options[i].name);
+        const fg_option *option = fg_option_find(from, path);
         if (option == NULL)
             continue;
         if (option->kind != to->options[i].kind)
@@ -239,11 +243,13 @@ static fg_status copy_values(const fg_option_values *from, fg_option_values *to,
     return FG_OK;
 }
 
-fg_status fg_option_values_select(const fg_option_values *values, const fg_option *options,
-                                  size_t count, fg_option_values **out, fg_error *err)
+fg_status fg_option_values_select(const fg_option_values *values, const char *section,
+                                  const fg_option *options, size_t count, fg_option_values **out,
+                                  fg_error *err)
 {
-    FGI_TRY(fg_option_values_create(values->section, options, count, out, err));
-    const fg_status status = copy_values(values, *out, err);
+    FGI_TRY(fg_option_values_create(section != NULL ? section : values->section, options, count,
+                                    out, err));
+    const fg_status status = copy_values(values, section, *out, err);
     if (status != FG_OK) {
         fg_option_values_destroy(*out);
         *out = NULL;

@@ -10,41 +10,21 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <fulgurite/base.h>
+#include <fulgurite/option.h>
+#include <fulgurite/registry.h>
 
 #include "base/buf.h"
 
-typedef enum fgi_config_kind {
-    FGI_CONFIG_INT,     /* an integer */
-    FGI_CONFIG_FLOAT,   /* a number */
-    FGI_CONFIG_BOOL,    /* true or false */
-    FGI_CONFIG_TEXT,    /* a string */
-    FGI_CONFIG_CHOICE,  /* one of `choices` */
-    FGI_CONFIG_AMOUNT,  /* 1.0: a fraction (with a point, 0 to 1); 100: a count */
-    FGI_CONFIG_DEVICES, /* 8, -1, [1] or "0,2"; a text, "8" or "[0, 2]" */
-    FGI_CONFIG_INTS,    /* lists */
-    FGI_CONFIG_FLOATS,
-    FGI_CONFIG_TEXTS,
-    FGI_CONFIG_RULES /* how parameters are split: texts "fc1.*=model/none", or mappings in YAML */
-} fgi_config_kind;
-
-/* One row of the table. */
+/* One key. */
 typedef struct fgi_config_key {
     const char *path; /* "trainer.batch_size" */
-    fgi_config_kind kind;
-    const char *fallback; /* the default as YAML; NULL: none, the key is empty */
-    const char *choices;  /* "sgd|adam|adamw" */
-    const char *later;    /* choices that this version has not */
-    double min, max;      /* of each number; both 0: any */
-    bool is_below_max;    /* max itself is too much */
-    bool has_auto;        /* "auto" is allowed too */
-    const char *only;     /* "data.format=csv|npy": it has an effect there only; NULL: always */
-    const char *example;  /* a value other than the default, as on the command line */
-    const char *help;     /* one or more sentences */
+    const fg_option *option;
+    const char *only; /* "data.format=csv|npy": it has an effect there only; NULL: always */
 } fgi_config_key;
 
-enum { FGI_CONFIG_MAX_KEYS = 128 };
+enum { FGI_CONFIG_MAX_KEYS = 512 };
 
+/* The keys of the rows that are built in. */
 size_t fgi_config_key_count(void);
 const fgi_config_key *fgi_config_key_at(size_t index);
 /* The key of that path, or NULL. */
@@ -62,14 +42,13 @@ const char *fgi_config_describe(const fgi_config_key *key);
 const char *fgi_config_type(const fgi_config_key *key);
 /* The help and for what it is, "The inputs. Only with data.format npy."; in a static buffer too. */
 const char *fgi_config_explain(const fgi_config_key *key);
-/* Other programs' words for the key's choices: "gpu, nvidia for cuda"; "" where there are none. */
-void fgi_config_spellings(const fgi_config_key *key, char *out, size_t size);
 
 /* The values of all keys. */
 typedef struct fgi_config fgi_config;
 
-/* All defaults; NULL when out of memory. */
-fgi_config *fgi_config_create(void);
+/* All defaults. registry: whose rows can be named, borrowed; NULL: those that are built in. NULL
+ * when out of memory. */
+fgi_config *fgi_config_create(const fg_registry *registry);
 void fgi_config_destroy(fgi_config *c);
 
 /* Reads YAML over the present values; a duplicate key, an unknown one or an invalid
@@ -92,6 +71,23 @@ void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *
 
 /* Whether the key's value matters, given the values of others (fgi_config_key.only). */
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
+
+/* The registry; the row that a choice names (registry.h says how to use it); values for the row's
+ * options out of the keys of a section, to be destroyed. */
+const fg_registry *fgi_config_registry(const fgi_config *c);
+const fg_entry *fgi_config_entry(const fgi_config *c, fg_registry_kind kind, const char *path,
+                                 fg_error *err);
+fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_entry *entry,
+                            fg_option_values **out, fg_error *err);
+
+/* Replaces a value. Errors begin with the key's path. */
+bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
+                    size_t count, const char *place, fg_error *err);
+/* The same from a text as on a command line. */
+bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
+                         const char *place, fg_error *err);
+/* Back to the default. */
+bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err);
 
 /* Values; the key must be one of the table and of that kind. */
 bool fgi_config_is_given(const fgi_config *c,

@@ -8,24 +8,8 @@
 #include <fulgurite/mesh.h>
 
 #include "report/helpers.h"
-#include "recipe/config_value.h"
+#include "recipe/config.h"
 #include "base/alloc.h"
-
-bool fgi_config_parse_devices(const fgi_config_key *key, const char *text, fgi_config_item *out,
-                              fg_error *err)
-{
-    const size_t size = 7 * strlen(text) + 8; /* ", " and a digit of each character at most */
-    fg_error why = {0};
-    char *formatted = fgi_calloc(size, 1);
-    if (formatted == NULL)
-        return fgi_refuse_memory(err);
-    if (fg_devices_format(text, formatted, size, &why) != FG_OK) {
-        fgi_free(formatted);
-        return fgi_refuse(err, "%s: %s", key->path, why.message);
-    }
-    out->text = formatted;
-    return true;
-}
 
 bool fgi_config_modernize(fgi_config *c, bool *out_was_old, fg_error *err)
 {

@@ -67,11 +67,11 @@ static void put_key_names(fgi_buf *out)
 static void print_key(fgi_buf *out, const fgi_config_key *key)
 {
     char words[2048], spellings[256];
-    fgi_config_spellings(key, spellings, sizeof(spellings));
-    fgi_buf_printf(out, "  --%s=%s\n%*s", key->path, key->example, HELP_INDENT - 1, "");
+    (void)fg_option_spellings(key->option, spellings, sizeof(spellings));
+    fgi_buf_printf(out, "  --%s=%s\n%*s", key->path, key->option->example, HELP_INDENT - 1, "");
     (void)fgi_snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", fgi_config_explain(key),
                        fgi_config_type(key), spellings[0] != '\0' ? "; also accepted: " : "",
-                       spellings, key->fallback != NULL ? key->fallback : "none");
+                       spellings, key->option->initial != NULL ? key->option->initial : "none");
     print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
 }
 
@@ -114,20 +114,20 @@ size_t fg_recipe_key_count(void) { return fgi_config_key_count(); }
 
 static const char *words_of(const fgi_config_key *key)
 {
-    if (key->kind == FGI_CONFIG_CHOICE)
-        return key->choices;
-    if (key->kind == FGI_CONFIG_BOOL)
+    if (key->option->kind == FG_OPTION_CHOICE)
+        return key->option->choices;
+    if (key->option->kind == FG_OPTION_BOOL)
         return "true|false";
-    return key->has_auto ? "auto" : "";
+    return key->option->has_auto ? "auto" : "";
 }
 
 static void describe(const fgi_config_key *key, fg_recipe_key *out)
 {
     *out = (fg_recipe_key){.path = key->path,
                            .words = words_of(key),
-                           .is_bool = key->kind == FGI_CONFIG_BOOL,
-                           .fallback = key->fallback,
-                           .example = key->example,
+                           .is_bool = key->option->kind == FG_OPTION_BOOL,
+                           .fallback = key->option->initial,
+                           .example = key->option->example,
                            .type = fgi_config_type(key),
                            .help = fgi_config_explain(key)};
 }

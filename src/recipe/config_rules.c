@@ -9,24 +9,11 @@
 #include <string.h>
 
 #include "report/helpers.h"
-#include "recipe/config_value.h"
+#include "recipe/config.h"
 #include "recipe/run.h"
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/error.h"
-
-bool fgi_config_parse_rule(const fgi_config_key *key, const char *text, fgi_config_item *out,
-                           fg_error *err)
-{
-    const char *equals = strchr(text, '=');
-    if (equals == NULL || equals == text)
-        return fgi_refuse(err,
-                          "%s: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, "
-                          "got '%.80s'",
-                          key->path, text);
-    out->text = fgi_strdup(text);
-    return out->text != NULL || fgi_refuse_memory(err);
-}
 
 /* Whether word[0..size) is "none" or the name of an axis. */
 static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)

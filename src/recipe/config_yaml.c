@@ -10,11 +10,11 @@
 #include <strings.h>
 
 #include "report/helpers.h"
-#include "recipe/config_value.h"
+#include "recipe/config_table.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
-enum { MAX_FILE_BYTES = 1 << 20 };
+enum { MOST_ITEMS = 256, MAX_FILE_BYTES = 1 << 20 };
 
 typedef struct reader {
     fgi_config *c;
@@ -113,7 +113,7 @@ static bool wrong_kind(reader *r, const fgi_config_key *key, struct fy_node *at,
     return blame(r, at, message);
 }
 
-static void free_tokens(fgi_config_token *tokens, size_t count)
+static void free_tokens(fg_option_text *tokens, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         fgi_free((char *)tokens[i].text);
@@ -121,7 +121,7 @@ static void free_tokens(fgi_config_token *tokens, size_t count)
 
 /* Gives the tokens to the table's checks; names the place of `at`. */
 static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
-                       const fgi_config_token *tokens, size_t count)
+                       const fg_option_text *tokens, size_t count)
 {
     char place[512];
     fg_error inner = {0};
@@ -200,7 +200,7 @@ static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
 static char *item_of(reader *r, const fgi_config_key *key, struct fy_node *name,
                      struct fy_node *node, bool *out_is_quoted)
 {
-    if (key->kind == FGI_CONFIG_RULES && fy_node_is_mapping(node))
+    if (key->option->kind == FG_OPTION_RULES && fy_node_is_mapping(node))
         return rule_of(r, key, name, node);
     char *text = text_of(node, out_is_quoted);
     if (text == NULL)
@@ -211,13 +211,13 @@ static char *item_of(reader *r, const fgi_config_key *key, struct fy_node *name,
 static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name,
                       struct fy_node *node)
 {
-    fgi_config_token tokens[FGI_CONFIG_MAX_ITEMS];
+    fg_option_text tokens[MOST_ITEMS];
     size_t count = 0;
     void *place = NULL;
     struct fy_node *item;
     bool is_good = true;
     while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
-        if (count == FGI_CONFIG_MAX_ITEMS)
+        if (count == MOST_ITEMS)
             is_good = blame(r, item, "a list of more than 256 elements");
         else
             is_good = (tokens[count].text =
@@ -249,7 +249,7 @@ static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *n
             return blame(r, item, "a list of too many devices");
     }
     (void)fgi_snprintf(list + used, sizeof(list) - used, "]");
-    return set_tokens(r, key, name, &(fgi_config_token){.text = list}, 1);
+    return set_tokens(r, key, name, &(fg_option_text){.text = list}, 1);
 }
 
 static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
@@ -257,11 +257,11 @@ static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
 {
     if (is_null(node))
         return fgi_config_reset(r->c, key, r->err);
-    if (fy_node_is_sequence(node) && fgi_config_is_list(key))
+    if (fy_node_is_sequence(node) && fg_option_is_list(key->option))
         return read_list(r, key, name, node);
-    if (fy_node_is_sequence(node) && key->kind == FGI_CONFIG_DEVICES)
+    if (fy_node_is_sequence(node) && key->option->kind == FG_OPTION_DEVICES)
         return read_devices(r, key, name, node);
-    fgi_config_token token = {0};
+    fg_option_text token = {0};
     token.text = text_of(node, &token.is_quoted);
     if (token.text == NULL)
         return wrong_kind(r, key, name, node);
@@ -277,8 +277,9 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
     char message[400];
     const char *nearest = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
     if (nearest == NULL)
-        nearest = fgi_config_suggest(path);
-    if (fgi_config_find(path) != NULL) /* a whole path as one name */
+        nearest = fgi_config_table_suggest(fgi_config_table_of(r->c), path);
+    if (fgi_config_table_find(fgi_config_table_of(r->c), path) !=
+        NULL) /* a whole path as one name */
         (void)fgi_snprintf(message, sizeof(message),
                            "unknown key '%.100s': write '%s' under '%.*s'", path,
                            strchr(path, '.') + 1, (int)(strchr(path, '.') - path), path);
@@ -316,7 +317,7 @@ static bool read_pair(reader *r, const char *section, struct fy_node *name, stru
     (void)fgi_snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
                        section != NULL ? "." : "", text);
     const bool is_section = section == NULL && fgi_config_section_help(text) != NULL;
-    const fgi_config_key *key = fgi_config_find(path);
+    const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(r->c), path);
     bool is_good;
     if (is_section)
         is_good = read_section(r, text, name, node);

@@ -55,7 +55,8 @@ typedef struct fgi_run_task {
     double target_center;                 /* a number near the targets as the dataset has them */
     bool standardises;                    /* on the device: the dataset has plain targets */
     bool is_classification;
-    fg_registry *registry;
+    const fg_loss_entry *loss;
+    fg_option_values *loss_values;
     const fg_model_entry *model_entry;
     const fg_optimizer_entry *optimizer_entry;
     fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/helpers.h"
+#include "recipe/config_table.h"
 #include "recipe/run_compare.h"
 #include "base/print.h"
 #include "base/alloc.h"
@@ -65,8 +66,8 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
     static const char *const others[] = {
         "model.weights", "model.weights_prefix", "model.weights_skip", "model.weights_partial",
         "model.dropout", "model.freeze",         "model.classes",      NULL};
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         if (strncmp(key->path, "model.", 6) == 0 && !is_one_of(key->path, others) &&
             fgi_config_has_effect(had, key) && fgi_config_has_effect(have, key))
             compare_key(had, have, key, out);
@@ -90,8 +91,8 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
                                          "data.unknown",    "data.delimiter",
                                          "data.no_header",  "data.val_fraction",
                                          "data.split_seed", NULL};
-    for (size_t i = 0; i < fgi_config_key_count(); i++) {
-        const fgi_config_key *key = fgi_config_key_at(i);
+    for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
+        const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         const bool is_target = strcmp(key->path, "data.target") == 0;
         if (strncmp(key->path, "data.", 5) != 0 || is_one_of(key->path, others) ||
             !fgi_config_is_given(have, key->path) || !fgi_config_has_effect(have, key))

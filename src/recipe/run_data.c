@@ -233,7 +233,7 @@ fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *er
         (void)fgi_refuse(err,
                          "data.format must be given: %s\n"
                          "`fulgurite init DATA` looks at data and writes a configuration",
-                         fgi_config_find("data.format")->choices);
+                         fgi_config_find("data.format")->option->choices);
         return FG_EINVAL;
     }
     if (strcmp(format, "csv") == 0)

@@ -205,7 +205,7 @@ static fg_status read_config(fgi_run_origin *out, fg_error *err)
     const char *text = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_CONFIG);
     if (text == NULL)
         return FG_OK;
-    out->c = fgi_config_create();
+    out->c = fgi_config_create(NULL);
     if (out->c == NULL)
         return fgi_no_memory(err);
     if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))

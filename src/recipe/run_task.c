@@ -87,7 +87,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     fg_tensor target = fg_batch_at(batch, 1);
     if (t->is_classification) {
         fg_step_log(step, "acc", fg_accuracy(y, target));
-        return fg_cross_entropy(y, target, NULL);
+        return t->loss->apply(y, target, t->loss_values);
     }
     if (t->target.rank > 1)
         target = fg_flatten(target, 1);
@@ -97,7 +97,7 @@ static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
     fg_step_log_regression(
         step, y, target,
         &(fg_regression_options){.unit = t->target_deviation, .center = t->target_center});
-    return fg_mse(y, fg_cast(target, fg_trace_float(fg_step_trace(step))));
+    return t->loss->apply(y, fg_cast(target, fg_trace_float(fg_step_trace(step))), t->loss_values);
 }
 
 static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
@@ -136,37 +136,47 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* Values for the row's options, as the section has them. */
-static fg_status read_values(const fgi_config *c, const char *section, const fg_entry *entry,
-                             fg_option_values **out, fg_error *err)
+/* data.task's loss unless the configuration names one. */
+static fg_status find_loss(fgi_run_task *t, fg_error *err)
 {
-    fg_status status =
-        fg_option_values_create(section, entry->options, entry->option_count, out, err);
-    for (size_t i = 0; i < entry->option_count && status == FG_OK; i++) {
-        char path[128];
-        const char *name = entry->options[i].name;
-        (void)fgi_snprintf(path, sizeof path, "%s.%s", section, name);
-        const char *place = fgi_config_is_given(c, path) ? fgi_config_place(c, path) : NULL;
-        status = fg_option_set(*out, name, fgi_config_format(c, fgi_config_find(path)), place, err);
+    const fgi_config *c = t->c;
+    const fg_registry *registry = fgi_config_registry(c);
+    const char *task = fgi_config_text(c, "task");
+    const bool is_auto = fgi_config_is_auto(c, "loss.name");
+    for (size_t i = 0; i < fg_registry_count(registry, FG_REGISTRY_LOSS) && is_auto; i++) {
+        t->loss = (const fg_loss_entry *)fg_registry_at(registry, FG_REGISTRY_LOSS, i);
+        if (strcmp(t->loss->task, task) == 0)
+            break;
     }
-    return status;
+    if (!is_auto)
+        t->loss = (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", err);
+    if (t->loss == NULL)
+        return FG_EINVAL;
+    if (strcmp(t->loss->task, task) != 0) {
+        (void)fgi_refuse(err, "%s: '%s' is for task %s: expected a loss for task %s",
+                         fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task,
+                         task);
+        return FG_EINVAL;
+    }
+    return fgi_config_select(c, "loss", &t->loss->entry, &t->loss_values, err);
 }
 
 static fg_status find_rows(fgi_run_task *t, fg_error *err)
 {
     const fgi_config *c = t->c;
-    FGI_TRY(fg_registry_create(&t->registry, err));
-    t->model_entry = (const fg_model_entry *)fg_registry_find(
-        t->registry, FG_REGISTRY_MODEL, fgi_config_text(c, "model.name"), err);
-    t->optimizer_entry = (const fg_optimizer_entry *)fg_registry_find(
-        t->registry, FG_REGISTRY_OPTIMIZER, fgi_config_text(c, "optimizer.name"), err);
-    const fg_schedule_entry *schedule = (const fg_schedule_entry *)fg_registry_find(
-        t->registry, FG_REGISTRY_SCHEDULE, fgi_config_text(c, "schedule.name"), err);
+    t->model_entry =
+        (const fg_model_entry *)fgi_config_entry(c, FG_REGISTRY_MODEL, "model.name", err);
+    t->optimizer_entry = (const fg_optimizer_entry *)fgi_config_entry(c, FG_REGISTRY_OPTIMIZER,
+                                                                      "optimizer.name", err);
+    const fg_schedule_entry *schedule =
+        (const fg_schedule_entry *)fgi_config_entry(c, FG_REGISTRY_SCHEDULE, "schedule.name", err);
     if (t->model_entry == NULL || t->optimizer_entry == NULL || schedule == NULL)
-        return FG_ENOTFOUND;
-    FGI_TRY(read_values(c, "model", &t->model_entry->entry, &t->model_values, err));
-    FGI_TRY(read_values(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
-    FGI_TRY(read_values(c, "schedule", &schedule->entry, &t->schedule_values, err));
+        return FG_EINVAL;
+    FGI_TRY(find_loss(t, err));
+    FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
+    FGI_TRY(
+        fgi_config_select(c, "optimizer", &t->optimizer_entry->entry, &t->optimizer_values, err));
+    FGI_TRY(fgi_config_select(c, "schedule", &schedule->entry, &t->schedule_values, err));
     return schedule->create(t->schedule_values, &t->schedule, err);
 }
 
@@ -314,8 +324,8 @@ void fgi_run_task_fini(fgi_run_task *task)
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
     fg_option_values_destroy(task->schedule_values);
-    fg_registry_destroy(task->registry);
-    task->registry = NULL;
+    fg_option_values_destroy(task->loss_values);
+    task->loss_values = NULL;
     task->model_values = task->optimizer_values = task->schedule_values = NULL;
 }
 

@@ -95,11 +95,14 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
         if (strcmp(theirs->name, option->name) != 0)
             continue;
         if (theirs->kind != option->kind || !is_same_text(theirs->initial, option->initial) ||
-            !is_same_text(theirs->choices, option->choices))
-            return fgi_fail(err, FG_EINVAL,
-                            "option '%s' of '%s' has another kind, default or choices than that of "
-                            "'%s': expected the same, or another name",
-                            option->name, entry->name, other->name);
+            !is_same_text(theirs->choices, option->choices) || theirs->min != option->min ||
+            theirs->max != option->max || theirs->is_below_max != option->is_below_max ||
+            theirs->has_auto != option->has_auto)
+            return fgi_fail(
+                err, FG_EINVAL,
+                "option '%s' of '%s' has another kind, default, range or choices than that of "
+                "'%s': expected the same, or another name",
+                option->name, entry->name, other->name);
     }
     return FG_OK;
 }

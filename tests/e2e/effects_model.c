@@ -20,7 +20,7 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     fgi_run_schema schema;
     fg_module *root;
     char line[512], path[512];
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     (void)snprintf(line, sizeof(line), "%s", arguments);
     for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
         if (!fgi_config_override(c, word + strlen("--"), &err))
@@ -232,6 +232,25 @@ static void without_bias(const effect *e, const char *folder)
     }
 }
 
+/* The loss of the first weights, with e->value of the uniform distribution in the target. */
+static void loss(const effect *e, const char *folder)
+{
+    const reference_data *data = effects_samples();
+    const reference_model start = reference_start(2);
+    double uniform = 0;
+    for (int i = 0; i < data->rows; i++) {
+        double p[CLASSES];
+        reference_predict(&start, data, i, p);
+        for (int k = 0; k < CLASSES; k++)
+            uniform -= log(p[k]) / CLASSES / data->rows;
+    }
+    const double plain = reference_loss(&start, data, 0, data->rows);
+    const json_t *s = effects_fit(0, folder, EFFECTS_NPY EFFECTS_STILL "--trainer.batch_size=12 %s",
+                                  e->arguments);
+    fgt_close(e->arguments, effects_number(s, "metrics.train_loss"),
+              (1 - e->value) * plain + e->value * uniform, 1e-6, 0);
+}
+
 #define RESNET "--model.classes=1000 --model.name="
 
 const effect effects_model[] = {
@@ -257,6 +276,9 @@ const effect effects_model[] = {
     /* The sum of 9 c_in c_out + 2 c_out over the convolutions, of 8, 16, 32 and 64 channels. */
     {"model.width", RESNET "resnet18 --model.width=8 --model.classes=10", parameters,
      .count = 177362},
+    {"loss.name", "--loss.name=auto", loss},
+    {"loss.name", "--loss.name=cross_entropy", loss},
+    {"loss.label_smoothing", "--loss.label_smoothing=0.25", loss, .value = 0.25},
     {"model.classes", "--model.classes=5", classes, .count = 5},
     {"model.classes", "--model.classes=auto", classes, .count = 3},
     {"model.weights", "", effects_check_samples},

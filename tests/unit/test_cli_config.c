@@ -14,7 +14,7 @@
 static fgi_config *read_ok(const char *yaml)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     if (!fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err))
         fail_msg("%s", err.message);
     return c;
@@ -23,7 +23,7 @@ static fgi_config *read_ok(const char *yaml)
 static void refused(const char *yaml, const char *message)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     assert_false(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err));
     assert_string_equal(err.message, message);
     fgi_config_destroy(c);
@@ -38,7 +38,7 @@ static char *printed(const fgi_config *c, bool with_comments)
 
 static void defaults(void **state)
 {
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     assert_string_equal(fgi_config_text(c, "task"), "classification");
     assert_string_equal(fgi_config_text(c, "model.name"), "mlp");
     assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
@@ -104,7 +104,7 @@ static void nothing_is_all_defaults(void **state)
 {
     static const char *const nothing[] = {"",   "\n", "# only this\n", "---\n", "model:\n",
                                           "{}", "~"};
-    fgi_config *plain = fgi_config_create();
+    fgi_config *plain = fgi_config_create(NULL);
     char *expected = printed(plain, false);
     fgi_config_destroy(plain);
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
@@ -292,14 +292,14 @@ static void broken_yaml(void **state)
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         fg_error err = {0};
-        fgi_config *c = fgi_config_create();
+        fgi_config *c = fgi_config_create(NULL);
         assert_false(fgi_config_read(c, "run.yaml", broken[i], strlen(broken[i]), &err));
         if (strncmp(err.message, "run.yaml:", 9) != 0)
             fail_msg("%s: %s", broken[i], err.message);
         fgi_config_destroy(c);
     }
     fg_error err = {0};
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     assert_false(fgi_config_read(c, "run.yaml", "task\0", 5, &err));
     assert_string_equal(err.message, "run.yaml:1:5: not YAML: byte 0x00 is not text");
     assert_false(fgi_config_read(c, "run.yaml", "a: 1\n \xc3\xa9\xff", 9, &err));
@@ -397,7 +397,7 @@ static void devices_in_every_spelling(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char yaml[128];
         fg_error err = {0};
-        fgi_config *c = fgi_config_create();
+        fgi_config *c = fgi_config_create(NULL);
         (void)snprintf(yaml, sizeof(yaml), "trainer: {devices: %s}\n", rows[i].written);
         const bool is_read = fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err);
         assert_int_equal(is_read, rows[i].printed != NULL);
@@ -418,7 +418,7 @@ static void devices_in_every_spelling(void **state)
         fgi_config_destroy(c);
     }
     fg_error err = {0};
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     assert_true(fgi_config_override(c, "trainer.devices=0,2", &err));
     assert_string_equal(fgi_config_text(c, "trainer.devices"), "[0, 2]");
     assert_false(fgi_config_override(c, "trainer.devices=0", &err));
@@ -487,7 +487,7 @@ static void what_is_printed_reads_back(void **state)
     fg_error err = {0};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char assignment[64];
-        fgi_config *c = fgi_config_create();
+        fgi_config *c = fgi_config_create(NULL);
         (void)snprintf(assignment, sizeof(assignment), "data.path=%s", texts[i]);
         assert_true(fgi_config_override(c, assignment, &err));
         (void)snprintf(assignment, sizeof(assignment), "optimizer.lr=%.17g", 0.1 + (double)i / 7);
@@ -513,7 +513,7 @@ static void what_is_printed_reads_back(void **state)
 
 static void comments_stay_within_the_line(void **state)
 {
-    fgi_config *c = fgi_config_create();
+    fgi_config *c = fgi_config_create(NULL);
     char *text = printed(c, true);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         assert_true(strlen(line) <= 100);
@@ -544,22 +544,23 @@ static void the_table_is_sound(void **state)
         const char *dot = strchr(key->path, '.');
         fg_error err = {0};
         char assignment[256];
-        fgi_config *c = fgi_config_create();
-        (void)snprintf(assignment, sizeof(assignment), "%s=%s", key->path, key->example);
+        fgi_config *c = fgi_config_create(NULL);
+        (void)snprintf(assignment, sizeof(assignment), "%s=%s", key->path, key->option->example);
         char *before = strdup(fgi_config_format(c, key));
         if (!fgi_config_override(c, assignment, &err))
             fail_msg("%s: %s", assignment, err.message);
         assert_string_not_equal(fgi_config_format(c, key), before); /* an example shows a change */
         fgi_free(before);
         fgi_config_destroy(c);
-        assert_true(strlen(key->help) > 10 && key->help[strlen(key->help) - 1] == '.');
+        assert_true(strlen(key->option->help) > 10 &&
+                    key->option->help[strlen(key->option->help) - 1] == '.');
         assert_ptr_equal(fgi_config_find(key->path), key);
-        assert_int_equal(key->kind == FGI_CONFIG_CHOICE, key->choices != NULL);
+        assert_int_equal(key->option->kind == FG_OPTION_CHOICE, key->option->choices != NULL);
         if (key->only != NULL) { /* names a choice that is there */
             char chooser[64];
             (void)snprintf(chooser, sizeof(chooser), "%.*s",
                            (int)(strchr(key->only, '=') - key->only), key->only);
-            assert_int_equal(fgi_config_find(chooser)->kind, FGI_CONFIG_CHOICE);
+            assert_int_equal(fgi_config_find(chooser)->option->kind, FG_OPTION_CHOICE);
         }
         if (dot == NULL)
             continue;
@@ -599,7 +600,7 @@ static void choices_in_other_spellings(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[128], note[512] = "", expected[256] = "";
         fg_error err = {0};
-        fgi_config *c = fgi_config_create();
+        fgi_config *c = fgi_config_create(NULL);
         (void)snprintf(text, sizeof(text), "%s=%s", rows[i].path, rows[i].written);
         if (!fgi_config_override(c, text, &err))
             fail_msg("%s: %s", text, err.message);

@@ -151,7 +151,7 @@ static void help_of_the_keys(void **state)
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         char line[256];
         const fgi_config_key *key = fgi_config_key_at(i);
-        (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->example);
+        (void)snprintf(line, sizeof(line), "\n  --%s=%s\n", key->path, key->option->example);
         if (strstr(text, line) == NULL)
             fail_msg("no line%s", line);
     }

@@ -318,14 +318,14 @@ static void values_can_be_selected(void **state)
     fg_option_values *v = make(), *selected = NULL;
     fg_error err = {0};
     fgt_ok(fg_option_set(v, "shape", "box", "a.yaml:1:2", &err));
-    fgt_ok(fg_option_values_select(v, some, 2, &selected, &err));
+    fgt_ok(fg_option_values_select(v, NULL, some, 2, &selected, &err));
     fg_option_values_destroy(v); /* the selection has its own copies */
     assert_string_equal(fg_option_string(selected, "shape"), "square");
     assert_string_equal(fg_option_alias(selected, "shape"), "box");
     assert_string_equal(fg_option_place(selected, "shape"), "a.yaml:1:2");
     assert_int_equal(fg_option_int(selected, "extra"), 9);
     v = NULL;
-    assert_int_equal(fg_option_values_select(selected, &other, 1, &v, &err), FG_EINVAL);
+    assert_int_equal(fg_option_values_select(selected, NULL, &other, 1, &v, &err), FG_EINVAL);
     assert_null(v);
     fg_option_values_destroy(selected);
 }
@@ -357,6 +357,33 @@ static void rows_say_what_they_accept(void **state)
     assert_string_equal(fg_option_describe(&rows[3], text, 9), "a string"); /* cut */
 }
 
+/* Out of a table whose names are whole paths. */
+static void values_of_a_section_can_be_selected(void **state)
+{
+    static const fg_option keys[] = {
+        {.name = "model.width",
+         .kind = FG_OPTION_INT,
+         .initial = "4",
+         .example = "1",
+         .help = "W."},
+        {.name = "width", .kind = FG_OPTION_INT, .initial = "5", .example = "1", .help = "W."}};
+    static const fg_option width = {
+        .name = "width", .kind = FG_OPTION_INT, .initial = "6", .example = "1", .help = "W."};
+    fg_option_values *v = NULL, *selected = NULL;
+    fg_error err = {0};
+    char where[32];
+    fgt_ok(fg_option_values_create(NULL, keys, 2, &v, &err));
+    fgt_ok(fg_option_set(v, "model.width", "8", "--model.width", &err));
+    fgt_ok(fg_option_values_select(v, "model", &width, 1, &selected, &err));
+    assert_int_equal(fg_option_int(selected, "width"), 8);
+    assert_string_equal(fg_option_where(selected, "width", where, sizeof where), "--model.width");
+    fg_option_values_destroy(selected);
+    fgt_ok(fg_option_values_select(v, "data", &width, 1, &selected, &err));
+    assert_int_equal(fg_option_int(selected, "width"), 6);
+    fg_option_values_destroy(selected);
+    fg_option_values_destroy(v);
+}
+
 static fg_status scenario(void *self, fg_error *err)
 {
     fg_option_values *v = NULL, *selected = NULL;
@@ -365,7 +392,7 @@ static fg_status scenario(void *self, fg_error *err)
     if (status == FG_OK)
         status = fg_option_set_all(v, "shape=box, sizes=[1, 2], where=1, path=x", "--x", err);
     if (status == FG_OK)
-        status = fg_option_values_select(v, rows, ROWS, &selected, err);
+        status = fg_option_values_select(v, NULL, rows, ROWS, &selected, err);
     fg_option_values_destroy(selected);
     fg_option_values_destroy(v);
     return status;
@@ -387,6 +414,7 @@ int main(void)
         cmocka_unit_test(amounts_are_fractions_or_counts),
         cmocka_unit_test(other_programs_words_are_remembered),
         cmocka_unit_test(values_can_be_selected),
+        cmocka_unit_test(values_of_a_section_can_be_selected),
         cmocka_unit_test(rows_say_what_they_accept),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };

@@ -147,7 +147,8 @@ static void wrong_rows_are_refused(void **state)
          "'one'"},
         {{.entry = {.name = "mine", .help = "x", .options = &other_kind, .option_count = 1},
           .create = create},
-         "optimizer: option 'lr' of 'mine' has another kind, default or choices than that of "
+         "optimizer: option 'lr' of 'mine' has another kind, default, range or choices than that "
+         "of "
          "'sgd': "
          "expected the same, or another name"},
         {{.entry = {.name = "mine", .help = "x", .options = twice, .option_count = 2},
