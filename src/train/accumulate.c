@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "optim/optimizer.h"
+#include "train/accumulate.h"
 #include "train/trainer.h"
 
 struct fgi_accumulator {

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "train/callbacks.h"
 #include "train/trainer.h"
 
 #define PREFIX "callback."

@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
+#include "train/callbacks.h"
+#include "train/saver.h"
 #include "train/trainer.h"
 
 typedef fg_status callback_fn(void *self, const fg_progress *at, fg_error *err);
@@ -64,8 +66,7 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
 void fgi_forget_failures(fg_trainer *trainer)
 {
     trainer->failure = (fg_error){0};
-    trainer->saver.failures = 0;
-    trainer->saver.has_given_up = false;
+    fgi_saver_forget_failures(trainer->saver);
     for (size_t i = 0; i < trainer->callback_count; i++)
         trainer->callbacks[i].has_failed = false;
 }

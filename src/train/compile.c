@@ -6,6 +6,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
+#include "train/result.h"
+#include "train/train_compile.h"
 #include "train/trainer.h"
 
 fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stage_kind kind,

@@ -3,6 +3,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/device_memory.h"
+#include "train/fit_settings.h"
+#include "train/result.h"
+#include "train/strategy.h"
+#include "train/train_compile.h"
 
 #include <math.h>
 #include <stdio.h>

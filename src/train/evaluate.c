@@ -7,6 +7,14 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/callbacks.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/ledger.h"
+#include "train/progress.h"
+#include "train/result.h"
+#include "train/signals.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 /* Sums in f32 on the device are exact enough for so many batches; then they move to the host. */
@@ -189,8 +197,8 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
     fg_status status = fgi_event_wait(r->arrived, err);
     (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
-    p->trainer->feed.wait_ns += end - begin;
-    fgi_ledger_add(&p->trainer->ledger, FGI_READ, begin, end);
+    fgi_feed_waited(p->trainer->feed, end - begin);
+    fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
     if (status == FG_OK)
         return FG_OK;
     const fg_status drained = fgi_feed_drain(p->trainer, &cause);

@@ -10,7 +10,20 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/accumulate.h"
+#include "train/feed.h"
+#include "train/ledger.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
+
+struct fgi_feed {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int64_t launched, retired;        /* steps */
+    int64_t uploads_open;             /* batches whose host memory devices still read */
+    fgi_flight flight[FGI_IN_FLIGHT]; /* by number modulo FGI_IN_FLIGHT */
+    int64_t wait_ns;                  /* that the host waited for flights, reads and batches */
+};
 
 /* A batch whose fields are being read by devices. */
 typedef struct upload {
@@ -20,26 +33,35 @@ typedef struct upload {
     atomic_int open; /* fields, and one for the launching thread */
 } upload;
 
-fg_status fgi_feed_init(fgi_feed *feed, fg_error *err)
+fg_status fgi_feed_create(fgi_feed **out, fg_error *err)
 {
-    FGI_TRY(fgi_mutex_init(&feed->mutex, err));
-    const fg_status status = fgi_cond_init(&feed->changed, err);
-    if (status != FG_OK) {
+    fg_status status = FG_OK;
+    *out = NULL;
+    fgi_feed *feed = fgi_calloc(1, sizeof *feed);
+    if (feed == NULL)
+        return fgi_no_memory(err);
+    FGI_DONE(fgi_mutex_init(&feed->mutex, err));
+    status = fgi_cond_init(&feed->changed, err);
+    if (status != FG_OK)
         (void)pthread_mutex_destroy(&feed->mutex);
-        return status;
-    }
-    feed->is_init = true;
-    return FG_OK;
+done:
+    if (status == FG_OK)
+        *out = feed;
+    else
+        fgi_free(feed);
+    return status;
 }
 
-void fgi_feed_fini(fgi_feed *feed)
+void fgi_feed_destroy(fgi_feed *feed)
 {
-    if (!feed->is_init)
+    if (feed == NULL)
         return;
     (void)pthread_cond_destroy(&feed->changed);
     (void)pthread_mutex_destroy(&feed->mutex);
-    feed->is_init = false;
+    fgi_free(feed);
 }
+
+void fgi_feed_waited(fgi_feed *feed, int64_t ns) { feed->wait_ns += ns; }
 
 /* ---- host memory of batches ------------------------------------------------------------------ */
 
@@ -118,12 +140,12 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
 {
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = watch(trainer, stage, FGI_DOING_INPUT);
-    await_slot(&trainer->feed);
+    await_slot(trainer->feed);
     const fg_status status = fg_loader_next(stage->loader, out, err);
     (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
-    trainer->feed.wait_ns += end - begin;
-    fgi_ledger_add(&trainer->ledger, FGI_INPUT, begin, end);
+    trainer->feed->wait_ns += end - begin;
+    fgi_ledger_add(trainer->ledger, FGI_INPUT, begin, end);
     return status;
 }
 
@@ -209,7 +231,7 @@ static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
 /* Takes finished flights off the list; waits until at most `keep` are under way. */
 static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
 {
-    fgi_feed *feed = &trainer->feed;
+    fgi_feed *feed = trainer->feed;
     fg_status status = FG_OK;
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->retired < feed->launched) {
@@ -223,7 +245,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
         fgi_watch_done(&trainer->watchdog, (int)flight->kind, flight->number);
         if (flight->error.status != FG_OK && status == FG_OK)
             status = flight_failed(trainer, flight, err);
-        fgi_ledger_retired(&trainer->ledger, feed->retired, flight);
+        fgi_ledger_retired(trainer->ledger, feed->retired, flight);
         feed->retired++;
     }
     (void)pthread_mutex_unlock(&feed->mutex);
@@ -232,7 +254,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
 
 fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
 {
-    fgi_feed *feed = &trainer->feed;
+    fgi_feed *feed = trainer->feed;
     const fg_status status = retire(trainer, 0, err);
     const int64_t begin = fgi_now_ns();
     const fgi_watch before =
@@ -267,7 +289,7 @@ static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
 static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
                                const fg_host_batch *batch)
 {
-    fgi_feed *feed = &trainer->feed;
+    fgi_feed *feed = trainer->feed;
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
     const bool is_part = stage->accumulator != NULL && batch != NULL;
     *flight = (fgi_flight){
@@ -298,7 +320,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
             flight_watch(flight, ready, on_input_ready);
         fgi_event_destroy(ready);
     }
-    fgi_ledger_add(&trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
+    fgi_ledger_add(trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
     (void)fgi_watch_set(&trainer->watchdog, before);
     return status;
 }
@@ -306,9 +328,9 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
 /* A program is on its way: its end is waited for when the flight is retired. */
 static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_done)
 {
-    fgi_ledger_launched(&trainer->ledger, trainer->feed.launched);
+    fgi_ledger_launched(trainer->ledger, trainer->feed->launched);
     flight->done = take_done;
-    trainer->feed.launched++;
+    trainer->feed->launched++;
     flight_watch(flight, take_done, on_step_done);
 }
 
@@ -350,7 +372,7 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
                           fg_array **out_prediction, fg_error *err)
 {
     fg_array *feeds[FG_MAX_FIELDS + 1] = {NULL};
-    upload *u = upload_begin(&trainer->feed, stage, batch);
+    upload *u = upload_begin(trainer->feed, stage, batch);
     if (u == NULL)
         return fgi_no_memory(err);
     fg_status status = retire(trainer, FGI_IN_FLIGHT - 1, err);

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "optim/optimizer.h"
+#include "train/fit_settings.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
 
 static const char *const rules[] = {"none", "linear", "sqrt"};

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "optim/optimizer.h"
+#include "trace/precision.h"
+#include "train/health.h"
 #include "train/trainer.h"
 
 static const double WORTH_A_WARNING = 0.25; /* share of updates lost */

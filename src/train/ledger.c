@@ -10,8 +10,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/error.h"
 #include "base/thread.h"
+#include "train/feed.h"
+#include "train/ledger.h"
+#include "train/ledger_parts.h"
 #include "train/trainer.h"
+
+fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_ledger_destroy(fgi_ledger *ledger) { fgi_free(ledger); }
 
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns)
 {
@@ -115,7 +128,7 @@ enum { WORK_EVERY = 16 };
 
 int64_t fgi_work_begin(fg_trainer *trainer)
 {
-    if (trainer->ledger.work_steps++ % WORK_EVERY != 1) /* the first one is not like the others */
+    if (trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first one is not like the others */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
@@ -126,9 +139,9 @@ void fgi_work_end(fg_trainer *trainer, int64_t begin)
     if (begin < 0)
         return;
     const int64_t plugin = fgi_plugin_unwatch();
-    trainer->ledger.work_measured++;
-    trainer->ledger.plugin_ns += plugin;
-    trainer->ledger.work_ns += fgi_thread_cpu_ns() - begin - plugin;
+    trainer->ledger->work_measured++;
+    trainer->ledger->plugin_ns += plugin;
+    trainer->ledger->work_ns += fgi_thread_cpu_ns() - begin - plugin;
 }
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)

@@ -23,6 +23,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "ckpt/json_file.h"
+#include "train/logger.h"
 #include "train/trainer.h"
 
 enum { MAX_COLUMNS = FG_MAX_RESULTS, FILE_LIMIT = 1 << 30, MOST_KEPT = 1 << 26 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "train/progress.h"
 #include "train/trainer.h"
 
 static void put_shape(const fg_type *type, char *out, size_t size)

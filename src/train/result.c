@@ -9,6 +9,9 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "base/thread.h"
+#include "train/health.h"
+#include "train/ledger.h"
+#include "train/result.h"
 #include "train/trainer.h"
 
 /* Where a metric has its place: at its name, or else behind those of its kind. Training comes
@@ -70,7 +73,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     trainer->is_stopping = false;
     trainer->result = (fg_result){0};
     trainer->stats_before = stats_of(trainer);
-    fgi_ledger_start(&trainer->ledger, fgi_now_ns());
+    fgi_ledger_start(trainer->ledger, fgi_now_ns());
     return FG_OK;
 }
 
@@ -103,7 +106,7 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
     const fg_client_stats now = stats_of(trainer), before = trainer->stats_before;
     const fgi_stage *stage = &trainer->stage[kind];
     fgi_program_cost cost;
-    fgi_ledger_result(&trainer->ledger, result);
+    fgi_ledger_result(trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(trainer, result);

@@ -24,6 +24,7 @@
 #include "base/temporary.h"
 #include "base/text.h"
 #include "ckpt/series.h"
+#include "train/run_folder.h"
 #include "train/trainer.h"
 
 /* ---- the lock -------------------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/ledger.h"
 #include "train/trainer.h"
 
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
@@ -18,9 +21,13 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
+    fgi_ledger *const ledger = trainer->ledger; /* what comes is counted in another, and dropped */
+    fgi_ledger *aside = NULL;
+    if (status == FG_OK)
+        status = fgi_ledger_create(&aside, err);
     if (status == FG_OK) {
+        trainer->ledger = aside;
         const fg_result result = trainer->result;
-        const fgi_ledger ledger = trainer->ledger;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
         status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
@@ -29,6 +36,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         trainer->result = result;
         trainer->ledger = ledger;
     }
+    fgi_ledger_destroy(aside);
     trainer->window_start_ns = fgi_now_ns();
     return status == FG_OK
                ? FG_OK

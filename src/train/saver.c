@@ -8,10 +8,54 @@
  * there. Only several failures in a row, or one at the end, are an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stdatomic.h>
+
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "train/callbacks.h"
+#include "train/ledger.h"
+#include "train/saver.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
+
+/* Writes one snapshot at a time while training goes on. */
+struct fgi_saver {
+    fgi_snapshot *snapshot; /* being written, or NULL */
+    fgi_thread thread;
+    bool has_thread;
+    atomic_bool is_written; /* set by the thread as its last act */
+    fg_error error;         /* the thread's until then */
+    int failures;           /* in a row */
+    bool has_given_up;      /* its error has ended the fit */
+    bool is_ending;         /* the fit is at its end, which counts failures itself */
+    bool failed_best;       /* the last failure was that of a best state ... */
+    int64_t failed_step;    /* ... of this step, ... */
+    double failed_value;    /* ... and its metric */
+    bool has_best;          /* a best checkpoint is on the disk ... */
+    double best;            /* ... and its metric */
+};
+
+fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_saver_destroy(fgi_saver *saver) { fgi_free(saver); }
+
+void fgi_saver_forget_failures(fgi_saver *saver)
+{
+    saver->failures = 0;
+    saver->has_given_up = false;
+}
+
+void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best)
+{
+    saver->has_best = has_best;
+    saver->best = best;
+}
 
 static void *write_snapshot(void *self)
 {
@@ -25,7 +69,7 @@ static void *write_snapshot(void *self)
 /* Waits for the thread, when there is one. */
 static void join(fg_trainer *trainer)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     if (!saver->has_thread)
         return;
     const int64_t begin = fgi_now_ns();
@@ -37,7 +81,7 @@ static void join(fg_trainer *trainer)
     (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     trainer->window_start_ns += end - begin; /* rates are of training */
-    fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
+    fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
 }
 
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
@@ -59,7 +103,7 @@ static void put_kept(const fg_trainer *trainer, char *out, size_t size)
 /* The state is not on the disk, and neither is a new best; several times in a row are an error. */
 static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     const fg_error *why = &saver->error;
     char kept[600];
     put_kept(trainer, kept, sizeof kept);
@@ -84,7 +128,7 @@ static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info
 
 static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     fg_progress at = info->at;
     saver->failures = 0;
     saver->failed_best = false;
@@ -99,7 +143,7 @@ static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info
 
 fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     fg_status status = FG_OK;
     if (saver->snapshot == NULL ||
         (!wait && !atomic_load_explicit(&saver->is_written, memory_order_acquire)))
@@ -116,7 +160,7 @@ fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err)
 
 void fgi_saver_abandon(fg_trainer *trainer)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     join(trainer);
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
         fgi_checkpoint_remember(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
@@ -128,7 +172,7 @@ void fgi_saver_abandon(fg_trainer *trainer)
 
 fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     fgi_snapshot *snapshot = NULL;
     FGI_TRY(fgi_saver_collect(trainer, true, err));
     const int64_t begin = fgi_now_ns();
@@ -148,7 +192,7 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
         (void)write_snapshot(saver); /* here, then */
     const int64_t end = fgi_now_ns();
     trainer->window_start_ns += end - begin;
-    fgi_ledger_add(&trainer->ledger, FGI_CHECKPOINT, begin, end);
+    fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
     return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
                                                        : FG_OK;
 }
@@ -156,7 +200,7 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
 /* Saves the state that is not saved yet; is_saved tells whether that has been possible. */
 static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     const bool was_best = saver->failed_best && saver->failed_step == trainer->cursor.step;
     if (was_best) { /* once more, as what it was */
         trainer->cursor.has_best = true;
@@ -168,7 +212,7 @@ static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
 
 fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    fgi_saver *saver = &trainer->saver;
+    fgi_saver *saver = trainer->saver;
     char kept[600];
     if (trainer->options.checkpoints.run_dir == NULL)
         return FG_OK;
@@ -191,7 +235,7 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
 static bool can_be_saved(const fg_trainer *trainer, fg_status status)
 {
     return trainer->has_started && trainer->options.checkpoints.run_dir != NULL &&
-           trainer->cursor.step > 0 && !trainer->is_saved && !trainer->saver.has_given_up &&
+           trainer->cursor.step > 0 && !trainer->is_saved && !trainer->saver->has_given_up &&
            status != FG_ENUMERIC;
 }
 

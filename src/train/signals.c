@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "train/signals.h"
 #include "train/trainer.h"
 
 enum { SIGNALS = 3 };

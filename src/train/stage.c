@@ -11,8 +11,17 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "op/op.h"
+#include "trace/precision.h"
+#include "train/accumulate.h"
 #include "train/device_memory.h"
+#include "train/feed.h"
+#include "train/fit_settings.h"
+#include "train/health.h"
+#include "train/ledger.h"
+#include "train/progress.h"
+#include "train/signals.h"
 #include "train/step.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
 
 const char *fgi_stage_prefix(fgi_stage_kind kind)
@@ -366,7 +375,7 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
         return status;
     FGI_TRY(fgi_memory_check(trainer, stage, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
-    fgi_ledger_add(&trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
+    fgi_ledger_add(trainer->ledger, FGI_COMPILE, begin, fgi_now_ns());
     return FG_OK;
 }
 

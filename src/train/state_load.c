@@ -15,6 +15,9 @@
 #include "ckpt/series.h"
 #include "train/callback_state.h"
 #include "train/load_weights.h"
+#include "train/result.h"
+#include "train/saver.h"
+#include "train/snapshot.h"
 #include "train/state.h"
 #include "train/trainer.h"
 
@@ -122,8 +125,7 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     FGI_TRY(
         fgi_cursor_load(&trainer->cursor, object, trainer->options.checkpoints.monitor, path, err));
     trainer->is_saved = true;
-    trainer->saver.has_best = trainer->cursor.has_best;
-    trainer->saver.best = trainer->cursor.best;
+    fgi_saver_set_best(trainer->saver, trainer->cursor.has_best, trainer->cursor.best);
     load_metrics(trainer, ckpt, object);
     if (trainer->optimizer != NULL) /* an evaluation has its own */
         load_results(trainer, object);

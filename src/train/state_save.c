@@ -22,7 +22,10 @@
 #include "ckpt/json_file.h"
 #include "ckpt/series.h"
 #include "train/callback_state.h"
+#include "train/callbacks.h"
 #include "train/host_copy.h"
+#include "train/logger.h"
+#include "train/snapshot.h"
 #include "train/state.h"
 #include "train/trainer.h"
 

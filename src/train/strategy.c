@@ -10,6 +10,7 @@
 
 #include <fulgurite/dist.h>
 #include "base/error.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
 
 static bool is(const char *text, const char *word)

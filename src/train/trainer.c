@@ -5,6 +5,16 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
+#include "trace/precision.h"
+#include "train/callbacks.h"
+#include "train/evaluate.h"
+#include "train/feed.h"
+#include "train/fit_settings.h"
+#include "train/health.h"
+#include "train/ledger.h"
+#include "train/progress.h"
+#include "train/saver.h"
+#include "train/strategy.h"
 #include "train/trainer.h"
 
 #include <math.h>
@@ -183,7 +193,9 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
         status = fgi_no_memory(err);
         goto done;
     }
-    FGI_DONE(fgi_feed_init(&trainer->feed, err));
+    FGI_DONE(fgi_ledger_create(&trainer->ledger, err));
+    FGI_DONE(fgi_saver_create(&trainer->saver, err));
+    FGI_DONE(fgi_feed_create(&trainer->feed, err));
     if (o.output.progress != NULL) {
         fgi_progress *progress = NULL;
         FGI_DONE(fgi_progress_create(o.output.progress, o.output.progress_style, trainer, &progress,
@@ -208,7 +220,9 @@ void fg_trainer_destroy(fg_trainer *trainer)
     fgi_free(trainer->callbacks);
     for (int i = 0; i < 4; i++)
         fgi_stage_fini(&trainer->stage[i]);
-    fgi_feed_fini(&trainer->feed);
+    fgi_feed_destroy(trainer->feed);
+    fgi_saver_destroy(trainer->saver);
+    fgi_ledger_destroy(trainer->ledger);
     fg_load_report_fini(&trainer->load_report);
     fg_module_destroy(trainer->root);
     if (trainer->owns_client)

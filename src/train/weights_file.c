@@ -14,8 +14,8 @@
 #include "ckpt/json_file.h"
 #include "optim/optimizer.h"
 #include "train/host_copy.h"
-#include "train/state.h"
 #include "train/load_weights.h"
+#include "train/state.h"
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 

@@ -10,6 +10,10 @@
 
 #include "base/error.h"
 #include "base/thread.h"
+#include "train/callbacks.h"
+#include "train/feed.h"
+#include "train/health.h"
+#include "train/ledger.h"
 #include "train/trainer.h"
 
 void fgi_windows_clear(fgi_windows *windows)
@@ -81,8 +85,8 @@ static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
     const fg_status status = fgi_event_wait(event, err);
     (void)fgi_watch_set(&trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
-    trainer->feed.wait_ns += end - begin;
-    fgi_ledger_add(&trainer->ledger, FGI_READ, begin, end);
+    fgi_feed_waited(trainer->feed, end - begin);
+    fgi_ledger_add(trainer->ledger, FGI_READ, begin, end);
     return status;
 }
 

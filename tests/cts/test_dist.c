@@ -14,6 +14,7 @@
 #include "ckpt/series.h"
 #include "curve.h"
 #include "toy.h"
+#include "train/snapshot.h"
 #include "train/trainer.h"
 
 /* 16 -> 64 -> 32 -> 3: two weights of 1024 and 2048 elements, and small ones. */

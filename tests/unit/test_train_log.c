@@ -17,6 +17,10 @@
 #include "base/rng.h"
 #include "terminal.h"
 #include "toy_place.h"
+#include "train/feed.h"
+#include "train/ledger.h"
+#include "train/ledger_parts.h"
+#include "train/logger.h"
 #include "train/trainer.h"
 
 static int open_all(void **state)

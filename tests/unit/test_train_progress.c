@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "terminal.h"
+#include "train/progress.h"
 #include "train/progress_text.h"
 #include "train/trainer.h"
 

@@ -12,6 +12,9 @@
 #include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
+#include "train/feed.h"
+#include "train/ledger.h"
+#include "train/ledger_parts.h"
 #include "train/trainer.h"
 
 static fake_control fake;

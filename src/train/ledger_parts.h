@@ -1,0 +1,38 @@
+/* ledger_parts.h - what a ledger holds: for ledger.c and its tests.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_LEDGER_PARTS_H
+#define FGI_TRAIN_LEDGER_PARTS_H
+
+#include "train/ledger.h"
+
+enum { FGI_STEP_TIMES = 4096 }; /* finished steps whose times are kept for the median */
+
+enum { FGI_SPANS = 16 };
+
+typedef struct fgi_span {
+    fgi_activity activity;
+    int64_t begin_ns, end_ns;
+} fgi_span;
+
+/* What the host did before a launch. */
+typedef struct fgi_spans {
+    int count;
+    fgi_span span[FGI_SPANS];
+} fgi_spans;
+
+struct fgi_ledger {
+    int64_t start_ns, first_done_ns, last_done_ns;
+    int64_t launches, steps; /* finished; steps are those that are measured */
+    fgi_spans pending, of_flight[FGI_IN_FLIGHT];
+    int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
+    int64_t timed_ns, timed_samples;   /* of steps that came after another launch */
+    int64_t part_ns, part_samples;     /* of the step whose batches are accumulated ... */
+    bool part_is_first;                /* ... and came after no launch */
+    int64_t work_steps, work_measured; /* steps so far, and those that were measured */
+    int64_t work_ns, plugin_ns;        /* of the latter: the Trainer's own, in the plugin's calls */
+    float step_s[FGI_STEP_TIMES];
+    int64_t step_count;
+};
+
+#endif
