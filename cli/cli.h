@@ -100,8 +100,6 @@ void cli_print_help(FILE *out, const cli_command *command);
 void cli_print_man(FILE *out, const cli_command *command);
 /* Help for the configuration's keys (fg_recipe_help); err may be NULL. */
 bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err);
-/* A completion script; false for an unknown shell ("bash" and "zsh" are known). */
-bool cli_print_completion(FILE *out, const char *shell);
 
 /* "name=TEXT", "name[=TEXT]" or "name" as the help shows it; valid until the next call. */
 const char *cli_option_form(const cli_option *option);
@@ -126,9 +124,6 @@ char *cli_strndup(const char *text, size_t size);
 bool cli_is_utf8(void);
 /* Columns of the terminal behind `out`, 80 where it is none or does not say. */
 int cli_columns(FILE *out);
-
-/* The candidate that a mistyped word was meant to be, or NULL when none is near. */
-const char *cli_nearest(const char *word, const char *const *candidates, size_t count);
 
 /* Seconds of the monotonic clock. */
 double cli_now_s(void);

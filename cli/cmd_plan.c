@@ -98,8 +98,11 @@ static json_t *plan_one(const cli_call *call, const char *topology, const plan_l
 
 static bool write_summary(const json_t *root, fg_error *err)
 {
-    return settings.summary == NULL ||
-           out_file_write_json(settings.summary, root, JSON_INDENT(2), err);
+    char *text = settings.summary != NULL ? json_dumps(root, JSON_INDENT(2)) : NULL;
+    const bool is_good = text != NULL ? out_file_write(settings.summary, text, strlen(text), err)
+                                      : settings.summary == NULL || cli_fail(err, "out of memory");
+    free(text);
+    return is_good;
 }
 
 static bool write_page(const json_t *root, const char *config_path, fg_error *err)

@@ -7,11 +7,11 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <fulgurite/ckpt.h>
 
 #include <fulgurite/recipe.h>
+#include <fulgurite/report.h>
 
 #include "commands.h"
 
@@ -61,39 +61,14 @@ static void print_lines(const fg_ckpt *ckpt)
                   parameters, parameters == 1 ? "" : "s");
 }
 
-static json_t *tensor_object(const fg_tensor_info *t)
-{
-    json_t *shape = json_array();
-    for (int i = 0; i < t->type.rank; i++)
-        json_array_append_new(shape, json_integer(t->type.dim[i]));
-    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I}", "name", t->name, "dtype",
-                     fg_dtype_name(t->type.dtype), "shape", shape, "part", part_name(t->part),
-                     "offset_bytes", (json_int_t)t->offset_bytes, "size_bytes",
-                     (json_int_t)t->size_bytes);
-}
-
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL ? json_string(text) : json_null();
-}
-
 static int print_json(const fg_recipe_origin *origin)
 {
-    const fg_ckpt *ckpt = origin->ckpt;
-    const char *state = fg_ckpt_state_json(ckpt);
-    json_t *tensors = json_array();
-    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
-        json_array_append_new(tensors, tensor_object(fg_ckpt_info(ckpt, i)));
-    json_t *root =
-        json_pack("{s:s, s:o, s:o, s:o, s:o}", "path", fg_ckpt_path(ckpt), "tensors", tensors,
-                  "state", state != NULL ? json_loads(state, 0, NULL) : json_null(), "config",
-                  text_or_null(origin->config), "data",
-                  origin->data != NULL ? json_loads(origin->data, 0, NULL) : json_null());
-    if (root == NULL)
-        return cli_complain(CLI_FAILED, "show", "out of memory");
-    (void)json_dumpf(root, stdout, JSON_INDENT(2));
-    (void)putchar('\n');
-    json_decref(root);
+    fg_error err = {0};
+    char *text = NULL;
+    if (fg_recipe_origin_json(origin, &text, &err) != FG_OK)
+        return fg_error_print(&err, "fulgurite show");
+    (void)puts(text);
+    fg_report_free(text);
     return CLI_DONE;
 }
 

@@ -48,7 +48,7 @@ int cli_unknown_command(const char *name)
         names[count] = cli_commands[count]->name;
         count++;
     }
-    nearest = cli_nearest(name, names, count);
+    nearest = fg_recipe_nearest(name, names, count);
     return cli_complain(CLI_USAGE, NULL, "unknown command '%s'%s%s%s (see fulgurite --help)", name,
                         nearest != NULL ? ": did you mean '" : "", nearest != NULL ? nearest : "",
                         nearest != NULL ? "'?" : "");

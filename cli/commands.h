@@ -17,7 +17,7 @@ extern const cli_command cli_predict;    /* cmd_run.c */
 extern const cli_command cli_batch_find; /* cmd_run.c */
 extern const cli_command cli_plan;       /* cmd_plan.c */
 extern const cli_command cli_show;       /* cmd_show.c */
-extern const cli_command cli_completion; /* cmd_completion.c */
+extern const cli_command cli_completion; /* completion.c */
 extern const cli_command cli_help;       /* cmd_help.c */
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "commands.h"
 
 /* The words of "a|b|FILE" that stand for themselves, with spaces between them. */
 static void print_choices(FILE *out, const char *choices)
@@ -189,7 +189,7 @@ static void print_zsh(FILE *out)
     (void)fputs("    esac\n}\ncompdef _fulgurite fulgurite\n", out);
 }
 
-bool cli_print_completion(FILE *out, const char *shell)
+static bool print_completion(FILE *out, const char *shell)
 {
     if (strcmp(shell, "bash") == 0)
         print_bash(out);
@@ -199,3 +199,21 @@ bool cli_print_completion(FILE *out, const char *shell)
         return false;
     return true;
 }
+
+static int run(const cli_call *call)
+{
+    if (!print_completion(stdout, call->args[0]))
+        return cli_complain(CLI_USAGE, "completion", "unknown shell '%s': expected bash or zsh",
+                            call->args[0]);
+    return CLI_DONE;
+}
+
+const cli_command cli_completion = {
+    .name = "completion",
+    .arguments = "bash|zsh",
+    .summary = "print a shell completion script",
+    .details = "To enable completion in the current shell: source <(fulgurite completion bash)",
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -71,7 +71,7 @@ static const char *nearest_option(const cli_command *command, const char *name)
     if (command->takes_config)
         for (size_t i = 0; i < MAX_KEYS && fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
             names[count++] = key.path;
-    const char *nearest = cli_nearest(name, names, count);
+    const char *nearest = fg_recipe_nearest(name, names, count);
     return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;
 }
 

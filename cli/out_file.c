@@ -20,16 +20,6 @@ bool out_file_write(const char *path, const char *text, size_t size, fg_error *e
     return fg_file_write(path, text, size, err) == FG_OK;
 }
 
-bool out_file_write_json(const char *path, const json_t *root, size_t flags, fg_error *err)
-{
-    char *text = json_dumps(root, flags);
-    if (text == NULL)
-        return cli_fail(err, "cannot write '%s': its content is not valid JSON", path);
-    const bool is_good = out_file_write(path, text, strlen(text), err);
-    free(text);
-    return is_good;
-}
-
 /* The folder of a path, "." when it names none. */
 static char *folder_of(const char *path)
 {

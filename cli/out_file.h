@@ -5,16 +5,11 @@
 #ifndef OUT_FILE_H
 #define OUT_FILE_H
 
-#include <jansson.h>
-
 #include "cli.h"
 
 /* Writes the whole file as fg_file_write does: regular files atomically, devices, FIFOs and
  * descriptors directly. */
 bool out_file_write(const char *path, const char *text, size_t size, fg_error *err);
-
-/* The same with a JSON value; flags are jansson's. */
-bool out_file_write_json(const char *path, const json_t *root, size_t flags, fg_error *err);
 
 /* Whether the file can be written, as far as that can be known without writing it: its folder
  * exists and can be written to, and it is not a folder itself. NULL: no file, which is fine.

@@ -89,49 +89,6 @@ double cli_now_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-enum { LONGEST_WORD = 64 };
-
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
-/* Insertions, deletions, replacements and swaps of neighbours that lead from a to b; words longer
- * than LONGEST_WORD are far from everything. Source: Damerau 1964, in the restricted form. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t rows[3][LONGEST_WORD + 1];
-    const size_t a_size = strlen(a), b_size = strlen(b);
-    if (a_size > LONGEST_WORD || b_size > LONGEST_WORD)
-        return LONGEST_WORD;
-    for (size_t j = 0; j <= b_size; j++)
-        rows[0][j] = j;
-    for (size_t i = 1; i <= a_size; i++) {
-        size_t *now = rows[i % 3];
-        const size_t *before = rows[(i + 2) % 3], *earlier = rows[(i + 1) % 3];
-        now[0] = i;
-        for (size_t j = 1; j <= b_size; j++) {
-            const bool is_same = a[i - 1] == b[j - 1];
-            now[j] = least(least(before[j], now[j - 1]) + 1, before[j - 1] + (is_same ? 0 : 1));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                now[j] = least(now[j], earlier[j - 2] + 1);
-        }
-    }
-    return rows[a_size % 3][b_size];
-}
-
-const char *cli_nearest(const char *word, const char *const *candidates, size_t count)
-{
-    const char *nearest = NULL;
-    const size_t third = strlen(word) / 3;
-    size_t best = (third > 2 ? third : 2) + 1;
-    for (size_t i = 0; i < count; i++) {
-        const size_t far = distance(word, candidates[i]);
-        if (far < best && far < strlen(candidates[i]) && far < strlen(word)) {
-            best = far;
-            nearest = candidates[i];
-        }
-    }
-    return nearest;
-}
-
 bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)
 {
     char *text = NULL;

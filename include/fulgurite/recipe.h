@@ -181,6 +181,10 @@ FG_API bool fg_recipe_key_find(const char *path, fg_recipe_key *out);
 /* The key or section that a misspelt one was probably meant to be, or NULL. */
 FG_API const char *fg_recipe_key_suggest(const char *path);
 
+/* The candidate that a misspelt word was probably meant to be, or NULL if none is near.
+ * Thread-safe. */
+FG_API const char *fg_recipe_nearest(const char *word, const char *const *candidates, size_t count);
+
 /* Help for all keys as text. */
 typedef enum fg_recipe_help_kind {
     FG_RECIPE_HELP_KEYS = 0,    /* with meaning and examples: all, those of a section, or one */
@@ -216,6 +220,11 @@ typedef struct fg_recipe_origin {
  * Close *out with fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
                                                    fg_recipe_origin *out, fg_error *err);
+/* All of it as one JSON object: path, tensors, state, configuration and data. Free *out with
+ * fg_report_free. Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out,
+                                                   fg_error *err);
+/* Frees it; may be called on one that is all 0. */
 FG_API void fg_recipe_origin_close(fg_recipe_origin *origin);
 
 #ifdef __cplusplus

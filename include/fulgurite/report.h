@@ -31,6 +31,19 @@ FG_API FG_MUST_USE fg_status fg_report_plan_page(const char *json, const char *c
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_report_chips(bool as_json, char **out, fg_error *err);
 
+/* The accelerators that can be used here, one line per device, and why others can't; or one JSON
+ * object {"accelerators": [...], "auto": NAME}. plugin_path: probe this plugin only, or NULL.
+ * with_places: also the locations searched for plugins, in the lines. Opens each plugin. Errors:
+ * FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_devices(const char *plugin_path, bool with_places,
+                                               bool as_json, char **out, fg_error *err);
+
+/* Memory use and duty cycle of TPUs, from the libtpu of a running program at `address`
+ * ("HOST:PORT"; NULL: as fg_tpu_use_read), as lines or as one JSON object {"devices": [...]}.
+ * Errors: as of fg_tpu_use_read, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_tpu_use(const char *address, bool as_json, char **out,
+                                               fg_error *err);
+
 /* ---- checkup --------------------------------------------------------------------------------- */
 
 /* What to look at. All members may be 0 but `host`. */

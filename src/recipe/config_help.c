@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/text.h"
 #include "recipe/config.h"
 
 enum { HELP_WIDTH = 98, HELP_INDENT = 6 };
@@ -153,6 +154,11 @@ const char *fg_recipe_key_suggest(const char *path)
 {
     const char *section = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
     return section != NULL ? section : fgi_config_suggest(path);
+}
+
+const char *fg_recipe_nearest(const char *word, const char *const *candidates, size_t count)
+{
+    return fgi_nearest(word, candidates, count);
 }
 
 fg_status fg_recipe_help(fg_recipe_help_kind kind, const char *about, char **out, fg_error *err)

@@ -7,7 +7,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
+#include "ckpt/json_file.h"
 #include "recipe/run_origin.h"
+#include "report/helpers.h"
 
 /* "classification of f32[4] into 3 classes (cat, dog, eel) by mlp". */
 static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
@@ -77,6 +79,36 @@ fg_status fg_recipe_origin_open(const char *name, const char *which, fg_recipe_o
     fgi_buf_fini(&text);
     fgi_run_origin_close(&origin);
     return status;
+}
+
+static json_t *tensor_object(const fg_tensor_info *t)
+{
+    json_t *shape = json_array();
+    for (int i = 0; i < t->type.rank; i++)
+        (void)json_array_append_new(shape, json_integer(t->type.dim[i]));
+    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:I}", "name", t->name, "dtype",
+                     fg_dtype_name(t->type.dtype), "shape", shape, "part",
+                     t->part == FG_CKPT_MODEL ? "model" : "state", "offset_bytes",
+                     (json_int_t)t->offset_bytes, "size_bytes", (json_int_t)t->size_bytes);
+}
+
+static json_t *load(const char *text)
+{
+    return text != NULL ? fgi_json_load(text, strlen(text), 0, NULL) : json_null();
+}
+
+fg_status fg_recipe_origin_json(const fg_recipe_origin *origin, char **out, fg_error *err)
+{
+    const fg_ckpt *ckpt = origin->ckpt;
+    json_t *tensors = json_array();
+    for (size_t i = 0; i < fg_ckpt_count(ckpt); i++)
+        (void)json_array_append_new(tensors, tensor_object(fg_ckpt_info(ckpt, i)));
+    json_t *root = json_pack("{s:s, s:o, s:o, s:s?, s:o}", "path", fg_ckpt_path(ckpt), "tensors",
+                             tensors, "state", load(fg_ckpt_state_json(ckpt)), "config",
+                             origin->config, "data", load(origin->data));
+    *out = root != NULL ? fgi_json_text(root, JSON_INDENT(2)) : NULL;
+    json_decref(root);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
 }
 
 void fg_recipe_origin_close(fg_recipe_origin *origin)

@@ -213,15 +213,15 @@ static void help_lists_every_option(void **state)
 static void near_words(void **state)
 {
     static const char *const words[] = {"devices", "show", "fit"};
-    assert_string_equal(cli_nearest("devcies", words, 3), "devices");
-    assert_string_equal(cli_nearest("shoe", words, 3), "show");
-    assert_null(cli_nearest("elephant", words, 3));
-    assert_null(cli_nearest("a", words, 3));
-    assert_null(cli_nearest("", words, 3));
+    assert_string_equal(fg_recipe_nearest("devcies", words, 3), "devices");
+    assert_string_equal(fg_recipe_nearest("shoe", words, 3), "show");
+    assert_null(fg_recipe_nearest("elephant", words, 3));
+    assert_null(fg_recipe_nearest("a", words, 3));
+    assert_null(fg_recipe_nearest("", words, 3));
     char longest[200];
     memset(longest, 'x', sizeof(longest) - 1);
     longest[sizeof(longest) - 1] = '\0';
-    assert_null(cli_nearest(longest, words, 3));
+    assert_null(fg_recipe_nearest(longest, words, 3));
 }
 
 static void sizes_in_words(void **state)
