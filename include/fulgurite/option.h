@@ -24,9 +24,9 @@ extern "C" {
 
 typedef enum fg_option_kind {
     FG_OPTION_INT = 0,     /* an integer                                                  */
-    FG_OPTION_FLOAT = 1,   /* a number                                                    */
+    FG_OPTION_FLOAT = 1,   /* a float                                                     */
     FG_OPTION_BOOL = 2,    /* true or false                                               */
-    FG_OPTION_STRING = 3,  /* any text                                                    */
+    FG_OPTION_STRING = 3,  /* a string                                                    */
     FG_OPTION_CHOICE = 4,  /* one of `choices`                                            */
     FG_OPTION_AMOUNT = 5,  /* 1.0: a fraction (with a decimal point, 0 to 1); 100: a count */
     FG_OPTION_DEVICES = 6, /* "8", "-1", "[0, 2]": see fg_devices_format                  */
@@ -49,34 +49,33 @@ typedef struct fg_option {
     const char
         *initial; /* the default, as it is written in YAML            [NULL: there is none] */
     const char *choices;   /* of a CHOICE: "relu|tanh|sigmoid"   */
-    const char *spellings; /* other programs' words for choices: "1cycle=onecycle|none=constant" */
-    const char *later; /* choices that a later version will have: "images|text"                */
+    const char *spellings; /* spellings of other programs: "1cycle=onecycle|none=constant"     */
+    const char *later; /* choices planned for a later version: "images|text"                   */
     double min, max;   /* range of each number; both 0: any                                    */
     bool is_below_max; /* max itself is excluded                                               */
     bool has_auto;     /* "auto" is accepted too                                               */
-    const char
-        *automatic;      /* the number that auto stands for, where it is always the same: "0.01" */
+    const char *automatic; /* the value of auto, if it is always the same: "0.01" */
     const char *example; /* a value other than the default, as on the command line               */
     const char *help;    /* one or more sentences                                                */
 } fg_option;
 
-/* What every row of a registry begins with (registry.h). */
+/* The first member of every row of a registry (registry.h). */
 typedef struct fg_entry {
     const char *name; /* as in YAML: "onecycle". Lower case letters, digits and _           */
-    const char *help; /* what it is, in a few words: "fully connected hidden layers"        */
+    const char *help; /* a short description: "fully connected hidden layers"               */
     const fg_option
         *options; /* its options, borrowed                                       [none] */
     size_t option_count;
     const char
-        *spellings; /* what other programs call it: "1cycle|OneCycleLR"               [none] */
+        *spellings; /* names in other programs: "1cycle|OneCycleLR"                   [none] */
 } fg_entry;
 
-/* Writes "an integer from 1 to 1024, or auto": what a value must be. Cuts the text to `size` bytes
- * and returns out, as the two functions below. Thread-safe. */
+/* Writes the type of an option: "an integer from 1 to 1024, or auto". Truncates the text to `size`
+ * bytes and returns out, like the two functions below. Thread-safe. */
 FG_API const char *fg_option_type(const fg_option *option, char *out, size_t size);
 /* The same with an example: "an integer from 1 to 1024 (for example 4)". Thread-safe. */
 FG_API const char *fg_option_describe(const fg_option *option, char *out, size_t size);
-/* Other programs' words for the option's choices: "gpu, nvidia for cuda"; "" if there are none.
+/* Other programs' spellings of the option's choices: "gpu, nvidia for cuda"; "" if there are none.
  * Thread-safe. */
 FG_API const char *fg_option_spellings(const fg_option *option, char *out, size_t size);
 /* Whether the value is a list. Thread-safe. */
@@ -87,9 +86,9 @@ FG_API bool fg_option_is_list(const fg_option *option);
 /* A value for each option of a table. One thread at a time. */
 typedef struct fg_option_values fg_option_values;
 
-/* Creates values that have their defaults. section comes before the options' names in messages:
- * "model" for "model.hidden"; NULL or "": nothing; copied. The table is borrowed until the values
- * are destroyed. Errors: FG_EINVAL (a default that its own row refuses), FG_ENOMEM. */
+/* Creates values with their defaults. section is a prefix of the options' names in messages:
+ * "model" for "model.hidden"; NULL or "": no prefix; copied. The table is borrowed until the values
+ * are destroyed. Errors: FG_EINVAL (a default is not valid for its row), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_option_values_create(const char *section, const fg_option *options,
                                                      size_t count, fg_option_values **out,
                                                      fg_error *err);
@@ -113,10 +112,10 @@ typedef struct fg_option_text {
     bool is_quoted; /* then it is a string: never a number, true, false or auto */
 } fg_option_text;
 
-/* Sets an option from its scalars: one, or for lists any number. place says where they are, for
+/* Sets an option from its scalars: one, or any number for a list. place is their location, for
  * messages: "run.yaml:3:7" or "--model.hidden"; copied; NULL: the value counts as not given.
- * Errors: FG_EINVAL, "model.hidden: expected ..., got ...", the value then being the old one; an
- * unknown name gets the nearest one suggested; FG_ENOMEM. */
+ * Errors: FG_EINVAL ("model.hidden: expected ..., got ..."; the value is then unchanged; for an
+ * unknown name the message suggests the closest one), FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_option_set_items(fg_option_values *values, const char *name,
                                                  const fg_option_text *items, size_t count,
                                                  const char *place, fg_error *err);
@@ -127,21 +126,22 @@ FG_API FG_MUST_USE fg_status fg_option_set(fg_option_values *values, const char 
 /* Sets several: "hidden=[64, 32], dropout=0.5". Errors: those of fg_option_set_items. */
 FG_API FG_MUST_USE fg_status fg_option_set_all(fg_option_values *values, const char *text,
                                                const char *place, fg_error *err);
-/* Back to the default, as if the option had not been given. Errors: FG_EINVAL for an unknown name,
+/* Resets an option to its default, as if it had not been given. Errors: FG_EINVAL (unknown name),
  * FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_option_reset(fg_option_values *values, const char *name,
                                              fg_error *err);
 
-/* The functions below read values. Each value was checked when it was set, so they cannot fail; a
- * name that the table does not have is a mistake of the caller and gives 0, false or NULL. */
+/* The functions below read values. Values were checked when they were set, so these functions
+ * cannot fail. For a name that is not in the table, which is a mistake of the caller, they return
+ * 0, false or NULL. */
 
 /* Whether the option was set with a place, and whether its value is "auto". */
 FG_API bool fg_option_is_given(const fg_option_values *values, const char *name);
 FG_API bool fg_option_is_auto(const fg_option_values *values, const char *name);
 /* Where the value comes from: "run.yaml:3:7", "--a.b"; NULL if it was not given. */
 FG_API const char *fg_option_place(const fg_option_values *values, const char *name);
-/* The same with the name, to begin a message with: "run.yaml:3:7: a.b", "--a.b", "a.b". Cut to
- * `size` bytes; returns out. */
+/* The same with the name, as the beginning of a message: "run.yaml:3:7: a.b", "--a.b", "a.b".
+ * Truncated to `size` bytes; returns out. */
 FG_API const char *fg_option_where(const fg_option_values *values, const char *name, char *out,
                                    size_t size);
 
@@ -162,14 +162,14 @@ FG_API int64_t fg_option_int_at(const fg_option_values *values, const char *name
 FG_API double fg_option_float_at(const fg_option_values *values, const char *name, size_t index);
 FG_API const char *fg_option_string_at(const fg_option_values *values, const char *name,
                                        size_t index);
-/* An AMOUNT out of `whole`: all of it, a fraction of it (at least 1), or a count. */
+/* An AMOUNT relative to `whole`: all of it, a fraction of it (at least 1), or a count. */
 FG_API int64_t fg_option_amount(const fg_option_values *values, const char *name, int64_t whole);
 /* An AMOUNT that is a fraction; -1 if it is a count. */
 FG_API double fg_option_fraction(const fg_option_values *values, const char *name);
-/* The word of another program that was given for a choice; NULL if it was not. */
+/* The spelling of another program, if it was given for a choice, else NULL. */
 FG_API const char *fg_option_alias(const fg_option_values *values, const char *name);
 
-/* Writes the value as YAML, which reads back to the same value. Cut to `size` bytes; returns out.
+/* Writes the value as YAML, which parses to the same value. Truncated to `size` bytes; returns out.
  */
 FG_API const char *fg_option_format(const fg_option_values *values, const char *name, char *out,
                                     size_t size);

@@ -1,8 +1,8 @@
-/* registry.h - what a run can name: models, losses, optimizers, schedules.
+/* registry.h - models, losses, optimizers and schedules by name.
  *
  * Each is a constant row (fg_model_entry, fg_optimizer_entry ...) with a name, a help text, a table
- * of options, and functions. A registry contains the rows that are built in, and those that your
- * program adds, which can then be named in a configuration like the others.
+ * of options, and functions. A registry contains the built-in rows and the rows that your program
+ * adds, which configurations can then use by name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_REGISTRY_H
@@ -25,9 +25,9 @@ typedef enum fg_registry_kind {
 /* Rows by kind and name. One thread at a time while rows are added, thread-safe afterwards. */
 typedef struct fg_registry fg_registry;
 
-/* Creates a registry of the rows that are built in. Errors: FG_ENOMEM. */
+/* Creates a registry with the built-in rows. Errors: FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_registry_create(fg_registry **out, fg_error *err);
-/* NULL is allowed. */
+/* Frees the registry. NULL is allowed. */
 FG_API void fg_registry_destroy(fg_registry *registry);
 
 /* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
@@ -45,13 +45,14 @@ FG_API FG_MUST_USE fg_status fg_registry_add_schedule(fg_registry *registry,
                                                       const fg_schedule_entry *entry,
                                                       fg_error *err);
 
-/* The number of rows of a kind, and one of them in the order in which they were added; NULL past
- * the end. The row's type follows from the kind: (const fg_model_entry *)fg_registry_at(...). */
+/* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
+ * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */
 FG_API size_t fg_registry_count(const fg_registry *registry, fg_registry_kind kind);
 FG_API const fg_entry *fg_registry_at(const fg_registry *registry, fg_registry_kind kind,
                                       size_t index);
-/* The row of that name or of another program's name for it (fg_entry.spellings), in any case; NULL
- * and an error that suggests the nearest name (FG_ENOTFOUND) if there is none. */
+/* Finds a row by its name or by an alternative spelling of other programs (fg_entry.spellings),
+ * ignoring case. If there is none, returns NULL and an error that suggests the closest name
+ * (FG_ENOTFOUND). */
 FG_API const fg_entry *fg_registry_find(const fg_registry *registry, fg_registry_kind kind,
                                         const char *name, fg_error *err);
 

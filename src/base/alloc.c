@@ -1,5 +1,6 @@
-/* alloc.c - counts the blocks that the library holds and fails one of them where a test asks for
- * it. The counters are process-wide C11 atomics; the blocks are libc's, owned by the caller.
+/* alloc.c - counts the blocks that the library holds, and makes one allocation fail on request of a
+ * test. The counters are process-wide C11 atomics. The blocks are allocated by libc and owned by
+ * the caller.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
@@ -12,14 +13,15 @@
 enum { ALIGNMENT = 64, FIRST_CAPACITY = 8 };
 
 static atomic_long live_blocks;
-static atomic_long fault_countdown = -1; /* allocations until the failing one; negative: off */
+static atomic_long fault_countdown =
+    -1; /* allocations until the one that fails; negative: disabled */
 static atomic_bool fault_happened;
 
 bool fgi_alloc_fault(void)
 {
     long left = atomic_load_explicit(&fault_countdown, memory_order_relaxed);
     while (left >= 0) {
-        /* at 0 the countdown becomes -1, so exactly one thread sees the fault */
+        /* at 0 the countdown becomes -1, so exactly one thread gets the failure */
         if (atomic_compare_exchange_weak(&fault_countdown, &left, left - 1)) {
             if (left == 0)
                 atomic_store(&fault_happened, true);
@@ -46,7 +48,7 @@ static void *counted(void *block)
     return block;
 }
 
-/* malloc(0) may give NULL, which here means out of memory. */
+/* malloc(0) may return NULL, which here means out of memory. */
 static size_t at_least_one(size_t size) { return size == 0 ? 1 : size; }
 
 void *fgi_alloc(size_t size)

@@ -1,4 +1,4 @@
-/* alloc.h - the library's only way to the heap: counted, and able to fail on demand.
+/* alloc.h - the library's only interface to the heap: it counts allocations and can make one fail.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_ALLOC_H
@@ -14,24 +14,25 @@ void *fgi_realloc(void *block, size_t size);
 char *fgi_strdup(const char *text);
 void fgi_free(void *block);
 
-/* Memory whose address is a multiple of 64 bytes, which PJRT can use without a copy. Free with
- * fgi_free_aligned. */
+/* Memory aligned to 64 bytes, which PJRT can use without a copy. Free it with fgi_free_aligned. */
 void *fgi_alloc_aligned(size_t size);
 void fgi_free_aligned(void *block);
 
-/* Makes room for one more element in a growing array: doubles capacity when full. Returns the
- * array (moved or not), or NULL when out of memory, the old array then being still valid. */
+/* Makes room for one more element in a growing array; doubles the capacity when it is full. Returns
+ * the array, which may have moved, or NULL when out of memory; the old array is then still valid.
+ */
 void *fgi_grow(void *array, size_t count, size_t *capacity, size_t element_size);
 
-/* For tests: let the next `n` allocations of this process succeed and the one after fail, once;
- * a negative n turns the fault off. */
+/* For tests: the next `n` allocations of this process succeed and the one after them fails, once. A
+ * negative n disables this. */
 void fgi_alloc_fail_after(long n);
-/* True when that failure has happened. */
+/* True if that failure has occurred. */
 bool fgi_alloc_has_failed(void);
-/* Counts one allocation and says whether it is the one to fail: for resources that are got from
- * elsewhere than this file (threads, other libraries) and shall fail like an allocation. */
+/* Counts one allocation and returns whether it is the one that must fail: for resources that are
+ * not allocated by this file (threads, other libraries) but should be able to fail like an
+ * allocation. */
 bool fgi_alloc_fault(void);
-/* Blocks allocated and not yet freed. */
+/* Number of blocks that are allocated and not yet freed. */
 long fgi_alloc_live(void);
 
 #endif

@@ -1,5 +1,6 @@
-/* arena.c - a list of blocks, each twice as large as the one before up to a limit, cut from the
- * front. The arena owns its blocks; what is cut from them is borrowed until reset or fini.
+/* arena.c - a list of blocks, each twice as large as the previous one up to a limit, from which
+ * memory is taken sequentially. The arena owns the blocks; memory taken from them is borrowed until
+ * reset or fini.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
@@ -49,7 +50,7 @@ void fgi_arena_reset(fgi_arena *arena)
     *arena = (fgi_arena){.blocks = kept, .next = kept->data, .end = kept->data + kept->size};
 }
 
-/* A block with room for `size` bytes in front of the others. */
+/* Adds a block with room for `size` bytes to the front of the list. */
 static bool add_block(fgi_arena *arena, size_t size)
 {
     size_t requested = FIRST_BLOCK;
@@ -68,7 +69,7 @@ static bool add_block(fgi_arena *arena, size_t size)
     return true;
 }
 
-/* Room for `size` bytes, not cleared. */
+/* `size` bytes of memory, not cleared. */
 static void *cut(fgi_arena *arena, size_t size)
 {
     if (size > SIZE_MAX / 2)

@@ -1,6 +1,6 @@
-/* banned.h - functions of libc that this project does not use, made compile errors. The build
- * includes it in front of every file of the library and the program; the headers that declare the
- * functions come first, since a poisoned name is refused there too.
+/* banned.h - makes libc functions that this project does not use compile errors. The build includes
+ * it before every file of the library and the program. It includes the headers that declare the
+ * functions first, because a poisoned name is an error there too.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_BANNED_H
@@ -19,18 +19,18 @@
 #undef strdupa
 #undef strndupa
 
-/* no bound on what is written: fgi_buf, or snprintf with a known size */
+/* unbounded write: use fgi_buf, or snprintf with a known size */
 #pragma GCC poison strcpy strcat stpcpy sprintf vsprintf gets wcscpy wcscat
-/* leave text without its NUL, or pad: memcpy with a known size, or snprintf */
+/* may omit the NUL, or pads: use memcpy with a known size, or snprintf */
 #pragma GCC poison strncpy strncat stpncpy
-/* no way to see an error: fgi_parse_i64, fgi_parse_f64 */
+/* no error reporting: use fgi_parse_i64, fgi_parse_f64 */
 #pragma GCC poison atoi atol atoll atof
-/* hidden state, shared by threads: fgi_rng, localtime_r, strerror_r */
+/* hidden state shared by threads: use fgi_rng, localtime_r, strerror_r */
 #pragma GCC poison rand srand random srandom drand48 lrand48 mrand48
 #pragma GCC poison localtime gmtime ctime asctime strerror strtok tmpnam tempnam mktemp
-/* the program stays in the locale "C"; the locale of a program that links the library is its own */
+/* the program stays in the locale "C"; a host program chooses its own locale */
 #pragma GCC poison setlocale
-/* stack without bound (alloca itself is refused by -Walloca, since libfyaml.h names it) */
+/* unbounded stack use (alloca itself is rejected by -Walloca, because libfyaml.h mentions it) */
 #pragma GCC poison strdupa strndupa
 
 #endif

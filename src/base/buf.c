@@ -1,5 +1,5 @@
-/* buf.c - the growing buffer behind every text that the library makes. It owns its memory until
- * fgi_buf_take hands it over; a failure is kept until fgi_buf_clear or fgi_buf_fini.
+/* buf.c - the growing buffer used for all generated text. It owns its memory until fgi_buf_take
+ * transfers it; a failure is kept until fgi_buf_clear or fgi_buf_fini.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/buf.h"
@@ -26,7 +26,7 @@ void fgi_buf_clear(fgi_buf *buf)
         buf->data[0] = '\0';
 }
 
-/* Room for `more` bytes and the NUL behind them. */
+/* Makes room for `more` bytes and a NUL. */
 static bool reserve(fgi_buf *buf, size_t more)
 {
     if (buf->failed)
@@ -79,7 +79,7 @@ void fgi_buf_vprintf(fgi_buf *buf, const char *format, va_list args)
     va_copy(again, args);
     const int length = fgi_vsnprintf(buf->data + buf->size, room, format, args);
     if (length < 0 || (size_t)length >= room)
-        buf->data[buf->size] = '\0'; /* whatever becomes of the second try */
+        buf->data[buf->size] = '\0'; /* regardless of the result of the second attempt */
     if (length < 0) {
         buf->failed = true;
     } else if ((size_t)length < room) {

@@ -1,4 +1,4 @@
-/* dtype.c - the table of number formats, and what follows from a dtype and a shape.
+/* dtype.c - the table of dtypes, and properties of a dtype with a shape.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/dtype.h>

@@ -1,5 +1,5 @@
-/* error.c - the one place where errors are made, and the public face of base.h: names of status
- * codes, printing, the version. An fg_error belongs to its caller and holds no memory.
+/* error.c - creates all errors, and implements the public functions of base.h: names of status
+ * codes, printing, the version. An fg_error belongs to its caller and owns no memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #define FGI_DEFINES_FAIL
@@ -56,7 +56,7 @@ __attribute__((noinline)) void fgi_failed(const fg_error *err)
         (void)raise(SIGTRAP);
 }
 
-/* Formats into out; a text that does not fit ends in "...". */
+/* Formats into out; a message that is too long ends in "...". */
 FG_PRINTF(3, 0)
 static void format_message(char *out, size_t size, const char *format, va_list args)
 {
@@ -71,7 +71,7 @@ FG_PRINTF(5, 0)
 static fg_status fail(fg_error *err, fg_status status, const char *file, int line,
                       const char *format, va_list args)
 {
-    /* built aside: the arguments may point into *err */
+    /* formatted into a local buffer, because the arguments may point into *err */
     fg_error made = {.status = status, .line = line, .file = file};
     format_message(made.message, sizeof(made.message), format, args);
     fgi_failed(&made);

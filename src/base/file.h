@@ -1,5 +1,5 @@
-/* file.h - whole files, memory-mapped files, folders, and writing that survives a crash.
- * Errors name the path and carry the operating system's text.
+/* file.h - whole files, memory-mapped files, folders, and crash-safe writes. Error messages contain
+ * the path and the operating system's message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_FILE_H
@@ -7,7 +7,7 @@
 
 #include <fulgurite/base.h>
 
-/* A read-only mapping. Zero-initialised it is empty and may be unmapped. */
+/* A read-only mapping. A zero-initialized one is empty and may be unmapped. */
 typedef struct fgi_mapping {
     const unsigned char *data; /* NULL for an empty file */
     size_t size;
@@ -16,31 +16,34 @@ typedef struct fgi_mapping {
 fg_status fgi_file_map(const char *path, fgi_mapping *out, fg_error *err);
 void fgi_file_unmap(fgi_mapping *mapping);
 
-/* The whole file as a NUL-terminated block (fgi_free), refused over limit_bytes. */
+/* Reads the whole file into a NUL-terminated block (fgi_free); an error if it is larger than
+ * limit_bytes. */
 fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, size_t *out_size,
                         fg_error *err);
 
-/* As fg_file_write, which is its public name. */
+/* Internal name of fg_file_write. */
 fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size, fg_error *err);
 
-/* write(2) until all is written, EINTR and short writes included. `path` is for the message. */
+/* write(2) until everything is written; handles EINTR and short writes. `path` is for the message.
+ */
 fg_status fgi_write_all(int fd, const char *path, const void *data, size_t size, fg_error *err);
 
 /* fsync of a folder, which makes renames in it durable. */
 fg_status fgi_folder_sync(const char *path, fg_error *err);
-/* mkdir -p; each folder that is made is durable. */
+/* mkdir -p; each created folder is durable. */
 fg_status fgi_folder_make(const char *path, fg_error *err);
-/* rm -r of a folder of files and folders; a missing one is no error. Never follows links. */
+/* rm -r; a missing folder is not an error. Never follows links. */
 fg_status fgi_folder_remove(const char *path, fg_error *err);
 
 bool fgi_file_exists(const char *path);
-/* "folder/name" as a fresh string (fgi_free), NULL when out of memory. */
+/* "folder/name" as a new string (fgi_free), or NULL when out of memory. */
 char *fgi_path_join(const char *folder, const char *name);
-/* The folder that holds `path` ("." when it names none) as a fresh string (fgi_free), or NULL. */
+/* The folder of `path` ("." if it has none) as a new string (fgi_free), or NULL when out of memory.
+ */
 char *fgi_path_parent(const char *path);
 
-/* An error out of errno: "cannot open 'path': No such file or directory". FG_ENOTFOUND for what is
- * not there, FG_ENOMEM, else FG_EIO. */
+/* Creates an error from errno: "cannot open 'path': No such file or directory". FG_ENOTFOUND if it
+ * does not exist, FG_ENOMEM, else FG_EIO. */
 fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path);
 
 #endif

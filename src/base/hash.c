@@ -1,5 +1,5 @@
-/* hash.c - XXH3 behind the library's own names. Chaining hashes the seed's 16 bytes followed by the
- * data, as if they stood in one range.
+/* hash.c - wrappers of XXH3. Chaining hashes the 16 bytes of the seed followed by the data, as if
+ * they were contiguous.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
@@ -11,7 +11,7 @@
 #include <xxhash.h>
 #include "base/alloc.h"
 
-enum { SHORT_BYTES = 224 }; /* up to here a copy is cheaper than XXH3's streaming state */
+enum { SHORT_BYTES = 224 }; /* up to this size a copy is cheaper than XXH3's streaming state */
 
 static fgi_hash of_xxh(XXH128_hash_t hash)
 {

@@ -19,8 +19,8 @@ fgi_hash fgi_hash_bytes(const void *data, size_t size);
 fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size);
 /* 64-bit checksum of a byte range. */
 uint64_t fgi_checksum64(const void *data, size_t size);
-/* The same checksum of bytes that come in pieces. Created empty (NULL when out of memory); the
- * value may be asked for at any time. */
+/* The same checksum of bytes that arrive in chunks. Create it empty (NULL when out of memory); the
+ * value can be queried at any time. */
 typedef struct fgi_checksum fgi_checksum;
 fgi_checksum *fgi_checksum_create(void);
 void fgi_checksum_add(fgi_checksum *checksum, const void *data, size_t size);
@@ -30,6 +30,6 @@ static inline bool fgi_hash_equal(fgi_hash a, fgi_hash b) { return a.lo == b.lo 
 /* 32 hexadecimal digits and a NUL. */
 void fgi_hash_format(fgi_hash hash, char out[33]);
 
-/* SHA-256 is not here: pip checks what is downloaded. */
+/* SHA-256 is not needed: pip verifies what it downloads. */
 
 #endif

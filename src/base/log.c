@@ -1,4 +1,4 @@
-/* log.c - hands lines to the user's log function, one at a time. The lock is recursive, so that a
+/* log.c - passes lines to the user's log function, one at a time. The lock is recursive, so that a
  * log function may call the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
 /* map.c - linear probing in a table that is never more than two thirds full. The low word of the
- * key is the place: keys are hashes, well mixed already. Values are borrowed.
+ * key determines the slot: keys are hashes and thus well mixed. Values are borrowed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
@@ -22,7 +22,8 @@ void fgi_map_clear(fgi_map *map)
     map->count = 0;
 }
 
-/* The slot that holds the key, or the empty one where it belongs. There is always an empty one. */
+/* Returns the slot that contains the key, or the empty slot where it belongs. There is always an
+ * empty slot. */
 static fgi_map_slot *find(const fgi_map *map, fgi_hash key)
 {
     const size_t mask = map->capacity - 1;

@@ -1,5 +1,5 @@
 /* map.h - a hash table from 128-bit hashes to pointers (open addressing, linear probing). Keys are
- * hashes already, so equality of keys is taken for equality of what they stand for.
+ * hashes; equal keys are assumed to mean equal objects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_MAP_H
@@ -12,18 +12,18 @@ typedef struct fgi_map_slot {
     void *value; /* NULL: empty */
 } fgi_map_slot;
 
-/* Zero-initialise. One thread at a time. */
+/* Zero-initialize it. One thread at a time. */
 typedef struct fgi_map {
     fgi_map_slot *slots;
     size_t count, capacity; /* capacity is 0 or a power of two */
 } fgi_map;
 
 void fgi_map_fini(fgi_map *map);
-/* Empties, keeps the memory. */
+/* Empties the table and keeps its memory. */
 void fgi_map_clear(fgi_map *map);
-/* The value, or NULL. */
+/* The value of a key, or NULL. */
 void *fgi_map_get(const fgi_map *map, fgi_hash key);
-/* Sets or replaces; value is not NULL. False when out of memory. */
+/* Sets or replaces a value, which must not be NULL. Returns false when out of memory. */
 bool fgi_map_put(fgi_map *map, fgi_hash key, void *value);
 
 #endif

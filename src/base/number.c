@@ -21,7 +21,8 @@ static uint16_t narrow(double value, int fraction)
         return (uint16_t)(sign | infinite);
     (void)frexp(value, &exponent);
     exponent = value == 0 || exponent - 1 < lowest ? lowest : exponent - 1;
-    /* In units of the last place; the leading 1 of a normal number adds one to the exponent. */
+    /* In units of the last place; for a normal number the implicit leading 1 adds one to the
+     * exponent. */
     const double units = nearbyint(ldexp(fabs(value), fraction - exponent));
     if (exponent >= -lowest + 2)
         return (uint16_t)(sign | infinite);
@@ -63,7 +64,7 @@ double fgi_number_get(fg_dtype dtype, const void *data, size_t i)
     return 0;
 }
 
-/* The least value, and the first beyond the greatest; both 0 for floating formats. */
+/* The smallest value, and the first one above the largest; both 0 for floating dtypes. */
 static void range(fg_dtype dtype, double *out_least, double *out_beyond)
 {
     const int bits = dtype == FG_BOOL ? 1 : 8 * (int)fg_dtype_size(dtype);

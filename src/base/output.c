@@ -1,8 +1,8 @@
-/* output.c - where a path leads, and how a file is replaced so that a crash at any moment leaves
- * the old content or the new one.
+/* output.c - resolves the path of an output file, and replaces a file such that a crash at any
+ * moment leaves either the old or the new content.
  *
- * Renaming over a path is right for regular files only: it would turn /dev/stdout, a FIFO or a
- * symbolic link into a file.
+ * Renaming over a path is only correct for regular files: it would replace /dev/stdout, a FIFO or a
+ * symbolic link by a file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/output.h"
@@ -23,7 +23,7 @@
 
 enum { MOST_LINKS = 40 }; /* as Linux follows */
 
-/* ---- where a path leads ---------------------------------------------------------------------- */
+/* ---- resolving a path ------------------------------------------------------------------------ */
 
 static const char *last_part(const char *path)
 {
@@ -31,7 +31,7 @@ static const char *last_part(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* N of /proc/self/fd/N, however its folder is spelled; -1 for other paths. */
+/* N of /proc/self/fd/N, in any spelling of its folder; -1 for other paths. */
 static int descriptor_of(const char *path)
 {
     char folder[PATH_MAX], own[PATH_MAX];
@@ -45,7 +45,8 @@ static int descriptor_of(const char *path)
     return is_own ? (int)number : -1;
 }
 
-/* What a symbolic link says, as a path from here: a fresh string, NULL when it cannot be read. */
+/* The target of a symbolic link, as a path from the current folder: a new string, or NULL if it
+ * cannot be read. */
 static char *follow(const char *path)
 {
     char text[PATH_MAX];
@@ -61,8 +62,8 @@ static char *follow(const char *path)
     return joined;
 }
 
-/* Follows links to the end: out->target, and out->fd where that is a descriptor of ours, else -1.
- * *out_mode is the target's st_mode, 0 when it does not exist yet. */
+/* Follows symbolic links: sets out->target, and out->fd if the target is a descriptor of this
+ * process, else -1. *out_mode is the st_mode of the target, 0 if it does not exist yet. */
 static fg_status find_target(const char *path, fgi_output *out, mode_t *out_mode, fg_error *err)
 {
     struct stat info;
@@ -99,7 +100,7 @@ static fg_status open_beside(fgi_output *out, mode_t mode, fg_error *err)
     if (out->fd < 0)
         return fgi_fail_errno(err, "create", out->target);
     if (mode != 0 && fchmod(out->fd, mode & 07777) != 0 &&
-        errno != EPERM) /* EPERM: no such modes */
+        errno != EPERM) /* EPERM: the file system does not support modes */
         return fgi_fail_errno(err, "set the mode of", out->temporary);
     return FG_OK;
 }
@@ -133,7 +134,7 @@ fg_status fgi_output_open(const char *path, fgi_output *out, fg_error *err)
     return status;
 }
 
-/* The name in its folder becomes durable with the folder. */
+/* Makes the new name durable by syncing its folder. */
 static fg_status take_name(const fgi_output *out, fg_error *err)
 {
     char *folder = fgi_path_parent(out->target);
@@ -152,7 +153,7 @@ fg_status fgi_output_close(fgi_output *out, fg_status status, fg_error *err)
 {
     if (status == FG_OK && out->temporary != NULL && fsync(out->fd) != 0)
         status = fgi_fail_errno(err, "sync", out->target);
-    /* close's result counts too (NFS, quotas) */
+    /* the result of close matters too (NFS, quotas) */
     if (out->fd >= 0 && !out->borrows_fd && close(out->fd) != 0 && status == FG_OK)
         status = fgi_fail_errno(err, "close", out->target);
     if (status == FG_OK && out->temporary != NULL)

@@ -1,5 +1,5 @@
-/* output.h - a file being written where the user has pointed: a regular file is replaced as a whole
- * or not at all; a device, a pipe or an open descriptor is written to as it is.
+/* output.h - write an output file: a regular file is replaced as a whole or not at all; a device, a
+ * pipe or an open descriptor is written directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_OUTPUT_H
@@ -7,22 +7,23 @@
 
 #include <fulgurite/base.h>
 
-/* Zero-initialised it is closed. */
+/* Zero-initialized, it is closed. */
 typedef struct fgi_output {
     int fd;          /* write here */
-    char *target;    /* the file behind all symbolic links */
-    char *temporary; /* beside the target, whose name it will take; NULL: written to directly */
-    bool borrows_fd; /* of /dev/stdout and the like: it is the process's own */
+    char *target;    /* the file after following symbolic links */
+    char *temporary; /* temporary file next to the target, renamed to it at the end; NULL: written
+                        directly */
+    bool borrows_fd; /* for /dev/stdout and the like: a descriptor of this process */
 } fgi_output;
 
-/* Opens `path` for writing. A regular file, or one that does not exist, is written beside its place
- * (of a symbolic link: beside its target) with the mode of the file that it replaces. /dev/stdout,
- * /dev/fd/N and /proc/self/fd/N are this process's descriptors, at their present position. Errors:
- * FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
+/* Opens `path` for writing. A regular file, or one that does not exist, is written to a temporary
+ * file in the same folder (for a symbolic link, in the folder of its target) with the mode of the
+ * file that it replaces. /dev/stdout, /dev/fd/N and /proc/self/fd/N are descriptors of this
+ * process, written at their current position. Errors: FG_EIO, FG_ENOTFOUND, FG_ENOMEM. */
 fg_status fgi_output_open(const char *path, fgi_output *out, fg_error *err);
 
-/* Ends it. With FG_OK the content is brought to the disk and the file takes its name, durably; with
- * any other status a regular file stays as it was. Returns status, or what went wrong here. */
+/* Closes it. With FG_OK the content is synced to disk and the file gets its name, durably; with any
+ * other status a regular file is unchanged. Returns status, or the error that occurred here. */
 fg_status fgi_output_close(fgi_output *out, fg_status status, fg_error *err);
 
 #endif

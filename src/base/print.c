@@ -1,12 +1,12 @@
-/* print.c - formatted output in the locale "C", whatever the program's is. uselocale is per thread,
- * so nothing changes for the host program's other threads.
+/* print.c - formatted output in the locale "C", regardless of the program's locale. uselocale is
+ * per thread, so other threads of the host program are not affected.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/print.h"
 
 #include <string.h>
 
-/* glibc and musl hand out a static object for "C": no memory, nothing to free. */
+/* glibc and musl return a static object for "C": it uses no memory and need not be freed. */
 static locale_t plain(void) { return newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
 locale_t fgi_locale_enter(void) { return uselocale(plain()); }

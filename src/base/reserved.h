@@ -1,9 +1,8 @@
-/* reserved.h - refuses a struct of the user whose `reserved` is not zero.
+/* reserved.h - rejects structs of the user whose `reserved` is not zero.
  *
- * Members that a later version adds to such a struct take the place of `reserved`. A program that
- * was compiled against that version may set one of them, and a library that does not know the
- * member would ignore what the program asks for. So every function that takes such a struct
- * checks it first.
+ * Members that a later version adds to such a struct replace `reserved`. A program that was
+ * compiled against that version may set them, and an older library would silently ignore what the
+ * program requests. So every function that accepts such a struct checks it first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_RESERVED_H
@@ -13,12 +12,12 @@
 #include <fulgurite/base.h>
 
 typedef struct fgi_reserved {
-    const char *type;    /* its name, for the message */
-    const void *options; /* or NULL, which is accepted */
+    const char *type;    /* name of the struct, for the message */
+    const void *options; /* may be NULL */
     size_t offset, bytes;
 } fgi_reserved;
 
-/* `reserved` of options, a `const type *`; anything else is a compiler's warning. */
+/* `reserved` of options, a `const type *`; other arguments cause a compiler warning. */
 #define FGI_RESERVED(type, options)                                                                \
     ((fgi_reserved){#type, (1 ? (options) : (const type *)NULL), offsetof(type, reserved),         \
                     sizeof(((const type *)NULL)->reserved)})

@@ -1,4 +1,4 @@
-/* rng.c - Threefry-2x32-20 and what is drawn from it. Pure functions, no state.
+/* rng.c - Threefry-2x32-20 and functions based on it. Pure functions, no state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/rng.h"
@@ -55,7 +55,7 @@ uint64_t fgi_rng_u64(fgi_key key, uint64_t i)
     return word[0] | (uint64_t)word[1] << 32;
 }
 
-/* The upper 24 bits, as many as an f32 holds. */
+/* The upper 24 bits, the precision of f32. */
 static double fraction(uint32_t word) { return (double)(word >> 8) * 0x1p-24; }
 
 float fgi_rng_uniform(fgi_key key, uint64_t i)
@@ -74,12 +74,12 @@ float fgi_rng_normal(fgi_key key, uint64_t i)
 /* ---- permutations ---------------------------------------------------------------------------- */
 
 /* Up to this size a permutation is an explicit shuffle. Six rounds over halves of one to three bits
- * have too few different round functions: chi-squared tests of positions and of pairs find the
- * network's bias up to here, and from a half of four bits on they no longer do. */
+ * have too few different round functions: chi-squared tests of positions and of pairs detect the
+ * bias of the network up to this size, and no longer for halves of four bits or more. */
 enum { LARGEST_SHUFFLE = 64 };
 
-/* Fisher and Yates' shuffle, "inside out", with counter i for the draw of step i. The upper half of
- * a 32 x 32-bit product is uniform in 0..i: no two probabilities differ by more than 2^-32. */
+/* Fisher-Yates shuffle, "inside out", with counter i for the draw of step i. The upper half of a 32
+ * x 32-bit product is uniform in 0..i: no two probabilities differ by more than 2^-32. */
 static void shuffle(fgi_key key, uint64_t n, unsigned char order[LARGEST_SHUFFLE])
 {
     order[0] = 0;
@@ -90,7 +90,7 @@ static void shuffle(fgi_key key, uint64_t n, unsigned char order[LARGEST_SHUFFLE
     }
 }
 
-/* One pass of the Feistel network over two halves of `half_bits` bits (1 to 32). */
+/* One application of the Feistel network to two halves of `half_bits` bits (1 to 32). */
 static uint64_t feistel(fgi_key key, int half_bits, uint64_t x)
 {
     const uint32_t mask = (uint32_t)((UINT64_C(1) << half_bits) - 1);
@@ -105,7 +105,7 @@ static uint64_t feistel(fgi_key key, int half_bits, uint64_t x)
     return (uint64_t)left << half_bits | right;
 }
 
-/* Half the bits of the network's domain, the smallest of at least n numbers. */
+/* Half the number of bits of the network's domain, the smallest domain of at least n numbers. */
 static int half_bits_of(uint64_t n)
 {
     int half_bits = 1;
@@ -122,18 +122,19 @@ uint64_t fgi_permute(fgi_key key, uint64_t n, uint64_t i)
         return order[i];
     }
     const int half_bits = half_bits_of(n);
-    /* The network permutes a domain of less than 4n numbers; following its cycle until it comes
-     * back below n permutes 0..n-1. */
+    /* The network permutes a domain of less than 4n numbers; following its cycle until it returns
+     * to a number below n gives a permutation of 0..n-1. */
     do
         i = feistel(key, half_bits, i);
     while (i >= n);
     return i;
 }
 
-/* ---- many at a time -------------------------------------------------------------------------- */
+/* ---- vectorized ------------------------------------------------------------------------------ */
 
-/* Threefry is a chain of dependent steps, so one block at a time leaves most of a processor idle:
- * LANES of them go side by side, in a vector that the compiler maps to what the machine has. */
+/* Threefry is a chain of dependent operations, so one block at a time leaves most of a processor
+ * idle. LANES blocks are computed in parallel, in a vector that the compiler maps to the available
+ * instructions. */
 enum { LANES = 16 };
 typedef uint32_t lanes __attribute__((vector_size(LANES * sizeof(uint32_t))));
 
@@ -150,7 +151,7 @@ static inline __attribute__((always_inline)) void inject(lanes *x0, lanes *x1,
     *x1 += schedule[(n + 1) % 3] + n;
 }
 
-/* The first words of the blocks (x0, x1), left in x0. */
+/* Computes the first words of the blocks (x0, x1) in x0. */
 static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t schedule[3],
                                                                  lanes *x0, lanes *x1)
 {
@@ -171,7 +172,7 @@ static inline __attribute__((always_inline)) void threefry_lanes(const uint32_t 
     }
 }
 
-/* One pass of the network for every lane, in place. */
+/* One application of the network in each lane, in place. */
 static void feistel_lanes(fgi_key key, int half_bits, uint64_t x[LANES])
 {
     const uint32_t mask = (uint32_t)((UINT64_C(1) << half_bits) - 1);
@@ -211,13 +212,13 @@ void fgi_permute_range(fgi_key key, uint64_t n, uint64_t first, size_t count, ui
     uint64_t x[LANES] = {0};
     size_t position[LANES], next = 0, left = count;
     for (; next < LANES; next++) {
-        position[next] = next; /* past count: an idle lane */
+        position[next] = next; /* past count: the lane is idle */
         x[next] = first + next;
     }
     while (left > 0) {
         feistel_lanes(key, half_bits, x);
         for (int i = 0; i < LANES; i++) {
-            if (x[i] >= n || position[i] >= count) /* its cycle goes on */
+            if (x[i] >= n || position[i] >= count) /* its cycle continues */
                 continue;
             out[position[i]] = x[i];
             left--;

@@ -1,7 +1,6 @@
-/* rng.h - counted randomness on the host: pure functions of (key, counter), the same bits as the
- * device programs make.
- * Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3" (Threefry-2x32, 20
- * rounds).
+/* rng.h - counter-based random numbers on the host: pure functions of (key, counter) that produce
+ * the same bits as device programs. Source: Salmon et al. 2011, "Parallel random numbers: as easy
+ * as 1, 2, 3" (Threefry-2x32, 20 rounds).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_RNG_H
@@ -14,7 +13,7 @@ typedef struct fgi_key {
     uint32_t word[2];
 } fgi_key;
 
-/* One Threefry-2x32-20 block: counter (x0, x1) under key, result in out[2]. */
+/* One Threefry-2x32-20 block: counter (x0, x1) under key, with the result in out[2]. */
 void fgi_threefry2x32(fgi_key key, uint32_t x0, uint32_t x1, uint32_t out[2]);
 
 /* A key from a 64-bit seed: its low and high words. */

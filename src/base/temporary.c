@@ -1,8 +1,9 @@
-/* temporary.c - who writes a temporary file, and whether that process still lives.
+/* temporary.c - identifies the writer of a temporary file, and whether that process is still
+ * running.
  *
- * A PID means nothing in another container or on another host, and it is used again after a
- * restart. So a name carries what tells these apart, and where the writer cannot be asked, the age
- * of its last write decides, by the file system's own clock: hosts' clocks differ.
+ * A PID is meaningless in another container or on another host, and it is reused after a restart.
+ * So the name contains what distinguishes these. If the writer cannot be checked, the age of its
+ * last write decides, measured with the file system's clock, because hosts' clocks differ.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/temporary.h"
@@ -25,7 +26,7 @@
 
 /* ---- this machine ---------------------------------------------------------------------------- */
 
-/* The start of a small file, "" where it cannot be read. */
+/* The beginning of a small file; "" if it cannot be read. */
 static void read_line(const char *path, char *out, size_t size)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -117,7 +118,8 @@ static void take_newer(const struct stat *info, struct timespec *newest)
         *newest = t;
 }
 
-/* When a file, or a folder or one of its files, was last written; false when it is gone. */
+/* When a file, or a folder or one of its files, was last written; false if it does not exist any
+ * more. */
 static bool last_write(const char *path, struct timespec *out)
 {
     struct stat info;
@@ -127,7 +129,8 @@ static bool last_write(const char *path, struct timespec *out)
     take_newer(&info, out);
     DIR *folder = S_ISDIR(info.st_mode) ? opendir(path) : NULL;
     const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) /* of a stream of our own */
+    while (folder != NULL &&
+           (entry = readdir(folder)) != NULL) /* the stream is used by this thread only */
         if (strcmp(entry->d_name, "..") != 0 &&
             fstatat(dirfd(folder), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) == 0)
             take_newer(&info, out);
@@ -136,7 +139,8 @@ static bool last_write(const char *path, struct timespec *out)
     return true;
 }
 
-/* The present by the clock that stamps files in the folder; false where none can be made there. */
+/* The current time of the clock that timestamps files in the folder; false if no file can be
+ * created there. */
 static bool file_system_now(const char *folder, struct timespec *out)
 {
     char *in = fgi_path_join(folder, "clock");

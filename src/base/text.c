@@ -1,4 +1,4 @@
-/* text.c - numbers out of text without a locale, and the nearest name for a misspelt one.
+/* text.c - locale-independent parsing of numbers, and the closest name for a misspelled one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/text.h"
@@ -49,7 +49,7 @@ fgi_str fgi_str_trim(fgi_str text)
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/* Takes an optional sign off the front; true when it was a minus. */
+/* Consumes an optional sign; true if it is a minus. */
 static bool take_sign(fgi_str *text)
 {
     if (text->size == 0 || (text->data[0] != '-' && text->data[0] != '+'))
@@ -70,7 +70,7 @@ bool fgi_parse_i64(fgi_str text, int64_t *out)
         if (!is_digit(text.data[i]))
             return false;
         const int digit = text.data[i] - '0';
-        /* built on the negative side, which reaches one further */
+        /* accumulated as a negative number, whose range is larger by one */
         if (__builtin_mul_overflow(value, 10, &value) ||
             __builtin_sub_overflow(value, digit, &value))
             return false;
@@ -81,15 +81,15 @@ bool fgi_parse_i64(fgi_str text, int64_t *out)
     return true;
 }
 
-/* A decimal number taken apart: mantissa * 10^exponent, exact when `is_small`. */
+/* The parts of a decimal number: mantissa * 10^exponent, exact if `is_small`. */
 typedef struct decimal {
     uint64_t mantissa;
     int64_t exponent;
     bool is_small; /* at most 15 digits */
 } decimal;
 
-/* Digits off the front of the text into d; each that stands behind the point lowers the exponent.
- * Returns how many there were. */
+/* Consumes digits into d; digits after the decimal point decrement the exponent. Returns their
+ * number. */
 static size_t take_digits(fgi_str *text, decimal *d, bool is_fraction)
 {
     size_t count = 0;
@@ -104,7 +104,7 @@ static size_t take_digits(fgi_str *text, decimal *d, bool is_fraction)
     return count;
 }
 
-/* False when the text is not digits[.digits][e[sign]digits] with a digit before the exponent. */
+/* False if the text is not digits[.digits][e[sign]digits] with a digit before the exponent. */
 static bool parse_decimal(fgi_str text, decimal *d)
 {
     *d = (decimal){.is_small = true};
@@ -130,7 +130,7 @@ static bool parse_decimal(fgi_str text, decimal *d)
     return true;
 }
 
-/* `word` is in small letters. */
+/* `word` is in lower case. */
 static bool is_word(fgi_str text, const char *word)
 {
     size_t i = 0;
@@ -158,7 +158,7 @@ double fgi_strtod(const char *text, char **out_end)
     return value;
 }
 
-/* libc's correctly rounded conversion, of text known to be a decimal number. */
+/* libc's correctly rounded conversion, for text that is known to be a decimal number. */
 static bool convert(fgi_str text, double *out)
 {
     char copy[LONGEST_NUMBER];
@@ -195,7 +195,8 @@ bool fgi_parse_f64(fgi_str text, double *out)
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Row by row through the matrix of distances of prefixes; two rows back for swapped neighbours. */
+/* Row by row through the matrix of distances of prefixes; the row before the previous one is needed
+ * for swapped neighbors. */
 static size_t distance(fgi_str a, fgi_str b)
 {
     size_t rows[3][LONGEST_WORD + 1];
@@ -218,7 +219,7 @@ static size_t distance(fgi_str a, fgi_str b)
 size_t fgi_edit_distance(const char *a, const char *b)
 {
     const fgi_str left = fgi_str_of(a), right = fgi_str_of(b);
-    if (left.size > LONGEST_WORD || right.size > LONGEST_WORD) /* no name is: all differs */
+    if (left.size > LONGEST_WORD || right.size > LONGEST_WORD) /* there is no closest name */
         return strcmp(a, b) == 0 ? 0 : left.size > right.size ? left.size : right.size;
     return distance(left, right);
 }
@@ -226,7 +227,7 @@ size_t fgi_edit_distance(const char *a, const char *b)
 const char *fgi_nearest(const char *word, const char *const *candidates, size_t count)
 {
     const size_t size = strlen(word);
-    size_t best = size / 3 > 2 ? size / 3 + 1 : 3; /* the first distance that is too far */
+    size_t best = size / 3 > 2 ? size / 3 + 1 : 3; /* the first distance that is too large */
     best = smaller(best, size);
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {

@@ -12,29 +12,32 @@ typedef struct fgi_str {
     size_t size;
 } fgi_str;
 
-/* Whole-string conversions: false when there is anything else in the text, or out of range. */
+/* Conversions of a whole string: false if it contains anything else, or the value is out of range.
+ */
 bool fgi_parse_i64(fgi_str text, int64_t *out);
-/* Decimal, exponent, inf and nan; a number too small becomes 0; at most 511 bytes of text. */
+/* Decimal, exponent, inf and nan; a value that is too small becomes 0; at most 511 bytes of text.
+ */
 bool fgi_parse_f64(fgi_str text, double *out);
 
-/* strtod in the locale "C", for a number with something else behind it. */
+/* strtod in the locale "C", for a number that is followed by other text. */
 double fgi_strtod(const char *text, char **out_end);
 
-/* ASCII letters and digits only, whatever the locale: a Turkish 'I' is not the capital of 'i'. */
+/* Only ASCII letters and digits, in any locale: the Turkish 'I' is not the capital of 'i'. */
 bool fgi_is_alnum(char c);
 char fgi_lower(char c);
-/* Whether text begins with prefix, ASCII letters compared without case. */
+/* Whether text starts with prefix, ignoring the case of ASCII letters. */
 bool fgi_begins_nocase(const char *text, const char *prefix);
 
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);
-/* Without spaces, tabs and line ends at both ends. */
+/* Without leading and trailing spaces, tabs and line ends. */
 fgi_str fgi_str_trim(fgi_str text);
 
-/* Number of single-character edits from a to b (insert, delete, replace, swap of neighbours). */
+/* Edit distance: the number of single-character edits from a to b (insert, delete, replace, swap of
+ * neighbors). */
 size_t fgi_edit_distance(const char *a, const char *b);
-/* The candidate nearest to `word`, or NULL when none is within a third of its length (at least 2
- * edits, but never the whole of the word). `candidates` is `count` strings. */
+/* The candidate closest to `word`, or NULL if none is within a third of its length (at least 2
+ * edits, but never the whole word). `candidates` is `count` strings. */
 const char *fgi_nearest(const char *word, const char *const *candidates, size_t count);
 
 #endif

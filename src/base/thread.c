@@ -1,4 +1,5 @@
-/* thread.c - pthreads with the library's errors, and the clock. Whoever starts a thread joins it.
+/* thread.c - pthreads with the library's errors, and the clock. The caller that starts a thread
+ * joins it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/thread.h"
@@ -70,6 +71,7 @@ int fgi_cpu_count(void)
     cpu_set_t allowed;
     if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0)
         return CPU_COUNT(&allowed);
-    const long online = sysconf(_SC_NPROCESSORS_ONLN); /* more processors than cpu_set_t holds */
+    const long online =
+        sysconf(_SC_NPROCESSORS_ONLN); /* more processors than cpu_set_t has room for */
     return online < 1 ? 1 : (int)online;
 }

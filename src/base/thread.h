@@ -1,5 +1,5 @@
-/* thread.h - threads, locks and a monotonic clock. Creation of threads can be made to fail like an
- * allocation (it counts as one).
+/* thread.h - threads, locks and a monotonic clock. Thread creation counts as an allocation, which a
+ * test can make fail.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_BASE_THREAD_H
@@ -10,22 +10,21 @@
 
 typedef pthread_t fgi_thread;
 
-/* Starts `run(self)` with signals blocked, so that they reach the program's own threads; those that
- * a fault of the thread itself raises (SIGSEGV and the like) are not. */
+/* Starts `run(self)` with signals blocked, so that they are delivered to the program's own threads.
+ * Signals raised by a fault of the thread itself (SIGSEGV and the like) are not blocked. */
 fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err);
 void fgi_thread_join(fgi_thread thread);
 
-/* Mutexes and conditions are pthread's, made with these so that failure is an error. The timed wait
- * of a condition takes times of CLOCK_MONOTONIC. */
+/* Mutexes and condition variables of pthread, created with these functions so that failure is an
+ * error. The timed wait uses CLOCK_MONOTONIC. */
 fg_status fgi_mutex_init(pthread_mutex_t *mutex, fg_error *err);
 fg_status fgi_cond_init(pthread_cond_t *cond, fg_error *err);
 
 /* Nanoseconds of CLOCK_MONOTONIC. */
 int64_t fgi_now_ns(void);
-/* Nanoseconds that the calling thread has spent on a processor: waiting does not count. Costs a
- * system call. */
+/* CPU time of the calling thread in nanoseconds, without waiting. Costs a system call. */
 int64_t fgi_thread_cpu_ns(void);
-/* Processors this process may run on (affinity honoured), at least 1. */
+/* Number of processors available to this process (respects affinity), at least 1. */
 int fgi_cpu_count(void);
 
 #endif

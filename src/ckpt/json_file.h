@@ -1,4 +1,4 @@
-/* json_file.h - JSON out of files: one place that knows how jansson reports what went wrong.
+/* json_file.h - JSON from files: the only code that handles jansson's errors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_CKPT_JSON_FILE_H
@@ -8,16 +8,16 @@
 #include <jansson.h>
 #include "base/buf.h"
 
-/* Parses a whole text, duplicate keys refused; *out is the caller's (json_decref), NULL on failure.
- * Messages say "path: byte N: not JSON: ...", N counted from `offset`, which is where the text
- * stands in the file. Errors: FG_EFORMAT, FG_ENOMEM. */
+/* Parses a whole text; duplicate keys are an error. The caller owns *out (json_decref); it is NULL
+ * on failure. Messages are "path: byte N: invalid JSON: ...", where N includes `offset`, the
+ * position of the text in the file. Errors: FG_EFORMAT, FG_ENOMEM. */
 fg_status fgi_json_parse(const char *path, size_t offset, const char *text, size_t size,
                          json_t **out, fg_error *err);
 
-/* json_loadb and json_dump_callback in the locale "C": jansson asks the locale for its decimal
- * point and assumes that it is one byte, which it isn't everywhere. fault may be NULL. */
+/* json_loadb and json_dump_callback in the locale "C": jansson uses the locale's decimal point and
+ * assumes that it is one byte, which is not always true. fault may be NULL. */
 json_t *fgi_json_load(const char *text, size_t size, size_t flags, json_error_t *fault);
-/* Appends to out; false when out of memory, or when a value has no JSON. */
+/* Appends to out; false when out of memory, or if a value cannot be represented in JSON. */
 bool fgi_json_write(const json_t *root, size_t flags, fgi_buf *out);
 
 #endif

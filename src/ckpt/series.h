@@ -1,8 +1,8 @@
-/* series.h - the checkpoints of one run: a folder of checkpoint folders and the two text files
- * `last` and `best`, each of which holds the name of one of them.
+/* series.h - the checkpoints of one run: a folder of checkpoint folders and two text files, `last`
+ * and `best`, each of which contains the name of a checkpoint.
  *
- * The order of a save is: folder written and renamed, pointer replaced, old ones pruned. Killed
- * anywhere in between, what is left has a loadable checkpoint if there was one before.
+ * A save writes and renames the folder, replaces the pointer, then prunes old checkpoints. If the
+ * process is killed in between, there is still a loadable checkpoint if there was one before.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_CKPT_SERIES_H
@@ -10,32 +10,35 @@
 
 #include <fulgurite/ckpt.h>
 
-/* Lets the pointer `pointer` ("last" or "best") name the checkpoint `name`; atomic and durable. */
+/* Makes the pointer `pointer` ("last" or "best") point to the checkpoint `name`; atomic and
+ * durable. */
 fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err);
 
-/* Finds a checkpoint: *out_path is a fresh string (fgi_free).
- *   "last"  what that pointer names; when it or its target is damaged, the newest intact checkpoint
- *   "best"  what that pointer names
+/* Finds a checkpoint: *out_path is a new string (fgi_free).
+ *   "last"  the checkpoint that it points to; the newest intact one if that is damaged
+ *   "best"  the checkpoint that it points to
  *   else    a path of a checkpoint folder or .safetensors file, or a name within `folder`
- * folder may be NULL where only paths make sense. What "last" and "best" give has been checked
- * wholly, checksums included. Errors: FG_ENOTFOUND, FG_EFORMAT, FG_EIO, FG_ENOMEM. */
+ *
+ * folder may be NULL if only paths are possible. The checkpoints returned for "last" and "best"
+ * have been fully verified, including checksums. Errors: FG_ENOTFOUND, FG_EFORMAT, FG_EIO,
+ * FG_ENOMEM. */
 fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_path, fg_error *err);
 
-/* Removes old checkpoints: the `keep` newest stay (all of them when keep <= 0), and what `last` and
- * `best` name. Folders that are no checkpoints are left alone. */
+/* Removes old checkpoints, except for the `keep` newest (all if keep <= 0) and those that `last`
+ * and `best` point to. Folders that are not checkpoints are left unchanged. */
 fg_status fgi_ckpt_prune(const char *folder, int keep, fg_error *err);
 
 /* Removes all checkpoints of the folder, and `last` and `best`. */
 fg_status fgi_ckpt_clear(const char *folder, fg_error *err);
 
-/* Removes what saves of dead processes, and of this one, left behind in `folder`
- * (fgi_temporary_is_abandoned). */
+/* Removes temporary files and folders that saves of dead processes, and of this one, left in
+ * `folder` (fgi_temporary_is_abandoned). */
 fg_status fgi_ckpt_sweep(const char *folder, fg_error *err);
 
-/* Deletes a checkpoint's files and then its folder, as far as they are there: nothing else. */
+/* Deletes a checkpoint's files and then its folder, as far as they exist, and nothing else. */
 void fgi_ckpt_discard(const char *path);
 
-/* The highest sequence number among the folder's checkpoints, 0 when there are none. */
+/* The highest sequence number among the folder's checkpoints, 0 if there are none. */
 fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *err);
 
 #endif

@@ -8,31 +8,32 @@
 #include "base/text.h"
 #include "data/block.h"
 
-/* The text, checked once from end to end, and where its rows begin. Rows are cut into cells when
- * they are read, so a table takes little more memory than its file. */
+/* The text, validated once, and where its rows begin. Rows are split into cells when they are read,
+ * so a table needs little more memory than its file. */
 typedef struct fgi_csv {
-    const char *name; /* of the file, borrowed */
+    const char *name; /* name of the file, borrowed */
     fgi_block block;
     const char *text;
     size_t size;
     char delimiter;
     bool has_header;
-    const char **columns; /* names; "0", "1" ... where there is no header */
+    const char **columns; /* names; "0", "1" ... without a header */
     size_t column_count;
-    size_t *rows; /* byte offset of each row of data */
+    size_t *rows; /* byte offset of each data row */
     size_t row_count, row_capacity;
     size_t longest_row; /* bytes */
     fgi_arena arena;
 } fgi_csv;
 
-/* One row at a time. `cells` are trimmed and unquoted; valid until the next row is read. */
+/* One row. `cells` are trimmed and unquoted; valid until the next row is read. */
 typedef struct fgi_csv_row {
     fgi_str *cells; /* [column_count] */
     char *unquoted;
 } fgi_csv_row;
 
-/* Checks encoding, quotes and the number of columns of every row. Takes the block over, also on
- * failure; name must outlive the table. A byte order mark and empty lines are skipped. */
+/* Checks the encoding, the quotes and the number of columns of every row. Takes ownership of the
+ * block, also on failure; name must outlive the table. A byte order mark and empty lines are
+ * skipped. */
 fg_status fgi_csv_parse(const char *name, fgi_block *take_block, char delimiter, bool no_header,
                         fgi_csv *out, fg_error *err);
 void fgi_csv_fini(fgi_csv *csv);
@@ -52,10 +53,11 @@ fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *
 #define FGI_TARGET_MISSING                                                                         \
     "the target is missing\nremove the row: a missing target is always an error"
 
-/* The line of the file in which a row begins, from 1. */
+/* The line of the file in which a row begins, starting at 1. */
 size_t fgi_csv_line(const fgi_csv *csv, size_t row);
 
-/* What a cell holds. A number is finite; infinite is "inf" or "infinity" with or without a sign. */
+/* The type of a cell. A number is finite; infinite is "inf" or "infinity" with or without a sign.
+ */
 typedef enum fgi_cell {
     FGI_CELL_NUMBER,
     FGI_CELL_INFINITE,

@@ -1,4 +1,4 @@
-/* csv_values.c - the different texts of a column or of the classes, numbered.
+/* csv_values.c - the distinct strings of a column or of the classes, with indexes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -77,7 +77,7 @@ fgi_cell fgi_schema_cell(const fg_csv_schema *schema, fgi_str cell, double *out)
     return fgi_cell_number(cell, out);
 }
 
-/* 2^53: every integer up to it is an f64. */
+/* 2^53: every integer up to it can be represented in f64. */
 static const double largest_exact = 9007199254740992.0;
 
 fgi_str fgi_class_text(const fg_csv_schema *schema, fgi_str cell, char scratch[32])

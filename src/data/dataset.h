@@ -1,4 +1,4 @@
-/* dataset.h - the inside of a dataset, for the readers and the loader.
+/* dataset.h - the internals of a dataset, for the readers and the loader.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_DATASET_H
@@ -10,8 +10,8 @@
 
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
-    fg_dataset_ops ops;     /* gather or read is there, but for a source */
-    fg_source_ops source;   /* open is there for a source, and only then */
+    fg_dataset_ops ops;     /* gather or read is set, except for a source */
+    fg_source_ops source;   /* open is set only for a source */
     void *self;
     int64_t count; /* -1: not known */
     int field_count;
@@ -22,18 +22,19 @@ struct fg_dataset {
     fgi_arena arena;
 };
 
-/* FG_EUNSUPPORTED with what is needed instead, for a source. */
+/* For a source: FG_EUNSUPPORTED with the alternative. */
 fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err);
 
-/* One more user, who will call fg_dataset_destroy. */
+/* Adds a reference; release it with fg_dataset_destroy. */
 fg_dataset *fgi_dataset_retain(fg_dataset *dataset);
 
-/* Reads the samples indices[0..n) into rows of out_fields, by gather or one by one. */
+/* Reads the samples indices[0..n) into rows of out_fields, with gather or one by one. */
 fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, size_t n,
                              void *const *out_fields, fg_error *err);
 
-/* The sorted positions of both parts of a random split of 0..count-1, as fg_dataset_split describes
- * it. One block holds both: *out_rows (fgi_free), the *out_val_count of validation first. */
+/* The sorted indexes of both sets of a random split of 0..count-1, as described for
+ * fg_dataset_split. One block has both: *out_rows (fgi_free), the *out_val_count indexes of the
+ * validation set first. */
 fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int64_t **out_rows,
                          size_t *out_val_count, fg_error *err);
 

@@ -1,4 +1,4 @@
-/* elements.h - the numbers of a binary file, and their conversions on the way into a dataset.
+/* elements.h - the elements of a binary file, and their conversion.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_ELEMENTS_H
@@ -7,9 +7,9 @@
 #include <fulgurite/dtype.h>
 #include "data/block.h"
 
-/* `count` numbers of one dtype at byte `offset` of a file whose content is in memory. */
+/* `count` elements of one dtype at byte `offset` of a file whose content is in memory. */
 typedef struct fgi_elements {
-    const char *name; /* of the file, for messages */
+    const char *name; /* name of the file, for messages */
     const unsigned char *file;
     size_t offset;
     int64_t count;
@@ -17,14 +17,14 @@ typedef struct fgi_elements {
     bool is_big_endian;
 } fgi_elements;
 
-/* Fresh blocks. The first takes any integer or bool; a number that does not fit is FG_EFORMAT with
- * its byte offset. The second takes f64. The third keeps the dtype and gives the host's byte order.
- */
+/* New blocks. The first function accepts any integer or bool; a value that does not fit is
+ * FG_EFORMAT with its byte offset. The second accepts f64. The third keeps the dtype and converts
+ * to the host's byte order. */
 fg_status fgi_elements_to_s32(const fgi_elements *elements, fgi_block *out, fg_error *err);
 fg_status fgi_elements_to_f32(const fgi_elements *elements, fgi_block *out, fg_error *err);
 fg_status fgi_elements_to_host(const fgi_elements *elements, fgi_block *out, fg_error *err);
 
-/* Largest label + 1; 0 when there is none or a negative one. */
+/* Largest label + 1; 0 if there are no labels or a negative one. */
 int64_t fgi_count_classes(const int32_t *labels, int64_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* idx.h - the IDX format, below fg_idx_open.
+/* idx.h - the IDX format, for fg_idx_open.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_IDX_H
@@ -7,7 +7,8 @@
 #include <fulgurite/data.h>
 #include "data/block.h"
 
-/* What an IDX file's header says; the numbers, big-endian, follow at `offset` to the file's end. */
+/* The header of an IDX file; the elements, big-endian, follow at `offset` up to the end of the
+ * file. */
 typedef struct fgi_idx {
     fg_type type;
     size_t offset;
@@ -17,7 +18,8 @@ typedef struct fgi_idx {
 fg_status fgi_idx_parse(const char *name, const unsigned char *data, size_t size, fgi_idx *out,
                         fg_error *err);
 
-/* A dataset of the contents of an images file and (or NULL) a labels file; takes both over. */
+/* Creates a dataset from the contents of an images file and a labels file (or NULL); takes
+ * ownership of both. */
 fg_status fgi_idx_dataset(const char *const names[2], fgi_block *take_images,
                           fgi_block *take_labels, fg_dataset **out, fg_error *err);
 

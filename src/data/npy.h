@@ -1,4 +1,4 @@
-/* npy.h - NumPy's array files, below fg_npy_open and fg_npy_write.
+/* npy.h - NumPy's array files, for fg_npy_open and fg_npy_write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_DATA_NPY_H
@@ -7,8 +7,8 @@
 #include <fulgurite/data.h>
 #include "data/block.h"
 
-/* What a .npy file's header says; the numbers, little-endian and row-major, follow at `offset` to
- * the file's end. */
+/* The header of a .npy file; the elements, little-endian and row-major, follow at `offset` up to
+ * the end of the file. */
 typedef struct fgi_npy {
     fg_type type;
     size_t offset;

@@ -1,6 +1,6 @@
-/* sampler.c - the order of samples. Position p of an epoch is sample permute(p), by a permutation
- * that is keyed by (seed, epoch) and computed one index at a time; global batch rows are
- * consecutive positions, cut into `world` equal slices.
+/* sampler.c - the order of samples. Position p of an epoch is sample permute(p), with a permutation
+ * keyed by (seed, epoch) and computed one index at a time. Global batch rows are consecutive
+ * positions, divided into `world` equal slices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/sampler.h"
@@ -37,7 +37,7 @@ void fgi_sampler_rows(const fgi_sampler *sampler, fgi_sample_position place, int
     const int64_t slice = place.position + sampler->batch / sampler->world * sampler->rank + first;
     const int64_t left = slice < sampler->count ? sampler->count - slice : 0;
     const size_t real = (uint64_t)left < n ? (size_t)left : n;
-    uint64_t *out = (uint64_t *)out_indices; /* the same bits: no index is over INT64_MAX */
+    uint64_t *out = (uint64_t *)out_indices; /* the same bits: no index is larger than INT64_MAX */
     const fgi_key seed = fgi_key_fold_text(fgi_key_from_seed(sampler->seed), "data.order");
     const fgi_key key = fgi_key_fold(seed, (uint64_t)place.epoch);
     const uint64_t count = (uint64_t)sampler->count;

@@ -1,4 +1,4 @@
-/* builder.c - operations of one line, with the types of their results.
+/* builder.c - single operations, with the types of their results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hlo/builder.h"
@@ -213,7 +213,7 @@ fgi_value fgi_build_broadcast(fgi_builder *b, fgi_value x, const fg_type *type, 
     return fgi_build_text(b, type, "broadcast_in_dim", &text, 1, &x);
 }
 
-/* Where the block starts, along each of `rank` dimensions. */
+/* The start indices of the block, for each of `rank` dimensions. */
 static void starts(fgi_builder *b, const fgi_block_start *start, int rank, fgi_value *out)
 {
     const fgi_value zero = fgi_build_splat(b, &index_type, 0);

@@ -1,7 +1,7 @@
-/* builder.h - writes StableHLO operations on typed SSA values: one function for each kind of
- * operation, regions, and functions besides @main. Result types follow from the operands, which
- * the caller has checked. Running out of memory marks the output buffer as failed.
- * Source: StableHLO specification 1.13.
+/* builder.h - writes StableHLO operations on typed SSA values: a function for each kind of
+ * operation, regions, and functions other than @main. Result types follow from the operands, which
+ * the caller has checked. Running out of memory marks the output buffer as failed. Source:
+ * StableHLO specification 1.13.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_HLO_BUILDER_H
@@ -10,13 +10,13 @@
 #include <fulgurite/dtype.h>
 #include "base/buf.h"
 
-/* Where an operation comes from: loc("scope/op"("file":line:0)). */
+/* Location of an operation: loc("scope/op"("file":line:0)). */
 typedef struct fgi_location {
     const char *scope, *op, *file; /* scope and file may be NULL */
     int line;
 } fgi_location;
 
-/* The functions of a module besides @main: argument types and body, without the name. */
+/* The functions of a module other than @main: argument types and body, without the name. */
 typedef struct fgi_functions {
     fgi_buf *body;
     size_t count;
@@ -24,9 +24,9 @@ typedef struct fgi_functions {
 
 typedef struct fgi_builder {
     fgi_buf *out;
-    uint32_t *next; /* the first SSA number that is not in use */
+    uint32_t *next; /* the next unused SSA number */
     fgi_functions *functions;
-    fgi_location location; /* of what is written; op NULL: none */
+    fgi_location location; /* location of the operations written; op NULL: none */
 } fgi_builder;
 
 typedef struct fgi_value {
@@ -34,40 +34,40 @@ typedef struct fgi_value {
     fg_type type;
 } fgi_value;
 
-/* A value with a new number. Nothing is written. */
+/* A value with a new number. Writes nothing. */
 fgi_value fgi_build_value(fgi_builder *b, const fg_type *type);
 
 /* %result = "stablehlo.name"(%in...) {attributes} : (types) -> type loc(...); attributes may be
  * NULL. */
 void fgi_build_into(fgi_builder *b, const fgi_value *result, const char *name,
                     const char *attributes, int in_count, const fgi_value *in);
-/* The same with a new result. */
+/* The same, with a new result. */
 fgi_value fgi_build(fgi_builder *b, const fg_type *type, const char *name, const char *attributes,
                     int in_count, const fgi_value *in);
-/* The same with attributes collected in `text`, which is freed. */
+/* The same, with attributes collected in `text`, which is freed. */
 fgi_value fgi_build_text(fgi_builder *b, const fg_type *type, const char *name, fgi_buf *text,
                          int in_count, const fgi_value *in);
 void fgi_build_text_into(fgi_builder *b, const fgi_value *result, const char *name, fgi_buf *text,
                          int in_count, const fgi_value *in);
-/* Adds "name = array<i64: ...>" to attributes. */
+/* Appends "name = array<i64: ...>" to attributes. */
 void fgi_build_array(fgi_buf *text, const char *name, int count, const int64_t *values);
-/* " loc(...)" and the newline: ends an operation that was written by hand. */
+/* " loc(...)" and the newline: ends an operation that was written manually. */
 void fgi_build_end(fgi_builder *b);
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/* `value` in all elements. */
+/* A constant with all elements equal to `value`. */
 fgi_value fgi_build_splat(fgi_builder *b, const fg_type *type, double value);
 void fgi_build_splat_into(fgi_builder *b, const fgi_value *result, double value);
 fgi_value fgi_build_iota(fgi_builder *b, const fg_type *type, int axis);
-/* name(x), name(x, y): of x's type. */
+/* name(x), name(x, y): of the type of x. */
 fgi_value fgi_build_unary(fgi_builder *b, const char *name, fgi_value x);
 fgi_value fgi_build_binary(fgi_builder *b, const char *name, fgi_value x, fgi_value y);
 /* name(x, constant): both s32[]. */
 fgi_value fgi_build_index(fgi_builder *b, const char *name, fgi_value x, int64_t constant);
-/* bool of x's shape; direction: "EQ", "LT" ... */
+/* bool with the shape of x; direction: "EQ", "LT" ... */
 fgi_value fgi_build_compare(fgi_builder *b, const char *direction, fgi_value x, fgi_value y);
-/* where condition x, else y. */
+/* Selects x where condition is true, else y. */
 fgi_value fgi_build_select(fgi_builder *b, fgi_value condition, fgi_value x, fgi_value y);
 fgi_value fgi_build_reshape(fgi_builder *b, fgi_value x, int rank, const int64_t *dim);
 fgi_value fgi_build_transpose(fgi_builder *b, fgi_value x, const int64_t *permutation);
@@ -75,18 +75,18 @@ fgi_value fgi_build_reverse(fgi_builder *b, fgi_value x, int count, const int64_
 /* stride NULL: 1 in every dimension. */
 fgi_value fgi_build_slice(fgi_builder *b, fgi_value x, const int64_t *start, const int64_t *limit,
                           const int64_t *stride);
-/* `value` around and between elements; interior NULL: none between. */
+/* Pads with `value` around and between elements; interior NULL: none between. */
 fgi_value fgi_build_pad(fgi_builder *b, fgi_value x, double value, const int64_t *low,
                         const int64_t *high, const int64_t *interior);
-/* x repeated to `type`: its dimension i is dimension axis[i] there. */
+/* Broadcasts x to `type`: dimension i of x is dimension axis[i] of the result. */
 fgi_value fgi_build_broadcast(fgi_builder *b, fgi_value x, const fg_type *type,
                               const int64_t *axis);
-/* Where a block starts: at[i] (s32[]) along dimension axis[i], 0 in the other dimensions. */
+/* The start of a block: at[i] (s32[]) along dimension axis[i], 0 in the other dimensions. */
 typedef struct fgi_block_start {
     int count, axis[2];
     fgi_value at[2];
 } fgi_block_start;
-/* The block of x with these sizes; and x with the block replaced. */
+/* The block of x with these sizes; x with the block replaced. */
 fgi_value fgi_build_dynamic_slice(fgi_builder *b, fgi_value x, const fgi_block_start *start,
                                   const int64_t *size);
 fgi_value fgi_build_dynamic_update_slice(fgi_builder *b, fgi_value x, fgi_value block,
@@ -100,15 +100,15 @@ void fgi_build_reduction(fgi_builder *b, const fgi_value *result, const char *na
                          const char *body, fgi_value in, fgi_value init, fgi_buf *attributes);
 /* Sums over axes, in ascending order. */
 fgi_value fgi_build_sum(fgi_builder *b, fgi_value x, int count, const int64_t *axis);
-/* Sums of adjacent blocks: size[i] divides dimension i. */
+/* Sums of adjacent blocks; size[i] must divide dimension i. */
 fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size);
-/* In each window of x the first largest element receives the window's element of `source`; they
- * are added up. `attributes` is freed. */
+/* select_and_scatter: in each window of x, the first largest element receives the window's element
+ * of `source`; they are added up. `attributes` is freed. */
 void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value x,
                               fgi_value source, fgi_value init, fgi_buf *attributes);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
- * next ones there, of the same types; it uses no other values but those it writes itself.
- * Afterwards `state` has the last ones. */
+ * next values there, of the same types; it may use no other values except those that it creates.
+ * Afterwards `state` has the final values. */
 enum { FGI_LOOP_STATE_MAX = 8 };
 typedef void (*fgi_loop_body)(fgi_builder *b, const void *context, fgi_value i, fgi_value *state);
 void fgi_build_loop(fgi_builder *b, int64_t count, int state_count, fgi_value *state,
@@ -116,13 +116,13 @@ void fgi_build_loop(fgi_builder *b, int64_t count, int state_count, fgi_value *s
 
 /* ---- functions (function.c) ------------------------------------------------------------------ */
 
-/* The result, of `type`, of a call of a function with this body, which uses no values but its
- * arguments. The compiler compiles it by itself: it fuses nothing across the call. Functions have
- * no side effects, so equal ones are written once. */
+/* Calls a function with this body, which uses only its arguments, and returns the result of type
+ * `type`. The compiler compiles it separately: nothing is fused across the call. Functions have no
+ * side effects, so identical ones are written only once. */
 typedef fgi_value (*fgi_function_body)(fgi_builder *b, const void *context, const fgi_value *in);
 fgi_value fgi_build_call(fgi_builder *b, const fg_type *type, int in_count, const fgi_value *in,
                          fgi_function_body body, const void *context);
-/* Writes the functions; frees them. */
+/* Writes the functions and frees them. */
 void fgi_functions_put(const fgi_functions *functions, fgi_buf *out);
 void fgi_functions_fini(fgi_functions *functions);
 

@@ -1,9 +1,8 @@
-/* function.c - functions of a program besides @main, for code that the compiler must compile by
- * itself.
+/* function.c - functions of a program other than @main, for code that must be compiled separately.
  *
- * XLA puts the bodies of functions into their callers, unless the call says that it may not. Such a
- * call is then the only thing that XLA's CPU backend fuses nothing across: it removes
- * optimization_barrier before it fuses.
+ * XLA inlines functions into their callers unless the call forbids it. Such a call is the only
+ * thing that prevents fusion in XLA's CPU backend, which removes optimization_barrier before it
+ * fuses.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -40,7 +39,7 @@ static void put_head(fgi_buf *text, int in_count, const fgi_value *in, const fg_
     fgi_buf_puts(text, " {\n");
 }
 
-/* Writes the whole function to `text`: its arguments have the SSA numbers from 0. */
+/* Writes the whole function to `text`; its arguments have the SSA numbers starting at 0. */
 static void put_function(fgi_builder *b, fgi_buf *text, const fg_type *type, int in_count,
                          const fgi_value *in, fgi_function_body body, const void *context)
 {
@@ -61,7 +60,7 @@ static void put_function(fgi_builder *b, fgi_buf *text, const fg_type *type, int
     fgi_buf_puts(text, "\n  }\n");
 }
 
-/* The index of a function with this text, which is taken over; -1 after out of memory. */
+/* The index of the function with this text, of which it takes ownership; -1 when out of memory. */
 static int64_t function_of(fgi_functions *functions, fgi_buf *text)
 {
     for (size_t i = 0; i < functions->count && !text->failed; i++)
@@ -82,7 +81,7 @@ static int64_t function_of(fgi_functions *functions, fgi_buf *text)
     return (int64_t)functions->count++;
 }
 
-/* The call of function `index`. */
+/* Calls function `index`. */
 static void put_call(fgi_builder *b, const fgi_value *result, int64_t index, int in_count,
                      const fgi_value *in)
 {

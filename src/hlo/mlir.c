@@ -1,5 +1,5 @@
-/* mlir.c - writes types, attributes, constants and locations in MLIR's syntax. Knows nothing of
- * graphs or devices; src/trace/emit.c writes whole programs with it.
+/* mlir.c - writes types, attributes, constants and locations in MLIR syntax. Independent of graphs
+ * and devices; src/trace/emit.c writes whole programs with it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "hlo/mlir.h"
@@ -59,7 +59,7 @@ void fgi_mlir_pairs(fgi_buf *buf, int count, const int64_t *lo, const int64_t *h
     fgi_buf_printf(buf, "]> : tensor<%dx2xi64>", count);
 }
 
-/* The value as the format holds it, with as many digits as bring it back. MLIR wants a decimal
+/* The value as represented in the dtype, with enough digits to restore it. MLIR requires a decimal
  * point in float literals; infinities and NaN are written as bits. */
 static void put_float(fgi_buf *buf, fg_dtype dtype, double value)
 {

@@ -35,7 +35,7 @@ static void put_head(fgi_builder *b, int result_count, const fgi_value *result, 
     fgi_buf_puts(b->out, ") ({\n");
 }
 
-/* Begins a region with arguments of the values' types, which the values become. */
+/* Begins a region with arguments of the values' types; the values are replaced by the arguments. */
 static void put_arguments(fgi_builder *b, int count, fgi_value *value)
 {
     fgi_buf_puts(b->out, "    ^bb0(");
@@ -74,7 +74,7 @@ static void put_tail(fgi_builder *b, const fgi_value *result, int in_count, cons
 
 /* ---- reductions ------------------------------------------------------------------------------ */
 
-/* A region of one operation of two scalars, whose result has this dtype. Without locations. */
+/* A region with one operation on two scalars, whose result has this dtype. Without locations. */
 static void put_scalar_body(fgi_builder *b, fg_dtype dtype, const char *name,
                             const char *attributes, fg_dtype result_dtype)
 {
@@ -154,7 +154,7 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
-/* The region that says whether there is another iteration. */
+/* The region that computes whether there is another iteration. */
 static void put_condition(fgi_builder *b, int64_t iterations, int count, const fgi_value *state)
 {
     fgi_value argument[1 + FGI_LOOP_STATE_MAX] = {state[0]};

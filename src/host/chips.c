@@ -1,8 +1,8 @@
 /* chips.c - the table of accelerators.
  *
- * Where a maker's documents disagree with each other the older, rounder figures give way; where
- * they leave something out it is 0. Clocks of v5e, v5p and v6e are not told: they follow from peak
- * rate and matrix units, and so are marked.
+ * If a vendor's documents contradict each other, the newer, more precise values are used; missing
+ * values are 0. The clock rates of v5e, v5p and v6e are not published: they are computed from the
+ * peak rate and the number of matrix units, and marked as such.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/chip.h>
@@ -248,7 +248,7 @@ static const fg_chip chips[] = {
 };
 enum { CHIPS = sizeof chips / sizeof chips[0] };
 
-/* A device kind has all of these words; the first row that fits is taken. */
+/* A device kind that contains all of these words; the first matching row is used. */
 static const struct pattern {
     const char *words[3];
     const char *name;
@@ -283,7 +283,7 @@ size_t fg_chip_count(void) { return CHIPS; }
 
 const fg_chip *fg_chip_at(size_t index) { return index < CHIPS ? &chips[index] : NULL; }
 
-/* Whether the word stands in the text as a whole ("L4", but not in "L40"), in whatever case. */
+/* Whether the text contains the word as a whole ("L4", but not in "L40"), ignoring case. */
 static bool has_word(const char *text, const char *word)
 {
     const size_t size = strlen(word);

@@ -1,5 +1,5 @@
-/* doctor.c - fg_host: opens, gathers, closes. The facts come from machine_facts.c and
- * environment.c, the findings from rules.c.
+/* doctor.c - fg_host: open, collect, close. Properties are collected by machine_facts.c and
+ * environment.c, findings by rules.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
@@ -50,8 +50,8 @@ void fgi_doctor_fix(fg_host *host, const char *name, const char *value)
             fgi_doctor_keep(host, name), value ? fgi_doctor_keep(host, value) : NULL};
 }
 
-/* The variables of a machine in a folder: NAME=value, each ended by NUL (or a line's end, which is
- * easier to write). */
+/* Environment variables of a machine in a folder: NAME=value, each ended by NUL or a newline, which
+ * is easier to write. */
 static void read_environment(fg_host *host)
 {
     char *text = fgi_arena_alloc(&host->arena, ENVIRONMENT_BYTES);

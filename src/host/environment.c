@@ -1,7 +1,7 @@
-/* environment.c - where this is: Kaggle, Colab, a TPU VM of Google Cloud, another place; and the
- * slice that a TPU belongs to, from the environment or the metadata server.
+/* environment.c - detects the environment: Kaggle, Colab, a TPU VM of Google Cloud or other; and
+ * the slice that a TPU belongs to, from environment variables or the metadata server.
  *
- * Sources: Kaggle's and Colab's variables as users' notebooks print them; the metadata attributes
+ * Sources: Kaggle's and Colab's variables as printed in users' notebooks; the metadata attributes
  * tpu-env, accelerator-type and agent-worker-number as PyTorch/XLA reads them (tpu.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -60,7 +60,7 @@ static bool three(const char *text, int out[3])
     return true;
 }
 
-/* The metadata server tells a TPU VM's slice, where the environment does not. */
+/* The slice of a TPU VM from the metadata server, if the environment does not describe it. */
 static void read_slice(fg_host *host)
 {
     char text[4096], value[64];
@@ -85,7 +85,7 @@ static void read_slice(fg_host *host)
     }
 }
 
-/* What the type alone tells. */
+/* Properties that follow from the accelerator type. */
 static void complete_slice(fg_host *host)
 {
     fgi_tpu_scan *scan = &host->scan;

@@ -1,4 +1,4 @@
-/* host.c - reads files and variables of the machine, or of one that a test has set up.
+/* host.c - reads files and variables of this machine, or of a simulated one in a test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "host/host.h"

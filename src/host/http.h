@@ -1,5 +1,5 @@
-/* http.h - one request to a server on this machine or beside it: the metadata server, libtpu's
- * runtime metrics. By libcurl, which is loaded when it is first needed.
+/* http.h - one request to a server on this machine or its network: the metadata server, libtpu's
+ * runtime metrics. It uses libcurl, which is loaded on first use.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_HOST_HTTP_H
@@ -12,15 +12,15 @@ typedef struct fgi_http_request {
     const char *header; /* "Name: value", or NULL */
     const void *body;   /* NULL: GET, else POST */
     size_t body_size;
-    bool is_grpc; /* HTTP/2 at once; the body and the answer are framed as gRPC does, and its status
-                     in the trailer counts */
+    bool is_grpc; /* HTTP/2 with prior knowledge; body and response use gRPC framing, and the status
+                     in the trailer is checked */
     int timeout_ms;
 } fgi_http_request;
 
-/* Sends, waits, and appends the answer's body to *out (at most 1 MiB). No proxy is used. Errors:
- * FG_ENOTFOUND (no libcurl: the message says what to install), FG_EIO (no answer in time, or not
- * the status 200), FG_EFORMAT (not gRPC), FG_EDEVICE (gRPC's own error, with its words), FG_ENOMEM.
- * Thread-safe. */
+/* Sends a request, waits, and appends the body of the response to *out (at most 1 MiB). No proxy is
+ * used. Errors: FG_ENOTFOUND (libcurl is missing: the message says what to install), FG_EIO (no
+ * response in time, or a status other than 200), FG_EFORMAT (not gRPC), FG_EDEVICE (a gRPC error,
+ * with its message), FG_ENOMEM. Thread-safe. */
 fg_status fgi_http_send(const fgi_http_request *request, fgi_buf *out, fg_error *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* machine_facts.c - processors, memory, disks and the kernel's settings of the host, with the
- * limits that a container's cgroup sets.
+/* machine_facts.c - processors, memory, disks and kernel settings of the host, within the limits of
+ * a container's cgroup.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 enum { CPUINFO_BYTES = 1 << 18, MOUNTS_BYTES = 1 << 17 };
 
-/* The text after "name" and a colon on a line of its own, or NULL. Ends at the line's end. */
+/* The text after "name:" at the start of a line, up to the end of the line, or NULL. */
 static char *field(char *text, const char *name)
 {
     const size_t size = strlen(name);
@@ -27,7 +27,7 @@ static char *field(char *text, const char *name)
     return NULL;
 }
 
-/* A file that holds one number; -1 without one ("max", no file). */
+/* A file that contains one number; -1 if it does not ("max", no file). */
 static int64_t number_in(const fg_host *host, const char *path)
 {
     char text[64], *end;
@@ -37,7 +37,7 @@ static int64_t number_in(const fg_host *host, const char *path)
     return end != text && value >= 0 ? value : -1;
 }
 
-/* Processors in "cpu.max": "200000 100000" is two; 0 without a limit. */
+/* Number of processors in "cpu.max": "200000 100000" is two; 0 without a limit. */
 static int cpu_quota(const fg_host *host)
 {
     char text[64], *end;
@@ -113,7 +113,7 @@ static int64_t disk_bytes(const fg_host *host, const char *path, bool is_free)
     return (int64_t)((is_free ? disk.f_bavail : disk.f_blocks) * disk.f_frsize);
 }
 
-/* Bytes in a mount's option "size=65536k". */
+/* Bytes in the mount option "size=65536k". */
 static int64_t size_option(const char *options)
 {
     char *end;
@@ -125,7 +125,7 @@ static int64_t size_option(const char *options)
     return value * unit;
 }
 
-/* As the mount says, else as the file system itself; -1 where there is none. */
+/* As the mount option says, else as the file system reports; -1 if it does not exist. */
 static int64_t shm_bytes(fg_host *host)
 {
     int64_t bytes = -1;

@@ -1,5 +1,5 @@
-/* metadata.c - attributes of the instance from Google Cloud's metadata server, or from the files
- * that stand for it in a test.
+/* metadata.c - attributes of the instance from Google Cloud's metadata server, or from files in a
+ * test.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

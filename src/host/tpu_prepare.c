@@ -1,9 +1,9 @@
-/* tpu_prepare.c - what libtpu must find in the environment before it is loaded.
+/* tpu_prepare.c - sets environment variables that libtpu needs before it is loaded.
  *
- * While it is initialised libtpu asks Google Cloud's metadata server what machine this is.
- * Elsewhere that server does not answer, and libtpu tries each question thirty times, about ten
- * minutes in all. TPU_SKIP_MDS_QUERY stops that; JAX sets it by the same rule, no chip on the PCI
- * bus.
+ * During initialization libtpu queries Google Cloud's metadata server for the type of the machine.
+ * Elsewhere that server does not respond, and libtpu retries each query thirty times, which takes
+ * about ten minutes. TPU_SKIP_MDS_QUERY disables that; JAX sets it by the same rule, when no chip
+ * is on the PCI bus.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 
 #include "host/tpu.h"
 
-/* What was set here, so that later looks at the environment do not take it for the user's: static
- * names. Written before libtpu is loaded, which happens once or twice a process. */
+/* Variables set here, so that later checks of the environment do not mistake them for the user's:
+ * static names. Written before libtpu is loaded, which happens once or twice per process. */
 static const char *_Atomic prepared[2 * FGI_TPU_VARIABLES_MAX];
 
 static void add(const fgi_host *host, const char *name, const char *value, size_t *count,
@@ -29,7 +29,7 @@ size_t fgi_host_tpu_variables(const fgi_host *host, bool compile_only,
     size_t count = 0;
     if (!fgi_host_has_tpu(host) || compile_only) {
         add(host, "TPU_SKIP_MDS_QUERY", "1", &count, out);
-        /* without these it says at length what it now does not know */
+        /* without these it logs at length what is missing */
         add(host, "TPU_ACCELERATOR_TYPE", "v5litepod-1", &count, out);
         add(host, "TPU_WORKER_HOSTNAMES", "localhost", &count, out);
         add(host, "TPU_WORKER_ID", "0", &count, out);

@@ -1,6 +1,6 @@
-/* tpu_scan.c - finds TPUs without libtpu: PCI numbers, device nodes, and what the environment says
- * of the slice. Sources of the numbers and names: JAX (cloud_tpu_init.py), PyTorch/XLA (tpu.py),
- * tpu-info (device.py); of the types' names: Cloud TPU's "System architecture" pages.
+/* tpu_scan.c - detects TPUs without libtpu: PCI ids, device nodes, and the description of the slice
+ * in the environment. Sources of the ids and names: JAX (cloud_tpu_init.py), PyTorch/XLA (tpu.py),
+ * tpu-info (device.py); of the names of types: Cloud TPU's "System architecture" pages.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,11 +13,11 @@
 
 static const struct generation {
     const char *name;
-    unsigned device, subsystem; /* PCI numbers; subsystem 0: any */
-    int cores;                  /* PJRT devices a chip */
+    unsigned device, subsystem; /* PCI ids; subsystem 0: any */
+    int cores;                  /* PJRT devices per chip */
     bool is_vfio;               /* /dev/vfio/N, else /dev/accelN */
-    const char *type;           /* the type's name before "-N" */
-    int type_unit;              /* what N counts, in parts of a chip */
+    const char *type;           /* name of the type before "-N" */
+    int type_unit;              /* unit of N, as a fraction of a chip */
 } generations[] = {
     {"v2", 0x0027, 0x004e, 2, false, "v2", 2},   {"v3", 0x0027, 0x004f, 2, false, "v3", 2},
     {"v4", 0x005e, 0, 1, false, "v4", 2},        {"v5p", 0x0062, 0, 1, true, "v5p", 2},
@@ -47,7 +47,7 @@ typedef struct walk {
     fgi_tpu_scan *scan;
     const struct generation *found;
     char groups[FGI_TPU_NODES_MAX]
-               [16]; /* IOMMU groups of the chips, which name nodes in /dev/vfio */
+               [16]; /* IOMMU groups of the chips, after which nodes in /dev/vfio are named */
     int group_count;
     char slots[2 * FGI_TPU_NODES_MAX][16]; /* PCI addresses of the chips, without the function */
 } walk;
@@ -59,7 +59,7 @@ static unsigned read_number(const fgi_host *host, const char *device, const char
     return fgi_host_read(host, path, text, sizeof text) ? (unsigned)strtoul(text, NULL, 16) : 0;
 }
 
-/* A chip may be several functions of one address, one for each of its cores. */
+/* A chip may have several functions at one address, one per core. */
 static bool is_new_chip(walk *w, const char *device)
 {
     const int count = w->scan->pci_chips;
@@ -85,7 +85,7 @@ static void keep_group(walk *w, const char *device)
                    slash ? slash + 1 : target);
 }
 
-/* The vendor alone does not tell: Google's virtual network card and disk have the same. */
+/* The vendor id is not sufficient: Google's virtual network card and disk have the same. */
 static bool look_at_device(void *self, const char *name)
 {
     walk *w = self;
@@ -99,7 +99,7 @@ static bool look_at_device(void *self, const char *name)
         const struct generation *g = &generations[i];
         if (device != g->device)
             continue;
-        /* an unreadable subsystem leaves v2 and v3 undecided: the environment may tell */
+        /* an unreadable subsystem id does not distinguish v2 from v3: the environment may */
         if (g->subsystem == 0 || g->subsystem == subsystem)
             w->found = g;
         else if (subsystem != 0)
@@ -130,8 +130,8 @@ static bool look_at_accel(void *self, const char *name)
     return true;
 }
 
-/* Other devices are passed through VFIO too: a group must be one of the chips', where that can be
- * told. */
+/* Other devices are passed through VFIO too: a group must belong to one of the chips, if that is
+ * known. */
 static bool look_at_vfio(void *self, const char *name)
 {
     walk *w = self;
@@ -192,7 +192,7 @@ static bool read_bounds(const char *text, int out[3])
     return true;
 }
 
-/* The new name of a variable, or its old one. */
+/* The value of a variable under its new or its old name. */
 static const char *either(const fgi_host *host, const char *name, const char *old)
 {
     const char *value = fgi_host_variable(host, name);
@@ -207,7 +207,7 @@ static int count_names(const char *list)
     return count;
 }
 
-/* What it says of the slice holds for this host only while a chip is there; `chips` is not set. */
+/* The description of a slice applies to this host only if it has a chip; `chips` is not set. */
 static void read_environment(const fgi_host *host, fgi_tpu_scan *scan)
 {
     const char *type = fgi_host_variable(host, "TPU_ACCELERATOR_TYPE");

@@ -1,8 +1,8 @@
-/* adjoin.c - sums of the derivatives by slices of one value.
+/* adjoin.c - sums of gradients with respect to slices of the same value.
  *
- * The derivative by a slice is padded with zeros to the value's shape. Adding n of these
- * reads and writes the whole value n times; those of adjacent slices are concatenated instead.
- * What is left between is dead and never emitted.
+ * The gradient of a slice is padded with zeros to the value's shape. Adding n of these would read
+ * and write the whole value n times; gradients of adjacent slices are concatenated instead.
+ * Intermediate results that are no longer used are never emitted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -12,7 +12,8 @@
 
 enum { MOST_PIECES = 64 };
 
-/* Where a padded value has its elements: first to limit along one axis, everywhere along others. */
+/* Position of the elements in a padded value: first to limit along one axis, all along the others.
+ */
 typedef struct span {
     const fgi_node *inside;
     int axis;
@@ -24,7 +25,7 @@ static bool is_zero(const fgi_node *node)
     return node->op->number != NULL && node->op->number(node->attr) == 0;
 }
 
-/* False where the node is something else than a value padded with zeros along one axis. */
+/* False if the node is anything else than a value padded with zeros along one axis. */
 static bool span_of(const fgi_node *node, span *out)
 {
     const fgi_pad_attr *attr = node->attr;
@@ -37,7 +38,7 @@ static bool span_of(const fgi_node *node, span *out)
             return false;
         if (low == 0 && high == 0)
             continue;
-        if (node->rows != NULL && node->rows->step[i] != 0) /* pieces of the batch */
+        if (node->rows != NULL && node->rows->step[i] != 0) /* slices of the batch */
             return false;
         *out = (span){node->in[0], i, low, low + node->in[0]->type.dim[i]};
         count++;
@@ -45,7 +46,8 @@ static bool span_of(const fgi_node *node, span *out)
     return count == 1;
 }
 
-/* The pieces that a span is composed of, appended to `piece`; the new count, or -1: too many. */
+/* Appends the slices that make up a span to `piece`; returns the new count, or -1 if there are too
+ * many. */
 static int add_pieces(const span *s, int count, fg_tensor *piece)
 {
     const bool is_concat = s->inside->op == &fgi_concat_op &&

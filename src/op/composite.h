@@ -1,4 +1,4 @@
-/* composite.h - composite operations whose form depends on the platform.
+/* composite.h - composite operations whose implementation depends on the platform.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OP_COMPOSITE_H

@@ -1,5 +1,5 @@
-/* conv_cpu.c - lowerings of convolutions for XLA's CPU backend. What it does badly, and what is
- * written instead, was measured one by one: docs/decisions.md has the results.
+/* conv_cpu.c - lowerings of convolutions for XLA's CPU backend. Each slow case and its replacement
+ * was measured; docs/decisions.md has the results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/conv.h"
@@ -10,7 +10,7 @@ enum { MOST_TAPS = 64, CHUNK = 16, CHUNK_LEAST_PIXELS = 64, MOST_CHUNKS = 8 };
 
 static const char chunk_rule[] = "batch-chunks";
 
-/* What the body of a loop or function receives. */
+/* Arguments of the body of a loop or function. */
 typedef struct problem {
     const fgi_emit *e;
     const fgi_conv_attr *attr;
@@ -25,7 +25,7 @@ static problem problem_of(const fgi_emit *e, fgi_conv_window window)
 
 /* ---- depthwise convolutions as sums of shifted images ---------------------------------------- */
 
-/* The forward convolution has one input channel a group, and few taps in a row. */
+/* The forward convolution has one input channel per group, and a small kernel. */
 static bool is_depthwise(const fgi_emit *e, const fg_type *x)
 {
     const fgi_conv_attr *attr = e->node->attr;
@@ -40,7 +40,7 @@ static bool dx_is_depthwise(const fgi_emit *e)
     return is_depthwise(e, x) && dy->dim[3] == x->dim[3];
 }
 
-/* x with its padding around and between its elements, and `wide` copies of each channel. */
+/* x with padding around and between its elements, and `wide` copies of each channel. */
 static fgi_value padded(fgi_builder *b, fgi_value x, const fgi_conv_window *w, int64_t wide)
 {
     const int64_t low[4] = {0, w->low[0], w->low[1], 0}, high[4] = {0, w->high[0], w->high[1], 0};
@@ -56,7 +56,7 @@ static fgi_value padded(fgi_builder *b, fgi_value x, const fgi_conv_window *w, i
     return fgi_build_reshape(b, x, 4, type.dim);
 }
 
-/* What tap (i, j) sees of the padded x: an image of y's size. */
+/* The elements of the padded x for kernel element (i, j): an image with the size of y. */
 static fgi_value seen(fgi_builder *b, fgi_value x, const fgi_conv_window *w, const int64_t *y_size,
                       int64_t i, int64_t j)
 {
@@ -67,7 +67,7 @@ static fgi_value seen(fgi_builder *b, fgi_value x, const fgi_conv_window *w, con
     return fgi_build_slice(b, x, start, limit, stride);
 }
 
-/* k's tap (i, j), a number for each channel, all over `type`. */
+/* Kernel element (i, j), a number per channel, broadcast to `type`. */
 static fgi_value tap(fgi_builder *b, fgi_value k, const fg_type *type, int64_t i, int64_t j)
 {
     const int64_t start[4] = {i, j, 0, 0}, limit[4] = {i + 1, j + 1, 1, k.type.dim[3]};
@@ -76,7 +76,7 @@ static fgi_value tap(fgi_builder *b, fgi_value k, const fg_type *type, int64_t i
     return fgi_build_broadcast(b, row, type, (const int64_t[]){3});
 }
 
-/* sum (NULL: 0) and the products of all taps of k with what they see of the padded x. */
+/* sum (NULL: 0) plus the products of all kernel elements with their shifted images. */
 static fgi_value add_taps(fgi_builder *b, const problem *p, const fgi_value *sum, fgi_value x,
                           fgi_value k)
 {
@@ -111,8 +111,8 @@ static void add_row(fgi_builder *b, const void *context, fgi_value i, fgi_value 
     state[SUM] = add_taps(b, p, &state[SUM], band, row);
 }
 
-/* The sum of shifted images: all at once, which reads and writes each number once, or where that is
- * too much code for one loop, a row of the kernel at a time. */
+/* The sum of shifted images: in one loop, which reads and writes each number once, or, if that is
+ * too much code, one kernel row at a time. */
 static fgi_value shifted(fgi_builder *b, const void *context, const fgi_value *in)
 {
     const problem *p = context;
@@ -125,8 +125,8 @@ static fgi_value shifted(fgi_builder *b, const void *context, const fgi_value *i
     return state[SUM];
 }
 
-/* A sum of shifted and scaled images, by itself: k is [kh,kw,1,Co]. A loop that reads the result
- * under each of its own taps would otherwise compute it again for each. */
+/* A sum of shifted and scaled images as a separate function: k is [kh,kw,1,Co]. Otherwise a loop
+ * that reads the result for each of its own kernel elements would recompute it each time. */
 static void emit_shifted(fgi_emit *e, fgi_value x, fgi_value k, fgi_conv_window w)
 {
     const fgi_value in[] = {x, k};
@@ -155,7 +155,7 @@ static void emit_depthwise_dx(fgi_emit *e)
 
 enum { TAPS, DK_IMAGE, DK_DY, DK_STATE };
 
-/* Tap i of the kernel's derivative: the sum of the products of dy and what the tap sees. */
+/* Element i of the kernel's gradient: the sum of the products of dy and the shifted image. */
 static void add_tap(fgi_builder *b, const void *context, fgi_value i, fgi_value *state)
 {
     const problem *p = context;
@@ -177,7 +177,7 @@ static void add_tap(fgi_builder *b, const void *context, fgi_value i, fgi_value 
         &(fgi_block_start){.count = 1, .axis = {0}, .at = {i}});
 }
 
-/* The kernel's derivative, tap by tap. */
+/* The kernel's gradient, element by element. */
 static void emit_depthwise_dk(fgi_emit *e)
 {
     const fgi_value x = fgi_emit_in(e, 0), dy = fgi_emit_in(e, 1);
@@ -209,7 +209,7 @@ const fgi_lowering fgi_conv2d_dk_depthwise_cpu = {.op = &fgi_conv2d_dk,
 
 /* ---- dx with a reversed kernel --------------------------------------------------------------- */
 
-/* Kernels are reversed by an operation of its own: a reversed window is a scalar loop. */
+/* The kernel is reversed by a separate operation, because a reversed window is a scalar loop. */
 static void emit_reversed_dx(fgi_emit *e) { fgi_conv_emit_dx_of(e, reversed(e), false); }
 
 const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
@@ -217,8 +217,8 @@ const fgi_lowering fgi_conv2d_dx_reverse_cpu = {
 
 /* ---- dk in chunks of the batch --------------------------------------------------------------- */
 
-/* How many samples of each device to take at a time; 0: all. The backend packs a matrix with a row
- * for each pixel of each sample, and is quickest when that stays in the caches. */
+/* Number of samples per device to process at a time; 0: all. The backend creates a matrix with a
+ * row for each pixel of each sample, and is fastest if that fits into the caches. */
 static int64_t chunk_of(const fgi_emit *e)
 {
     const fg_type *dy = &e->node->in[1]->type;
@@ -242,7 +242,7 @@ static fgi_value shares(fgi_builder *b, fgi_value a, int64_t devices)
     return fgi_build_reshape(b, a, 5, (int64_t[]){devices, d[0] / devices, d[1], d[2], d[3]});
 }
 
-/* CHUNK samples of each share, beginning at `first`. */
+/* CHUNK samples of each shard, starting at `first`. */
 static fgi_value samples(fgi_builder *b, fgi_value a, fgi_value first)
 {
     const int64_t *d = a.type.dim;
@@ -264,8 +264,8 @@ static void add_chunk(fgi_builder *b, const void *context, fgi_value i, fgi_valu
     state[DK] = fgi_build_binary(b, "add", state[DK], term);
 }
 
-/* The derivative of a dense kernel, or of one group's. A few chunks are written one by one: the
- * backend then runs several at a time. */
+/* The gradient of a dense kernel, or of one group's. A small number of chunks is unrolled: the
+ * backend then runs several in parallel. */
 static fgi_value dense_dk(fgi_builder *b, const fgi_emit *e, const fg_type *type, fgi_value x,
                           fgi_value dy)
 {
@@ -302,7 +302,7 @@ static bool has_groups(const fgi_emit *e)
     return ((const fgi_conv_attr *)e->node->attr)->groups > 1;
 }
 
-/* Where the channels of group i are, which come one group after another. */
+/* The channels of group i; groups are contiguous. */
 static fgi_block_start start_of_group(fgi_builder *b, const fgi_value *a, fgi_value i,
                                       int64_t groups)
 {
@@ -331,7 +331,7 @@ static void put_group(fgi_builder *b, const void *context, fgi_value i, fgi_valu
     state[DK] = fgi_build_dynamic_update_slice(b, state[DK], term, &start);
 }
 
-/* Groups are taken one by one: as one operation they are a scalar loop. */
+/* Groups are processed one by one: as one operation they are a scalar loop. */
 static void emit_grouped_dk(fgi_emit *e)
 {
     const problem p = {.e = e, .attr = e->node->attr};

@@ -1,5 +1,5 @@
 /* conv_emit.c - convolutions and their gradients as single StableHLO convolutions, whose dimension
- * numbers say which dimension plays which part: the form that XLA is used to.
+ * numbers define the role of each dimension: the form that XLA expects.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -20,7 +20,7 @@ fgi_conv_window fgi_conv_window_y(const fgi_conv_attr *attr)
     return w;
 }
 
-/* Each element of dy goes back to where its window stood: dy spread out by the stride. */
+/* Each element of dy is propagated to its window: dy is dilated by the stride. */
 fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_size)
 {
     fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DX};
@@ -35,8 +35,8 @@ fgi_conv_window fgi_conv_window_dx(const fgi_conv_attr *attr, const int64_t *y_s
     return w;
 }
 
-/* The kernel's derivative correlates x with dy: channels become the batch, and the batch becomes
- * the channels that are summed over. */
+/* The kernel's gradient correlates x with dy: channels become the batch dimension, and the batch
+ * becomes the feature dimension that is contracted. */
 fgi_conv_window fgi_conv_window_dk(const fgi_conv_attr *attr, const int64_t *y_size)
 {
     fgi_conv_window w = {.feature_groups = 1, .batch_groups = 1, .dims = FGI_CONV_DK};
@@ -73,7 +73,7 @@ fgi_value fgi_conv_line(fgi_builder *b, const fg_type *type, fgi_value lhs, fgi_
     return fgi_build_text(b, type, "convolution", &text, 2, (const fgi_value[]){lhs, rhs});
 }
 
-/* [kh,kw,C/g,Co] -> [kh,kw,Co/g,C]: the kernel that carries derivatives back. */
+/* [kh,kw,C/g,Co] -> [kh,kw,Co/g,C]: the kernel for the gradient of x. */
 static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
 {
     const int64_t *d = k.type.dim, in = d[2], out = d[3] / groups;
@@ -82,8 +82,8 @@ static fgi_value transposed(fgi_builder *b, fgi_value k, int64_t groups)
     return fgi_build_reshape(b, swapped, 4, (int64_t[]){d[0], d[1], out, groups * in});
 }
 
-/* With the dimensions in the order that XLA's backends use. The CPU's puts others in order itself,
- * but not within loops, where they would be run as scalar code. */
+/* With the dimensions in the order that XLA's backends use. The CPU backend transposes other orders
+ * itself, but not within loops, where they would run as scalar code. */
 fgi_value fgi_conv_dense_dk(fgi_builder *b, const fg_type *type, fgi_value x, fgi_value dy,
                             const fgi_conv_window *window)
 {

@@ -25,7 +25,7 @@ static bool is_by_transposed(const fgi_node *node)
            attr->contract[0][0] == a->rank - 1 && attr->contract[1][0] == 1;
 }
 
-/* oneDNN packs operands in its own way; how operands are sharded must show in the program. */
+/* oneDNN packs operands in its own way; the program must show how operands are sharded. */
 static bool packs_operands(const fg_client *client)
 {
     return !fgi_client_uses_onednn(client) && fg_client_get_info(client)->device_count == 1;

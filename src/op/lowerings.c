@@ -1,5 +1,5 @@
-/* lowerings.c - the list of all lowerings for one platform (trace/lowering.h). Of the rows of an
- * operation the first that applies is used.
+/* lowerings.c - the list of all platform-specific lowerings (trace/lowering.h). The first
+ * applicable row of an operation is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/lowerings.h"

@@ -1,10 +1,10 @@
 /* mean_variance.c - mean and variance of each channel.
  *
- * One pass over the batch: sums of distances from a value near the mean, and of their squares. An
- * accelerator's compiler takes both sums in the loop that makes x, and adds them up over the
- * devices at once.
- * Source: Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance", of shifted
- * data: the nearer the shift is to the mean, the less is lost in the difference.
+ * One pass over the batch: sums of differences from a value near the mean, and of their squares. An
+ * accelerator's compiler fuses both sums with the loop that computes x, and all-reduces them in one
+ * collective. Source: Chan, Golub and LeVeque 1983, "Algorithms for computing the sample variance",
+ * of shifted data: the closer the shift is to the mean, the less precision is lost in the
+ * difference.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/composite.h"
@@ -25,7 +25,7 @@ static void one_pass(const fg_tensor *in, fg_tensor *out)
     const fg_tensor var = fg_sub(fgi_mean_by_channel(fg_square(away), n), fg_square(mean));
     out[FGI_BY_CHANNEL_MEAN] = fg_add(shift, mean);
     out[FGI_BY_CHANNEL_VAR] =
-        fg_maximum(var, fgi_full_like(var, 0)); /* not below zero by rounding */
+        fg_maximum(var, fgi_full_like(var, 0)); /* rounding must not make it negative */
 }
 
 const fgi_op fgi_mean_variance_op = {.name = "mean_variance", .compose = one_pass};

@@ -1,7 +1,7 @@
 /* nonfinite.c - whether a tensor has infinite elements or NaNs.
  *
- * An accelerator's compiler adds up by the last dimension in the very loop that computes the tensor
- * (or updates a parameter by it), which it does not do for a sum over everything.
+ * An accelerator's compiler fuses a reduction along all but the last dimension with the loop that
+ * computes the tensor (or updates a parameter with it), but not a full reduction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/composite.h"

@@ -1,8 +1,8 @@
-/* op.h - what the files of this folder share: broadcasting, axis lists, type checks.
+/* op.h - shared by the files of this folder: broadcasting, axis lists, type checks.
  *
- * Each file holds one family of operations: shape rule, emission and gradient side by side in one
- * constant fgi_op, and the public function that applies it. Operations made of others have no
- * fgi_op: their gradient is that of their parts.
+ * Each file contains one family of operations: shape rule, lowering and gradient in a constant
+ * fgi_op, and the public function that applies it. Composite operations have no fgi_op: their
+ * gradient follows from their parts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OP_OP_H
@@ -11,29 +11,30 @@
 #include <fulgurite/ops.h>
 #include "trace/graph.h"
 
-/* Repeats dimensions so that both have one shape; leaves both alone when they do not go together
- * (the operation's shape rule then says so) or an error is there already. */
+/* Broadcasts both to a common shape. Leaves both unchanged if they are not compatible, which the
+ * operation's shape rule then reports, or after an error. */
 void fgi_broadcast_both(fg_tensor *a, fg_tensor *b);
-/* The common shape of two under NumPy's rules; false when there is none. */
+/* The common shape of two types under NumPy's rules; false if there is none. */
 bool fgi_broadcast_shape(const fg_type *a, const fg_type *b, fg_type *out);
-/* Whether there is such a type; keeps an error that names `op` otherwise. */
+/* Whether the type is valid; otherwise keeps an error that names `op`. */
 bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim);
-/* Same dtype and shape as `like`, one value everywhere. */
+/* A constant with the dtype and shape of `like`. */
 fg_tensor fgi_full_like(fg_tensor like, double value);
-/* a + b. The derivatives by neighbouring slices of one value, each padded with zeros, are put
- * together instead of added (adjoin.c). */
+/* a + b. Gradients of adjacent slices of one value, each padded with zeros, are concatenated
+ * instead of added (adjoin.c). */
 fg_tensor fgi_add_derivatives(fg_tensor a, fg_tensor b);
 fg_tensor fgi_reshape_to(fg_tensor a, const fg_type *type);
 bool fgi_same_shape(const fg_type *a, const fg_type *b);
-/* Sizes, strides and paddings of windows stay below this, so that sums of them fit int64_t. */
+/* Sizes, strides and padding of windows must be below this, so that sums of them fit int64_t. */
 enum { FGI_LARGEST_WINDOW = 1 << 30 };
-/* Checks and turns negative axes to positive; all axes when count is 0. Returns the number of
- * axes, or -1 after keeping an error. out has room for FG_MAX_RANK. */
+/* Checks the axes and makes them nonnegative; all axes if count is 0. Returns the number of axes,
+ * or -1 after keeping an error. out has room for FG_MAX_RANK. */
 int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out);
-/* a, from which the axes were reduced, repeated along them to `type`. */
+/* a, whose axes were reduced, broadcast along them to `type`. */
 fg_tensor fgi_expand(fg_tensor a, int axis_count, const int *axis, const fg_type *type);
 
-/* How a result depends on its operands: what is known of a mean carries over to it or not. */
+/* How a result depends on its operands, which determines whether properties of a mean apply to it.
+ */
 typedef enum fgi_linearity {
     FGI_NOT_LINEAR,
     FGI_LINEAR,         /* in all operands together: sums, casts, moves */
@@ -44,53 +45,54 @@ fgi_linearity fgi_linearity_of(const fgi_op *op);
 
 /* Padding rows (padding.c). a with these rows and no others; NULL: none. */
 fg_tensor fgi_with_rows(fg_tensor a, const fgi_rows *rows);
-/* a, its dimension 0 being the batch axis where a mask is set and nothing is known of a's rows: for
- * losses and layers, whose operands are batches. */
+/* a, with dimension 0 as the batch axis if a mask is set and no rows are known for a: for losses
+ * and layers, whose operands are batches. */
 fg_tensor fgi_batch_first(fg_tensor a);
-/* Those of the axes along which a has rows, a bit each. */
+/* The axes along which a has rows, one bit each. */
 unsigned fgi_row_axes(fg_tensor a, int count, const int *axis);
-/* a with `fill` in place of padding rows along these axes, which then have no rows any more. In
- * gradients a itself, where such elements are 0 anyhow. */
+/* a with padding rows replaced by `fill` along these axes, which then have no rows any more. In
+ * gradients a itself, because these elements are already 0. */
 fg_tensor fgi_mask_rows(fg_tensor a, unsigned axes, double fill);
-/* Which elements are valid, as to axes with rows, at least one: bool of a's shape. */
+/* Which elements are valid along axes with rows, of which there is at least one: bool with a's
+ * shape. */
 fg_tensor fgi_valid_elements(fg_tensor a, unsigned axes);
-/* Whether a is such a value; then which elements were not replaced: bool of a's shape. */
+/* Whether a is such a value; then which elements were not replaced: bool with a's shape. */
 bool fgi_masked_by(fg_tensor a, fg_tensor *out_valid);
-/* How many elements that are valid a has along these axes: dtype[]. */
+/* Number of valid elements of a along these axes: dtype[]. */
 fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtype);
-/* The same but for a constant factor, and without one for what is no row: f32[]. Means over as many
- * values of each sample have the same. axes is not 0. */
+/* The same up to a constant factor, and without a factor for axes without rows: f32[]. Means over
+ * the same number of values per sample have the same one. axes is not 0. */
 fg_tensor fgi_row_denominator(fg_tensor a, unsigned axes);
-/* Notes by which sum of weights a mean of rank 0 was divided, up to a factor that no batch changes;
- * returns the mean. */
+/* Records the sum of weights that a mean of rank 0 was divided by, up to a factor that is the same
+ * for all batches; returns the mean. */
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight);
 
-/* Mean and biased variance of each channel of x T[..., C] (f32 or f64), which has n values in each:
- * T[C]. `shift` T[C] is near the mean, so that little is lost to rounding (mean_variance.c). */
+/* Mean and biased variance of each channel of x T[..., C] (f32 or f64), with n values per channel:
+ * T[C]. `shift` T[C] is close to the mean, to reduce rounding errors (mean_variance.c). */
 void fgi_mean_variance(fg_tensor x, fg_tensor shift, fg_tensor n, fg_tensor *out_mean,
                        fg_tensor *out_var);
-/* f32[n], n depending on a's shape and the platform: all zeros where all elements of a are finite,
- * else not (nonfinite.c). */
+/* f32[n], where n depends on a's shape and the platform: all zeros if and only if all elements of a
+ * are finite (nonfinite.c). */
 fg_tensor fgi_nonfinite(fg_tensor a);
 
 static inline bool fgi_is_half(fg_dtype dtype) { return dtype == FG_BF16 || dtype == FG_F16; }
 
-/* Number formats under the trace's precision (upcast.c). The operand of a product or a convolution
- * in the format that those compute in. */
+/* dtypes under the trace's precision (upcast.c). The operand of a matmul or a convolution in the
+ * dtype that these compute in. */
 fg_tensor fgi_for_matmul(fg_tensor a);
 /* f32 for bf16 and f16: for sums, softmax and losses. */
 fg_tensor fgi_upcast(fg_tensor a);
-/* What was computed so, in a's format again; under a precision it stays wide. */
+/* A result of that, in a's dtype again; under a precision it stays wide. */
 fg_tensor fgi_cast_back(fg_tensor wide, fg_tensor a);
-/* Under a precision, two floating operands in the wider of their formats. */
+/* Under a precision, two floating operands in the wider of their dtypes. */
 void fgi_upcast_both(fg_tensor *a, fg_tensor *b);
 
-/* f32 to bf16, up or down with the probability that keeps the mean; what is not finite is rounded
- * to nearest (rounding.c). Draws from the trace's randomness. */
+/* f32 to bf16 with stochastic rounding; values that are not finite are rounded to nearest
+ * (rounding.c). Uses the trace's random numbers. */
 fg_tensor fgi_round_stochastic(fg_tensor a);
 
-/* Places that n elements take up which stand `dilation` apart; half of INT64_MAX where that is
- * less, which is larger than any image. */
+/* Size that n elements occupy if they are `dilation` apart; at most half of INT64_MAX, which is
+ * larger than any image. */
 static inline int64_t fgi_extent(int64_t n, int64_t dilation)
 {
     int64_t places;

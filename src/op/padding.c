@@ -1,13 +1,14 @@
-/* padding.c - the rows of a batch with padding: where they begin, how they end, how many count.
+/* padding.c - batches with padding rows: where rows are introduced, where they end, and how many
+ * are valid.
  *
- * A value gets rows when a batch axis is marked; rules next to each operation's shape rule carry
- * them on (trace/rows.c). They end in one place only: mask_rows, which replaces the elements of
- * padding rows by a neutral number, by a select, so that not even a NaN comes through. Reductions
- * and contractions over a batch axis apply it to their operands.
+ * A value gets rows when a batch axis is marked; rules next to each operation's shape rule
+ * propagate them (trace/rows.c). They end in one place only: mask_rows, which replaces the elements
+ * of padding rows by a neutral number with a select, so that not even a NaN passes. Reductions and
+ * contractions over a batch axis apply it to their operands.
  *
- * In gradients nothing is masked again. The derivative by a padding row is exactly zero, since the
- * only way from it to the loss is through a select that did not choose it; so sums over rows there
- * are right as they are.
+ * Gradients are not masked again. The gradient of a padding row is exactly zero, because the only
+ * path from it to the loss is through a select that did not choose it; so sums over rows are
+ * correct.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -30,7 +31,7 @@ static bool mark_rows(fgi_infer *c)
 
 static void mark_vjp(fgi_vjp *v) { v->din[0] = v->dout; }
 
-/* The value itself, printing nothing; its rows are those of the attribute. */
+/* The value itself; nothing is emitted. Its rows are those of the attribute. */
 static const fgi_op mark = {.name = "batch_axis",
                             .arity = 1,
                             .role = FGI_MOVES,
@@ -90,8 +91,8 @@ fg_tensor fgi_batch_first(fg_tensor a)
 
 /* ---- masking --------------------------------------------------------------------------------- */
 
-/* (valid bool, a, fill): a where valid, fill elsewhere. The axes of the attribute, a bit each, lose
- * their rows. */
+/* (valid bool, a, fill): a where valid, else fill. The axes of the attribute, one bit each, have no
+ * rows any more. */
 enum { MASK_VALID, MASK_A, MASK_FILL };
 
 typedef struct mask_attr {
@@ -145,7 +146,7 @@ static fg_tensor valid_rows(fg_trace *trace)
     return fg_ne(mask, fg_zeros(trace, FG_F32, FG_SCALAR));
 }
 
-/* Which elements along an axis with rows are: bool[dim]. */
+/* Which elements along an axis with rows are valid: bool[dim]. */
 static fg_tensor valid_along(fg_tensor a, int axis)
 {
     fg_trace *trace = fg_tensor_trace(a);

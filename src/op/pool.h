@@ -1,4 +1,4 @@
-/* pool.h - pooling: what pool.c shares with the lowering for XLA's CPU backend.
+/* pool.h - pooling: shared by pool.c and the lowering for XLA's CPU backend.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OP_POOL_H
@@ -6,15 +6,15 @@
 
 #include "op/op.h"
 
-/* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x stand
- * x_dilation apart. */
+/* Windows of size x size over T[N,H,W,C]; index 0 is height, 1 width. Elements of x are x_dilation
+ * apart. */
 typedef struct fgi_pool_attr {
     int64_t size, stride, x_dilation;
     int64_t low[2], high[2];
 } fgi_pool_attr;
 
-/* The gradient of maxima, (x, y, dy) -> dx: in each window the first element, in row-major order,
- * that equals y takes dy. */
+/* The gradient of max pooling, (x, y, dy) -> dx: in each window the first element, in row-major
+ * order, that equals y receives dy. */
 enum { FGI_POOL_X, FGI_POOL_Y, FGI_POOL_DY };
 
 extern const fgi_op fgi_max_pool_dx;

@@ -1,10 +1,10 @@
 /* pool_cpu.c - lowering of the gradient of max pooling for XLA's CPU backend, which runs
  * select_and_scatter ten times slower than comparisons of shifted images.
  *
- * Small windows are compared tap by tap in one loop. Code and work of that grow with the window's
- * area, so larger windows are taken in two stages: y is the maximum over rows of the maxima over
- * columns, and the first maximum of a window, in row-major order, is the first in the first row
- * that has it. Each stage is a loop over the taps of one direction.
+ * Small windows are compared element by element in one loop. Code size and work grow with the
+ * window's area, so larger windows are processed in two stages: y is the maximum over rows of the
+ * maxima over columns, and the first maximum of a window, in row-major order, is the first in the
+ * first row that has it. Each stage is a loop over the elements of one direction.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/pool.h"
@@ -16,10 +16,10 @@
 
 enum { MOST_TAPS = 16 };
 
-/* One turn over windows that see one tap: the first maximum of each takes dy. */
+/* One iteration for one window element: the first maximum of each window receives dy. */
 typedef struct finds {
-    fgi_value term; /* dy where this tap is the first maximum, else 0 */
-    fgi_value open; /* bool: windows whose maximum was not met yet */
+    fgi_value term; /* dy where this element is the first maximum, else 0 */
+    fgi_value open; /* bool: windows whose maximum was not found yet */
 } finds;
 
 static finds find(fgi_builder *b, fgi_value tap, fgi_value y, fgi_value dy, const fgi_value *open)
@@ -72,8 +72,8 @@ typedef struct line {
 
 enum { DX, OPEN, X, Y, DY, LINE_STATE };
 
-/* Tap i of every window. x and dx are [A, q, stride, B], so that what the windows see of them is
- * one block without gaps. */
+/* Element i of every window. x and dx are [A, q, stride, B], so that these elements are one
+ * contiguous block. */
 static void line_turn(fgi_builder *b, const void *context, fgi_value i, fgi_value *state)
 {
     const line *l = context;
@@ -95,7 +95,7 @@ static void line_turn(fgi_builder *b, const void *context, fgi_value i, fgi_valu
 static fgi_value by_lines(fgi_builder *b, fgi_value x, fgi_value y, fgi_value dy, const line *l)
 {
     const int64_t *d = x.type.dim, q = (l->size - 1) / l->stride + y.type.dim[1];
-    const int64_t left = q * l->stride - l->low - d[1]; /* < 0: no window sees the last ones */
+    const int64_t left = q * l->stride - l->low - d[1]; /* < 0: no window covers the last ones */
     const fgi_value padded = fgi_build_pad(b, x, (double)-INFINITY, (const int64_t[]){0, l->low, 0},
                                            (const int64_t[]){0, left, 0}, NULL);
     const fgi_value folded =
@@ -111,7 +111,7 @@ static fgi_value by_lines(fgi_builder *b, fgi_value x, fgi_value y, fgi_value dy
                          (const int64_t[]){0, -left, 0}, NULL);
 }
 
-/* a [N, H, W, C] with the dimensions before and after `axis` put together. */
+/* a [N, H, W, C] with the dimensions before and after `axis` merged. */
 static fgi_value as_lines(fgi_builder *b, fgi_value a, int axis)
 {
     const int64_t *d = a.type.dim;

@@ -1,4 +1,4 @@
-/* reduce.h - reductions: what reduce.c shares with the lowerings for XLA's CPU backend.
+/* reduce.h - reductions: shared by reduce.c and the lowerings for XLA's CPU backend.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OP_REDUCE_H
@@ -13,7 +13,7 @@ typedef struct fgi_reduce_attr {
 
 extern const fgi_op fgi_sum_op;
 
-/* Sums over the first `count` axes, in stages where these are faster (reduce_cpu.c). */
+/* Sums over the first `count` axes, in stages if that is faster (reduce_cpu.c). */
 fgi_value fgi_sum_leading_cpu(const fgi_emit *e, fgi_builder *b, fgi_value a, int count);
 
 #endif

@@ -1,10 +1,10 @@
 /* reduce_cpu.c - sums over leading dimensions for XLA's CPU backend.
  *
  * The backend adds up the rows of a tall matrix column after column: 29 ms for 131,072 rows of 64
- * numbers. Sixteen rows at a time, many of these beside each other, it takes 1.5 ms, together with
- * what computes them. But it joins a sum with the sum of its results, and goes by columns again;
- * barriers are gone by then. Sums over windows it never joins, so they are the stages behind the
- * first.
+ * numbers. Adding blocks of sixteen rows, many of them side by side, takes 1.5 ms, including the
+ * computation of the rows. But the backend merges a sum with the sum of its results, and then
+ * processes columns again; barriers have been removed by then. It never merges sums over windows,
+ * so the stages after the first are such sums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/lowerings.h"
@@ -23,11 +23,11 @@ static int64_t divisor(int64_t n, int64_t most)
     return 1;
 }
 
-/* How many rows the first stage adds up at a time, so that a second has some left. */
+/* How many rows the first stage adds up at a time, so that the second stage has some left. */
 static int64_t first_rows(int64_t rows) { return divisor(rows, rows / 2 < ROWS ? rows / 2 : ROWS); }
 
-/* The type of a seen as [lead, rows, columns]. The first dimension is split over devices as a's is:
- * it is a's own, or where that leaves too few rows, the devices. */
+/* The type of a viewed as [lead, rows, columns]. The first dimension is sharded as a's is: it is
+ * that of a, or, if too few rows remain, the number of devices. */
 static fg_type as_rows(const fgi_emit *e, const fg_type *a, int count)
 {
     fg_type r = {a->dtype, 3, {a->dim[0], 1, 1}};
@@ -41,7 +41,7 @@ static fg_type as_rows(const fgi_emit *e, const fg_type *a, int count)
     return r;
 }
 
-/* a [lead, rows, columns] with fewer rows: each is the sum of `rows`. */
+/* a [lead, rows, columns] with fewer rows: each is the sum of `rows` rows. */
 static fgi_value add_rows(fgi_builder *b, fgi_value a, int64_t rows)
 {
     const int64_t *d = a.type.dim, lead = d[0], left = d[1] / rows, columns = d[2];

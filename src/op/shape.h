@@ -12,8 +12,8 @@ typedef struct fgi_shape_attr {
     int64_t dim[FG_MAX_RANK];
 } fgi_shape_attr;
 
-/* Dimension i of the operand becomes dimension axis[i] of the result, ascending; the result's other
- * dimensions repeat it, as do operand dimensions of 1. */
+/* Dimension i of the operand becomes dimension axis[i] of the result, ascending; it is broadcast
+ * along the result's other dimensions and along its dimensions of size 1. */
 typedef struct fgi_broadcast_attr {
     int64_t rank;
     int64_t dim[FG_MAX_RANK];

@@ -1,9 +1,9 @@
-/* upcast.c - number formats under a trace's precision: the one place where operations ask for it.
+/* upcast.c - dtypes under a trace's precision: the only place where operations query it.
  *
- * Under any precision but 32-true matmuls and convolutions take their operands in its format,
- * whatever floating format these have; sums, softmax and losses compute in f32 and stay so; where
- * operands of different floating formats meet, the narrower is widened. All of it is done by casts
- * in the graph, so that gradients come back in the formats of what they belong to.
+ * With any precision except 32-true, matmuls and convolutions convert floating operands to its
+ * dtype; sums, softmax and losses compute in f32 and return f32; if operands have different
+ * floating dtypes, the narrower one is widened. All of this is done with casts in the graph, so
+ * that gradients have the dtypes of the values that they belong to.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/op.h"
@@ -36,7 +36,7 @@ void fgi_upcast_both(fg_tensor *a, fg_tensor *b)
         fgi_trace_precision(fg_tensor_trace(*a))->matmul == FG_DTYPE_NONE)
         return;
     fg_dtype wide = fg_dtype_size(x) > fg_dtype_size(y) ? x : y;
-    if (fg_dtype_size(x) == fg_dtype_size(y)) /* bf16 and f16: neither holds the other */
+    if (fg_dtype_size(x) == fg_dtype_size(y)) /* bf16 and f16: neither can represent the other */
         wide = FG_F32;
     *a = fg_cast(*a, wide);
     *b = fg_cast(*b, wide);

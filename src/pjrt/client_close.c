@@ -1,7 +1,7 @@
-/* client_close.c - the end of a client: after fg_client_close, and after everything made with it.
+/* client_close.c - destroys a client: after fg_client_close, and after everything created with it.
  *
- * Arrays, programs and traces hold a reference each, so they may be destroyed in any order. A
- * plugin's client must not go before its buffers and programs: the last reference destroys it.
+ * Arrays, programs and traces have a reference each, so they may be destroyed in any order. A
+ * plugin's client must outlive its buffers and programs: the last reference destroys it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pjrt/plugin.h"

@@ -1,4 +1,4 @@
-/* event.c - waiting for what devices do. One fgi_event covers one operation on several devices.
+/* event.c - waits for operations on devices. One fgi_event covers one operation on several devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -48,7 +48,7 @@ static bool part_is_open(const fgi_event *event, int i)
     if (!event->part[i].event)
         return false;
     FGI_ARGS(PJRT_Event_IsReady_Args, args, .event = event->part[i].event);
-    /* An event that cannot be asked is ready: waiting for it tells why. */
+    /* If querying the event fails, it counts as ready: waiting for it returns the error. */
     return fgi_ignore(&event->client->plugin,
                       event->client->plugin.api->PJRT_Event_IsReady(&args)) &&
            !args.is_ready;
@@ -79,24 +79,23 @@ void fgi_event_pending(fgi_event *event, char *out, size_t size)
                        event->count == 1 ? "" : "s");
 }
 
-/* ---- being called -----------------------------------------------------------------------------
- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* One call of fgi_event_on_ready; lives until the last part has happened, longer than the event
- * perhaps. */
+/* One call of fgi_event_on_ready; it lives until the last part is complete, possibly longer than
+ * the event. */
 typedef struct listener {
     fgi_event_fn *done;
     void *self;
-    _Atomic int missing; /* parts that have not happened, and one for the caller */
+    _Atomic int missing; /* incomplete parts, plus one for the caller */
     _Atomic bool has_failed;
-    fg_error error; /* written by whoever sets has_failed */
+    fg_error error; /* written by the thread that sets has_failed */
     struct listener_part {
         struct listener *listener;
         fgi_pjrt_call place;
     } part[];
 } listener;
 
-/* One part less; the last one tells. */
+/* Decrements the number of parts; the last one calls `done`. */
 static void count_down(listener *l)
 {
     if (atomic_fetch_sub(&l->missing, 1) != 1)
@@ -140,7 +139,7 @@ fg_status fgi_event_on_ready(fgi_event *event, fgi_event_fn *done, void *self, f
         FGI_ARGS(PJRT_Event_OnReady_Args, args, .event = event->part[i].event,
                  .callback = part_is_ready, .user_arg = &l->part[i]);
         PJRT_Error *error = event->client->plugin.api->PJRT_Event_OnReady(&args);
-        if (error) { /* this part will never call: what it would have said is the refusal */
+        if (error) { /* the callback of this part will never be called: use this error instead */
             note(&l->part[i], error);
             (void)atomic_fetch_sub(&l->missing, 1);
         }

@@ -1,6 +1,6 @@
-/* plugin_search.c - where plugins may be: an explicit path, the environment, what `fulgurite setup`
- * installed, the packages of the active Python environment and those of the environment that this
- * library is installed in. Folders are read, Python is never run.
+/* plugin_search.c - lists the paths where plugins are searched: an explicit path, the environment,
+ * plugins installed by `fulgurite setup`, packages of the active Python environment and of the one
+ * in which this library is installed. Folders are read; Python is never run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -15,8 +15,8 @@
 #include "host/tpu.h"
 #include "pjrt/plugin.h"
 
-/* Where a plugin lies inside a folder of Python packages. `setup` is also the folder under plugins/
- * and the name of the list of pins; tools/fetch-plugin agrees with it. */
+/* Path of a plugin within a folder of Python packages. `setup` is also the folder under plugins/
+ * and the name of the list of pinned versions; tools/fetch-plugin uses the same names. */
 static const struct layout {
     const char *accelerator, *setup, *file;
 } layouts[] = {
@@ -31,7 +31,7 @@ typedef struct finder {
     const char *accelerator;
     fg_plugin_candidate *out;
     size_t capacity, count;
-    char seen[PREFIXES][FGI_PATH_MAX]; /* Python prefixes that were looked at */
+    char seen[PREFIXES][FGI_PATH_MAX]; /* Python prefixes already searched */
     int seen_count;
 } finder;
 
@@ -47,7 +47,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* A path that does not fit is not a place where we look. */
+/* A path that is too long is not searched. */
 static void add(finder *f, const char *source, const char *path)
 {
     if (strlen(path) >= FGI_PATH_MAX)
@@ -93,7 +93,7 @@ static void add_setup(finder *f)
 
 static int newest_first(const void *a, const void *b) { return strverscmp(b, a); }
 
-/* The names of prefix/lib/python3*, newest first; returns how many. */
+/* The names of prefix/lib/python3*, newest first; returns their number. */
 static int list_pythons(const char *lib, char names[PYTHONS][32])
 {
     int count = 0;
@@ -122,8 +122,8 @@ static void add_packages(finder *f, const char *source, const char *packages)
     }
 }
 
-/* The package folders of a Python installation. One that has none is named by its pattern, so that
- * a user sees that it was looked at. */
+/* The package folders of a Python installation. If it has none, its pattern is listed, so that a
+ * user sees that it was searched. */
 static void add_prefix(finder *f, const char *prefix)
 {
     static const char *const kinds[] = {"site-packages", "dist-packages"};
@@ -154,7 +154,7 @@ static void add_prefix(finder *f, const char *prefix)
     }
 }
 
-/* Sets out to the folder above the folder of the first python3 on PATH. */
+/* Sets out to the parent of the folder of the first python3 on PATH. */
 static bool python_prefix(char out[FGI_PATH_MAX])
 {
     const char *path = getenv("PATH");
@@ -176,8 +176,8 @@ static bool python_prefix(char out[FGI_PATH_MAX])
     return false;
 }
 
-/* pyenv puts small scripts named python3 on PATH; the installation that they start is named by
- * PYENV_VERSION or by the first line of a file. Turns such a prefix into the real one. */
+/* pyenv puts small scripts named python3 on PATH; PYENV_VERSION or the first line of a file names
+ * the installation that they start. Converts such a prefix into the real one. */
 static void resolve_pyenv(char prefix[FGI_PATH_MAX])
 {
     char path[2 * FGI_PATH_MAX], version[64] = "";
@@ -200,7 +200,7 @@ static void resolve_pyenv(char prefix[FGI_PATH_MAX])
         snprintf(prefix, FGI_PATH_MAX, "%.*s", FGI_PATH_MAX - 1, path);
 }
 
-/* A program that the shell found by PATH may be known by its bare name only. */
+/* A program that the shell found in PATH may only be known by its bare name. */
 bool fgi_own_folder(char out[FGI_PATH_MAX])
 {
     Dl_info info;
@@ -219,7 +219,7 @@ bool fgi_own_folder(char out[FGI_PATH_MAX])
 bool fgi_prefix_of(char folder[FGI_PATH_MAX])
 {
     static const char *const ends[] = {"bin", "lib", "lib64"};
-    for (int up = 0; up < 2; up++) { /* lib/x86_64-linux-gnu: the last but one is lib */
+    for (int up = 0; up < 2; up++) { /* lib/x86_64-linux-gnu: the second to last component is lib */
         char *slash = strrchr(folder, '/');
         if (!slash || slash == folder)
             return false;
@@ -232,8 +232,8 @@ bool fgi_prefix_of(char folder[FGI_PATH_MAX])
     return false;
 }
 
-/* Where pip has installed this library, it has installed the plugin of the wheel's requirements
- * too; the environment need not be active. */
+/* If pip has installed this library, it has also installed the plugin that the wheel requires; the
+ * environment need not be active. */
 static void add_own_python(finder *f)
 {
     char prefix[FGI_PATH_MAX], lib[FGI_PATH_MAX + 8], names[PYTHONS][32];
@@ -258,7 +258,7 @@ static void add_python(finder *f)
         return;
     resolve_pyenv(prefix);
     add_prefix(f, prefix);
-    if (strcmp(prefix, "/usr") == 0) /* what pip installs as root on Debian and Colab */
+    if (strcmp(prefix, "/usr") == 0) /* where pip installs as root on Debian and Colab */
         add_prefix(f, "/usr/local");
     const char *home = getenv("HOME");
     if (home && *home && strlen(home) < FGI_PATH_MAX - 16) { /* pip install --user */
@@ -321,8 +321,7 @@ fg_status fg_plugin_search(const char *accelerator, const fg_client_options *opt
     return FG_OK;
 }
 
-/* ---- what the machine holds -------------------------------------------------------------------
- */
+/* ---- accelerators of the machine ------------------------------------------------------------- */
 
 bool fgi_machine_has(const char *root, const char *accelerator)
 {

@@ -1,9 +1,9 @@
-/* analysis.c - walks over what a compiled step runs, and sums it up by layer.
+/* analysis.c - walks over the operations of a compiled step and sums them up by layer.
  *
- * The walk begins at the entry and goes into loops, branches and calls, but not into fusions, which
- * are one unit of the device: of them only the products inside are counted. A layer is the scope in
- * which the emitter wrote an operation (src/trace/emit.c); gradients have that of what they belong
- * to.
+ * The walk starts at the entry computation and descends into loops, branches and calls, but not
+ * into fusions, which the device executes as a unit: only the matmuls inside are counted. A layer
+ * is the scope in which the emitter wrote an operation (src/trace/emit.c); gradients belong to the
+ * scope of their operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/analysis.h"
@@ -23,7 +23,8 @@ static void visit(fgi_plan_walk *w, const fgi_hlo_computation *in, double times,
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* The user's line of an operation: told by itself, or by the module's table of frames. */
+/* The user's line of an operation: from its metadata, or from the module's table of stack frames.
+ */
 static const char *place_of(const fgi_plan_walk *w, const fgi_hlo_op *op, int *line)
 {
     const Fgi__Hlo__Place *place = op->place;
@@ -47,8 +48,8 @@ static const char *place_of(const fgi_plan_walk *w, const fgi_hlo_op *op, int *l
     return frames->file[location->file - 1];
 }
 
-/* Whether our emitter named it. What the compiler adds has no name, or an argument's and no place.
- */
+/* Whether our emitter wrote it. Operations added by the compiler have no name, or that of an
+ * argument and no location. */
 static bool has_name(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     int line;
@@ -56,8 +57,8 @@ static bool has_name(const fgi_plan_walk *w, const fgi_hlo_op *op)
     return strchr(name, '/') != NULL || (name[0] != '\0' && place_of(w, op, &line) != NULL);
 }
 
-/* The operation whose layer an instruction belongs to: what the compiler added goes with what it
- * feeds, or with what it puts away. */
+/* The operation whose layer an instruction belongs to: an instruction that the compiler added
+ * belongs to the one that uses its result, or whose result it stores. */
 static const fgi_hlo_op *named(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     const fgi_hlo_op *at = op;
@@ -101,7 +102,8 @@ static fgi_plan_layer *layer_of(fgi_plan_walk *w, const fgi_hlo_op *op)
     const char *file = place_of(w, from, &line);
     const char *path = has_name(w, from) ? from->place->op_name : "";
     int end = (int)strlen(path);
-    if (path[0] == '(') /* several that the compiler joined, "(fc1/sum:fc2/sum)": the first */
+    if (path[0] ==
+        '(') /* several operations merged by the compiler, "(fc1/sum:fc2/sum)": the first one */
         end = (int)strcspn(++path, ":)");
     while (end > 0 && path[end] != '/')
         end--;
@@ -150,7 +152,7 @@ static void add_matmul(fgi_plan_walk *w, const fgi_hlo_op *op, double times)
     }
 }
 
-/* Products, collectives and slow formats in what an instruction is made of. */
+/* Counts matmuls, collectives and slow dtypes in an instruction and its parts. */
 static void look_inside(fgi_plan_walk *w, const fgi_hlo_op *op, double times, int depth)
 {
     fgi_plan_slow_kind slow;
@@ -181,7 +183,8 @@ static void add_work(fgi_plan_walk *w, const fgi_hlo_op *op, const fgi_hlo_confi
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-/* Goes into what an instruction calls as a part of the program; false: it calls no such thing. */
+/* Descends into the computations that an instruction calls as part of the program; false if there
+ * are none. */
 static bool visit_called(fgi_plan_walk *w, const fgi_hlo_op *op, const fgi_hlo_config *config,
                          double times, int depth)
 {
@@ -202,8 +205,8 @@ static bool visit_called(fgi_plan_walk *w, const fgi_hlo_op *op, const fgi_hlo_c
     return true;
 }
 
-/* A copy that runs beside is an async-start of a slice or a copy: its bytes count where it begins,
- * not in what it calls. */
+/* An asynchronous copy is an async-start of a slice or a copy: its bytes are counted where it
+ * starts, not in the computation that it calls. */
 static bool is_beside(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     fgi_collective kind;

@@ -1,9 +1,8 @@
-/* analysis.h - what a compiled step costs and where: the compiler's own estimate of cycles by
- * layer, work lost to padding, bytes of main memory, communication between devices, and slow
- * formats.
+/* analysis.h - cost of a compiled step by layer: the compiler's estimate of cycles, work lost to
+ * padding, memory traffic, communication between devices, and slow dtypes.
  *
- * All of it is read from the optimized program; nothing is measured. docs/plan-metrics.md says how
- * each figure comes about.
+ * All of it is read from the optimized program; nothing is measured. docs/plan-metrics.md explains
+ * each value.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_ANALYSIS_H
@@ -15,48 +14,49 @@
 #include "base/buf.h"
 #include "plan/hlo_counts.h"
 
-/* For what a program was compiled. */
+/* The machine that a program was compiled for. */
 typedef struct fgi_plan_machine {
-    const fg_chip *chip;     /* NULL: not in the table, nothing is said in seconds */
-    int devices;             /* that the program spans */
-    int64_t batch;           /* samples of a step on one device; 0: not known */
+    const fg_chip *chip;     /* NULL: not in the table, no times are estimated */
+    int devices;             /* devices that the program spans */
+    int64_t batch;           /* samples per step on one device; 0: not known */
     int64_t steps_per_epoch; /* 0: not known */
 } fgi_plan_machine;
 
-/* A dimension that products are computed with, and what the compiler makes of it. */
+/* A dimension of matmuls, and the size that the compiler pads it to. */
 typedef struct fgi_plan_dim {
-    int64_t size, padded; /* equal: nothing is lost; both 0: there are no products */
-    int64_t unit;         /* it is padded to whole multiples of this */
-    bool is_batch;        /* it is as long as the batch ... */
-    bool may_be_width;    /* ... and so is another dimension of the product */
+    int64_t size, padded; /* equal: nothing is lost; both 0: there are no matmuls */
+    int64_t unit;         /* it is padded to a multiple of this */
+    bool is_batch;        /* it has the size of the batch ... */
+    bool may_be_width;    /* ... and so does another dimension of the matmul */
 } fgi_plan_dim;
 
-/* What work does, of one device and step. Loops are counted as often as they run. */
+/* Work of operations, per device and step. A loop counts as often as it runs. */
 typedef struct fgi_plan_work {
-    double cycles;              /* the compiler's estimate */
-    double flops, padded_flops; /* of products: of their operands' sizes, and of these in tiles */
-    double flops_16bit;         /* of `flops`: operands of 16 bits or less */
-    double bytes, padded_bytes; /* to and from main memory: of elements, and of whole tiles */
+    double cycles; /* the compiler's estimate */
+    double flops,
+        padded_flops;   /* of matmuls: for the sizes of their operands, and for the padded sizes */
+    double flops_16bit; /* part of `flops` with operands of 16 bits or less */
+    double bytes, padded_bytes; /* main memory traffic: of elements, and of padded tiles */
 } fgi_plan_work;
 
-/* A part of the program: a module, or a line outside of modules. */
+/* A part of the program: a module, or a source line outside of modules. */
 typedef struct fgi_plan_layer {
     const char *name; /* "layer1.0.conv1", "train.c:31" outside of modules, "elsewhere" */
-    const char *file; /* the user's line where it is applied; NULL: not known */
+    const char *file; /* the line in the user's source where it is applied; NULL: not known */
     int line;
     fgi_plan_work work;
-    double lost_cycles; /* of work.cycles, the share that products lose to padding */
+    double lost_cycles; /* part of work.cycles that matmuls lose to padding */
     fgi_plan_dim worst; /* the dimension that loses most */
     double worst_flops; /* what it loses */
 } fgi_plan_layer;
 
-/* Communication between devices of one kind, one algorithm and one group size. */
+/* Collectives of one kind, algorithm and group size. */
 typedef struct fgi_plan_collective {
     fgi_collective kind;
-    int count, group;      /* so many a step, each among so many devices */
-    int64_t bytes;         /* of one device, all together, before the collective or after it */
-    double seconds;        /* as a ring along one axis of the links; -1: not known */
-    const char *algorithm; /* the compiler's words, "" where it says nothing */
+    int count, group;      /* number per step, and number of devices of each */
+    int64_t bytes;         /* per device, for all of them: the larger of input and output */
+    double seconds;        /* estimate for a ring along one axis of the links; -1: not known */
+    const char *algorithm; /* the compiler's description, "" if there is none */
 } fgi_plan_collective;
 
 typedef enum fgi_plan_slow_kind {
@@ -69,49 +69,49 @@ typedef enum fgi_plan_slow_kind {
     FGI_SLOW_F16,
     FGI_SLOW_KINDS
 } fgi_plan_slow_kind;
-/* One line for people: what is slow and what would be fast. */
+/* A description in one line: what is slow and which alternative is fast. */
 const char *fgi_plan_slow_text(fgi_plan_slow_kind kind);
 
-/* Operations of a kind that the chip is slow at. */
+/* Operations of one kind that are slow on the chip. */
 typedef struct fgi_plan_slow {
     int count;
-    const char *layer; /* of the first one; NULL: count is 0 */
+    const char *layer; /* name of the first one; NULL: count is 0 */
 } fgi_plan_slow;
 
-/* Owns its texts; fgi_plan_analysis_fini. */
+/* Owns its strings; free it with fgi_plan_analysis_fini. */
 typedef struct fgi_plan_analysis {
     fgi_plan_machine machine;
     fgi_plan_work total;
-    fgi_plan_layer *layers; /* in falling order of lost_cycles, then of cycles */
+    fgi_plan_layer *layers; /* sorted by descending lost_cycles, then cycles */
     size_t layer_count;
     fgi_plan_collective *collectives;
     size_t collective_count;
     fgi_plan_slow slow[FGI_SLOW_KINDS];
-    int unknown_loops; /* loops whose number of rounds is not known, counted once */
-    /* Estimates in seconds, -1: not known. A step is the longer of compute and memory, and the
-     * collectives after it. */
+    int unknown_loops; /* loops with an unknown number of iterations, counted once */
+    /* Estimates in seconds, -1: not known. A step takes the maximum of compute and memory, plus the
+     * collectives. */
     double compute_s, memory_s, collective_s, step_s, epoch_s;
-    double
-        mxu_fraction; /* useful work of the matrix units in these cycles over their peak; or -1 */
+    double mxu_fraction; /* useful work of the matrix units in these cycles, relative to their peak;
+                            or -1 */
     fgi_arena texts;
 } fgi_plan_analysis;
 
-/* program: what fgi_executable_optimized gives. out is to be finished in any case. Errors:
- * FG_EFORMAT, FG_ENOMEM. */
+/* program: the result of fgi_executable_optimized. Always free out. Errors: FG_EFORMAT, FG_ENOMEM.
+ */
 fg_status fgi_plan_analyze(const void *program, size_t size, const fgi_plan_machine *machine,
                            fgi_plan_analysis *out, fg_error *err);
 void fgi_plan_analysis_fini(fgi_plan_analysis *analysis);
 
-/* Figures of one batch size among several. */
+/* Cost of one batch size among several. */
 typedef struct fgi_plan_point {
     int64_t batch;
     double cycles; /* of a step */
 } fgi_plan_point;
-/* The smallest batch whose cycles per sample are within a tenth of the least of all: from there on
- * the matrix units are filled as well as they get. 0: there is no point with cycles. */
+/* The smallest batch whose cycles per sample are within 10 % of the minimum: from there on the
+ * matrix units are saturated. 0: no entry has cycles. */
 int64_t fgi_plan_saturation_batch(const fgi_plan_point *points, size_t count);
 
-/* The analysis as an object of JSON, and as lines for people. */
+/* The analysis as a JSON object, and as human-readable text. */
 void fgi_plan_put_json(const fgi_plan_analysis *analysis, fgi_buf *out);
 void fgi_plan_put_text(const fgi_plan_analysis *analysis, fgi_buf *out);
 

@@ -1,5 +1,4 @@
-/* collective.c - communication between devices: among how many, how many bytes, and for how long if
- * they went round a ring.
+/* collective.c - collectives: number of devices, bytes, and the time that a ring would take.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "base/alloc.h"
 #include "plan/walk.h"
 
-/* Devices along the axes of a mesh that a collective is over. */
+/* The axes of a mesh that a collective is over. */
 static int64_t mesh_group(const Fgi__Hlo__MeshGroups *groups)
 {
     int64_t size = 1;
@@ -32,7 +31,7 @@ static int64_t group_of(const fgi_hlo_op *op, int devices)
     return op->n_group > 0 ? (int64_t)op->group[0]->n_device : devices;
 }
 
-/* The larger side of a collective on one device. */
+/* The larger of input and output of a collective on one device. */
 static int64_t bytes_of(const fgi_plan_walk *w, const fgi_hlo_op *op)
 {
     int64_t in = 0, out = fgi_hlo_bytes(op->shape);
@@ -46,7 +45,7 @@ static int64_t bytes_of(const fgi_plan_walk *w, const fgi_hlo_op *op)
     return in > out ? in : out;
 }
 
-/* Bytes that each device sends when `bytes` go round a ring of n. */
+/* Bytes that each device sends for a collective of `bytes` on a ring of n devices. */
 static double sent(fgi_collective kind, double bytes, int64_t n)
 {
     const double others = n > 0 ? (double)(n - 1) / (double)n : 0;
@@ -55,8 +54,8 @@ static double sent(fgi_collective kind, double bytes, int64_t n)
     return (kind == FGI_ALL_REDUCE ? 2 : 1) * others * bytes;
 }
 
-/* Bytes a second round a ring, in both directions at once: one link, where a chip's links are those
- * of a torus, of two dimensions or of three. 0: not known. */
+/* Bandwidth of a ring in both directions together: one link of a chip in a two- or
+ * three-dimensional torus. 0: not known. */
 static double ring_rate(const fg_chip *chip)
 {
     static const char *const three[] = {"v4", "v5p", "7x"};

@@ -1,9 +1,9 @@
-/* estimate.c - from sums to seconds, and from several batch sizes to the one that fills the units.
+/* estimate.c - estimates times from sums, and the batch size that saturates the matrix units.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/walk.h"
 
-/* The peak rate of one device's matrix units. */
+/* The peak rate of the matrix units of one device. */
 static double peak_of(const fgi_plan_machine *m)
 {
     return m->chip != NULL ? fg_chip_matmul_rate(m->chip, FG_BF16) : 0;

@@ -1,6 +1,6 @@
-/* hlo_config.c - the compiler's remarks on single instructions, which are JSON.
+/* hlo_config.c - the compiler's JSON annotations of instructions.
  *
- * Their form is no stable interface: what is not there or has another form is left out.
+ * Their format is not stable: missing or unexpected entries are ignored.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"
@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "ckpt/json_file.h"
 
-/* A number, or a text with one; -1 otherwise. */
+/* A number, or a string that contains one; -1 otherwise. */
 static int64_t number(const json_t *value)
 {
     int64_t result = -1;

@@ -1,5 +1,5 @@
-/* hlo_counts.h - what the compiler made of a program, as XLA's HLO: read from the bytes that a
- * plugin gives, and counted.
+/* hlo_counts.h - parses the optimized program as XLA's HLO, from the bytes that a plugin returns,
+ * and counts its operations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_HLO_COUNTS_H
@@ -9,10 +9,10 @@
 
 #include "base/error.h"
 
-/* A module in memory. Owned by who read it; one thread at a time. */
+/* A parsed module, owned by the caller; one thread at a time. */
 typedef struct fgi_hlo fgi_hlo;
 
-/* data is a serialised HloModuleProtoWithConfig; it is not needed afterwards. Errors: FG_EFORMAT,
+/* data is a serialized HloModuleProtoWithConfig; it is not needed afterwards. Errors: FG_EFORMAT,
  * FG_ENOMEM. */
 fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *err);
 void fgi_hlo_free(fgi_hlo *hlo);
@@ -30,13 +30,13 @@ const char *fgi_collective_name(fgi_collective kind); /* "all-reduce" */
 
 enum { FGI_DTYPES = FG_F64 + 1 };
 
-/* What a module holds. Bytes are of one device and without padding. */
+/* Counts of a module. Bytes are per device and without padding. */
 typedef struct fgi_hlo_counts {
-    int parameters, donated; /* arguments, and those whose memory a result takes over */
+    int parameters, donated; /* arguments, and the donated ones whose buffer an output reuses */
     int64_t parameter_bytes, donated_bytes;
     int collectives[FGI_COLLECTIVES];          /* instructions */
     int64_t collective_bytes[FGI_COLLECTIVES]; /* of their results */
-    int dots[FGI_DTYPES];                      /* matmuls by the type of what is multiplied */
+    int dots[FGI_DTYPES];                      /* matmuls by the dtype of the operands */
     int convs[FGI_DTYPES];
     int custom_calls;
 } fgi_hlo_counts;

@@ -1,4 +1,4 @@
-/* hlo_index.c - instructions of an HLO module by their numbers, and who uses them.
+/* hlo_index.c - finds instructions of an HLO module by id, and their users.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"

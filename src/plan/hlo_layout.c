@@ -1,8 +1,8 @@
 /* hlo_layout.c - sizes of arrays in the tiles of their layouts.
  *
- * A layout orders the dimensions from the fastest to the slowest; its first tile covers the fastest
- * ones, which are padded to whole tiles. Each further tile covers the tile before it in the same
- * way (XLA's documentation, "Tiled layout").
+ * A layout orders the dimensions from fastest to slowest varying. Its first tile covers the fastest
+ * ones, which are padded to whole tiles. Each further tile covers the previous tile in the same way
+ * (XLA's documentation, "Tiled layout").
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"
@@ -14,10 +14,11 @@ static int64_t round_up(int64_t value, int64_t unit)
     return unit > 1 ? (value + unit - 1) / unit * unit : value;
 }
 
-/* Replaces the last dimensions, as many as the tile has, by the numbers of tiles and the tile. */
+/* Replaces the last dimensions, as many as the tile has, by the number of tiles and the tile. */
 static size_t apply_tile(const Fgi__Hlo__Tile *tile, int64_t *extent, size_t count)
 {
-    while (count < tile->n_dimension && count < EXTENT_MAX) { /* a scalar in a tile of one axis */
+    while (count < tile->n_dimension &&
+           count < EXTENT_MAX) { /* a scalar in a tile of one dimension */
         for (size_t i = count++; i > 0; i--)
             extent[i] = extent[i - 1];
         extent[0] = 1;

@@ -1,4 +1,4 @@
-/* hlo_loop.c - how often a loop runs: the usual counter is recognised, anything else is unknown.
+/* hlo_loop.c - trip counts of loops: the usual counter is recognized, anything else is unknown.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -18,7 +18,7 @@ static bool is(const fgi_hlo_op *op, const char *opcode)
     return op != NULL && strcmp(op->opcode, opcode) == 0;
 }
 
-/* Through what changes nothing. */
+/* Skips instructions that only pass a value on. */
 static const fgi_hlo_op *origin(const fgi_hlo_index *index, const fgi_hlo_op *op)
 {
     for (int i = 0; i < STEPS_MAX && (is(op, "copy") || is(op, "bitcast")); i++)
@@ -40,7 +40,7 @@ static bool constant(const fgi_hlo_op *op, int64_t *out)
     return l->n_s32 == 1 || l->n_s64 == 1 || l->n_u32 == 1;
 }
 
-/* Whether it is part *out of what the loop carries. */
+/* Whether it is element *out of the loop's state. */
 static bool carried(const fgi_hlo_index *index, const fgi_hlo_op *op, int64_t *out)
 {
     if (!is(op, "get-tuple-element") || !is(fgi_hlo_in(index, op, 0), "parameter"))
@@ -49,13 +49,14 @@ static bool carried(const fgi_hlo_index *index, const fgi_hlo_op *op, int64_t *o
     return true;
 }
 
-/* The instruction that gives a part of the loop's first or next state. */
+/* The instruction that computes an element of the loop's initial or next state. */
 static const fgi_hlo_op *part_of(const fgi_hlo_index *index, const fgi_hlo_op *tuple, int64_t part)
 {
     return is(tuple, "tuple") ? origin(index, fgi_hlo_in(index, tuple, (size_t)part)) : NULL;
 }
 
-/* A number inside the loop: a constant, or a part that is one at first and stays as it is. */
+/* A number inside the loop: a constant, or an element of the state that is initially constant and
+ * never changes. */
 static bool fixed(const loop *l, const fgi_hlo_op *op, int64_t *out)
 {
     int64_t part, kept;
@@ -69,7 +70,7 @@ static bool fixed(const loop *l, const fgi_hlo_op *op, int64_t *out)
            constant(part_of(l->index, fgi_hlo_in(l->index, l->loop, 0), part), out);
 }
 
-/* What a round adds to the counter. */
+/* The increment of the counter per iteration. */
 static bool step_of(const loop *l, int64_t counter, int64_t *out)
 {
     int64_t part;

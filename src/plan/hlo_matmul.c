@@ -1,8 +1,8 @@
-/* hlo_matmul.c - the arithmetic of matmuls and convolutions: what is useful, and what
- * the tiles of their operands make of it.
+/* hlo_matmul.c - the arithmetic of matmuls and convolutions: the useful part, and with padded
+ * tiles.
  *
- * Each dimension of a matmul is in two of its three arrays. It counts as padded as in the one
- * where it is padded more: the matrix units work through whole tiles of both.
+ * Each dimension of a matmul occurs in two of its three arrays. It counts with the larger of the
+ * two padded sizes, because the matrix units process whole tiles of both.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"
@@ -37,7 +37,7 @@ static bool is_among(int64_t value, const int64_t *list, size_t count)
     return false;
 }
 
-/* The dimensions of one operand that the result keeps, in order from dimension `at` of it on. */
+/* The dimensions of one operand that the result keeps, in order, starting at its dimension `at`. */
 static int64_t add_kept(matmul *p, const fgi_hlo_shape *from, const int64_t *batch,
                         size_t batch_count, const int64_t *contracting, size_t count, int64_t at)
 {
@@ -66,7 +66,7 @@ static double dot_flops(matmul *p, const Fgi__Hlo__DotDimensions *d)
 
 /* ---- convolution ----------------------------------------------------------------------------- */
 
-/* Greatest common divisor of a > 0 and b > 0, and x with a x = it (mod b). */
+/* Greatest common divisor of a > 0 and b > 0, and x with a x = gcd (mod b). */
 static int64_t invert(int64_t a, int64_t b, int64_t *x)
 {
     int64_t x0 = 1, x1 = 0;
@@ -78,7 +78,7 @@ static int64_t invert(int64_t a, int64_t b, int64_t *x)
     return a;
 }
 
-/* How many o in [0, count) have 0 <= o * stride + shift <= last, at a multiple of `dilation`. */
+/* Number of o in [0, count) with 0 <= o * stride + shift <= last, at a multiple of `dilation`. */
 static int64_t count_hits(int64_t count, int64_t stride, int64_t shift, int64_t last,
                           int64_t dilation)
 {
@@ -100,8 +100,8 @@ static int64_t count_hits(int64_t count, int64_t stride, int64_t shift, int64_t 
     return high < first ? 0 : (high - first) / period + 1;
 }
 
-/* Pairs of a place of the result and a place of the window that meet an element of the input: with
- * padding and the gaps of dilation left out. */
+/* Pairs of an output position and a window position that access an element of the input: without
+ * padding and the gaps of dilation. */
 static double window_pairs(const Fgi__Hlo__WindowDimension *w, int64_t in, int64_t out)
 {
     const int64_t stride = w->stride > 0 ? w->stride : 1;

@@ -1,4 +1,4 @@
-/* hlo_module.h - the inside of an HLO module, for the files of this folder.
+/* hlo_module.h - the internals of an HLO module, for the files of this folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_HLO_MODULE_H
@@ -17,22 +17,22 @@ struct fgi_hlo {
     const fgi_hlo_computation *entry;
 };
 
-/* FG_DTYPE_NONE for tuples and formats that arrays do not have. */
+/* FG_DTYPE_NONE for tuples and dtypes that arrays do not support. */
 fg_dtype fgi_hlo_dtype(const fgi_hlo_shape *shape);
-/* As the shape says, without padding; of a tuple all its parts. */
+/* Size according to the shape, without padding; for a tuple, of all elements. */
 int64_t fgi_hlo_bytes(const fgi_hlo_shape *shape);
 
-/* The instruction that gives an operand; NULL: there is none. */
+/* The instruction that computes an operand; NULL: there is none. */
 const fgi_hlo_op *fgi_hlo_operand(const fgi_hlo_computation *in, const fgi_hlo_op *op,
                                   size_t index);
 
 typedef enum fgi_hlo_matmul { FGI_HLO_NONE, FGI_HLO_DOT, FGI_HLO_CONV } fgi_hlo_matmul;
 fgi_hlo_matmul fgi_hlo_matmul_kind(const fgi_hlo_op *op);
-/* Whether it is a collective between devices, or the beginning of one. */
+/* Whether it is a collective between devices, or the start of one. */
 bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out);
-/* The same, each collective once, as what it comes to: libtpu writes one that runs beside products
- * into several fusions, and a reduce-scatter as a sum in a fusion that keeps a part of it.
- * *out_bytes are the result's: what a device keeps. */
+/* The same, with each collective once, as the kind that it amounts to: libtpu writes one that
+ * overlaps with matmuls into several fusions, and a reduce-scatter as a sum in a fusion that keeps
+ * a part of it. *out_bytes is the size of the result on a device. */
 bool fgi_hlo_collective_once(const fgi_hlo_computation *in, const fgi_hlo_op *op,
                              fgi_collective *out, int64_t *out_bytes);
 

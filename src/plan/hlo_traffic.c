@@ -1,7 +1,7 @@
-/* hlo_traffic.c - bytes between a device's main memory and its units.
+/* hlo_traffic.c - traffic between a device's main memory and its units.
  *
- * A layout says where an array lies; what is in the memory close to the units is not counted. A
- * fusion reads its arguments whole, but for those of which it only cuts out a part.
+ * The layout of an array names its memory; memory close to the units is not counted. A fusion reads
+ * its arguments completely, except those of which it only reads a slice.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -23,7 +23,7 @@ static bool ends(const char *text, const char *with)
     return a >= b && strcmp(text + a - b, with) == 0;
 }
 
-/* Moves nothing by itself: it names, packs, or was counted where it began. */
+/* No traffic of its own: it only names or packs values, or was counted where it started. */
 static bool is_free(const char *opcode)
 {
     static const char *const free_ops[] = {
@@ -41,7 +41,7 @@ static bool is_cut(const char *opcode)
            strcmp(opcode, "gather") == 0;
 }
 
-/* What a copy that runs beside moves: the new array, from main memory or to it. */
+/* Traffic of an asynchronous copy: the new array, from or to main memory. */
 static void add_started(const fgi_hlo_index *index, const fgi_hlo_op *op, traffic *t)
 {
     const bool is_copy = strcmp(op->opcode, "copy-start") == 0;
@@ -58,7 +58,7 @@ static void add_started(const fgi_hlo_index *index, const fgi_hlo_op *op, traffi
     }
 }
 
-/* The parameter of a fused computation that stands for operand i. */
+/* The parameter of a fused computation for operand i. */
 static const fgi_hlo_op *parameter_of(const fgi_hlo_computation *in, int64_t number)
 {
     for (size_t i = 0; i < in->n_instruction; i++)
@@ -68,7 +68,7 @@ static const fgi_hlo_op *parameter_of(const fgi_hlo_computation *in, int64_t num
     return NULL;
 }
 
-/* Adds the cuts out of a parameter; false: something takes it whole. */
+/* Adds the slices read from a parameter; false: something reads all of it. */
 static bool add_cuts(const fgi_hlo_computation *in, const fgi_hlo_op *parameter, traffic *t)
 {
     traffic cuts = {0};
@@ -109,7 +109,7 @@ static void add_operand(const fgi_hlo_index *index, const fgi_hlo_op *op, size_t
     t->padded += whole.padded;
 }
 
-/* The array that an update in place writes; NULL: the whole result is written. */
+/* The array that an in-place update writes; NULL: the whole result is written. */
 static const fgi_hlo_shape *updated(const fgi_hlo_index *index, const fgi_hlo_op *op)
 {
     const fgi_hlo_computation *fused =

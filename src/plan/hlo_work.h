@@ -1,5 +1,5 @@
-/* hlo_work.h - what one instruction of an HLO module takes: elements and whole tiles of its arrays,
- * arithmetic of its products, bytes of main memory, the compiler's estimate.
+/* hlo_work.h - the work of one instruction of an HLO module: elements and padded tiles of its
+ * arrays, arithmetic of matmuls, main memory traffic, and the compiler's estimate.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_HLO_WORK_H
@@ -10,12 +10,12 @@
 
 /* ---- arrays in tiles (hlo_layout.c) ---------------------------------------------------------- */
 
-/* Bytes of whole tiles as the layout says, of a tuple of all its parts; without a layout as
- * fgi_hlo_bytes. */
+/* Size in whole tiles according to the layout, for a tuple of all elements; without a layout the
+ * same as fgi_hlo_bytes. */
 int64_t fgi_hlo_padded_bytes(const fgi_hlo_shape *shape);
-/* Dimension i in the tiles of the layout. */
+/* The padded size of dimension i according to the layout. */
 fgi_plan_dim fgi_hlo_padded_dim(const fgi_hlo_shape *shape, int64_t i);
-/* Only what lies in the device's main memory. */
+/* Only what is located in the device's main memory. */
 void fgi_hlo_main_bytes(const fgi_hlo_shape *shape, double *bytes, double *padded);
 
 /* ---- finding instructions (hlo_index.c) ------------------------------------------------------ */
@@ -23,7 +23,7 @@ void fgi_hlo_main_bytes(const fgi_hlo_shape *shape, double *bytes, double *padde
 typedef struct fgi_hlo_entry {
     int64_t id;
     const fgi_hlo_op *op;
-    const fgi_hlo_op *user; /* the first that takes its result, or NULL */
+    const fgi_hlo_op *user; /* the first instruction that uses its result, or NULL */
 } fgi_hlo_entry;
 
 /* All instructions of a module by id. */
@@ -35,10 +35,10 @@ typedef struct fgi_hlo_index {
 
 fg_status fgi_hlo_index_make(const fgi_hlo *hlo, fgi_hlo_index *out, fg_error *err);
 void fgi_hlo_index_fini(fgi_hlo_index *index);
-/* NULL: there is none. */
+/* NULL if it does not exist. */
 const fgi_hlo_entry *fgi_hlo_find(const fgi_hlo_index *index, int64_t id);
 const fgi_hlo_op *fgi_hlo_in(const fgi_hlo_index *index, const fgi_hlo_op *op, size_t operand);
-/* The i-th computation that an instruction calls, or NULL. */
+/* Computation i that an instruction calls, or NULL. */
 const fgi_hlo_computation *fgi_hlo_called(const fgi_hlo_index *index, const fgi_hlo_op *op,
                                           size_t i);
 const fgi_hlo_op *fgi_hlo_root(const fgi_hlo_index *index, const fgi_hlo_computation *in);
@@ -47,7 +47,8 @@ const fgi_hlo_op *fgi_hlo_root(const fgi_hlo_index *index, const fgi_hlo_computa
 
 enum { FGI_HLO_MATMUL_DIMS = 3 + FG_MAX_RANK };
 
-/* A product: its arithmetic (a multiplication and an addition count two), and what it is over. */
+/* A matmul: its arithmetic (multiplications and additions are counted separately) and its
+ * dimensions. */
 typedef struct fgi_hlo_arithmetic {
     double flops, padded_flops;
     int dim_count;
@@ -55,26 +56,26 @@ typedef struct fgi_hlo_arithmetic {
     fg_dtype dtype; /* of the operands, the wider one */
     bool is_precise;
 } fgi_hlo_arithmetic;
-/* False: it is no product that can be counted (hlo_matmul.c). */
+/* False if it is not a matmul that can be counted (hlo_matmul.c). */
 bool fgi_hlo_arithmetic_of(const fgi_hlo_index *index, const fgi_hlo_op *op,
                            fgi_hlo_arithmetic *out);
 
-/* Bytes that an instruction moves from and to main memory; what it calls is not in it but for a
- * fusion (hlo_traffic.c). */
+/* Main memory traffic of an instruction; without what it calls, except for a fusion
+ * (hlo_traffic.c). */
 void fgi_hlo_traffic(const fgi_hlo_index *index, const fgi_hlo_op *op, double *bytes,
                      double *padded);
 
-/* What the compiler says of an instruction in its backend_config (hlo_config.c). */
+/* The compiler's annotations of an instruction in its backend_config (hlo_config.c). */
 typedef struct fgi_hlo_config {
-    double cycles;      /* -1: it does not say */
+    double cycles;      /* -1: not given */
     int64_t trips;      /* of a loop; -1 */
-    bool is_beside;     /* a collective runs beside the fusion that it is in */
+    bool is_beside;     /* a collective overlaps with the fusion that contains it */
     char algorithm[96]; /* of a collective, "Emitter, Strategy"; "" */
 } fgi_hlo_config;
 void fgi_hlo_config_read(const fgi_hlo_op *op, fgi_hlo_config *out);
 
-/* How often a loop runs, from its counter: where it begins, what is added to it, and what it is
- * compared with. -1: it cannot be seen (hlo_loop.c). */
+/* The trip count of a loop, from its counter: initial value, increment and bound. -1: not known
+ * (hlo_loop.c). */
 int64_t fgi_hlo_trips(const fgi_hlo_index *index, const fgi_hlo_op *loop);
 
 #endif

@@ -1,4 +1,4 @@
-/* walk.h - what the parts of the analysis share while a program is walked over.
+/* walk.h - shared by the parts of the analysis during the walk over a program.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_PLAN_WALK_H
@@ -16,16 +16,16 @@ typedef struct fgi_plan_walk {
 /* Adds a collective that runs `times` times (collective.c). */
 void fgi_plan_add_collective(fgi_plan_walk *w, const fgi_hlo_op *op, fgi_collective kind,
                              const fgi_hlo_config *config, double times);
-/* Adds those that a fusion holds. */
+/* Adds the collectives in a fusion. */
 void fgi_plan_add_fused_collectives(fgi_plan_walk *w, const fgi_hlo_op *op, double times);
 
-/* Whether a product, or the format of an instruction's result, is slow on the chip (slow.c). */
+/* Whether a matmul, or the dtype of an instruction's result, is slow on the chip (slow.c). */
 bool fgi_plan_matmul_is_slow(const fgi_plan_machine *machine, const fgi_hlo_arithmetic *matmul,
                              fgi_plan_slow_kind *out);
 bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_index *index,
                              const fgi_hlo_op *op, fgi_plan_slow_kind *out);
 
-/* Fills in the seconds, from the sums (estimate.c). */
+/* Computes the times from the sums (estimate.c). */
 void fgi_plan_estimate(fgi_plan_analysis *out);
 
 #endif

@@ -1,23 +1,24 @@
-/* cpu.c - whole programs for XLA's CPU backend (xla-cpu-pjrt 0.0.1): compiler options, and which
- * values it must not fuse. Single operations have lowerings of their own (lowering.h).
+/* cpu.c - whole programs for XLA's CPU backend (xla-cpu-pjrt 0.0.1): compiler options, and values
+ * that must not be fused. Single operations have their own lowerings (lowering.h).
  *
- * Variables are updated in place, and a weight is read by the backward pass too. Unless asked to
- * look at regions, the backend copies each such weight in every step: 5 % of a perceptron's step.
+ * Variables are updated in place, and a weight is also read by the backward pass. Unless region
+ * analysis is enabled, the backend copies each such weight in every step: 5 % of the step time of
+ * an MLP.
  *
- * Products of matrices through oneDNN are an option of the client. The backend then fuses a product
- * with the arithmetic around it and with other products, and kills the process at the first run
- * ("partition compile failed") when two products meet in a sum or a chain, or when a product's
- * operand is itself a sum or a product of elements. So every product is kept alone: its result, and
- * operands that are computed element by element, pass through an operation that changes nothing and
- * that oneDNN does not know. It costs nothing: other fusions take it in.
+ * Matmuls with oneDNN are an option of the client. The backend then fuses a matmul with the
+ * arithmetic around it and with other matmuls, and terminates the process at the first run
+ * ("partition compile failed") if two matmuls meet in a sum or a chain, or if an operand of a
+ * matmul is itself a sum or a product of elements. So every matmul is isolated: its result, and
+ * operands that are computed elementwise, pass through an operation that does not change the value
+ * and that oneDNN does not support. This has no cost: other fusions absorb it.
  *
- * The backend fuses a value into each loop that uses it, and there computes it anew for each place
- * where it is used, with all that was fused into it before. So a chain of layers without products
- * in between becomes loops of quadratic length, or of exponential length where each layer reads the
- * one before in two orders (x + reverse(x)): 16 such layers took 26 s to compile, others ran for
- * minutes. A value is therefore stored where computing it again for each use would cost more than a
- * fixed number of operations: the length of the compiled program is then linear in that of the
- * trace. Tests turn this off as the rule "stored-values".
+ * The backend fuses a value into each loop that uses it, and recomputes it there for each use, with
+ * everything that was fused into it before. So a chain of layers without matmuls in between becomes
+ * loops of quadratic length, or of exponential length if each layer reads the previous one in two
+ * orders (x + reverse(x)): 16 such layers took 26 s to compile, others ran for minutes. Therefore a
+ * value is stored if recomputing it for each use would cost more than a fixed number of operations:
+ * the length of the compiled program is then linear in that of the trace. Tests disable this as the
+ * rule "stored-values".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
@@ -26,12 +27,12 @@
 
 static const fgi_flag flags[] = {
     {"xla_cpu_copy_insertion_use_region_analysis", "True"},
-    /* those of oneDNN: the client's option turns them on, test_lowering.c compares */
+    /* oneDNN options: enabled by the client's option; test_lowering.c compares both */
     {"xla_cpu_use_onednn", "True"},
     {"xla_cpu_experimental_onednn_fusion_type", "LIBRARY_FUSION_TYPE_DOT"},
 };
-/* More operations for each element, repeated in the loops that use a value, are not worth the two
- * passes over memory that storing it takes. Networks with a product or a convolution in each layer
+/* More operations per element, repeated in each loop that uses a value, cost more than the two
+ * passes over memory that storing it takes. Networks with a matmul or a convolution in each layer
  * stay far below this. */
 enum { MOST_REPEATED = 256 };
 
@@ -45,8 +46,8 @@ const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count)
     return flags;
 }
 
-/* Goes from users to what they use, so that the mark on operands of products passes through
- * operations that only move elements, down to what computes them. */
+/* Traverses from users to operands, so that the mark on operands of matmuls passes through
+ * operations that only move elements, down to those that compute them. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
 {
     if (trace->client == NULL || !fgi_client_uses_onednn(trace->client))
@@ -64,8 +65,8 @@ void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out)
     }
 }
 
-/* How many operations a loop computes for each element of this value if all that can be fused into
- * it is; 0 for a value that the backend stores anyway. */
+/* How many operations a loop computes per element of this value if everything possible is fused
+ * into it; 0 for a value that the backend stores anyway. */
 static int64_t fused_operations(const fgi_node *node, const int64_t *operations)
 {
     int64_t sum = 1;
@@ -76,7 +77,7 @@ static int64_t fused_operations(const fgi_node *node, const int64_t *operations)
     return sum;
 }
 
-/* uses and operations: by node id, zero at first. */
+/* uses and operations: by node id, initially zero. */
 static void mark_stored(const fg_trace *trace, const bool *is_live, int64_t *uses,
                         int64_t *operations, bool *out)
 {

@@ -1,8 +1,8 @@
-/* emit.c - prints the live part of a trace as a StableHLO module.
+/* emit.c - writes the live part of a trace as a StableHLO module.
  *
- * Arguments are the array leaves in order, then one u32 vector with all scalars; results are the
+ * Arguments are the array leaves in order, then one u32 vector with all scalars. Results are the
  * outputs, then the assigned variables, each aliased to the argument it replaces. For several
- * devices each of them has its sharding over the mesh (Shardy annotations).
+ * devices, each argument and result has its sharding over the mesh (Shardy annotations).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -88,9 +88,9 @@ typedef struct module {
     const fgi_layout *layout;
     const fg_tensor *outputs;
     uint32_t *value;       /* SSA number by node id */
-    uint32_t *scalar_word; /* word by leaf index */
-    bool *is_apart;        /* by node id: nothing may be fused across its result by oneDNN */
-    bool *is_stored;       /* by node id: nothing may be fused across its result at all */
+    uint32_t *scalar_word; /* index in the packed scalars, by leaf index */
+    bool *is_apart;        /* by node id: oneDNN must not fuse across the node's result */
+    bool *is_stored;       /* by node id: nothing must be fused across the node's result */
     fgi_functions functions;
     uint32_t next;
 } module;
@@ -121,7 +121,7 @@ static int device_count(const fg_trace *trace)
     return trace->client != NULL ? fg_client_get_info(trace->client)->device_count : 1;
 }
 
-/* The axes of a dimension; one of size 1 shards nothing. */
+/* The axes of a dimension; axes of size 1 are omitted. */
 static void put_axes(const fgi_mesh *mesh, fgi_buf *out, fgi_axis_set axes)
 {
     const char *before = "";
@@ -170,7 +170,7 @@ const fgi_sharding *fgi_result_sharding(const fg_trace *trace, const fgi_layout 
     return fgi_leaf_sharding(trace->leaves[layout->assigned_leaf[i - layout->output_count]].node);
 }
 
-/* {tf.aliasing_output = 2 : i32, sdy.sharding = ...}: what holds for argument `leaf`. */
+/* {tf.aliasing_output = 2 : i32, sdy.sharding = ...}: the attributes of argument `leaf`. */
 static void put_argument_attributes(const module *m, size_t leaf, fgi_buf *out)
 {
     const fgi_layout *layout = m->layout;
@@ -231,8 +231,7 @@ static void put_result_types(const module *m, bool with_shardings, fgi_buf *out)
     }
 }
 
-/* Hides a value from the compiler's fusing without changing it: rounds to more digits than the
- * format has. */
+/* Prevents fusion without changing the value: rounds to more digits than the dtype has. */
 static fgi_value put_apart(fgi_builder *b, fgi_value value)
 {
     return fgi_build(b, &value.type, "reduce_precision",
@@ -304,7 +303,7 @@ static void put_return(const module *m, fgi_buf *out)
     fgi_buf_puts(out, "\n");
 }
 
-/* Which values the platform's compiler must not fuse; false when out of memory. */
+/* The values that the platform's compiler must not fuse; false when out of memory. */
 static bool mark_values(module *m)
 {
     const fg_trace *trace = m->trace;

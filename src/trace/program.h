@@ -1,4 +1,4 @@
-/* program.h - compiled traces: found by structure, bound to what the leaves stand for, launched.
+/* program.h - compiled traces: found by structure, bound to the arrays of the leaves, launched.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRACE_PROGRAM_H
@@ -8,8 +8,8 @@
 #include "trace/graph.h"
 #include "trace/trace.h"
 
-/* A compiled program and how its arguments and results map to leaves. Reference counted; belongs
- * to the thread of its trace. Which arrays and variables take part is not in it. */
+/* A compiled program and the mapping of its arguments and results to leaves. Reference counted;
+ * belongs to the thread of its trace. It is independent of the particular arrays and variables. */
 typedef struct fgi_program fgi_program;
 typedef struct fgi_layout fgi_layout;
 
@@ -17,8 +17,8 @@ typedef struct fgi_layout fgi_layout;
  * structure, or emitted and compiled. Borrowed from the trace. */
 fg_status fgi_program_get(fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_program **out, fg_error *err);
-/* The programs of a trace (programs.c): found and moved to the front; added, for which the one used
- * longest ago goes; before another is compiled, compared with those compiled last. */
+/* The programs of a trace (programs.c): find one and move it to the front; add one, which evicts
+ * the least recently used; compare a new one, before it is compiled, with those compiled last. */
 fgi_program *fgi_programs_find(fgi_programs *programs, fgi_hash hash);
 void fgi_programs_add(fgi_programs *programs, fgi_hash hash, fgi_program *take_program);
 void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout);
@@ -26,37 +26,37 @@ void fgi_programs_fini(fgi_programs *programs);
 fgi_program *fgi_program_retain(fgi_program *program);
 void fgi_program_release(fgi_program *program); /* NULL is allowed */
 
-/* Launches: leaves say what the arguments are, feeds what the fed ones are. out_arrays receives
- * the outputs; assigned variables take their new values. out_done as fgi_execute. */
+/* Launches: leaves determine the arguments, feeds the fed ones. out_arrays receives the outputs;
+ * assigned variables get their new values. out_done as in fgi_execute. */
 fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
                              fg_array *const *feeds, size_t feed_count, fg_array **out_arrays,
                              fgi_event **out_done, fg_error *err);
 const struct fgi_matmul_flops *fgi_program_flops(const fgi_program *program);
 fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out, fg_error *err);
 
-/* The compiled form, borrowed. */
+/* The compiled program, borrowed. */
 const fgi_executable *fgi_program_executable(const fgi_program *program);
 
-/* Multiplications and additions of a program's matmuls and its convolutions, counted
- * from the graph, over all devices, by the operands' dtype. */
+/* Number of multiplications and additions in a program's matmuls and convolutions, counted from the
+ * graph, over all devices, by the operands' dtype. */
 typedef struct fgi_matmul_flops {
     double of[FG_F64 + 1];
 } fgi_matmul_flops;
 
-/* A step that outlives its trace: a program bound to its variables and scalars, launched again and
- * again with new feeds. The trace may be reset afterwards, but not destroyed. */
+/* A step that is independent of later traces: a program bound to its variables and scalars,
+ * launched repeatedly with new feeds. The trace may be reset afterwards, but not destroyed. */
 typedef struct fgi_step_program fgi_step_program;
 fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, size_t count,
                                   fgi_step_program **out, fg_error *err);
 void fgi_step_program_destroy(fgi_step_program *step);
 fg_status fgi_step_program_launch(fgi_step_program *step, fg_array *const *feeds, size_t feed_count,
                                   fg_array **out_arrays, fgi_event **out_done, fg_error *err);
-/* Borrowed: lives as long as the step. */
+/* Borrowed for the step's lifetime. */
 const fgi_executable *fgi_step_program_executable(const fgi_step_program *step);
 fg_status fgi_step_program_cost(const fgi_step_program *step, fgi_program_cost *out, fg_error *err);
 const fgi_matmul_flops *fgi_step_program_flops(const fgi_step_program *step);
 
-/* How a program is laid out over its arguments and results: made before emission. */
+/* The arguments and results of a program: computed before emission. */
 struct fgi_layout {
     size_t *argument_leaf; /* leaf of each array argument, in order */
     size_t argument_count;
@@ -65,24 +65,23 @@ struct fgi_layout {
     size_t *assigned_leaf; /* leaf of each result after the outputs */
     size_t assigned_count;
     size_t output_count;
-    bool *is_live; /* of each node id */
+    bool *is_live; /* by node id */
 };
 
-/* FG_OK when all outputs are values of this trace and it has no error; else that error. */
+/* FG_OK if all outputs are values of this trace and it has no error; else that error. */
 fg_status fgi_outputs_check(const fg_trace *trace, const fg_tensor *outputs, size_t count,
                             fg_error *err);
-/* Which leaves and nodes a program needs; frees with fgi_layout_fini. */
+/* Determines which leaves and nodes a program needs; free it with fgi_layout_fini. */
 fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_t count,
                           fgi_layout *out, fg_error *err);
 void fgi_layout_fini(fgi_layout *layout);
 
-/* What the CPU plugin's compiler does well only when asked, and badly unless kept from it
- * (cpu.c). */
+/* Options and restrictions for the CPU plugin's compiler (cpu.c). */
 const fgi_flag *fgi_cpu_flags(const fg_client *client, size_t *out_count);
-/* On the CPU with oneDNN: marks the live nodes whose results must not be fused with what uses them,
- * by node id. */
+/* On the CPU with oneDNN: marks the live nodes whose results must not be fused with their users, by
+ * node id. */
 void fgi_cpu_keep_apart(const fg_trace *trace, const bool *is_live, bool *out);
-/* On the CPU: marks the live nodes whose values must be stored rather than fused into their uses,
+/* On the CPU: marks the live nodes whose values must be stored rather than fused into their users,
  * by node id. Returns false when out of memory. */
 bool fgi_cpu_stored(const fg_trace *trace, const bool *is_live, bool *out);
 

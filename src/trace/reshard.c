@@ -1,8 +1,8 @@
 /* reshard.c - changes the sharding of a value.
  *
- * Gathers a parameter that strategy fsdp shards where a layer uses it, and shards its gradient, a
- * sum over the devices, again: XLA turns that into a reduce-scatter (or, as the CPU's compiler, an
- * all-reduce and a slice).
+ * Gathers a parameter that is sharded by strategy fsdp where a layer uses it, and shards its
+ * gradient, a sum over the devices, again: XLA converts that to a reduce-scatter (or, in the CPU's
+ * compiler, an all-reduce and a slice).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

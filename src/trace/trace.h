@@ -1,8 +1,8 @@
-/* trace.h (internal) - what a trace holds: its nodes, its leaves, its first error.
+/* trace.h (internal) - the content of a trace: its nodes, its leaves, its first error.
  *
- * A leaf is a value that comes from outside: a variable, an array, a batch fed by the Trainer, a
- * scalar. Programs refer to leaves by their place in the table, so that a program compiled once
- * serves every later trace of the same structure, whatever arrays its leaves then stand for.
+ * A leaf is an external value: a variable, an array, a batch fed by the Trainer, a scalar. Programs
+ * refer to leaves by their index in the table, so that a compiled program can be used by every
+ * later trace of the same structure, with any arrays as leaves.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRACE_TRACE_H
@@ -31,8 +31,8 @@ typedef struct fgi_version {
 typedef struct fgi_leaf {
     fgi_leaf_kind kind;
     fgi_node *node;
-    fgi_node *assigned;       /* variables: the value after the run, or NULL */
-    fgi_node *current;        /* an alias of `assigned`: what readers get; NULL: none has read */
+    fgi_node *assigned;       /* for variables: the value after the run, or NULL */
+    fgi_node *current;        /* an alias of `assigned` for readers; NULL: not read yet */
     const fgi_version *older; /* values before `assigned`, in the trace's arena */
     union {
         fg_variable *variable;
@@ -42,15 +42,15 @@ typedef struct fgi_leaf {
     } of;
 } fgi_leaf;
 
-/* Programs that a trace keeps (programs.c): so many, the most recently used first. */
+/* Programs kept by a trace (programs.c): at most this many, the most recently used first. */
 enum { FGI_PROGRAMS_KEPT = 64, FGI_OUTLINES = 4 };
 
 typedef struct fgi_program_entry {
-    fgi_hash hash; /* of the structure of the whole */
+    fgi_hash hash; /* hash of the whole structure */
     struct fgi_program *program;
 } fgi_program_entry;
 
-/* A live node of a program, its attributes apart from what it is and takes. */
+/* A live node of a program, with its attributes separate from its operation and inputs. */
 typedef struct fgi_outline_node {
     const fgi_op *op;
     uint64_t wiring, attr;
@@ -60,7 +60,7 @@ typedef struct fgi_outline_node {
 typedef struct fgi_outline {
     fgi_outline_node *nodes;
     size_t count;
-    int variants; /* programs compiled that differ from it in attributes alone */
+    int variants; /* compiled programs that differ from it only in attributes */
 } fgi_outline;
 
 typedef struct fgi_programs {
@@ -68,97 +68,100 @@ typedef struct fgi_programs {
     size_t count;
     fgi_outline outline[FGI_OUTLINES]; /* of those compiled last */
     unsigned next_outline;
-    bool has_warned; /* that a number changes */
+    bool has_warned; /* of numbers that change */
 } fgi_programs;
 
 struct fg_trace {
     fg_client *client;
-    uint64_t base; /* what the handles of its tensors begin with (handle.c) */
+    uint64_t base; /* prefix of the handles of its tensors (handle.c) */
     fgi_arena arena;
     fgi_node **nodes; /* by id */
     size_t node_count, node_capacity;
     fgi_map by_hash; /* structure -> node */
     fgi_leaf *leaves;
     size_t leaf_count, leaf_capacity;
-    fgi_map leaf_by_key; /* address of variable, array, scalar -> node of the leaf */
+    fgi_map leaf_by_key; /* address of a variable, array or scalar -> node of the leaf */
     fgi_programs programs;
     fgi_node poison;
     fg_error error;
     const char *scope[FGI_SCOPE_DEPTH];
     int scope_depth, scope_overflow;
-    const fgi_node *place;        /* whose place new nodes inherit, or NULL */
-    fg_scalar key[FGI_KEY_WORDS]; /* of (seed, step): the program's inputs */
+    const fgi_node *place;        /* whose location new nodes inherit, or NULL */
+    fg_scalar key[FGI_KEY_WORDS]; /* inputs of the program for (seed, step) */
     uint32_t random_ids;
     const struct fgi_precision *precision; /* NULL: 32-true */
     fg_tensor mask;                        /* f32[B] */
-    fg_tensor valid_count;                 /* f32[]: its rows that count */
-    fgi_sharding result_sharding; /* of every output; the Trainer's predictions keep the batch's */
+    fg_tensor valid_count;                 /* f32[]: number of valid rows */
+    fgi_sharding
+        result_sharding; /* of every output; the Trainer's predictions keep that of the batch */
     bool has_mask, has_valid_count, is_training;
-    bool has_rows;  /* a batch axis was marked: the mask can't change any more */
-    bool has_marks; /* by the user: nothing is assumed of values without rows */
-    bool is_step;   /* belongs to a Trainer's step: fg_run is refused */
+    bool has_rows;  /* a batch axis was marked: the mask cannot be changed any more */
+    bool has_marks; /* marked by the user: nothing is assumed about values without rows */
+    bool is_step;   /* belongs to a Trainer's step: fg_run is an error */
 };
 
-/* The calling thread's last fg_here; `trace` is what it writes now. */
+/* The calling thread's last fg_here; `trace` is the trace that it is recording. */
 void fgi_trace_source_line(const fg_trace *trace, const char **out_file, int *out_line);
-/* The base of the trace that the thread wrote last, which may be gone. */
+/* The base of the trace that the thread recorded last, which may have been destroyed. */
 void fgi_here_set_trace(uint64_t base);
 uint64_t fgi_here_trace(void);
 
-/* Tensors and nodes (handle.c). What is wrong with a tensor that belongs to no trace, NULL
- * otherwise. */
+/* Tensors and nodes (handle.c). The error for a tensor that belongs to no trace, else NULL. */
 const char *fgi_tensor_dead(fg_tensor tensor);
-/* A place in the table of traces, or FG_EUNSUPPORTED; reset: tensors so far are no longer alive. */
+/* An entry in the table of traces, or FG_EUNSUPPORTED; reset: existing tensors are no longer alive.
+ */
 fg_status fgi_handles_open(fg_trace *trace, fg_error *err);
 void fgi_handles_reset(fg_trace *trace);
 void fgi_handles_close(fg_trace *trace);
 /* trace->nodes has moved. */
 void fgi_handles_renew(fg_trace *trace);
 
-/* A new node with room for its inputs, not yet hashed; NULL after keeping FG_ENOMEM. */
+/* A new node with room for its inputs, not hashed yet; NULL after keeping FG_ENOMEM. */
 fgi_node *fgi_node_create(fg_trace *trace, const fgi_op *op, int arity);
-/* Enters a node into the trace's tables; poison when out of memory. */
+/* Adds a node to the trace's tables; poison value when out of memory. */
 fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node);
 
 /* Leaves (leaf.c). */
 extern const fgi_op fgi_leaf_op;
-/* Index into trace->leaves of a leaf node. */
+/* Index in trace->leaves of a leaf node. */
 size_t fgi_leaf_index(const fgi_node *node);
-/* The values that the variable had in this trace before the one in force. */
+/* The values that the variable had in this trace before the current one. */
 const fgi_version *fgi_variable_older(fg_trace *trace, fg_variable *variable);
 /* The sharding of a leaf's array. */
 const fgi_sharding *fgi_leaf_sharding(const fgi_node *node);
-/* A batch tensor of the Trainer: array number `feed` at launch; replicated, or sharded so. */
+/* A batch tensor of the Trainer: array number `feed` at launch; replicated, or with this sharding.
+ */
 fg_tensor fgi_trace_feed(fg_trace *trace, int feed, const fg_type *type);
 fg_tensor fgi_trace_feed_sharded(fg_trace *trace, int feed, const fg_type *type,
                                  const fgi_sharding *sharding);
-/* Drops the references that leaves hold. */
+/* Releases the references of leaves. */
 void fgi_leaves_release(fgi_leaf *leaves, size_t count);
 
-/* Variables (variable.c). The array that holds the variable's value on the client, uploaded or
- * initialised first if need be; borrowed. */
+/* Variables (variable.c). The array with the variable's value on the client, uploaded or
+ * initialized first if necessary; borrowed. */
 fg_status fgi_variable_array(fg_variable *variable, fg_client *client, fg_array **out,
                              fg_error *err);
 /* The sharding of the variable. An existing value is resharded when the next program uses it;
  * programs compiled before must not be launched any more. */
 const fgi_sharding *fgi_variable_sharding(const fg_variable *variable);
 void fgi_variable_set_sharding(fg_variable *variable, const fgi_sharding *sharding);
-/* `state`, of the same shape, has the sharding of `parameter` from now on; it must not be used
- * after it. */
+/* `state`, which has the same shape, gets the sharding of `parameter`; it must not be used after
+ * the parameter is destroyed. */
 void fgi_variable_follow(fg_variable *state, const fg_variable *parameter);
-/* fg_variable_value as the devices hold it. fg_variable_value gathers a parameter that is sharded
- * along the mesh's batch or fsdp axes; an elementwise update needs the devices' shards only. */
+/* fg_variable_value with the sharding on the devices. fg_variable_value gathers a parameter that is
+ * sharded along the mesh's batch or fsdp axes; an elementwise update needs only the local shards.
+ */
 fg_tensor fgi_variable_part(fg_trace *trace, fg_variable *variable);
-/* The same value with another sharding: XLA inserts the communication (reshard.c). Its gradient
- * has the sharding of the value before, `from`. */
+/* The same value with another sharding: XLA inserts the communication (reshard.c). Its gradient has
+ * the original sharding, `from`. */
 fg_tensor fgi_reshard(fg_tensor value, const fgi_sharding *from, const fgi_sharding *to);
-/* The variable takes over one reference of `take_array`. */
+/* Takes ownership of one reference of `take_array`. */
 void fgi_variable_replace(fg_variable *variable, fg_array *take_array);
 /* A failed program has consumed the value: using it is an error until it is set again. */
 void fgi_variable_lose(fg_variable *variable);
 bool fgi_variable_is_lost(const fg_variable *variable);
-/* fg_variable_read that does not wait: *out_done is NULL when the value was on the host, and
- * out_data has it then. */
+/* fg_variable_read without waiting: *out_done is NULL if the value was on the host, and out_data
+ * has been written. */
 fg_status fgi_variable_download(const fg_variable *variable, void *out_data, size_t size_bytes,
                                 fgi_event **out_done, fg_error *err);
 
