@@ -1,5 +1,5 @@
-/* file.c - files for the rest of the library. Descriptors live inside one call each; blocks and
- * mappings that are handed out belong to the caller.
+/* file.c - file functions for the rest of the library. A file descriptor lives within one call;
+ * returned blocks and mappings belong to the caller.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/file.h"
@@ -27,7 +27,7 @@ fg_status fgi_fail_errno(fg_error *err, const char *what, const char *path)
     return fgi_fail(err, status, "cannot %s '%s': %s", what, path, fgi_errno_text(number));
 }
 
-/* Opens a file to read and gives its size (0 for what has none, such as a pipe). */
+/* Opens a file for reading and returns its size (0 if it has none, such as a pipe). */
 static fg_status open_to_read(const char *path, int *out_fd, struct stat *info, fg_error *err)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -72,7 +72,7 @@ void fgi_file_unmap(fgi_mapping *mapping)
     *mapping = (fgi_mapping){0};
 }
 
-/* Fills at most `size` bytes; fewer at the end of the file. */
+/* Reads at most `size` bytes; fewer at the end of the file. */
 static fg_status read_some(int fd, const char *path, char *data, size_t size, size_t *out_size,
                            fg_error *err)
 {
@@ -89,7 +89,7 @@ static fg_status read_some(int fd, const char *path, char *data, size_t size, si
     return FG_OK;
 }
 
-/* Reads to the end in pieces, so that a file that grows, or has no size, comes whole too. */
+/* Reads to the end in chunks, so that it also works for a file that grows or has no size. */
 static fg_status read_to_end(int fd, const char *path, size_t expected, size_t limit_bytes,
                              char **data, size_t *size, fg_error *err)
 {
@@ -97,7 +97,8 @@ static fg_status read_to_end(int fd, const char *path, size_t expected, size_t l
     do {
         capacity = capacity == 0 ? expected + 1 : capacity * 2;
         if (capacity > limit_bytes + 1)
-            capacity = limit_bytes + 1; /* one more than allowed tells that there is more */
+            capacity =
+                limit_bytes + 1; /* one byte more than allowed shows that the file is too large */
         char *larger = fgi_realloc(*data, capacity + 1);
         if (larger == NULL)
             return fgi_no_memory(err);
@@ -118,7 +119,7 @@ fg_status fgi_file_read(const char *path, size_t limit_bytes, char **out_data, s
     *out_data = NULL;
     *out_size = 0;
     if (limit_bytes > SIZE_MAX / 4)
-        limit_bytes = SIZE_MAX / 4; /* room for the sums above */
+        limit_bytes = SIZE_MAX / 4; /* leaves room for the sums above */
     int fd = -1;
     struct stat info;
     FGI_TRY(open_to_read(path, &fd, &info, err));
@@ -172,7 +173,7 @@ fg_status fgi_folder_sync(const char *path, fg_error *err)
     if (fd < 0)
         return fgi_fail_errno(err, "open", path);
     fg_status status = FG_OK;
-    if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: this file system needs no such call */
+    if (fsync(fd) != 0 && errno != EINVAL) /* EINVAL: this file system does not support it */
         status = fgi_fail_errno(err, "sync", path);
     (void)close(fd);
     return status;
@@ -188,11 +189,11 @@ fg_status fgi_file_write_atomic(const char *path, const void *data, size_t size,
 fg_status fg_file_write(const char *path, const void *data, size_t size, fg_error *err)
 {
     if (path == NULL || *path == '\0' || (data == NULL && size > 0))
-        return fgi_fail(err, FG_EINVAL, "fg_file_write: no path or no data given");
+        return fgi_fail(err, FG_EINVAL, "fg_file_write: path or data is NULL");
     return fgi_file_write_atomic(path, data, size, err);
 }
 
-/* One mkdir, durable; a folder that is there already is as good. */
+/* Creates one folder durably; it may exist already. */
 static fg_status make_one(const char *path, fg_error *err)
 {
     if (mkdir(path, 0777) == 0) {
@@ -206,7 +207,7 @@ static fg_status make_one(const char *path, fg_error *err)
     if (number == EEXIST && stat(path, &info) == 0 && S_ISDIR(info.st_mode))
         return FG_OK;
     errno = number;
-    return fgi_fail_errno(err, "make the folder", path);
+    return fgi_fail_errno(err, "create the folder", path);
 }
 
 fg_status fgi_folder_make(const char *path, fg_error *err)
@@ -227,12 +228,12 @@ fg_status fgi_folder_make(const char *path, fg_error *err)
     return status;
 }
 
-/* Removes name in the folder `at` (AT_FDCWD for none) with all that is in it. */
+/* Removes `name` in the folder `at` (AT_FDCWD: the current folder) with all its content. */
 static int remove_tree(int at, const char *name)
 {
     if (unlinkat(at, name, 0) == 0)
         return 0;
-    if (errno != EISDIR && errno != EPERM) /* Linux says EISDIR of a folder, POSIX EPERM */
+    if (errno != EISDIR && errno != EPERM) /* Linux returns EISDIR for a folder, POSIX EPERM */
         return errno == ENOENT ? 0 : -1;
     const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -244,7 +245,7 @@ static int remove_tree(int at, const char *name)
     int failure = 0;
     for (;;) {
         errno = 0;
-        const struct dirent *entry = readdir(folder); /* of a stream that no one else has */
+        const struct dirent *entry = readdir(folder); /* the stream is used by this thread only */
         if (entry == NULL)
             break;
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&

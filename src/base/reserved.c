@@ -11,8 +11,8 @@ fg_status fgi_check_reserved(fgi_reserved reserved, fg_error *err)
     for (size_t i = 0; bytes != NULL && i < reserved.bytes; i++)
         if (bytes[reserved.offset + i] != 0)
             return fgi_fail(err, FG_EINVAL,
-                            "%s: 'reserved' must be zero: the program was compiled against a newer "
-                            "version of the library's headers, or the struct was not initialised",
+                            "%s: 'reserved' must be zero: the struct is not initialized, or the "
+                            "program was compiled against newer headers than the library",
                             reserved.type);
     return FG_OK;
 }

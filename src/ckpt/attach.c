@@ -1,7 +1,7 @@
-/* attach.c - checks attachments, and turns them into entries of the model file's __metadata__.
+/* attach.c - checks attachments, and converts them to entries of the model file's __metadata__.
  *
- * Readers look at the metadata only, so that a checkpoint folder and a copy of its model file
- * behave alike; the files of the folder are for people and for other programs.
+ * Readers use only the metadata, so that a checkpoint folder and a copy of its model file behave
+ * the same; the files in the folder are for people and other programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/attach.h"
@@ -35,17 +35,18 @@ fg_status fgi_attach_check(const char *what, const fg_attachment *attachments, s
     for (size_t i = 0; i < count; i++) {
         const char *name = attachments[i].name;
         if (!name || !fgi_manifest_is_name(name) || is_own_file(name))
-            return fgi_fail(err, FG_EINVAL,
-                            "%s: '%s' cannot be the name of an attachment: expected a file name "
-                            "of letters, digits, '.', '_' and '-' that the checkpoint does not "
-                            "use itself",
-                            what, name ? name : "");
+            return fgi_fail(
+                err, FG_EINVAL,
+                "%s: '%s' is not a valid attachment name: expected a file name of letters, digits, "
+                "'.', '_' and '-' that the checkpoint does not use itself",
+                what, name ? name : "");
         for (size_t k = 0; k < i; k++)
             if (strcmp(name, attachments[k].name) == 0)
                 return fgi_fail(err, FG_EINVAL, "%s: two attachments are named '%s'", what, name);
         if (!attachments[i].text || strlen(attachments[i].text) > FGI_ATTACH_MAX_BYTES)
-            return fgi_fail(err, FG_EINVAL, "%s: attachment '%s' has no text, or more than 64 MiB",
-                            what, name);
+            return fgi_fail(err, FG_EINVAL,
+                            "%s: attachment '%s' has no text, or more than 64 MiB of it", what,
+                            name);
     }
     return FG_OK;
 }

@@ -1,7 +1,7 @@
 /* ckpt_open.c - opens checkpoint folders and single tensor files, for the public reading API.
  *
  * A folder is checked against its manifest before its tensor files are parsed. The fg_ckpt owns the
- * mappings and the text of state.json; all that it hands out is borrowed from them.
+ * mappings and the text of state.json; everything that it returns is borrowed from them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ckpt.h>
@@ -18,11 +18,11 @@
 #include "ckpt/safetensors.h"
 #include "ckpt/series.h"
 
-/* Far above what a trainer keeps there; a damaged file is not read whole into memory. */
+/* Far more than a trainer stores there; prevents reading a damaged file completely into memory. */
 enum { STATE_JSON_MAX_BYTES = 256 << 20 };
 
 struct fg_ckpt {
-    fgi_safetensors parts[2]; /* by fg_ckpt_part; the second stays empty for a single file */
+    fgi_safetensors parts[2]; /* by fg_ckpt_part; the second one is empty for a single file */
     char *state_json;
     char *path;
 };
@@ -76,10 +76,11 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
                             fg_error *err)
 {
     if (!out)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: nowhere to put the checkpoint");
+        return fgi_fail(err, FG_EINVAL,
+                        "fg_ckpt_open: out is NULL: expected a place for the checkpoint");
     *out = NULL;
     if (!path || !*path)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: no path given");
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: path is NULL or empty");
     FGI_TRY_RESERVED(fg_ckpt_options, options, err);
     struct stat info;
     const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
@@ -108,7 +109,9 @@ fg_status fg_ckpt_open_run(const char *run_dir, const char *which, const fg_ckpt
                            fg_ckpt **out, fg_error *err)
 {
     if (!out || !which)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_open_run: no checkpoint named");
+        return fgi_fail(
+            err, FG_EINVAL,
+            "fg_ckpt_open_run: which is NULL or empty: expected last, best, a name or a path");
     *out = NULL;
     FGI_TRY_RESERVED(fg_ckpt_options, options, err);
     char *folder = run_dir ? fgi_path_join(run_dir, "checkpoints") : NULL, *path = NULL;

@@ -1,10 +1,10 @@
 /* ckpt_save.c - writes tensor files and checkpoint folders so that a reader, after a crash at any
  * moment, finds either the old content or the new one.
  *
- * All goes into a temporary folder (base/temporary.h), each file is made durable, then that folder
- * takes the name and the parent folder is made durable. An older checkpoint of the same name is
- * exchanged in one system call where the file system can do that, and else moved aside to
- * NAME.old.OWNER first.
+ * All files are written to a temporary folder (base/temporary.h) and synced, then that folder is
+ * renamed and the parent folder is synced. An existing checkpoint of the same name is exchanged
+ * with it in one system call if the file system supports that, and otherwise first renamed to
+ * NAME.old.OWNER.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ckpt.h>
@@ -37,7 +37,7 @@ static fg_status create_file(const char *path, int *out_fd, fg_error *err)
     return *out_fd >= 0 ? FG_OK : fgi_fail_errno(err, "create", path);
 }
 
-/* Makes the content durable and closes; close's result counts too (NFS, quotas). */
+/* Syncs the content and closes the file; the result of close matters too (NFS, quotas). */
 static fg_status finish_file(int fd, const char *path, fg_status status, fg_error *err)
 {
     if (status == FG_OK && fsync(fd) != 0)
@@ -72,7 +72,7 @@ fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, 
                                const char *const *metadata, fg_error *err)
 {
     if (!path || !*path || (count > 0 && !tensors))
-        return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: no path or no tensors given");
+        return fgi_fail(err, FG_EINVAL, "fg_safetensors_write: path or tensors is NULL");
     uint64_t bytes, checksum;
     fgi_output out;
     FGI_TRY(fgi_output_open(path, &out, err));
@@ -81,7 +81,7 @@ fg_status fg_safetensors_write(const char *path, const fg_ckpt_tensor *tensors, 
     return fgi_output_close(&out, status, err);
 }
 
-/* The model's tensors; the file stands alone, so it has the attachments too. */
+/* Writes the model's tensors, with the attachments, because the file may be copied on its own. */
 static fg_status write_model(const char *path, const fg_ckpt_content *content,
                              fgi_manifest_file *file, fg_error *err)
 {
@@ -95,7 +95,7 @@ static fg_status write_model(const char *path, const fg_ckpt_content *content,
     return status;
 }
 
-/* One of the files: `name` in `folder`, with its entry in the manifest. */
+/* Writes one of the files: `name` in `folder`, with its entry in the manifest. */
 static fg_status write_part(const char *folder, const char *name, const char *text,
                             const fg_ckpt_content *content, fgi_manifest *manifest, fg_error *err)
 {
@@ -129,7 +129,7 @@ done:
     return status;
 }
 
-/* Fills the temporary folder; on FG_OK all of it is durable. */
+/* Writes the temporary folder; on FG_OK everything in it is durable. */
 static fg_status write_folder(const char *folder, const fg_ckpt_content *content, int64_t sequence,
                               fg_error *err)
 {
@@ -138,7 +138,7 @@ static fg_status write_folder(const char *folder, const fg_ckpt_content *content
                              .processes = content->process_count > 0 ? content->process_count : 1};
     (void)snprintf(manifest.library_version, sizeof(manifest.library_version), "%s", fg_version());
     if (mkdir(folder, 0777) != 0)
-        return fgi_fail_errno(err, "make the folder", folder);
+        return fgi_fail_errno(err, "create the folder", folder);
     const char *json = content->state_json ? content->state_json : "{}";
     FGI_TRY(write_part(folder, FGI_CKPT_MODEL_FILE, NULL, content, &manifest, err));
     FGI_TRY(write_part(folder, FGI_CKPT_STATE_FILE, NULL, content, &manifest, err));
@@ -150,7 +150,7 @@ static fg_status write_folder(const char *folder, const fg_ckpt_content *content
     return fgi_folder_sync(folder, err);
 }
 
-/* For file systems that cannot exchange two folders: between the two renames a crash leaves the old
+/* For file systems that cannot exchange two folders: a crash between the two renames leaves the old
  * checkpoint as NAME.old.OWNER, which fgi_ckpt_resolve finds. */
 static fg_status replace_in_two_steps(const char *temporary, const char *path, fg_error *err)
 {
@@ -170,18 +170,18 @@ static fg_status replace_in_two_steps(const char *temporary, const char *path, f
     return status;
 }
 
-/* The complete folder takes its name. */
+/* Renames the complete folder to its final name. */
 static fg_status move_into_place(const char *temporary, const char *path, fg_error *err)
 {
     if (!fgi_file_exists(path))
         return rename(temporary, path) == 0 ? FG_OK : fgi_fail_errno(err, "create", path);
     if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path, RENAME_EXCHANGE) != 0)
         return replace_in_two_steps(temporary, path, err);
-    fgi_ckpt_discard(temporary); /* the old checkpoint by now */
+    fgi_ckpt_discard(temporary); /* the old checkpoint, after the exchange */
     return FG_OK;
 }
 
-/* Replacing deletes: so only what is a checkpoint is replaced. */
+/* Replacing deletes the old folder, so it must be a checkpoint. */
 static fg_status check_target(const char *path, fg_error *err)
 {
     char *manifest = fgi_path_join(path, FGI_CKPT_MANIFEST_FILE);
@@ -190,7 +190,7 @@ static fg_status check_target(const char *path, fg_error *err)
     const bool is_free = !fgi_file_exists(path) || fgi_file_exists(manifest);
     fgi_free(manifest);
     if (!is_free)
-        return fgi_fail(err, FG_EINVAL, "'%s' exists and is not a checkpoint: not replacing it",
+        return fgi_fail(err, FG_EINVAL, "'%s' exists and is not a checkpoint: it is not replaced",
                         path);
     return FG_OK;
 }
@@ -198,12 +198,13 @@ static fg_status check_target(const char *path, fg_error *err)
 static fg_status check_content(const fg_ckpt_content *content, fg_error *err)
 {
     if (!content)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no content given");
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: content is NULL");
     const int processes = content->process_count > 0 ? content->process_count : 1;
     if (content->process_count < 0 || content->process_index < 0 ||
         content->process_index >= processes)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: process %d of %d", content->process_index,
-                        content->process_count);
+        return fgi_fail(err, FG_EINVAL,
+                        "fg_ckpt_save: process %d of %d: expected an index from 0 to the count - 1",
+                        content->process_index, content->process_count);
     FGI_TRY(fgi_attach_check("fg_ckpt_save", content->attachments, content->attachment_count, err));
     const char *text = content->state_json ? content->state_json : "{}";
     json_t *root;
@@ -235,7 +236,7 @@ static fg_status save(const char *path, const char *parent, const char *temporar
 fg_status fg_ckpt_save(const char *path, const fg_ckpt_content *content, fg_error *err)
 {
     if (!path || !*path)
-        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: no path given");
+        return fgi_fail(err, FG_EINVAL, "fg_ckpt_save: path is NULL or empty");
     FGI_TRY_RESERVED(fg_ckpt_content, content, err);
     FGI_TRY(check_content(content, err));
     if (content->process_index != 0)

@@ -1,8 +1,8 @@
-/* manifest.c - reads, writes and applies manifest.json.
+/* manifest.c - reads, writes and verifies manifest.json.
  *
- * The manifest is what makes a damaged checkpoint an error that names the file, and not a training
- * that goes on from wrong numbers. Its own text is small; a damage to it shows as bad JSON or as a
- * file that does not agree with it.
+ * Because of the manifest, a damaged checkpoint is an error that names the file, and training does
+ * not continue with wrong values. The manifest itself is small; damage to it shows as invalid JSON
+ * or as a file that does not match.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/manifest.h"
@@ -20,7 +20,7 @@
 
 static const char *const needed[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
 
-/* Takes a text of at most size - 1 bytes out of an object. */
+/* Copies a string of at most size - 1 bytes from an object. */
 static bool get_text(const json_t *object, const char *key, char *out, size_t size)
 {
     const json_t *value = json_object_get(object, key);
@@ -39,7 +39,7 @@ static bool get_count(const json_t *object, const char *key, int64_t *out)
     return true;
 }
 
-/* Such a name stays within the folder. The letters are ASCII's whatever the locale is. */
+/* Such a name cannot leave the folder. Only ASCII letters are allowed, in any locale. */
 bool fgi_manifest_is_name(const char *name)
 {
     static const char allowed[] =
@@ -96,7 +96,7 @@ static fg_status read_files(const char *path, const json_t *files, fgi_manifest 
         FGI_TRY(read_file_entry(path, json_array_get(files, i), i, out, err));
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
         if (!fgi_manifest_find(out, needed[i]))
-            return fgi_fail(err, FG_EFORMAT, "%s: '%s' is not among the files", path, needed[i]);
+            return fgi_fail(err, FG_EFORMAT, "%s: '%s' is missing in 'files'", path, needed[i]);
     return FG_OK;
 }
 
@@ -111,7 +111,8 @@ static fg_status read_root(const char *path, const json_t *root, fgi_manifest *o
         return fgi_fail(err, FG_EFORMAT, "%s is not the manifest of a fulgurite checkpoint", path);
     if (version != FGI_CKPT_FORMAT_VERSION)
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "%s: checkpoint format %" PRId64 ", written by fulgurite %s: expected %d",
+                        "%s: checkpoint format version %" PRId64
+                        ", written by fulgurite %s: expected version %d",
                         path, version, out->library_version, FGI_CKPT_FORMAT_VERSION);
     if (!get_count(root, "sequence", &out->sequence))
         return fgi_fail(err, FG_EFORMAT, "%s: expected 'sequence', a count", path);
@@ -142,7 +143,7 @@ fg_status fgi_manifest_read(const char *folder, fgi_manifest *out, fg_error *err
     if (!path)
         return fgi_no_memory(err);
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is not a checkpoint: %s is missing", folder,
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "'%s' is not a checkpoint: it has no %s", folder,
                           FGI_CKPT_MANIFEST_FILE));
     FGI_DONE(fgi_file_read(path, FGI_MANIFEST_MAX_BYTES, &text, &size, err));
     FGI_DONE(fgi_manifest_parse(path, text, size, out, err));
@@ -193,7 +194,7 @@ fg_status fgi_manifest_check_file(const char *folder, const fgi_manifest_file *f
     if (!path)
         return fgi_no_memory(err);
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s is missing, which %s names", path,
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s is missing, but listed in %s", path,
                           FGI_CKPT_MANIFEST_FILE));
     FGI_DONE(fgi_file_map(path, &mapping, err));
     if (mapping.size != file->bytes)

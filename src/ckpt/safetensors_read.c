@@ -1,8 +1,9 @@
-/* safetensors_read.c - maps a tensor file and checks all that its header claims.
+/* safetensors_read.c - maps a tensor file and verifies its header.
  *
- * The file is trusted in nothing: the header's length, its JSON, every dtype, shape and pair of
- * offsets are checked before a pointer into the mapping is handed out, and the tensors must cover
- * the data exactly, without holes and overlaps. The fgi_safetensors owns mapping, names and table.
+ * Nothing in the file is trusted: the length of the header, its JSON, and every dtype, shape and
+ * pair of offsets are checked before a pointer into the mapping is returned. The tensors must cover
+ * the data exactly, without gaps or overlaps. The fgi_safetensors owns the mapping, names and
+ * table.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/safetensors.h"
@@ -24,7 +25,7 @@ typedef struct reader {
     fg_error *err;
 } reader;
 
-/* Blames a byte of the file. */
+/* An error at a byte of the file. */
 #define BAD_AT(r, status, offset, ...)                                                             \
     (fgi_fail((r)->err, (status), __VA_ARGS__),                                                    \
      fgi_context((r)->err, (status), "%s: byte %zu", (r)->path, (size_t)(offset)))
@@ -34,7 +35,7 @@ static const struct {
     fg_dtype dtype;
     char name[8];
 } formats[] = {
-    /* in the order of storage of the format's own library, first to last in a file */
+    /* in the storage order of the safetensors library, first to last in a file */
     {FG_U64, "U64"}, {FG_S64, "I64"},   {FG_F64, "F64"},   {FG_F32, "F32"}, {FG_U32, "U32"},
     {FG_S32, "I32"}, {FG_BF16, "BF16"}, {FG_F16, "F16"},   {FG_U16, "U16"}, {FG_S16, "I16"},
     {FG_S8, "I8"},   {FG_U8, "U8"},     {FG_BOOL, "BOOL"},
@@ -67,8 +68,8 @@ int fgi_safetensors_dtype_rank(fg_dtype dtype)
 
 static fgi_hash text_hash(const char *text) { return fgi_hash_bytes(text, strlen(text)); }
 
-/* Where a key stands in the header, for messages; the header's first byte when it is written with
- * escapes and so not found. */
+/* Position of a key in the header, for messages; the first byte of the header if the key is written
+ * with escapes and therefore not found. */
 static size_t key_offset(const reader *r, const char *key)
 {
     const size_t length = strlen(key);
@@ -81,11 +82,11 @@ static size_t key_offset(const reader *r, const char *key)
     return 8;
 }
 
-/* The header's length, from the file's first eight bytes. */
+/* The length of the header, from the first eight bytes of the file. */
 static fg_status read_length(reader *r)
 {
     if (r->size < 8)
-        return BAD(r, r->size, "the file ends here: expected 8 bytes of header length");
+        return BAD(r, r->size, "unexpected end of file: expected 8 bytes of header length");
     uint64_t length = 0;
     for (int i = 7; i >= 0; i--)
         length = length << 8 | r->data[i];
@@ -94,16 +95,18 @@ static fg_status read_length(reader *r)
             r, 0, "header length is %" PRIu64 ": expected at most %u (is this a safetensors file?)",
             length, FGI_SAFETENSORS_MAX_HEADER);
     if (length > r->size - 8)
-        return BAD(r, 0, "header length is %" PRIu64 ", but only %zu bytes follow", length,
-                   r->size - 8);
+        return BAD(r, 0,
+                   "header length is %" PRIu64
+                   ", but only %zu bytes follow: the file may be truncated",
+                   length, r->size - 8);
     if (length == 0 || r->data[8] != '{')
-        return BAD(r, 8, "expected '{', the start of the header");
+        return BAD(r, 8, "expected '{' at the start of the header");
     r->header_size = (size_t)length;
     r->out->data_start = 8 + r->header_size;
     return FG_OK;
 }
 
-/* One dimension or offset: a whole number that is not negative. */
+/* A dimension or offset: an integer of 0 or more. */
 static bool read_size(const json_t *value, uint64_t *out)
 {
     if (!json_is_integer(value) || json_integer_value(value) < 0)
@@ -120,12 +123,12 @@ static fg_status read_dtype(reader *r, const char *name, const json_t *value, fg
     if (out->dtype != FG_DTYPE_NONE)
         return FG_OK;
     return BAD_AT(r, FG_EUNSUPPORTED, key_offset(r, name),
-                  "tensor '%s': dtype '%s' is not one that can be read: expected U64, I64, F64, "
-                  "F32, U32, I32, BF16, F16, U16, I16, I8, U8 or BOOL",
+                  "tensor '%s': unsupported dtype '%s': expected U64, I64, F64, F32, U32, I32, "
+                  "BF16, F16, U16, I16, I8, U8 or BOOL",
                   name, json_string_value(value));
 }
 
-/* Fills the shape and the number of bytes that dtype and shape ask for. */
+/* Sets the shape, and the size in bytes that follows from dtype and shape. */
 static fg_status read_shape(reader *r, const char *name, const json_t *value, fg_type *out,
                             uint64_t *out_bytes)
 {
@@ -133,15 +136,14 @@ static fg_status read_shape(reader *r, const char *name, const json_t *value, fg
     if (!json_is_array(value))
         return BAD(r, at, "tensor '%s': shape is not a list", name);
     if (rank > FG_MAX_RANK)
-        return BAD_AT(r, FG_EUNSUPPORTED, at,
-                      "tensor '%s' has %zu dimensions: at most %d can be read", name, rank,
-                      FG_MAX_RANK);
+        return BAD_AT(r, FG_EUNSUPPORTED, at, "tensor '%s' has %zu dimensions: expected at most %d",
+                      name, rank, FG_MAX_RANK);
     uint64_t bytes = fg_dtype_size(out->dtype);
     bool is_huge = false;
     for (size_t i = 0; i < rank; i++) {
         uint64_t dim;
         if (!read_size(json_array_get(value, i), &dim))
-            return BAD(r, at, "tensor '%s': dimension %zu is not a size", name, i);
+            return BAD(r, at, "tensor '%s': dimension %zu is not a nonnegative integer", name, i);
         is_huge = is_huge || __builtin_mul_overflow(bytes, dim, &bytes) || bytes > INT64_MAX;
         out->dim[i] = (int64_t)dim;
     }
@@ -158,15 +160,17 @@ static fg_status read_offsets(reader *r, const char *name, const json_t *value, 
     uint64_t begin, end;
     if (!json_is_array(value) || json_array_size(value) != 2 ||
         !read_size(json_array_get(value, 0), &begin) || !read_size(json_array_get(value, 1), &end))
-        return BAD(r, at, "tensor '%s': data_offsets are not two sizes", name);
+        return BAD(r, at, "tensor '%s': data_offsets are not two nonnegative integers", name);
     if (begin > end)
-        return BAD(r, at, "tensor '%s': data_offsets run backwards: %" PRIu64 ", %" PRIu64, name,
+        return BAD(r, at,
+                   "tensor '%s': data_offsets are in descending order: %" PRIu64 ", %" PRIu64, name,
                    begin, end);
     if (end > available)
-        return BAD(r, at,
-                   "tensor '%s' ends at byte %" PRIu64 " of the data, but the file holds %zu (cut "
-                   "short?)",
-                   name, end, available);
+        return BAD(
+            r, at,
+            "tensor '%s' ends at byte %" PRIu64
+            " of the data, but the file has only %zu bytes of data: the file may be truncated",
+            name, end, available);
     out->offset_bytes = r->out->data_start + begin;
     out->size_bytes = (size_t)(end - begin);
     return FG_OK;
@@ -187,8 +191,8 @@ static fg_status read_tensor(reader *r, const char *name, const json_t *entry, f
     if (out->size_bytes != bytes) {
         char type[128];
         return BAD(r, key_offset(r, name),
-                   "tensor '%s': %s takes %" PRIu64 " bytes, but data_offsets give it %zu", name,
-                   fg_type_format(&out->type, type, sizeof(type)), bytes, out->size_bytes);
+                   "tensor '%s': %s requires %" PRIu64 " bytes, but its data_offsets span %zu",
+                   name, fg_type_format(&out->type, type, sizeof(type)), bytes, out->size_bytes);
     }
     out->name = fgi_arena_strdup(&r->out->arena, name);
     return out->name ? FG_OK : fgi_no_memory(r->err);
@@ -240,7 +244,7 @@ static int by_offset(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* The tensors, sorted by offset, must follow each other to the file's last byte. */
+/* The tensors, sorted by offset, must be contiguous up to the last byte of the file. */
 static fg_status check_cover(reader *r)
 {
     fgi_safetensors *out = r->out;

@@ -1,8 +1,8 @@
-/* safetensors_write.c - streams tensors into a file of the safetensors format.
+/* safetensors_write.c - streams tensors to a file in the safetensors format.
  *
- * The header is built in memory, the tensors' bytes go straight from the caller to the file, summed
- * on the way. Order and spelling follow the format's own library, so equal tensors give equal bytes
- * whoever writes them. Nothing is owned after the call.
+ * The header is built in memory; the tensors' data are written directly from the caller's memory,
+ * and their checksum is computed on the way. Order and formatting are those of the safetensors
+ * library, so equal tensors give identical bytes with any writer. Nothing is owned after the call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/safetensors.h"
@@ -20,13 +20,13 @@
 #include "base/hash.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "tensor files are little endian, and so must the host be"
+#error "this host is big-endian: tensor files require a little-endian host"
 #endif
 
-/* Bytes summed and written at a time: small enough to stay in the cache between the two. */
+/* Bytes checksummed and written at a time: small enough to stay in the cache in between. */
 enum { PIECE_BYTES = 1 << 20 };
 
-/* Where the bytes go. */
+/* The output. */
 typedef struct sink {
     int fd;
     const char *path;
@@ -49,8 +49,8 @@ static fg_status put(sink *s, const void *data, size_t size)
     return FG_OK;
 }
 
-/* Bytes of the UTF-8 character at `text`, 0 when it is none (also overlong forms, surrogates and
- * what lies past U+10FFFF). */
+/* Length of the UTF-8 character at `text`, 0 if it is invalid (also overlong forms, surrogates and
+ * code points above U+10FFFF). */
 static size_t utf8_length(const unsigned char *text)
 {
     const unsigned char c = text[0];
@@ -115,7 +115,7 @@ static int by_name(const void *left, const void *right)
 static fg_status check_tensor(const fg_ckpt_tensor *t, const char *path, fg_error *err)
 {
     if (!t->name || !*t->name || strcmp(t->name, "__metadata__") == 0 || !is_utf8(t->name))
-        return fgi_fail(err, FG_EINVAL, "%s: '%s' cannot be the name of a tensor", path,
+        return fgi_fail(err, FG_EINVAL, "%s: '%s' is not a valid tensor name", path,
                         t->name ? t->name : "");
     bool is_valid = fgi_safetensors_dtype_name(t->type.dtype) != NULL && t->type.rank >= 0 &&
                     t->type.rank <= FG_MAX_RANK;
@@ -128,7 +128,7 @@ static fg_status check_tensor(const fg_ckpt_tensor *t, const char *path, fg_erro
     return FG_OK;
 }
 
-/* Fills `order` with the tensors as they will stand in the file. */
+/* Fills `order` with the tensors in file order. */
 static fg_status sort_tensors(const fg_ckpt_tensor *tensors, size_t count, const char *path,
                               const fg_ckpt_tensor **order, fg_error *err)
 {
@@ -168,7 +168,7 @@ static void put_entry(fgi_buf *out, const fg_ckpt_tensor *t, uint64_t offset)
                    offset + fg_type_bytes(&t->type));
 }
 
-/* The eight bytes of length and the header, padded so that the data begins at a multiple of 8. */
+/* The eight bytes of length and the header, padded so that the data start at a multiple of 8. */
 static fg_status build_header(const fg_ckpt_tensor *const *order, size_t count, const char *path,
                               const char *const *metadata, fgi_buf *out, fg_error *err)
 {
@@ -189,8 +189,9 @@ static fg_status build_header(const fg_ckpt_tensor *const *order, size_t count, 
     FGI_TRY(fgi_buf_status(out, err));
     const uint64_t length = out->size - 8;
     if (length > FGI_SAFETENSORS_MAX_HEADER)
-        return fgi_fail(err, FG_EINVAL, "%s: a header of %" PRIu64 " bytes: the format allows %u",
-                        path, length, FGI_SAFETENSORS_MAX_HEADER);
+        return fgi_fail(err, FG_EINVAL,
+                        "%s: the header has %" PRIu64 " bytes: the format allows %u", path, length,
+                        FGI_SAFETENSORS_MAX_HEADER);
     memcpy(out->data, &length, sizeof(length));
     return FG_OK;
 }
@@ -199,7 +200,7 @@ static fg_status check_metadata(const char *const *metadata, const char *path, f
 {
     for (size_t i = 0; metadata && metadata[i]; i++)
         if (!is_utf8(metadata[i]) || (i % 2 == 0 && !metadata[i + 1]))
-            return fgi_fail(err, FG_EINVAL, "%s: metadata is not pairs of UTF-8 texts", path);
+            return fgi_fail(err, FG_EINVAL, "%s: metadata must be pairs of UTF-8 strings", path);
     return FG_OK;
 }
 

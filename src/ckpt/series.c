@@ -1,8 +1,9 @@
-/* series.c - finds, points at, prunes and tidies the checkpoints of a run.
+/* series.c - finds, points to, prunes and cleans up the checkpoints of a run.
  *
- * Nothing here trusts that an earlier process ended well: pointers may be missing or name what is
- * gone, folders may be half deleted, temporary ones may lie about. What is deleted is only what the
- * library itself writes: the files of a checkpoint, attachments included, and temporary pointers.
+ * It does not assume that an earlier process exited cleanly: pointers may be missing or point to
+ * missing checkpoints, folders may be partly deleted, temporary ones may be left over. It deletes
+ * only what the library itself writes: the files of a checkpoint, including attachments, and
+ * temporary pointers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/series.h"
@@ -24,7 +25,7 @@
 
 enum { POINTER_MAX_BYTES = 4096 };
 
-/* One whole-looking checkpoint: its manifest could be read. */
+/* A checkpoint that seems complete: its manifest can be read. */
 typedef struct entry {
     char name[NAME_MAX + 1];
     int64_t sequence;
@@ -39,7 +40,7 @@ typedef struct listing {
 
 static bool is_plain_name(const char *name) { return *name && *name != '.' && !strchr(name, '/'); }
 
-/* Calls visit for each name of the folder but the hidden ones. */
+/* Calls visit for each name in the folder except hidden ones. */
 typedef fg_status visit_fn(void *self, const char *folder, const char *name, fg_error *err);
 
 static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error *err)
@@ -49,7 +50,7 @@ static fg_status walk(const char *folder, visit_fn *visit, void *self, fg_error 
     if (!stream)
         return fgi_fail_errno(err, "open", folder);
     for (;;) {
-        const struct dirent *found = readdir(stream); /* of a stream that no one else has */
+        const struct dirent *found = readdir(stream); /* the stream is used by this thread only */
         if (!found || status != FG_OK)
             break;
         if (found->d_name[0] != '.')
@@ -67,7 +68,8 @@ static void discard_file(const char *folder, const char *name)
     fgi_free(file);
 }
 
-/* Removes the files of a save that never came to its manifest, attachments included. */
+/* Removes the files of a save that was interrupted before its manifest was written, including
+ * attachments. */
 static fg_status discard_unfinished(void *self, const char *folder, const char *name, fg_error *err)
 {
     (void)self;
@@ -88,9 +90,9 @@ void fgi_ckpt_discard(const char *path)
     const bool has_names = is_finished && fgi_manifest_read(path, &manifest, NULL) == FG_OK;
     if (!is_finished) {
         const fg_status status = walk(path, discard_unfinished, NULL, NULL);
-        (void)status; /* what cannot be listed cannot be removed */
+        (void)status; /* a folder that cannot be listed cannot be removed */
     }
-    /* first, so that what is half removed is no checkpoint */
+    /* first, so that a partly removed folder is not a checkpoint */
     discard_file(path, FGI_CKPT_MANIFEST_FILE);
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         discard_file(path, files[i]);
@@ -112,7 +114,7 @@ static fg_status add_entry(listing *list, const char *folder, const char *name, 
     if (status == FG_ENOMEM)
         return fgi_no_memory(err);
     if (status != FG_OK)
-        return FG_OK; /* something else, or a damaged one: not counted */
+        return FG_OK; /* something else, or a damaged checkpoint: not counted */
     entry *grown = fgi_grow(list->entries, list->count, &list->capacity, sizeof(*grown));
     if (!grown)
         return fgi_no_memory(err);
@@ -163,8 +165,8 @@ fg_status fgi_ckpt_newest_sequence(const char *folder, int64_t *out, fg_error *e
 
 /* ---- tidying --------------------------------------------------------------------------------- */
 
-/* Whether "NAME.tmp.OWNER", of which NAME has this length, is a file and not a checkpoint: a
- * pointer to be, or what told the time. */
+/* Whether "NAME.tmp.OWNER", with a NAME of this length, is a file and not a checkpoint: a temporary
+ * pointer, or a file created to read the clock. */
 static bool is_temporary_file(const char *name, size_t length)
 {
     static const char *const files[] = {"last", "best", "clock"};
@@ -190,7 +192,7 @@ static fg_status sweep_one(void *self, const char *folder, const char *name, fg_
     original[strlen(original) - strlen(name) + length] = '\0';
     if (old_length == 0 && is_temporary_file(name, length))
         (void)unlink(path);
-    /* an old checkpoint that its successor never replaced is the only one of its name */
+    /* an old checkpoint that was never replaced by its successor is the only one of that name */
     if (old_length == 0 || fgi_file_exists(original))
         fgi_ckpt_discard(path);
     fgi_free(original);
@@ -208,7 +210,7 @@ fg_status fgi_ckpt_sweep(const char *folder, fg_error *err)
 fg_status fgi_ckpt_point(const char *folder, const char *pointer, const char *name, fg_error *err)
 {
     if (!is_plain_name(name))
-        return fgi_fail(err, FG_EINVAL, "'%s' cannot be the name of a checkpoint", name);
+        return fgi_fail(err, FG_EINVAL, "'%s' is not a valid checkpoint name", name);
     fgi_buf line = {0};
     fg_status status;
     char *path = fgi_path_join(folder, pointer);
@@ -221,7 +223,7 @@ done:
     return status;
 }
 
-/* The name that a pointer holds, a fresh string. */
+/* The name in a pointer file, a new string. */
 static fg_status read_pointer(const char *folder, const char *pointer, char **out, fg_error *err)
 {
     size_t size;
@@ -231,12 +233,13 @@ static fg_status read_pointer(const char *folder, const char *pointer, char **ou
     if (!path)
         return fgi_no_memory(err);
     if (!fgi_file_exists(path))
-        FGI_DONE(fgi_fail(err, FG_ENOTFOUND, "no '%s' checkpoint in '%s'", pointer, folder));
+        FGI_DONE(
+            fgi_fail(err, FG_ENOTFOUND, "there is no '%s' checkpoint in '%s'", pointer, folder));
     FGI_DONE(fgi_file_read(path, POINTER_MAX_BYTES, out, &size, err));
     while (size > 0 && ((*out)[size - 1] == '\n' || (*out)[size - 1] == ' '))
         (*out)[--size] = '\0';
     if (strlen(*out) != size || !is_plain_name(*out))
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s does not hold the name of a checkpoint", path));
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s does not contain the name of a checkpoint", path));
 done:
     if (status != FG_OK) {
         fgi_free(*out);
@@ -246,7 +249,7 @@ done:
     return status;
 }
 
-/* "folder/name" when that checkpoint is whole. */
+/* "folder/name" if that checkpoint is intact. */
 static fg_status take_whole(const char *folder, const char *name, char **out_path, fg_error *err)
 {
     fg_ckpt *ckpt;
@@ -273,8 +276,8 @@ static fg_status take_pointed(const char *folder, const char *pointer, char **ou
     return status;
 }
 
-/* The newest whole checkpoint; `err` holds why the pointer was of no use and keeps it when there is
- * nothing better. */
+/* The newest intact checkpoint; `err` says why the pointer could not be used, and keeps that error
+ * if there is no intact checkpoint. */
 static fg_status take_newest(const char *folder, char **out_path, fg_status status, fg_error *err)
 {
     listing list;
@@ -284,8 +287,9 @@ static fg_status take_newest(const char *folder, char **out_path, fg_status stat
         const fg_status tried = take_whole(folder, list.entries[i].name, out_path, &damage);
         if (tried == FG_OK)
             fgi_log(FG_LOG_WARNING,
-                    "'last' of '%s' is unusable: using '%s', the newest intact checkpoint", folder,
-                    list.entries[i].name);
+                    "checkpoint 'last' of '%s' cannot be used: using '%s', the newest intact "
+                    "checkpoint",
+                    folder, list.entries[i].name);
         else
             fgi_log(FG_LOG_WARNING, "skipping a checkpoint: %s", damage.message);
         if (tried == FG_ENOMEM) {
@@ -330,7 +334,7 @@ fg_status fgi_ckpt_resolve(const char *folder, const char *which, char **out_pat
 
 /* ---- pruning --------------------------------------------------------------------------------- */
 
-/* Out of the way in one step, so that a crash leaves no checkpoint half deleted. */
+/* Renamed first, so that a crash leaves no partly deleted checkpoint. */
 static fg_status remove_checkpoint(const char *folder, const char *name, fg_error *err)
 {
     fg_status status;
@@ -373,7 +377,7 @@ fg_status fgi_ckpt_clear(const char *folder, fg_error *err)
 {
     listing list = {0};
     fg_status status = list_checkpoints(folder, &list, err);
-    if (status == FG_OK) { /* first, so that they name nothing that is gone */
+    if (status == FG_OK) { /* first, so that they do not point to a deleted checkpoint */
         discard_file(folder, "last");
         discard_file(folder, "best");
     }

@@ -1,17 +1,17 @@
-/* block.c - file contents, plain or gzip. Plain files are mapped, gzip files inflated into memory
- * that grows with what really comes out, never with what a header claims.
+/* block.c - file contents, plain or gzip. Plain files are memory-mapped; gzip files are
+ * decompressed into memory that grows with the actual output, regardless of the size in a header.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/block.h"
 
 #include <limits.h>
 #include <string.h>
-#define ZLIB_CONST /* what it reads, it does not change */
+#define ZLIB_CONST /* zlib does not modify its input */
 #include <zlib.h>
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Deflate cannot do better than 1,032 to 1. */
+/* Deflate's maximum compression ratio is 1,032 to 1. */
 enum { LARGEST_RATIO = 1032, SMALLEST_ESTIMATE = 4096 };
 
 fg_status fgi_block_alloc(size_t size, fgi_block *out, fg_error *err)
@@ -38,7 +38,7 @@ static void *zlib_alloc(void *self, unsigned count, unsigned size)
 
 static void zlib_free(void *self, void *block) { fgi_free(block); }
 
-/* A gzip file being inflated into one growing block. */
+/* A gzip file being decompressed into one growing block. */
 typedef struct inflater {
     z_stream stream;
     const char *name;
@@ -53,7 +53,7 @@ static fg_status fail_at(const inflater *in, const char *what, fg_error *err)
     return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: %s", in->name, in->taken, what);
 }
 
-/* The last four bytes claim the size: a guess to begin with where deflate can reach it. */
+/* The last four bytes contain the size: used as the initial guess if deflate can reach it. */
 static size_t estimate_size(const unsigned char *data, size_t size, size_t limit)
 {
     size_t estimate = SMALLEST_ESTIMATE;
@@ -72,8 +72,8 @@ static fg_status make_room(inflater *in, fg_error *err)
     if (in->made < in->capacity)
         return FG_OK;
     if (in->capacity >= in->limit)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: inflates to more than %zu bytes", in->name,
-                        in->taken, in->limit);
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: decompresses to more than %zu bytes",
+                        in->name, in->taken, in->limit);
     size_t requested = in->capacity * 2;
     if (in->capacity == 0)
         requested = estimate_size(in->data, in->size, in->limit);
@@ -90,7 +90,7 @@ static fg_status make_room(inflater *in, fg_error *err)
     return FG_OK;
 }
 
-/* One call of inflate with as much as its 32-bit counters take. */
+/* One call of inflate with as much data as its 32-bit counters allow. */
 static int inflate_some(inflater *in)
 {
     const size_t input = in->size - in->taken, room = in->capacity - in->made;
@@ -118,7 +118,7 @@ static fg_status inflate_all(inflater *in, fg_error *err)
         } else if (result == Z_MEM_ERROR) {
             return fgi_no_memory(err);
         } else if (result != Z_OK && result != Z_BUF_ERROR) {
-            return fail_at(in, in->stream.msg != NULL ? in->stream.msg : "damaged gzip data", err);
+            return fail_at(in, in->stream.msg != NULL ? in->stream.msg : "corrupt gzip data", err);
         } else if (in->taken == in->size && in->made < in->capacity) {
             return fail_at(in, "the gzip file is truncated", err);
         }

@@ -1,6 +1,6 @@
 /* cifar.c - CIFAR-10 in its binary version: a label byte, then 1,024 bytes each of red, green and
- * blue. Planes become channels-last once, when the files are opened.
- * Source: Krizhevsky, "The CIFAR-10 dataset", binary version.
+ * blue. Images are converted to channels-last once, when the files are opened. Source: Krizhevsky,
+ * "The CIFAR-10 dataset", binary version.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/cifar.h"
@@ -17,17 +17,18 @@ fg_status fgi_cifar_decode(const char *name, const unsigned char *data, size_t s
                            unsigned char *out_images, int32_t *out_labels, fg_error *err)
 {
     if (size == 0 || size % FGI_CIFAR_RECORD_BYTES != 0)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte %zu: the file ends within a record: %zu bytes are not a multiple "
-                        "of %d",
-                        name, size, size, FGI_CIFAR_RECORD_BYTES);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: byte %zu: the file ends within a record: %zu bytes are not a multiple of %d", name,
+            size, size, FGI_CIFAR_RECORD_BYTES);
     const size_t count = size / FGI_CIFAR_RECORD_BYTES;
     for (size_t i = 0; i < count; i++) {
         const unsigned char *record = data + i * FGI_CIFAR_RECORD_BYTES, *plane = record + 1;
         unsigned char *pixel = out_images + i * FGI_CIFAR_IMAGE_BYTES;
         if (record[0] >= CLASSES)
-            return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: label %d of record %zu is not 0 to 9",
-                            name, i * FGI_CIFAR_RECORD_BYTES, record[0], i);
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s: byte %zu: label %d of record %zu: expected 0 to 9", name,
+                            i * FGI_CIFAR_RECORD_BYTES, record[0], i);
         out_labels[i] = record[0];
         for (size_t p = 0; p < PLANE; p++, pixel += 3) {
             pixel[0] = plane[p];
@@ -38,7 +39,7 @@ fg_status fgi_cifar_decode(const char *name, const unsigned char *data, size_t s
     return FG_OK;
 }
 
-/* The files of one part, mapped. */
+/* The files of one split, mapped. */
 typedef struct batches {
     int count;
     char *paths[MOST_FILES];
@@ -89,8 +90,8 @@ static fg_status decode_batches(const batches *b, fgi_block blocks[2], int64_t *
     return FG_OK;
 }
 
-/* The first ten lines of batches.meta.txt, ended in place within `text`. False where there are
- * fewer; the names are a courtesy, so no error. */
+/* The first ten lines of batches.meta.txt, NUL-terminated in place within `text`. False if there
+ * are fewer; the names are optional, so this is not an error. */
 static bool split_names(char *text, const char *names[CLASSES])
 {
     for (int i = 0; i < CLASSES; i++) {
@@ -122,7 +123,7 @@ static fg_status create(const char *folder, const batches *b, fg_dataset **out, 
         status = fgi_file_read(meta_path, LARGEST_META_BYTES, &meta, &meta_size, err);
         if (status == FG_OK && split_names(meta, names))
             spec.class_names = names;
-        if (status != FG_ENOMEM) /* any other trouble with the names is no trouble */
+        if (status != FG_ENOMEM) /* other errors with the names are ignored */
             status = FG_OK;
     }
     if (status == FG_OK)

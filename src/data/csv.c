@@ -1,5 +1,5 @@
-/* csv.c - CSV files as datasets: options, applying a schema to a table, and the public calls. The
- * numbers of all rows are made once and live in memory.
+/* csv.c - CSV files as datasets: options, applying a schema to a table, and the public functions.
+ * All rows are converted once and kept in memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -49,7 +49,7 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
     }
     if (schema->feature_count == 0)
         return fgi_fail(err, FG_EFORMAT,
-                        "every column is the target or ignored: no features are left");
+                        "no feature columns are left: every column is the target or ignored");
     if (fgi_csv_is_image(schema)) {
         const int64_t *image = schema->image;
         int64_t pixels;
@@ -57,21 +57,21 @@ fg_status fgi_csv_schema_finish(fg_csv_schema *schema, fg_error *err)
             __builtin_mul_overflow(pixels, image[2], &pixels) || pixels != schema->feature_count ||
             !all_numeric)
             return fgi_fail(err, FG_ESHAPE,
-                            "the columns have %" PRId64 " features, an image of %" PRId64
-                            " x %" PRId64 " x %" PRId64 " needs as many pixels, all numeric",
+                            "the columns have %" PRId64 " features, but an image of %" PRId64
+                            " x %" PRId64 " x %" PRId64 " requires one numeric column per pixel",
                             schema->feature_count, image[0], image[1], image[2]);
     }
     return fgi_csv_schema_write(schema, err);
 }
 
-/* ---- rows to numbers ------------------------------------------------------------------------- */
+/* ---- converting rows ------------------------------------------------------------------------- */
 
 /* A table being converted. */
 typedef struct converter {
     const fg_csv_schema *schema;
     const fgi_csv *csv;
     bool no_target, missing_is_mean, unknown_is_zero;
-    int64_t *sources; /* for each column of the schema: that of the file, or -1 */
+    int64_t *sources; /* for each column of the schema: its column in the file, or -1 */
     fgi_csv_row row;
     size_t at; /* the row */
     fgi_block blocks[2];
@@ -90,7 +90,7 @@ static fg_status store(const converter *c, size_t column, double value, float *o
 {
     *out = (float)value;
     if (!isfinite(*out))
-        return CONVERT_FAIL(c, column, "%g is out of range for a 32-bit float", value);
+        return CONVERT_FAIL(c, column, "%g is out of range for f32", value);
     return FG_OK;
 }
 
@@ -106,12 +106,12 @@ static fg_status convert_number(const converter *c, size_t column, fgi_str cell,
         return FG_OK;
     default: break;
     }
-    return CONVERT_FAIL(c, column, "'%.*s' is not a finite number, and the column is numeric\n%s",
-                        cell.size > 64 ? 64 : (int)cell.size, cell.data,
-                        rule->kind == FGI_CSV_TARGET
-                            ? "correct it, or remove the row"
-                            : "correct it, or count it as missing with data.na_values and "
-                              "data.missing: mean");
+    return CONVERT_FAIL(
+        c, column, "'%.*s' is not a finite number, but the column is numeric\n%s",
+        cell.size > 64 ? 64 : (int)cell.size, cell.data,
+        rule->kind == FGI_CSV_TARGET
+            ? "correct it, or remove the row"
+            : "correct it, or treat it as missing with data.na_values and data.missing: mean");
 }
 
 static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, int64_t index)
@@ -123,25 +123,26 @@ static fg_status convert_pixel(const converter *c, size_t column, fgi_str cell, 
         return store(c, column, value * c->schema->image_scale,
                      (float *)c->blocks[0].owned + place);
     if (!(value >= 0 && value <= 255) || value != trunc(value))
-        return CONVERT_FAIL(c, column, "%g is not a pixel of 0 to 255", value);
+        return CONVERT_FAIL(c, column, "%g is not a pixel value: expected 0 to 255", value);
     ((unsigned char *)c->blocks[0].owned)[place] = (unsigned char)value;
     return FG_OK;
 }
 
-/* Where the column is a category only for a text among numbers, that text is to blame. */
+/* If the column is categorical only because of one non-numeric value, that value is reported. */
 static fg_status unknown_category(const converter *c, size_t column, fgi_str cell)
 {
     const fgi_csv_seen *seen = &c->schema->columns[column].seen;
     const int size = cell.size > 64 ? 64 : (int)cell.size;
     if (seen->texts > 0 && seen->numbers > seen->texts)
-        return CONVERT_FAIL(c, column,
-                            "'%.*s' was not seen in training; the column is a category only "
-                            "because of '%s' in row %zu of the training file\ncorrect that value, "
-                            "or count it as missing with data.na_values and data.missing: mean",
-                            size, cell.data, seen->text, seen->text_row + 1);
+        return CONVERT_FAIL(
+            c, column,
+            "'%.*s' does not occur in the training data; the column is categorical only because of "
+            "'%s' in row %zu of the training file\ncorrect that value, or treat it as missing with "
+            "data.na_values and data.missing: mean",
+            size, cell.data, seen->text, seen->text_row + 1);
     return CONVERT_FAIL(c, column,
-                        "'%.*s' was not seen in training\nset data.unknown: zero to encode "
-                        "unknown categories as zeros",
+                        "'%.*s' does not occur in the training data\nset data.unknown: zero to "
+                        "encode unknown categories as zeros",
                         size, cell.data);
 }
 
@@ -170,7 +171,7 @@ static fg_status convert_target(const converter *c, size_t column, fgi_str cell)
         const fgi_csv_column *rule = &c->schema->columns[column];
         float *y = (float *)c->blocks[1].owned + c->at;
         FGI_TRY(convert_number(c, column, cell, &value));
-        FGI_TRY(store(c, column, value, y)); /* predictions are f32 in the target's unit */
+        FGI_TRY(store(c, column, value, y)); /* predictions are f32 in the unit of the target */
         if (c->schema->target_is_standardized)
             *y = (float)((value - rule->mean) / rule->deviation);
         return FG_OK;
@@ -214,7 +215,7 @@ static fg_status convert_row(const converter *c)
     return FG_OK;
 }
 
-/* Where each column of the schema is in the file. Only the target may be absent. */
+/* Maps each column of the schema to the file. Only the target may be missing. */
 static fg_status match_named(converter *c)
 {
     const fg_csv_schema *s = c->schema;
@@ -239,15 +240,14 @@ static fg_status match_named(converter *c)
     return status;
 }
 
-/* Without a header a file that lacks just the target has one column less. */
+/* Without a header, a file that only lacks the target has one column less. */
 static fg_status match_numbered(converter *c)
 {
     const fg_csv_schema *s = c->schema;
     const bool lacks_target = s->target >= 0 && c->csv->column_count + 1 == s->column_count;
     if (!lacks_target && c->csv->column_count != s->column_count)
         return fgi_fail(c->err, FG_EFORMAT,
-                        "%s:1: the file has %zu columns, the training file had "
-                        "%zu",
+                        "%s:1: the file has %zu columns: expected %zu, as in the training file",
                         c->csv->name, c->csv->column_count, s->column_count);
     int64_t next = 0;
     for (size_t i = 0; i < s->column_count; i++) {
@@ -307,7 +307,7 @@ static fg_status convert(converter *c, fg_dataset **out)
     return make_dataset(c, has_target, out);
 }
 
-/* "error" is false, the other word true; NULL is what the schema says. */
+/* "error" is false, the other word true; NULL: as in the schema. */
 static bool either(const char *word, const char *yes, bool otherwise)
 {
     return word == NULL ? otherwise : strcmp(word, yes) == 0;
@@ -345,12 +345,12 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 static fg_status check_delimiter(char delimiter, fg_error *err)
 {
     if (strchr("\"\r\n", delimiter) != NULL || (unsigned char)delimiter >= 0x80)
-        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x cannot be used",
+        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x is not supported",
                         (unsigned char)delimiter);
     return FG_OK;
 }
 
-/* Fills in the defaults and checks what does not need the file. */
+/* Sets the defaults and checks everything that does not need the file. */
 static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o, fg_error *err)
 {
     *o = given == NULL ? (fg_csv_options){0} : *given;
@@ -363,26 +363,31 @@ static fg_status complete_options(const fg_csv_options *given, fg_csv_options *o
     FGI_TRY(check_delimiter(o->delimiter, err));
     if (!is_one_of(o->task, "auto", "classification", "regression"))
         return fgi_fail(err, FG_EINVAL,
-                        "task is '%s', expected 'classification', 'regression' or 'auto'", o->task);
+                        "task is '%s': expected 'classification', 'regression' or 'auto'", o->task);
     if (!is_one_of(o->missing, "error", "mean", "mean"))
         return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
     if (!is_one_of(o->unknown, "error", "zero", "zero"))
         return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
     if (o->max_categories < 1)
-        return fgi_fail(err, FG_EINVAL, "max_categories is %" PRId64, o->max_categories);
+        return fgi_fail(err, FG_EINVAL,
+                        "max_categories is %" PRId64 ": expected a number greater than 0",
+                        o->max_categories);
     const int64_t *image = o->image;
     const bool is_image = image[0] != 0 || image[1] != 0 || image[2] != 0;
     if (is_image && (image[0] < 1 || image[1] < 1 || image[2] < 1))
-        return fgi_fail(err, FG_EINVAL, "image is %" PRId64 " x %" PRId64 " x %" PRId64, image[0],
-                        image[1], image[2]);
+        return fgi_fail(err, FG_EINVAL,
+                        "image is %" PRId64 " x %" PRId64 " x %" PRId64
+                        ": expected three numbers greater than 0",
+                        image[0], image[1], image[2]);
     if (!(o->image_scale >= 0) || !isfinite(o->image_scale))
-        return fgi_fail(err, FG_EINVAL, "image_scale is %g", o->image_scale);
+        return fgi_fail(err, FG_EINVAL, "image_scale is %g: expected a finite number",
+                        o->image_scale);
     if (o->val_path != NULL && o->val_fraction != 0)
         return fgi_fail(err, FG_EINVAL, "val_path and val_fraction are both given: set only one");
     return FG_OK;
 }
 
-/* Fits and applies; *out is complete, or as it was but for what its owner will destroy. */
+/* Fits and applies a schema; *out is complete, or its parts are destroyed by its owner. */
 static fg_status open_table(const fgi_csv *csv, const fg_csv_options *o, fg_csv_parts *out,
                             fg_error *err)
 {
@@ -416,7 +421,7 @@ static fg_status open_val(const fg_csv_options *o, fg_csv_parts *out, fg_error *
         return FG_OK;
     FGI_TRY(fg_csv_apply(out->schema, o->val_path, &out->val, err));
     if (fg_dataset_field_count(out->val) != fg_dataset_field_count(out->train))
-        return fgi_fail(err, FG_ENOTFOUND, "%s:1: no column '%s' (target)", o->val_path,
+        return fgi_fail(err, FG_ENOTFOUND, "%s:1: target column '%s' does not exist", o->val_path,
                         out->schema->columns[out->schema->target].name);
     return FG_OK;
 }
@@ -468,9 +473,9 @@ static fg_status check_apply(const fg_csv_apply_options *o, fg_error *err)
     if (o->delimiter != '\0')
         FGI_TRY(check_delimiter(o->delimiter, err));
     if (o->missing != NULL && !is_one_of(o->missing, "error", "mean", "mean"))
-        return fgi_fail(err, FG_EINVAL, "missing is '%s', expected 'error' or 'mean'", o->missing);
+        return fgi_fail(err, FG_EINVAL, "missing is '%s': expected 'error' or 'mean'", o->missing);
     if (o->unknown != NULL && !is_one_of(o->unknown, "error", "zero", "zero"))
-        return fgi_fail(err, FG_EINVAL, "unknown is '%s', expected 'error' or 'zero'", o->unknown);
+        return fgi_fail(err, FG_EINVAL, "unknown is '%s': expected 'error' or 'zero'", o->unknown);
     return FG_OK;
 }
 

@@ -1,7 +1,8 @@
-/* csv_fit.c - columns to a schema. Two passes over the rows: the first finds which columns are
- * numbers, with mean and deviation (Welford's sums); the second collects categories and classes.
- * Features look at training rows only; the target's classes at every row of the file.
- * Source: Welford 1962, "Note on a method for calculating corrected sums of squares and products".
+/* csv_fit.c - fits a schema to columns. Two passes over the rows: the first determines which
+ * columns are numeric, with mean and standard deviation (Welford's algorithm); the second collects
+ * categories and classes. Features use training rows only; the classes of the target are from every
+ * row of the file. Source: Welford 1962, "Note on a method for calculating corrected sums of
+ * squares and products".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -18,7 +19,7 @@ typedef struct fitter {
     const fg_csv_options *options;
     fg_csv_schema *schema;
     double *squares;     /* [column_count]: sums of squared deviations */
-    int64_t *counts;     /* [column_count]: numbers in training rows */
+    int64_t *counts;     /* [column_count]: numeric cells in training rows */
     const int64_t *rows; /* training rows, ascending; NULL: all */
     size_t row_count;
     fgi_csv_row row;
@@ -58,7 +59,8 @@ static fg_status name_kinds(fitter *f)
         FGI_TRY(find_column(f, o->numeric[i], "numeric", &at));
         schema->columns[at].is_number = true;
         if (schema->columns[at].is_category)
-            return fgi_fail(f->err, FG_EINVAL, "column '%s' is listed as numeric and categorical",
+            return fgi_fail(f->err, FG_EINVAL,
+                            "column '%s' is listed both as numeric and as categorical",
                             schema->columns[at].name);
     }
     for (size_t i = 0; i < o->na_value_count; i++)
@@ -78,7 +80,7 @@ static fg_status name_kinds(fitter *f)
     if (o->target != NULL)
         FGI_TRY(find_column(f, o->target, "target", &at));
     if (schema->columns[at].kind == FGI_CSV_IGNORED)
-        return fgi_fail(f->err, FG_EINVAL, "column '%s' is both the target and listed in ignore",
+        return fgi_fail(f->err, FG_EINVAL, "column '%s' is the target, but also listed in ignore",
                         schema->columns[at].name);
     schema->columns[at].kind = FGI_CSV_TARGET;
     schema->target = (int64_t)at;
@@ -87,7 +89,7 @@ static fg_status name_kinds(fitter *f)
 
 /* ---- passes ---------------------------------------------------------------------------------- */
 
-/* Calls `visit` for each row; is_train tells whether the features may look at it. */
+/* Calls `visit` for each row; is_train says whether features may use it. */
 static fg_status for_rows(fitter *f, fg_status (*visit)(fitter *, size_t row, bool is_train))
 {
     size_t next = 0;
@@ -107,7 +109,8 @@ static bool is_seen(const fitter *f, size_t column, bool is_train)
     return kind == FGI_CSV_TARGET || (kind != FGI_CSV_IGNORED && is_train);
 }
 
-/* Welford's sums; the target's are over the training rows too, its other figures over all. */
+/* Welford's algorithm; for the target over the training rows too, but its other statistics over all
+ * rows. */
 static void add_number(fitter *f, size_t column, double value, bool is_train)
 {
     fgi_csv_column *c = &f->schema->columns[column];
@@ -192,15 +195,15 @@ static fg_status collect_category(fitter *f, size_t row, size_t column)
     default: break;
     }
     if (seen->texts == 0 || c->is_category)
-        return fgi_csv_fail(f->csv, row, column, f->err,
-                            "more than %zu different categories\nignore the column, or raise "
-                            "max_categories",
-                            limit);
+        return fgi_csv_fail(
+            f->csv, row, column, f->err,
+            "more than %zu different categories\nignore the column, or increase max_categories",
+            limit);
     return fgi_csv_fail(f->csv, seen->text_row, column, f->err,
-                        "'%s' is not a number, so the column is a category, but it has more than "
-                        "%zu different values; %" PRId64 " of %" PRId64 " are numbers\n"
-                        "correct the value, count it as missing (data.na_values), ignore the "
-                        "column (data.ignore), or raise max_categories",
+                        "'%s' is not a number, so the column is categorical, but it has more than "
+                        "%zu different values; %" PRId64 " of %" PRId64
+                        " are numbers\ncorrect the value, treat it as missing (data.na_values), "
+                        "ignore the column (data.ignore), or increase max_categories",
                         seen->text, limit, seen->numbers, seen->numbers + seen->texts);
 }
 
@@ -237,16 +240,16 @@ static fg_status collect_row(fitter *f, size_t row, bool is_train)
 
 /* ---- decisions ------------------------------------------------------------------------------- */
 
-/* The first cell that keeps a column from being numeric. */
+/* The first cell that makes a column non-numeric. */
 static fg_status not_a_number(const fitter *f, size_t column)
 {
     const fgi_csv_seen *seen = &f->schema->columns[column].seen;
     const bool is_infinite =
         seen->texts == 0 || (seen->infinite > 0 && seen->infinite_row < seen->text_row);
-    const char *hint = (int64_t)column == f->schema->target
-                           ? "correct it, or remove the row"
-                           : "correct it, or count it as missing with data.na_values and "
-                             "data.missing: mean";
+    const char *hint =
+        (int64_t)column == f->schema->target
+            ? "correct it, or remove the row"
+            : "correct it, or treat it as missing with data.na_values and data.missing: mean";
     if (is_infinite)
         return fgi_csv_fail(f->csv, seen->infinite_row, column, f->err,
                             "the value is infinite: expected a finite number\n%s", hint);
@@ -254,22 +257,23 @@ static fg_status not_a_number(const fitter *f, size_t column)
                         seen->text, hint);
 }
 
-/* Population mean and deviation; no deviation is taken as 1. */
+/* Population mean and standard deviation; a deviation of 0 is replaced by 1. */
 static fg_status finish_moments(fitter *f, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
     const double count = (double)f->counts[column];
     c->deviation = count > 0 ? sqrt(f->squares[column] / count) : 1;
     if (!isfinite(c->mean) || !isfinite(c->deviation))
-        return fgi_fail(f->err, FG_EFORMAT,
-                        "%s: column '%s': the numbers are too large for a mean and a deviation",
-                        f->csv->name, c->name);
+        return fgi_fail(
+            f->err, FG_EFORMAT,
+            "%s: column '%s': the values are too large to compute a mean and a standard deviation",
+            f->csv->name, c->name);
     if (!(c->deviation > 0))
         c->deviation = 1;
     return FG_OK;
 }
 
-/* A column of features: numbers or categories. */
+/* A feature column: numeric or categorical. */
 static fg_status decide_kind(fitter *f, size_t column)
 {
     fgi_csv_column *c = &f->schema->columns[column];
@@ -278,7 +282,7 @@ static fg_status decide_kind(fitter *f, size_t column)
         return FG_OK;
     if (has_text && fgi_csv_is_image(f->schema))
         return fgi_csv_fail(f->csv, c->seen.text_row, column, f->err,
-                            "'%s' is not a number: every column of an image is a pixel",
+                            "'%s' is not a number: all columns of an image must be pixels",
                             c->seen.text);
     if (c->is_category || (has_text && !c->is_number)) {
         c->kind = FGI_CSV_CATEGORICAL;
@@ -289,7 +293,7 @@ static fg_status decide_kind(fitter *f, size_t column)
     return finish_moments(f, column);
 }
 
-/* After the first pass: numbers or categories, and what the target may be. */
+/* After the first pass: numeric or categorical columns, and candidates for the target. */
 static fg_status decide_kinds(fitter *f)
 {
     fg_csv_schema *schema = f->schema;
@@ -310,7 +314,8 @@ static fg_status decide_kinds(fitter *f)
     return FG_OK;
 }
 
-/* After the second pass: few integers that come often are classes, others numbers. */
+/* After the second pass: a few integers that occur often are classes, otherwise it is a regression.
+ */
 static fg_status decide_task(fitter *f)
 {
     fg_csv_schema *schema = f->schema;

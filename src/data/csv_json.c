@@ -1,5 +1,5 @@
-/* csv_json.c - a schema as JSON and back, so that a model applies to new files what was fitted on
- * its training rows. What is read is checked like any file: it may be anything.
+/* csv_json.c - writes a schema as JSON and parses it, so that a model applies the encoding of its
+ * training rows to new files. The input is validated like any file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -19,7 +19,8 @@ static const char *const kind_names[] = {"ignored", "numeric", "categorical", "t
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* Appends or sets; the new reference is consumed, NULL from a lack of memory passed on. */
+/* Appends or sets; takes ownership of the new reference. NULL, from an allocation failure, is
+ * passed on. */
 static bool set(json_t *object, const char *key, json_t *take_value)
 {
     return json_object_set_new(object, key, take_value) == 0;
@@ -110,7 +111,7 @@ static bool get_bool(const json_t *root, const char *key, bool *out)
     return json_is_boolean(value);
 }
 
-/* True for the second of two words, false for the first, an error for others. */
+/* True for the second of two words, false for the first, an error for any other. */
 static bool get_word(const json_t *root, const char *key, const char *no, const char *yes,
                      bool *out)
 {
@@ -119,7 +120,7 @@ static bool get_word(const json_t *root, const char *key, const char *no, const 
     return *out || (word != NULL && strcmp(word, no) == 0);
 }
 
-/* Different texts, in the list's order. */
+/* Distinct strings, in the order of the list. */
 static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *values, fg_error *err)
 {
     if (!json_is_array(list))
@@ -132,7 +133,7 @@ static fg_status get_texts(const json_t *list, fg_csv_schema *s, fgi_values *val
         if (fgi_values_add(values, &s->arena, text, SIZE_MAX) == FGI_NO_MEMORY)
             return fgi_no_memory(err);
         if (values->count != i + 1)
-            return fail(err, "a string occurs twice in a list");
+            return fail(err, "a list has a duplicate string");
     }
     return fgi_values_seal(values, FGI_AS_ADDED) ? FG_OK : fgi_no_memory(err);
 }
@@ -143,14 +144,14 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
     const char *name = json_string_value(json_object_get(object, "name"));
     const char *kind = json_string_value(json_object_get(object, "kind"));
     if (name == NULL || kind == NULL)
-        return fail(err, "a column without name or kind");
+        return fail(err, "a column has no name or kind");
     if ((c->name = fgi_arena_strdup(&s->arena, name)) == NULL)
         return fgi_no_memory(err);
     size_t k = 0;
     while (k < 4 && strcmp(kind, kind_names[k]) != 0)
         k++;
     if (k == 4)
-        return fail(err, "a column of unknown kind");
+        return fail(err, "a column has an unknown kind");
     c->kind = (fgi_csv_kind)k;
     if (c->kind == FGI_CSV_CATEGORICAL)
         return get_texts(json_object_get(object, "values"), s, &c->values, err);
@@ -166,7 +167,7 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
         c->mean = json_number_value(mean);
         c->deviation = json_number_value(deviation);
         if (!json_is_number(mean) || !json_is_number(deviation) || !(c->deviation > 0))
-            return fail(err, "a column of numbers without a mean and a deviation over 0");
+            return fail(err, "a numeric column has no mean or no deviation greater than 0");
     }
     return FG_OK;
 }
@@ -189,7 +190,7 @@ static fg_status read_columns(const json_t *root, fg_csv_schema *s, fg_error *er
                                               SIZE_MAX) == FGI_NO_MEMORY)
             status = fgi_no_memory(err);
         if (status == FG_OK && names.count != i + 1)
-            status = fail(err, "two columns of one name");
+            status = fail(err, "two columns have the same name");
     }
     fgi_values_fini(&names);
     return status;
@@ -204,11 +205,11 @@ static fg_status read_image(const json_t *root, fg_csv_schema *s, fg_error *err)
     for (size_t i = 0; i < 3; i++) {
         s->image[i] = json_integer_value(json_array_get(image, i));
         if (s->image[i] < 1)
-            return fail(err, "image is not three sizes");
+            return fail(err, "image: expected three sizes");
     }
     s->image_scale = json_number_value(scale);
     if (json_array_size(image) != 3 || !json_is_number(scale) || s->image_scale < 0)
-        return fail(err, "image is not three sizes, or has no image_scale");
+        return fail(err, "image: expected three sizes and an image_scale");
     return FG_OK;
 }
 
@@ -216,17 +217,17 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
 {
     bool is_ours;
     if (!get_word(root, "format", FORMAT_NAME, FORMAT_NAME, &is_ours))
-        return fail(err, "not a csv schema");
+        return fail(err, "this is not a csv schema");
     if (json_integer_value(json_object_get(root, "version")) != FORMAT_VERSION)
-        return fail(err, "of another version");
+        return fail(err, "unsupported schema version");
     const char *delimiter = json_string_value(json_object_get(root, "delimiter"));
     if (delimiter == NULL || strlen(delimiter) != 1 || strchr("\"\r\n", delimiter[0]) != NULL)
-        return fail(err, "delimiter is not one character");
+        return fail(err, "delimiter: expected one character");
     s->delimiter = delimiter[0];
     if (!get_bool(root, "header", &s->has_header) || !get_bool(root, "normalize", &s->normalize) ||
         !get_word(root, "missing", "error", "mean", &s->missing_is_mean) ||
         !get_word(root, "unknown", "error", "zero", &s->unknown_is_zero))
-        return fail(err, "header, normalize, missing or unknown is not there or wrong");
+        return fail(err, "header, normalize, missing or unknown is missing or invalid");
     FGI_TRY(read_columns(root, s, err));
     FGI_TRY(read_image(root, s, err));
     const json_t *na = json_object_get(root, "na_values");
@@ -234,13 +235,13 @@ static fg_status read_root(const json_t *root, fg_csv_schema *s, fg_error *err)
         FGI_TRY(get_texts(na, s, &s->na, err));
     const json_t *classes = json_object_get(root, "classes");
     if (classes != NULL && s->target_is_standardized)
-        return fail(err, "classes, and a target of numbers");
+        return fail(err, "a numeric target cannot have classes");
     if (classes != NULL) {
         s->is_classification = true;
         FGI_TRY(get_texts(classes, s, &s->classes, err));
         if (s->target < 0 || s->classes.count == 0 ||
             !get_bool(root, "numeric_classes", &s->has_numeric_classes))
-            return fail(err, "classes without a target, or none of them");
+            return fail(err, "expected classes and a target, or neither");
     }
     return fgi_csv_schema_finish(s, err);
 }

@@ -1,5 +1,5 @@
-/* csv_report.c - what a schema was fitted to, for people: a table of the columns, warnings about
- * columns that are nearly numeric, and the public look at both.
+/* csv_report.c - a human-readable description of a fitted schema: a table of the columns, warnings
+ * about columns that are nearly numeric, and the public access to both.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -11,14 +11,14 @@
 #include "base/log.h"
 #include "data/csv_schema.h"
 
-/* Beyond MOST_LINES only how many there are of each kind is said. */
+/* After MOST_LINES columns, only the numbers of columns of each kind are printed. */
 enum { MOST_LINES = 40, MOST_NAMES = 6, MOST_NAME_BYTES = 24 };
 
 static const char *const kind_names[] = {"ignored", "numeric", "categorical", "target"};
 
 /* ---- warnings -------------------------------------------------------------------------------- */
 
-/* Mostly numbers, and a category all the same. */
+/* Mostly numbers, but categorical. */
 static bool is_nearly_numeric(const fg_csv_schema *s, const fgi_csv_column *c)
 {
     const bool is_category =
@@ -31,19 +31,20 @@ static void warn_of_text(const fgi_csv *csv, const fgi_csv_column *c)
     const bool is_target = c->kind == FGI_CSV_TARGET;
     fgi_log(FG_LOG_WARNING,
             "%s:%zu: row %zu, column '%.64s': '%s' is not a number, so the column is %s; %" PRId64
-            " of its %" PRId64 " values are numbers. If the text means a missing value, add it to "
-            "data.na_values; to require numbers, add the column to data.numeric%s",
+            " of its %" PRId64
+            " values are numbers. If the text means a missing value, add it to data.na_values; to "
+            "require numbers, add the column to data.numeric%s",
             csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name,
             c->seen.text, is_target ? "a class" : "a category", c->seen.numbers,
             c->seen.numbers + c->seen.texts + c->seen.infinite,
-            is_target ? "" : "; to keep the categories, to data.categorical");
+            is_target ? "" : "; to keep the categories, add it to data.categorical");
 }
 
 static void warn_of_commas(const fgi_csv *csv, const fgi_csv_column *c)
 {
     fgi_log(FG_LOG_WARNING,
             "%s:%zu: row %zu, column '%.64s': '%s' looks like a number with a decimal comma, which "
-            "is not read as a number, so the column is a category. Write a decimal point",
+            "is not supported, so the column is categorical. Use a decimal point",
             csv->name, fgi_csv_line(csv, c->seen.text_row), c->seen.text_row + 1, c->name,
             c->seen.text);
 }
@@ -101,7 +102,7 @@ static void put_column(fgi_buf *out, const fg_csv_schema *s, const fgi_csv_colum
     else
         put_range(out, c);
     fgi_buf_puts(out,
-                 is_target && s->target_is_standardized ? " (standardised for training)\n" : "\n");
+                 is_target && s->target_is_standardized ? " (standardized for training)\n" : "\n");
 }
 
 static bool is_pixel(const fg_csv_schema *s, const fgi_csv_column *c)
@@ -212,8 +213,8 @@ fg_status fg_csv_schema_column(const fg_csv_schema *schema, size_t index, fg_csv
 {
     *out = (fg_csv_column){0};
     if (index >= schema->column_count)
-        return fgi_fail(err, FG_EINVAL, "csv schema: there is no column %zu: it has %zu", index,
-                        schema->column_count);
+        return fgi_fail(err, FG_EINVAL, "csv schema: column %zu does not exist: there are %zu",
+                        index, schema->column_count);
     const fgi_csv_column *c = &schema->columns[index];
     const bool is_classes = c->kind == FGI_CSV_TARGET && schema->is_classification;
     const fgi_values *values = is_classes ? &schema->classes : &c->values;

@@ -1,6 +1,6 @@
-/* csv_table.c - RFC 4180 text to cells: quotes, doubled quotes, line ends within quotes; LF or
- * CRLF. One pass when the file is opened finds every error of form and where rows begin. Source:
- * RFC 4180; RFC 3629 for UTF-8.
+/* csv_table.c - splits RFC 4180 text into cells: quotes, doubled quotes, line ends within quotes;
+ * LF or CRLF. One pass when the file is opened detects every syntax error and where rows begin.
+ * Source: RFC 4180; RFC 3629 for UTF-8.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/csv_table.h"
@@ -23,7 +23,7 @@ static size_t line_of(const fgi_csv *csv, size_t offset)
     return line;
 }
 
-/* The file's byte offset, which counts a byte order mark. */
+/* The byte offset in the file, including a byte order mark. */
 static size_t file_offset(const fgi_csv *csv, size_t offset)
 {
     return offset + (size_t)(csv->text - (const char *)csv->block.data);
@@ -72,7 +72,7 @@ fgi_cell fgi_cell_number(fgi_str cell, double *out)
     return is_missing(cell) ? FGI_CELL_MISSING : FGI_CELL_TEXT;
 }
 
-/* A walk through the text. `row` receives cells, or is NULL when they are only counted. */
+/* A scan of the text. `row` receives cells, or is NULL if they are only counted. */
 typedef struct scan {
     const fgi_csv *csv;
     size_t at;
@@ -103,7 +103,7 @@ static void skip_blanks(scan *s)
         s->at++;
 }
 
-/* The text between quotes, each doubled quote in it made single. */
+/* The text between quotes, with doubled quotes replaced by single ones. */
 static fgi_str unquote(scan *s, fgi_str text)
 {
     char *out = s->row->unquoted + s->unquoted;
@@ -124,7 +124,7 @@ static void scan_quoted(scan *s)
     for (;; s->at++) {
         const char *quote = memchr(text + s->at, '"', s->csv->size - s->at);
         if (quote == NULL) {
-            s->fault = "a quote that is never closed";
+            s->fault = "unclosed quote";
             s->fault_at = open;
             s->at = s->csv->size;
             return;
@@ -137,7 +137,7 @@ static void scan_quoted(scan *s)
     const fgi_str inside = {text + begin, s->at - 1 - begin};
     skip_blanks(s);
     if (!is_end(s)) {
-        s->fault = "text after a closing quote";
+        s->fault = "text after the closing quote";
         s->fault_at = s->at;
         return;
     }
@@ -157,7 +157,7 @@ static void scan_cell(scan *s)
     put_cell(s, (fgi_str){s->csv->text + begin, s->at - begin});
 }
 
-/* One row from s->at on, which then is the beginning of the next. */
+/* Scans one row starting at s->at, which is then set to the beginning of the next row. */
 static void scan_row(scan *s)
 {
     s->cells = 0;
@@ -189,7 +189,7 @@ static void skip_empty_lines(scan *s)
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
-/* Bytes of the UTF-8 sequence at `text`, 0 where it is not one. */
+/* Length of the UTF-8 sequence at `text`, 0 if it is invalid. */
 static size_t utf8_length(const unsigned char *text, size_t size)
 {
     const unsigned char lead = text[0];
@@ -201,7 +201,7 @@ static size_t utf8_length(const unsigned char *text, size_t size)
     for (size_t i = 1; i < length; i++)
         if ((text[i] & 0xc0) != 0x80)
             return 0;
-    const bool is_bad = (lead == 0xe0 && text[1] < 0xa0) ||  /* too long for its number */
+    const bool is_bad = (lead == 0xe0 && text[1] < 0xa0) ||  /* overlong encoding */
                         (lead == 0xed && text[1] >= 0xa0) || /* surrogates */
                         (lead == 0xf0 && text[1] < 0x90) ||
                         (lead == 0xf4 && text[1] >= 0x90); /* past U+10FFFF */
@@ -214,9 +214,9 @@ static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
     for (size_t at = 0; at < csv->size;) {
         const size_t length = utf8_length(text + at, csv->size - at);
         if (length == 0)
-            return fail_at(csv, at, err,
-                           "not UTF-8 text\nconvert the file, for example with "
-                           "iconv -f latin1 -t utf-8");
+            return fail_at(
+                csv, at, err,
+                "invalid UTF-8\nconvert the file, for example with iconv -f latin1 -t utf-8");
         if (text[at] == '\0')
             return fail_at(csv, at, err, "a NUL byte");
         at += length;
@@ -226,12 +226,12 @@ static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Refuses a name that is there already. */
+/* Rejects a duplicate name. */
 static fg_status note_name(const fgi_csv *csv, fgi_map *seen, char *name, fg_error *err)
 {
     const fgi_hash hash = fgi_hash_bytes(name, strlen(name));
     if (fgi_map_get(seen, hash) != NULL)
-        return fgi_fail(err, FG_EFORMAT, "%s:1: two columns are called '%.64s'", csv->name, name);
+        return fgi_fail(err, FG_EFORMAT, "%s:1: two columns are named '%.64s'", csv->name, name);
     return fgi_map_put(seen, hash, name) ? FG_OK : fgi_no_memory(err);
 }
 
@@ -259,7 +259,7 @@ static size_t count_in(const char *text, size_t size, char c)
     return count;
 }
 
-/* Another delimiter that the first two rows have equally often, or '\0'. */
+/* Another delimiter that occurs equally often in the first two rows, or '\0'. */
 static char likely_delimiter(const fgi_csv *csv, size_t begin)
 {
     static const char candidates[] = ";\t|,";
@@ -275,7 +275,7 @@ static char likely_delimiter(const fgi_csv *csv, size_t begin)
     return '\0';
 }
 
-/* As it is written in a configuration. */
+/* As written in a configuration. */
 static const char *delimiter_text(char delimiter, char text[2])
 {
     text[0] = delimiter;
@@ -283,20 +283,20 @@ static const char *delimiter_text(char delimiter, char text[2])
     return delimiter == '\t' ? "\\t" : text;
 }
 
-/* A file that is cut into columns by the wrong character. */
+/* Detects a file that is split with the wrong delimiter. */
 static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, fg_error *err)
 {
     char have[2], want[2];
     const size_t count = count_in(csv->text + begin, csv->size - begin, likely);
     return fgi_fail(err, FG_EFORMAT,
-                    "%s:%zu: the delimiter '%s' gives one column, but '%s' occurs %zu time%s in "
-                    "each of the first rows\nset data.delimiter: \"%s\"",
+                    "%s:%zu: with the delimiter '%s' there is only one column, but '%s' occurs %zu "
+                    "time%s in each of the first rows\nset data.delimiter: \"%s\"",
                     csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, have),
                     delimiter_text(likely, want), count, count == 1 ? "" : "s",
                     delimiter_text(likely, want));
 }
 
-/* The first row says how many columns there are, and with a header what they are called. */
+/* The first row defines the number of columns and, with a header, their names. */
 static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
 {
     const size_t begin = s->at;
@@ -311,7 +311,7 @@ static fg_status read_columns(fgi_csv *csv, scan *s, fg_error *err)
     csv->column_count = s->cells;
     csv->longest_row = s->at - begin;
     if (csv->longest_row > INT32_MAX)
-        return fail_at(csv, begin, err, "a row of more than 2 GiB");
+        return fail_at(csv, begin, err, "a row is larger than 2 GiB");
     csv->columns = fgi_arena_alloc(&csv->arena, s->cells * sizeof(*csv->columns));
     if (csv->columns == NULL)
         return fgi_no_memory(err);
@@ -335,8 +335,8 @@ static fg_status add_row(fgi_csv *csv, scan *s, fg_error *err)
     if (s->fault != NULL)
         return fail_at(csv, s->fault_at, err, s->fault);
     if (s->cells != csv->column_count)
-        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu columns, %s has %zu", csv->name,
-                        line_of(csv, begin), csv->row_count + 1, s->cells,
+        return fgi_fail(err, FG_EFORMAT, "%s:%zu: row %zu has %zu columns, but %s has %zu",
+                        csv->name, line_of(csv, begin), csv->row_count + 1, s->cells,
                         csv->has_header ? "the header" : "the first row", csv->column_count);
     size_t *rows = fgi_grow(csv->rows, csv->row_count, &csv->row_capacity, sizeof(*rows));
     if (rows == NULL)
@@ -357,7 +357,7 @@ static fg_status parse_rows(fgi_csv *csv, fg_error *err)
     for (skip_empty_lines(&s); s.at < csv->size; skip_empty_lines(&s))
         FGI_TRY(add_row(csv, &s, err));
     if (csv->row_count == 0)
-        return fgi_fail(err, FG_EFORMAT, "%s:1: the file has a header but no rows", csv->name);
+        return fgi_fail(err, FG_EFORMAT, "%s:1: the file has a header but no data rows", csv->name);
     return FG_OK;
 }
 

@@ -1,5 +1,5 @@
-/* dataset.c - datasets as such: what they promise, counting of their users, reading. Where the
- * samples come from is behind fg_dataset_ops: memory.c, subset.c or the user's own.
+/* dataset.c - datasets in general: validation, reference counts, reading. The origin of the samples
+ * is behind fg_dataset_ops: memory.c, subset.c or a custom dataset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Larger samples are taken for a mistake; the limit keeps products of sizes within 64 bits. */
+/* Larger samples are considered a mistake; the limit keeps products of sizes within 64 bits. */
 #define LARGEST_SAMPLE_BYTES ((size_t)1 << 40)
 
 static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out_bytes,
@@ -21,7 +21,7 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
         return fgi_fail(err, FG_EINVAL, "field %d of the dataset has no name", index);
     for (int i = 0; i < index; i++)
         if (strcmp(spec->fields[i].name, field->name) == 0)
-            return fgi_fail(err, FG_EINVAL, "two fields of the dataset are called '%s'",
+            return fgi_fail(err, FG_EINVAL, "two fields of the dataset are named '%s'",
                             field->name);
     size_t bytes = fg_dtype_size(field->type.dtype);
     if (bytes == 0)
@@ -32,11 +32,12 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
     for (int i = 0; i < field->type.rank; i++) {
         const int64_t dim = field->type.dim[i];
         if (dim < 1)
-            return fgi_fail(err, FG_EINVAL, "field '%s' has a dimension of %" PRId64, field->name,
-                            dim);
+            return fgi_fail(err, FG_EINVAL,
+                            "field '%s' has a dimension of %" PRId64 ": expected 1 or more",
+                            field->name, dim);
         if (__builtin_mul_overflow(bytes, (size_t)dim, &bytes) || bytes > LARGEST_SAMPLE_BYTES)
-            return fgi_fail(err, FG_EINVAL, "a sample of field '%s' is over %zu bytes", field->name,
-                            LARGEST_SAMPLE_BYTES);
+            return fgi_fail(err, FG_EINVAL, "a sample of field '%s' is larger than %zu bytes",
+                            field->name, LARGEST_SAMPLE_BYTES);
     }
     *out_bytes = bytes;
     return FG_OK;
@@ -47,12 +48,14 @@ static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
 {
     FGI_TRY_RESERVED(fg_dataset_spec, spec, err);
     if (spec->count < least_count)
-        return fgi_fail(err, FG_EINVAL, "the dataset has a count of %" PRId64, spec->count);
+        return fgi_fail(err, FG_EINVAL,
+                        "the dataset has a count of %" PRId64 ": expected 0 or more", spec->count);
     if (spec->field_count < 1 || spec->field_count > FG_MAX_FIELDS || spec->fields == NULL)
         return fgi_fail(err, FG_EINVAL, "the dataset has %d fields: expected 1 to %d",
                         spec->field_count, FG_MAX_FIELDS);
     if (spec->class_count < 0)
-        return fgi_fail(err, FG_EINVAL, "the dataset has %" PRId64 " classes", spec->class_count);
+        return fgi_fail(err, FG_EINVAL, "the dataset has %" PRId64 " classes: expected 0 or more",
+                        spec->class_count);
     for (int i = 0; i < spec->field_count; i++)
         FGI_TRY(check_field(spec, i, &row_bytes[i], err));
     return FG_OK;
@@ -81,7 +84,7 @@ static bool copy_names(fg_dataset *dataset, const fg_dataset_spec *spec)
     return true;
 }
 
-/* All but the functions and their self. */
+/* Everything except the functions and their self. */
 static fg_status create(const fg_dataset_spec *spec, int64_t least_count, fg_dataset **out,
                         fg_error *err)
 {
@@ -111,7 +114,7 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
     *out = NULL;
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_dataset_ops, ops), err);
     if (status == FG_OK && ops->read == NULL && ops->gather == NULL)
-        status = fgi_fail(err, FG_EINVAL, "the dataset has neither read nor gather");
+        status = fgi_fail(err, FG_EINVAL, "the dataset has neither a read nor a gather function");
     if (status == FG_OK)
         status = create(spec, 0, out, err);
     if (status == FG_OK) {
@@ -129,7 +132,7 @@ fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
     *out = NULL;
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_source_ops, ops), err);
     if (status == FG_OK && (ops->open == NULL || ops->next == NULL))
-        status = fgi_fail(err, FG_EINVAL, "the source lacks open or next");
+        status = fgi_fail(err, FG_EINVAL, "the source has no open or no next function");
     if (status == FG_OK)
         status = create(spec, FG_UNKNOWN_COUNT, out, err);
     if (status == FG_OK) {
@@ -146,8 +149,9 @@ fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err)
 {
     if (dataset->source.open == NULL)
         return FG_OK;
-    return fgi_fail(err, FG_EUNSUPPORTED,
-                    "a source is read in its order, by a loader: no sample can be picked out");
+    return fgi_fail(
+        err, FG_EUNSUPPORTED,
+        "a source can only be read sequentially, by a loader: random access is not supported");
 }
 
 bool fg_dataset_is_source(const fg_dataset *dataset) { return dataset->source.open != NULL; }
@@ -195,13 +199,14 @@ const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index)
     return dataset->class_names[index];
 }
 
-/* A reader of the user's may fail without a word; the error then says at least which sample. */
+/* A custom reader may fail without a message; the error then contains at least the sample's index.
+ */
 static fg_status complete_error(fg_status status, int64_t index, fg_error *err)
 {
     if (status == FG_OK)
         return FG_OK;
     if (err->message[0] == '\0')
-        return fgi_fail(err, status, "sample %" PRId64 ": the dataset's reader gave %s", index,
+        return fgi_fail(err, status, "sample %" PRId64 ": the dataset's reader returned %s", index,
                         fg_status_name(status));
     err->status = status;
     return status;
@@ -231,7 +236,8 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, 
     FGI_TRY(fgi_dataset_check_random(dataset, err));
     for (size_t i = 0; i < n; i++)
         if (indices[i] < 0 || indices[i] >= dataset->count)
-            return fgi_fail(err, FG_EINVAL, "sample %" PRId64 " of a dataset of %" PRId64,
+            return fgi_fail(err, FG_EINVAL,
+                            "sample %" PRId64 " does not exist: the dataset has %" PRId64,
                             indices[i], dataset->count);
     if (n == 0)
         return FG_OK;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "data/memory.h"
 
-/* The bytes of one element as an unsigned number. Hosts are little-endian. */
+/* The bytes of one element as an unsigned integer. Hosts are little-endian. */
 static inline uint64_t load(const unsigned char *at, size_t size, bool is_big_endian)
 {
     uint64_t bits = 0;
@@ -16,7 +16,7 @@ static inline uint64_t load(const unsigned char *at, size_t size, bool is_big_en
     return is_big_endian ? __builtin_bswap64(bits) >> (64 - 8 * size) : bits;
 }
 
-/* The number behind the bits; u64 beyond s64 becomes INT64_MAX, out of range just the same. */
+/* The integer with these bits; u64 beyond s64 becomes INT64_MAX, which is out of range too. */
 static inline int64_t signed_value(uint64_t bits, fg_dtype dtype)
 {
     switch (dtype) {
@@ -50,8 +50,8 @@ fg_status fgi_elements_to_s32(const fgi_elements *e, fgi_block *out, fg_error *e
             fgi_block_fini(out);
             return fgi_fail(err, FG_EFORMAT,
                             "%s: element %" PRId64
-                            " (counted from 0, at byte %zu) does not fit in a "
-                            "32-bit integer; store smaller numbers, or floats for a regression",
+                            " (index starting at 0, byte %zu) does not fit in s32; use smaller "
+                            "integers, or floats for a regression",
                             e->name, i, offset);
         }
         to[i] = (int32_t)value;

@@ -1,6 +1,6 @@
-/* idx.c - MNIST's IDX files. u8 images stay in the mapped (or inflated) file; everything else is
- * converted once, since the format is big-endian.
- * Source: LeCun, Cortes, Burges, "The MNIST database of handwritten digits", section on formats.
+/* idx.c - MNIST's IDX files. u8 images stay in the mapped (or decompressed) file; everything else
+ * is converted once, since the format is big-endian. Source: LeCun, Cortes, Burges, "The MNIST
+ * database of handwritten digits", section on formats.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/idx.h"
@@ -26,7 +26,7 @@ static fg_dtype dtype_of(unsigned code)
     }
 }
 
-/* The header's dimensions and the size that follows from them must be those of the file. */
+/* Checks that the dimensions in the header match the size of the file. */
 static fg_status parse_dims(const char *name, const unsigned char *data, size_t size, fgi_idx *idx,
                             fg_error *err)
 {
@@ -39,13 +39,14 @@ static fg_status parse_dims(const char *name, const unsigned char *data, size_t 
         if (dim == 0 && i > 0)
             return fgi_fail(err, FG_EFORMAT, "%s: byte %d: dimension %d is 0", name, 4 + 4 * i, i);
         if (__builtin_mul_overflow(bytes, (size_t)dim, &bytes))
-            return fgi_fail(err, FG_EFORMAT, "%s: byte %d: impossible size of %" PRIu32, name,
+            return fgi_fail(err, FG_EFORMAT, "%s: byte %d: the size %" PRIu32 " is too large", name,
                             4 + 4 * i, dim);
     }
     if (bytes != size - idx->offset)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte %zu: the header promises %zu bytes of numbers, the file has %zu",
-                        name, idx->offset, bytes, size - idx->offset);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: byte %zu: the header specifies %zu bytes of data, but the file has %zu", name,
+            idx->offset, bytes, size - idx->offset);
     return FG_OK;
 }
 
@@ -54,10 +55,11 @@ fg_status fgi_idx_parse(const char *name, const unsigned char *data, size_t size
 {
     *out = (fgi_idx){0};
     if (size < 4)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: ends within the IDX header", name, size);
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: unexpected end of file in the IDX header",
+                        name, size);
     if (data[0] != 0 || data[1] != 0)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte 0: not an IDX file: begins with %02x %02x", name,
-                        data[0], data[1]);
+        return fgi_fail(err, FG_EFORMAT, "%s: byte 0: not an IDX file: it starts with %02x %02x",
+                        name, data[0], data[1]);
     out->type.dtype = dtype_of(data[2]);
     out->type.rank = data[3];
     if (out->type.dtype == FG_DTYPE_NONE)
@@ -67,11 +69,13 @@ fg_status fgi_idx_parse(const char *name, const unsigned char *data, size_t size
                         out->type.rank, FG_MAX_RANK);
     out->offset = 4 + 4 * (size_t)out->type.rank;
     if (size < out->offset)
-        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: ends within the IDX header", name, size);
+        return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: unexpected end of file in the IDX header",
+                        name, size);
     return parse_dims(name, data, size, out, err);
 }
 
-/* The file's numbers as a field's block; takes the file over where it can be used as it is. */
+/* The file's elements as a block for a field; takes ownership of the file if it can be used as it
+ * is. */
 static fg_status take_images(const char *name, fgi_block *file, const fgi_idx *idx,
                              fg_field *out_field, fgi_block *out, fg_error *err)
 {
@@ -79,7 +83,7 @@ static fg_status take_images(const char *name, fgi_block *file, const fgi_idx *i
     *sample = (fg_type){.dtype = idx->type.dtype, .rank = idx->type.rank - 1};
     for (int i = 0; i < sample->rank; i++)
         sample->dim[i] = idx->type.dim[i + 1];
-    if (sample->rank == 2) { /* grey pictures: one channel */
+    if (sample->rank == 2) { /* grayscale images: one channel */
         sample->rank = 3;
         sample->dim[2] = 1;
     }
@@ -108,8 +112,7 @@ static fg_status read_labels(const char *const names[2], const fgi_block *file, 
     FGI_TRY(fgi_idx_parse(names[1], file->data, file->size, &idx, err));
     if (idx.type.rank != 1 || fg_dtype_is_float(idx.type.dtype))
         return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte 2: labels are %s of rank %d, expected integers of "
-                        "rank 1",
+                        "%s: byte 2: labels are %s of rank %d: expected integers of rank 1",
                         names[1], fg_dtype_name(idx.type.dtype), idx.type.rank);
     if (idx.type.dim[0] != count)
         return fgi_fail(err, FG_EFORMAT,
@@ -185,10 +188,10 @@ static fg_status find_file(const char *folder, fg_data_split split, bool is_labe
         fgi_free(*out);
     }
     *out = NULL;
-    return fgi_fail(err, FG_ENOTFOUND,
-                    "no '%s-%s-idx%d-ubyte' in '%s', nor with '.gz', nor as "
-                    "'%s-%s.idx%d-ubyte'",
-                    part, kind, rank, folder, part, kind, rank);
+    return fgi_fail(
+        err, FG_ENOTFOUND,
+        "cannot find '%s-%s-idx%d-ubyte' in '%s', with or without .gz, nor '%s-%s.idx%d-ubyte'",
+        part, kind, rank, folder, part, kind, rank);
 }
 
 fg_status fg_idx_open(const char *folder, fg_data_split split, fg_dataset **out, fg_error *err)
@@ -214,14 +217,15 @@ fg_status fg_mnist_open(const char *folder, fg_data_split split, fg_dataset **ou
     fg_status status = FG_OK;
     if (!is_mnist) {
         char text[64];
-        status = fgi_fail(err, FG_EFORMAT, "the images in '%s' are %s, MNIST's are u8[28,28,1]",
+        status = fgi_fail(err, FG_EFORMAT, "the images in '%s' are %s: MNIST requires u8[28,28,1]",
                           folder, fg_type_format(type, text, sizeof(text)));
     } else if (fg_dataset_class_count(*out) > 10) {
-        status = fgi_fail(err, FG_EFORMAT, "the labels in '%s' go up to %" PRId64 ", MNIST's to 9",
-                          folder, fg_dataset_class_count(*out) - 1);
+        status = fgi_fail(err, FG_EFORMAT,
+                          "the largest label in '%s' is %" PRId64 ": MNIST requires 0 to 9", folder,
+                          fg_dataset_class_count(*out) - 1);
     }
     if (status == FG_OK) {
-        (*out)->class_count = 10; /* also where a part of the data lacks the last classes */
+        (*out)->class_count = 10; /* also if this split lacks the last classes */
         return FG_OK;
     }
     fg_dataset_destroy(*out);

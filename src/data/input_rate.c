@@ -1,5 +1,6 @@
-/* input_rate.c - how many samples a second a loader gives to somebody who never makes it wait. The
- * loader is the real one, so its threads, slots and reader cost what they cost in training.
+/* input_rate.c - measures the samples per second that a loader delivers to a consumer that never
+ * delays it. It uses the real loader, so its threads, slots and reader cost the same as in
+ * training.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -9,11 +10,11 @@
 #include "base/thread.h"
 #include "data/dataset.h"
 
-/* The part of the time in which the first batches may be left out. */
+/* The fraction of the time during which the first batches may be excluded. */
 static const double warm_up_part = 0.25;
 enum { USUAL_SLOTS = 4 };
 
-/* What has been taken since `begin_ns`. */
+/* Counts since `begin_ns`. */
 typedef struct tally {
     int64_t begin_ns, batches, samples;
     double seconds;
@@ -21,7 +22,7 @@ typedef struct tally {
 
 static void begin(tally *t) { *t = (tally){.begin_ns = fgi_now_ns()}; }
 
-/* Takes the next batch and gives it back; where an epoch ends, that of the next epoch. */
+/* Takes the next batch and releases it; at the end of an epoch, continues with the next one. */
 static fg_status take(fg_loader *loader, int64_t *out_valid, fg_error *err)
 {
     const fg_host_batch *batch = NULL;
@@ -30,8 +31,8 @@ static fg_status take(fg_loader *loader, int64_t *out_valid, fg_error *err)
         FGI_TRY(fg_loader_next(loader, &batch, err));
     if (batch == NULL)
         return fgi_fail(err, FG_EINVAL,
-                        "the dataset has no batch to deliver: expected a sample at least, or with "
-                        "drop_last a whole batch");
+                        "the dataset has no batch to deliver: expected at least one sample, or a "
+                        "full batch with drop_last");
     *out_valid = batch->valid;
     fg_loader_release(loader, batch);
     return FG_OK;
@@ -47,8 +48,8 @@ static fg_status take_counted(fg_loader *loader, tally *t, fg_error *err)
     return FG_OK;
 }
 
-/* Counts for `seconds`. When each slot has been filled once, and early enough, it begins anew,
- * without the batches that are ready at that moment: they were read before it. */
+/* Measures for `seconds`. Once each slot has been filled, if that is early enough, it restarts
+ * without the batches that are ready at that moment, because they were read before. */
 static fg_status count(fg_loader *loader, int64_t slots, double seconds, tally *t, fg_error *err)
 {
     begin(t);
@@ -75,7 +76,7 @@ fg_status fg_input_rate_measure(fg_dataset *dataset, const fg_loader_options *op
     *out = (fg_input_rate){0};
     FGI_TRY_RESERVED(fg_loader_options, options, err);
     if (!(seconds > 0) || !isfinite(seconds))
-        return fgi_fail(err, FG_EINVAL, "seconds is %g: expected a time to measure for", seconds);
+        return fgi_fail(err, FG_EINVAL, "seconds is %g: expected a number greater than 0", seconds);
     fg_loader_options endless = {0};
     if (options != NULL)
         endless = *options;

@@ -1,25 +1,26 @@
-/* loader.c - batches prepared by threads. A ring of slots holds fixed-shape batches; a worker takes
- * some rows of the slot that is being filled, or opens the next free slot, and reads without the
- * lock. Batches are numbered in the order of the epoch and handed out in that order, so neither the
- * number of threads nor their luck shows. The loader owns slots and threads and holds the dataset.
+/* loader.c - batches prepared by threads. A ring of slots holds fixed-shape batches; a worker
+ * claims some rows of the slot that is being filled, or opens the next free slot, and reads without
+ * the lock. Batches are numbered in epoch order and delivered in that order, so the result does not
+ * depend on the number or timing of threads. The loader owns slots and threads and has a reference
+ * to the dataset.
  *
- * A source has one reader: each batch is read whole by one thread, one batch after the other, and
- * only then is known where the next one begins. Where an epoch has no batch at all, or a resume
- * stands at its end, a slot without a batch says so.
- * loader_create.c makes and destroys it (loader.h).
+ * A source has one reader: each batch is read completely by one thread, one batch after the other,
+ * and only then is the start of the next batch known. If an epoch has no batch at all, or a resume
+ * is at its end, a slot without a batch marks that. loader_create.c creates and destroys loaders
+ * (loader.h).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include "base/error.h"
 #include "data/loader.h"
 
-/* Rows that one worker reads. */
+/* The rows that a worker has claimed. */
 typedef struct chunk {
     fgi_loader_slot *slot;
     int64_t first, count;
 } chunk;
 
-/* ---- slots, under the lock ------------------------------------------------------------------- */
+/* ---- slots, with the lock held --------------------------------------------------------------- */
 
 static bool has_claim(const fg_loader *loader)
 {
@@ -51,13 +52,13 @@ void fgi_loader_set_claims(fg_loader *loader, fgi_sample_position place)
     fgi_sample_position *at = &loader->claims;
     *at = place;
     if (fg_dataset_is_source(loader->dataset))
-        return; /* where it ends is not known before it is read */
+        return; /* its end is not known before it is read */
     if (loader->run_ahead && !fgi_sampler_has_batch(&loader->sampler, at->position) &&
         fgi_sampler_has_batch(&loader->sampler, 0))
         *at = (fgi_sample_position){.epoch = at->epoch + 1};
 }
 
-/* After a batch of a source was read: where the next one begins. An error ends the epoch. */
+/* After a batch of a source was read: the position of the next one. An error ends the epoch. */
 static void set_source_claims(fg_loader *loader, const fgi_loader_slot *s)
 {
     const bool is_last = s->batch.is_last || s->error_row >= 0;
@@ -67,7 +68,7 @@ static void set_source_claims(fg_loader *loader, const fgi_loader_slot *s)
         loader->claims = (fgi_sample_position){.epoch = s->batch.epoch + 1};
 }
 
-/* What is known of a batch before it is read: for a source, where it begins. */
+/* What is known about a batch before it is read: for a source, where it begins. */
 static void describe_batch(const fg_loader *loader, fg_host_batch *batch)
 {
     const fgi_sampler *sampler = &loader->sampler;
@@ -143,7 +144,7 @@ static void finish_chunk(fg_loader *loader, const chunk *c, const fg_error *fail
 
 /* ---- workers --------------------------------------------------------------------------------- */
 
-/* Without the lock: the batch of a source, whole. */
+/* Without the lock: reads a whole batch of a source. */
 static fg_status read_source(const fg_loader *loader, fgi_loader_slot *s, fg_error *err)
 {
     fgi_stream_batch b = {.rows = s->data, .indices = s->indices};
@@ -158,7 +159,7 @@ static fg_status read_source(const fg_loader *loader, fgi_loader_slot *s, fg_err
     return status;
 }
 
-/* Without the lock: the rows of a claimed chunk are this thread's alone. */
+/* Without the lock: the rows of a claimed chunk belong to this thread. */
 static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure)
 {
     fgi_loader_slot *s = c->slot;
@@ -191,7 +192,7 @@ void *fgi_loader_work(void *self)
             continue;
         }
         const chunk c = claim_chunk(loader);
-        wake_worker(loader); /* there may be more to do than one can */
+        wake_worker(loader); /* there may be work for another thread */
         (void)pthread_mutex_unlock(&loader->lock);
         const int64_t begin = fgi_now_ns();
         read_chunk(loader, &c, &failure);
@@ -206,7 +207,7 @@ void *fgi_loader_work(void *self)
 
 /* ---- the consumer ---------------------------------------------------------------------------- */
 
-/* The batch that is next, filled by this thread. NULL when the caller holds every slot. */
+/* The next batch, read by this thread. NULL if the caller holds every slot. */
 static fgi_loader_slot *fill_next(fg_loader *loader)
 {
     if (loader->free_count == 0)
@@ -246,7 +247,8 @@ static fgi_loader_slot *await_next(fg_loader *loader)
     }
 }
 
-/* Takes the batch out of the queue: held by the caller, or free at once when it failed. */
+/* Removes the batch from the queue: it is then held by the caller, or free immediately if it
+ * failed. */
 static fg_status deliver(fg_loader *loader, fgi_loader_slot *s, const fg_host_batch **out,
                          fg_error *err)
 {
@@ -267,7 +269,7 @@ static fg_status deliver(fg_loader *loader, fgi_loader_slot *s, const fg_host_ba
     return FG_OK;
 }
 
-/* Whether the batches of the epoch have all been delivered, as far as is known. */
+/* Whether all batches of the epoch have been delivered, as far as is known. */
 static bool is_at_end(const fg_loader *loader)
 {
     return loader->stream != NULL
@@ -293,7 +295,7 @@ static fg_status next_locked(fg_loader *loader, const fg_host_batch **out, fg_er
     fgi_loader_slot *s = loader->is_synchronous ? fill_next(loader) : await_next(loader);
     if (s == NULL)
         return fgi_fail(err, FG_EINVAL,
-                        "all %d batches of the synchronous loader are held: release one first",
+                        "all %d batches of the synchronous loader are in use: release one first",
                         loader->slot_count);
     if (s->error_row < 0 && s->is_end) {
         loader->delivery_number++;
@@ -325,7 +327,7 @@ void fg_loader_release(fg_loader *loader, const fg_host_batch *batch)
     (void)pthread_mutex_unlock(&loader->lock);
 }
 
-/* Forgets what is prepared; rows in the middle of being read are waited for by nobody. */
+/* Discards prepared batches; does not wait for rows that are being read. */
 static void drop_prepared(fg_loader *loader)
 {
     loader->opening = NULL;
@@ -360,7 +362,9 @@ static void go_to(fg_loader *loader, fgi_sample_position place)
 fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t position, fg_error *err)
 {
     if (epoch < 0 || position < 0)
-        return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, epoch, position);
+        return fgi_fail(err, FG_EINVAL,
+                        "epoch %" PRId64 ", position %" PRId64 ": expected numbers of 0 or more",
+                        epoch, position);
     (void)pthread_mutex_lock(&loader->lock);
     go_to(loader, (fgi_sample_position){.epoch = epoch, .position = position});
     (void)pthread_mutex_unlock(&loader->lock);

@@ -1,4 +1,4 @@
-/* loader_create.c - makes and destroys a loader: its options, slots, lock and threads.
+/* loader_create.c - creates and destroys loaders: options, slots, lock and threads.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,16 +12,20 @@ enum {
     DEFAULT_SLOTS = 4,
     MOST_SLOTS = 1024,
     MOST_WORKERS = 1024,
-    CHUNK_BYTES = 256 * 1024, /* of rows in memory that are worth a thread of their own */
-    CHUNKS_A_WORKER = 2       /* of rows that are read one by one, which may take any time */
+    CHUNK_BYTES = 256 * 1024, /* number of rows in memory that justify another thread */
+    CHUNKS_A_WORKER = 2       /* number of rows that are read one by one, which may take any time */
 };
 
 static fg_status check_options(const fg_loader_options *o, fg_error *err)
 {
     if (o->batch_size < 0 || o->batch_size > INT32_MAX)
-        return fgi_fail(err, FG_EINVAL, "batch_size is %" PRId64, o->batch_size);
+        return fgi_fail(err, FG_EINVAL,
+                        "batch_size is %" PRId64 ": expected a number greater than 0",
+                        o->batch_size);
     if (o->shuffle_buffer < 0 || o->shuffle_buffer > INT32_MAX)
-        return fgi_fail(err, FG_EINVAL, "shuffle_buffer is %" PRId64, o->shuffle_buffer);
+        return fgi_fail(err, FG_EINVAL,
+                        "shuffle_buffer is %" PRId64 ": expected a number greater than 0",
+                        o->shuffle_buffer);
     if (o->prefetch < 0 || o->prefetch > MOST_SLOTS)
         return fgi_fail(err, FG_EINVAL, "prefetch is %d: expected 1 to %d", o->prefetch,
                         MOST_SLOTS);
@@ -31,13 +35,15 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
     const int world = o->world == 0 ? 1 : o->world;
     const int64_t batch = o->batch_size == 0 ? DEFAULT_BATCH : o->batch_size;
     if (world < 1 || o->rank < 0 || o->rank >= world)
-        return fgi_fail(err, FG_EINVAL, "rank %d of a world of %d", o->rank, o->world);
+        return fgi_fail(err, FG_EINVAL, "rank is %d, world is %d: expected 0 <= rank < world",
+                        o->rank, o->world);
     if (batch % world != 0)
         return fgi_fail(err, FG_EINVAL, "batch_size %" PRId64 " is not a multiple of world %d",
                         batch, world);
     if (o->epoch < 0 || o->position < 0)
-        return fgi_fail(err, FG_EINVAL, "no epoch %" PRId64 ", position %" PRId64, o->epoch,
-                        o->position);
+        return fgi_fail(err, FG_EINVAL,
+                        "epoch %" PRId64 ", position %" PRId64 ": expected numbers of 0 or more",
+                        o->epoch, o->position);
     return FG_OK;
 }
 

@@ -1,5 +1,5 @@
-/* memory.c - datasets in memory: arrays of the user, mapped files, converted files. Gathering rows
- * for a batch is a loop of copies, so it is here that a small batch's time is spent.
+/* memory.c - datasets in memory: arrays of the user, mapped files, converted files. Gathering the
+ * rows of a batch is a loop of copies, which takes most of the time for small batches.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "data/dataset.h"
 
-/* Rows ahead of the copy that are asked for already: random rows miss the cache. */
+/* Prefetch distance in rows: random rows miss the cache. */
 enum { PREFETCH_ROWS = 4, CACHE_LINE = 64, PREFETCH_BYTES = 1024 };
 
 typedef struct memory {
@@ -25,7 +25,7 @@ static inline void prefetch_row(const unsigned char *row, size_t bytes)
         __builtin_prefetch(row + at);
 }
 
-/* memcpy of a size known here compiles to a load and a store. */
+/* memcpy with a size that is known here compiles to a load and a store. */
 static void gather_4_bytes(const unsigned char *source, const int64_t *indices, size_t n,
                            unsigned char *out)
 {
@@ -89,7 +89,7 @@ fg_status fgi_memory_create(const fg_dataset_spec *spec, fgi_block *take_blocks,
     return fg_dataset_create(&memory_ops, m, spec, out, err);
 }
 
-/* One user's array as a block: as it is, or copied. */
+/* A user's array as a block: borrowed or copied. */
 static fg_status take_array(const fg_dataset_spec *spec, int field, const void *array,
                             fg_storage storage, fgi_block *out, fg_error *err)
 {
@@ -99,7 +99,7 @@ static fg_status take_array(const fg_dataset_spec *spec, int field, const void *
         return fgi_fail(err, FG_EINVAL, "the array of field %d is NULL", field);
     if (f->type.rank < 0 || f->type.rank >= FG_MAX_RANK ||
         !fgi_mul_size(spec->count, fg_type_bytes(&f->type), &bytes))
-        return fgi_fail(err, FG_EINVAL, "the array of field %d has an impossible size", field);
+        return fgi_fail(err, FG_EINVAL, "the size of the array of field %d is too large", field);
     if (storage == FG_BORROW) {
         *out = (fgi_block){.data = array, .size = bytes};
         return FG_OK;

@@ -1,5 +1,5 @@
-/* npy.c - NumPy's .npy: a magic, a version, a Python dictionary as text, then the array. Arrays
- * that need no conversion are used straight out of the mapped file. Source: NumPy Enhancement
+/* npy.c - NumPy's .npy format: magic, version, a Python dictionary as text, then the array. Arrays
+ * that need no conversion are used directly from the mapped file. Source: NumPy Enhancement
  * Proposal 1 and numpy.lib.format (versions 1.0, 2.0, 3.0).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -26,7 +26,7 @@ static const struct {
 
 enum { FORMAT_COUNT = sizeof(formats) / sizeof(formats[0]) };
 
-/* The dictionary's text while it is read. */
+/* Parser state for the dictionary. */
 typedef struct parser {
     const char *name;
     const unsigned char *data;
@@ -65,7 +65,7 @@ static bool take_word(parser *p, const char *word)
     return true;
 }
 
-/* A string in either kind of quotes; none of ours has a backslash in it. */
+/* A string in single or double quotes; backslashes do not occur. */
 static bool take_string(parser *p, fgi_str *out)
 {
     const char quote = peek(p);
@@ -78,7 +78,7 @@ static bool take_string(parser *p, fgi_str *out)
     return take(p, quote);
 }
 
-/* The byte orders that NumPy writes. */
+/* The byte order characters of NumPy. */
 static bool is_order(char c) { return c == '<' || c == '|' || c == '=' || c == '>'; }
 
 static fg_status parse_descr(parser *p, fgi_npy *npy)
@@ -116,11 +116,11 @@ static fg_status parse_shape(parser *p, fg_type *type)
         if (!fgi_parse_i64((fgi_str){(const char *)p->data + begin, p->at - begin}, &dim))
             return fail_here(p, "expected a dimension");
         if (type->rank == FG_MAX_RANK)
-            return fgi_fail(p->err, FG_EUNSUPPORTED, "%s: byte %zu: more than %d dimensions",
+            return fgi_fail(p->err, FG_EUNSUPPORTED, "%s: byte %zu: expected at most %d dimensions",
                             p->name, begin, FG_MAX_RANK);
         type->dim[type->rank++] = dim;
         if (!take(p, ',') && peek(p) != ')')
-            return fail_here(p, "expected ',' or ')' within the shape");
+            return fail_here(p, "expected ',' or ')' in the shape");
     }
     return FG_OK;
 }
@@ -130,13 +130,13 @@ static fg_status parse_entry(parser *p, fgi_npy *npy, unsigned *seen)
 {
     fgi_str key;
     if (!take_string(p, &key) || !take(p, ':'))
-        return fail_here(p, "expected a key of the header's dictionary");
+        return fail_here(p, "expected a key of the header dictionary");
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     unsigned which = 0;
     while (which < 3 && !fgi_str_equal(key, keys[which]))
         which++;
     if (which == 3 || (*seen & 1u << which) != 0)
-        return fail_here(p, "unknown or repeated key before this");
+        return fail_here(p, "unknown or duplicate key");
     *seen |= 1u << which;
     if (which == 0)
         return parse_descr(p, npy);
@@ -154,18 +154,18 @@ static fg_status parse_dictionary(parser *p, fgi_npy *npy)
 {
     unsigned seen = 0;
     if (!take(p, '{'))
-        return fail_here(p, "expected the header's dictionary");
+        return fail_here(p, "expected the header dictionary");
     while (!take(p, '}')) {
         FGI_TRY(parse_entry(p, npy, &seen));
         if (!take(p, ',') && peek(p) != '}')
-            return fail_here(p, "expected ',' or '}' within the header");
+            return fail_here(p, "expected ',' or '}' in the header");
     }
     if (seen != 7)
-        return fail_here(p, "the header lacks descr, fortran_order or shape");
+        return fail_here(p, "the header has no descr, fortran_order or shape");
     return peek(p) == '\0' && p->at == p->end ? FG_OK : fail_here(p, "text after the header");
 }
 
-/* Where the dictionary is: after the magic, the version and its length. */
+/* Finds the dictionary: after the magic, the version and its length. */
 static fg_status find_dictionary(parser *p, size_t size)
 {
     if (size < 10 || memcmp(p->data, "\x93NUMPY", 6) != 0)
@@ -174,12 +174,12 @@ static fg_status find_dictionary(parser *p, size_t size)
     size_t bytes = length[0] | (size_t)length[1] << 8;
     p->at = 6;
     if (p->data[6] < 1 || p->data[6] > 3)
-        return fgi_fail(p->err, FG_EUNSUPPORTED, "%s: byte 6: .npy version %d.%d", p->name,
-                        p->data[6], p->data[7]);
+        return fgi_fail(p->err, FG_EUNSUPPORTED, "%s: byte 6: unsupported .npy version %d.%d",
+                        p->name, p->data[6], p->data[7]);
     p->at = 10;
     if (p->data[6] > 1) {
         if (size < 12)
-            return fail_here(p, "ends within the header");
+            return fail_here(p, "unexpected end of file in the header");
         bytes |= (size_t)length[2] << 16 | (size_t)length[3] << 24;
         p->at = 12;
     }
@@ -200,11 +200,12 @@ fg_status fgi_npy_parse(const char *name, const unsigned char *data, size_t size
     size_t bytes = fg_dtype_size(out->type.dtype);
     for (int i = 0; i < out->type.rank; i++)
         if (!fgi_mul_size(out->type.dim[i], bytes, &bytes))
-            return fail_here(&p, "the shape is impossibly large");
+            return fail_here(&p, "the shape is too large");
     if (bytes != size - out->offset)
-        return fgi_fail(err, FG_EFORMAT,
-                        "%s: byte %zu: the header promises %zu bytes of numbers, the file has %zu",
-                        name, out->offset, bytes, size - out->offset);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: byte %zu: the header specifies %zu bytes of data, but the file has %zu", name,
+            out->offset, bytes, size - out->offset);
     return FG_OK;
 }
 
@@ -212,12 +213,12 @@ fg_status fgi_npy_parse(const char *name, const unsigned char *data, size_t size
 
 static bool is_integer(fg_dtype dtype) { return dtype != FG_BOOL && !fg_dtype_is_float(dtype); }
 
-/* A bool's byte other than 0 and 1 would be undefined on a device. */
+/* A bool with a byte other than 0 and 1 would be undefined on a device. */
 static fg_status check_bools(const fgi_elements *e, fg_error *err)
 {
     for (int64_t i = 0; e->dtype == FG_BOOL && i < e->count; i++)
         if (e->file[e->offset + (size_t)i] > 1)
-            return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: a bool is %d", e->name,
+            return fgi_fail(err, FG_EFORMAT, "%s: byte %zu: a bool is %d: expected 0 or 1", e->name,
                             e->offset + (size_t)i, e->file[e->offset + (size_t)i]);
     return FG_OK;
 }
@@ -239,7 +240,7 @@ static fg_status read_field(const char *path, bool is_target, bool keep, fg_fiel
         status = fgi_fail(err, FG_ESHAPE, "'%s' is a scalar: expected one row per sample", path);
     for (int i = 1; status == FG_OK && i < npy.type.rank; i++)
         if (npy.type.dim[i] == 0)
-            status = fgi_fail(err, FG_ESHAPE, "'%s' has rows without numbers", path);
+            status = fgi_fail(err, FG_ESHAPE, "'%s' has rows without elements", path);
     if (status == FG_OK)
         status = check_bools(&e, err);
     fg_type *sample = &out_field->type;
@@ -277,8 +278,8 @@ fg_status fg_npy_open(const char *x_path, const char *y_path, const fg_npy_optio
     if (status == FG_OK && y_path != NULL)
         status = read_field(y_path, true, keep, &fields[1], &blocks[1], &y_count, err);
     if (status == FG_OK && y_path != NULL && y_count != spec.count)
-        status = fgi_fail(err, FG_ESHAPE, "'%s' has %" PRId64 " rows, '%s' has %" PRId64, x_path,
-                          spec.count, y_path, y_count);
+        status = fgi_fail(err, FG_ESHAPE, "'%s' has %" PRId64 " rows, but '%s' has %" PRId64,
+                          x_path, spec.count, y_path, y_count);
     if (status == FG_OK && y_path != NULL && fields[1].type.dtype == FG_S32 &&
         fields[1].type.rank == 0 && blocks[1].owned != NULL)
         spec.class_count = fgi_count_classes(blocks[1].owned, spec.count);
@@ -324,7 +325,7 @@ fg_status fg_npy_write(const char *path, const fg_type *type, const void *data, 
         is_valid = type->dim[i] >= 0;
     const size_t bytes = is_valid ? fg_type_bytes(type) : SIZE_MAX;
     if (bytes == SIZE_MAX)
-        return fgi_fail(err, FG_EINVAL, "'%s': the array's shape is not valid", path);
+        return fgi_fail(err, FG_EINVAL, "'%s': the shape of the array is invalid", path);
     fgi_buf header = {0};
     fgi_block whole = {0};
     write_header(&header, type, code);

@@ -1,15 +1,15 @@
-/* stream.c - sources: samples that come one after another.
+/* stream.c - sources: sequential datasets.
  *
- * A buffer of S samples stands between a source and the batches. Samples come in blocks of S; each
- * block is dealt in an order of its own, a permutation keyed by (seed, epoch, block), and for each
- * sample that is dealt the next one of the source takes its slot. So the buffer is always full
- * until the source ends, it always holds the rest of one block and the beginning of the next, and
- * the sample at any position is known without what came before: to resume, whole blocks are
- * skipped. Without shuffling the order is the source's, and the buffer only tells whether more will
- * come.
+ * A shuffle buffer of S samples is between a source and the batches. Samples arrive in blocks of S.
+ * Each block is delivered in its own order, a permutation keyed by (seed, epoch, block), and each
+ * delivered sample is replaced by the next one of the source. So the buffer is always full until
+ * the source ends, it always contains the rest of one block and the beginning of the next, and the
+ * sample at any position is known without its predecessors: to resume, whole blocks are skipped.
+ * Without shuffling the order is that of the source, and the buffer only detects whether more
+ * samples follow.
  *
- * Every rank goes through the whole source and keeps its rows of each batch. Where the order is the
- * source's it knows beforehand which ones these are, and the others need not be decoded.
+ * Every rank reads the whole source and keeps its rows of each batch. Without shuffling it knows in
+ * advance which ones these are, and the other samples need not be decoded.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "data/stream.h"
@@ -27,14 +27,14 @@ struct fgi_stream {
     int64_t capacity;
     size_t offset[FG_MAX_FIELDS], slot_bytes;
     unsigned char *memory;     /* of the slots */
-    int64_t *number;           /* of each slot: the source's number of its sample */
+    int64_t *number;           /* for each slot: index in the source of its sample */
     int64_t *slots, *upcoming; /* slot of each sample of this block, and of the next one */
 
     void *reader;
     bool is_open, has_ended;
-    fgi_sample_position place; /* of the next sample to deliver */
+    fgi_sample_position place; /* position of the next sample to deliver */
     int64_t origin;            /* a position where a batch begins */
-    int64_t taken;             /* samples that have come from the source */
+    int64_t taken;             /* samples read from the source */
     int64_t block, block_count, dealt, upcoming_count;
 };
 
@@ -43,7 +43,7 @@ struct fgi_stream {
 static fg_status complete_error(fg_status status, int64_t number, fg_error *err)
 {
     if (err->message[0] == '\0')
-        return fgi_fail(err, status, "sample %" PRId64 ": the source's reader gave %s", number,
+        return fgi_fail(err, status, "sample %" PRId64 ": the source's reader returned %s", number,
                         fg_status_name(status));
     err->status = status;
     return status;
@@ -65,12 +65,11 @@ static fg_status check_end(const fgi_stream *s, bool has_ended, fg_error *err)
         return FG_OK;
     return fgi_fail(err, FG_EFORMAT,
                     has_ended ? "the source ended after %" PRId64 " of its %" PRId64 " samples"
-                              : "the source continues after %" PRId64
-                                " samples; it reported %" PRId64,
+                              : "the source continues after %" PRId64 " samples: expected %" PRId64,
                     s->taken, count);
 }
 
-/* Takes the next sample into out_fields (NULL: nowhere), or finds that there is none. */
+/* Reads the next sample to out_fields (NULL: skips it), or detects the end. */
 static fg_status take(fgi_stream *s, void *const *out_fields, fg_error *err)
 {
     bool has_ended = false;
@@ -83,7 +82,7 @@ static fg_status take(fgi_stream *s, void *const *out_fields, fg_error *err)
     return FG_OK;
 }
 
-/* Whether this rank deals the sample that the source gives next. */
+/* Whether this rank delivers the next sample of the source. */
 static bool is_ours(const fgi_stream *s)
 {
     const int64_t rows = s->sampler.batch / s->sampler.world;
@@ -93,7 +92,7 @@ static bool is_ours(const fgi_stream *s)
            (s->taken - s->origin) % s->sampler.batch / rows == s->sampler.rank;
 }
 
-/* The next sample goes into a slot. */
+/* Reads the next sample into a slot. */
 static fg_status fill_slot(fgi_stream *s, int64_t slot, fg_error *err)
 {
     void *fields[FG_MAX_FIELDS];
@@ -103,7 +102,7 @@ static fg_status fill_slot(fgi_stream *s, int64_t slot, fg_error *err)
     return take(s, is_ours(s) ? fields : NULL, err);
 }
 
-/* Passes over the samples before a block. */
+/* Skips the samples before a block. */
 static fg_status skip(fgi_stream *s, int64_t count, fg_error *err)
 {
     const fg_source_ops *ops = &s->dataset->source;
@@ -131,7 +130,7 @@ static void next_block(fgi_stream *s)
     s->block++;
 }
 
-/* Slot of the sample that is dealt next. */
+/* Slot of the next sample to deliver. */
 static int64_t next_slot(const fgi_stream *s)
 {
     if (!s->sampler.shuffle)
@@ -142,7 +141,7 @@ static int64_t next_slot(const fgi_stream *s)
     return s->slots[fgi_permute(key, (uint64_t)s->block_count, (uint64_t)s->dealt)];
 }
 
-/* Deals a sample into row `row` of a batch (batch NULL: to nobody); there is one. */
+/* Delivers a sample as row `row` of a batch (batch NULL: discards it); there must be one. */
 static fg_status deal(fgi_stream *s, const fgi_stream_batch *batch, int64_t row, fg_error *err)
 {
     if (s->dealt == s->block_count)
@@ -201,13 +200,13 @@ static fg_status go_to(fgi_stream *s, fgi_sample_position place, fg_error *err)
 
 /* ---- batches --------------------------------------------------------------------------------- */
 
-/* Whether a batch can follow; with drop_last the buffer holds as many samples as a batch has. */
+/* Whether another batch follows; with drop_last the buffer has as many samples as a batch. */
 static bool has_batch(const fgi_stream *s)
 {
     return s->sampler.drop_last ? left(s) >= s->sampler.batch : left(s) > 0;
 }
 
-/* Rows without a sample repeat the first one of this rank, or are zeros where it has none. */
+/* Rows without a sample repeat the first one of this rank, or are zeros if it has none. */
 static void fill_rest(const fgi_stream *s, const fgi_stream_batch *batch, int64_t rows)
 {
     for (int64_t r = batch->valid; r < rows; r++) {
@@ -259,7 +258,7 @@ fg_status fgi_stream_read(fgi_stream *stream, fgi_sample_position place, fgi_str
     return status;
 }
 
-/* ---- making and ending ----------------------------------------------------------------------- */
+/* ---- creating and destroying ----------------------------------------------------------------- */
 
 /* The fields of a sample, one after the other. */
 static fg_status make_slots(fgi_stream *s, fg_error *err)

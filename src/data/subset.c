@@ -1,5 +1,6 @@
-/* subset.c - some samples of another dataset, by a list of indices; random splits. A subset owns
- * its list and holds on to the dataset below; subsets of subsets go straight to the bottom.
+/* subset.c - subsets of another dataset, by a list of indices; random splits. A subset owns its
+ * list and has a reference to the underlying dataset; subsets of subsets refer directly to the root
+ * dataset.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -46,7 +47,7 @@ static void subset_destroy(void *self)
 
 static const fg_dataset_ops subset_ops = {.gather = subset_gather, .destroy = subset_destroy};
 
-/* The parent's indices, or what they stand for below it where it is a subset itself. */
+/* The parent's indices, or the corresponding ones of the root dataset if it is a subset itself. */
 static fg_status resolve(const fg_dataset *parent, const int64_t *indices, size_t count,
                          int64_t *out, fg_error *err)
 {
@@ -54,7 +55,7 @@ static fg_status resolve(const fg_dataset *parent, const int64_t *indices, size_
     for (size_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= parent->count)
             return fgi_fail(err, FG_EINVAL,
-                            "index %zu of the subset is %" PRId64 ", the dataset has %" PRId64
+                            "index %zu of the subset is %" PRId64 ", but the dataset has %" PRId64
                             " samples",
                             i, indices[i], parent->count);
         out[i] = below == NULL ? indices[i] : below->indices[indices[i]];
@@ -101,7 +102,9 @@ fg_status fgi_split_rows(int64_t count, double val_fraction, uint64_t seed, int6
         return fgi_fail(err, FG_EINVAL, "val_fraction is %g: expected a number between 0 and 1",
                         val_fraction);
     if (count < 2)
-        return fgi_fail(err, FG_EINVAL, "cannot split a dataset of %" PRId64 " samples", count);
+        return fgi_fail(err, FG_EINVAL,
+                        "cannot split a dataset of %" PRId64 " samples: expected at least 2",
+                        count);
     int64_t val = (int64_t)round(val_fraction * (double)count);
     val = val < 1 ? 1 : val > count - 1 ? count - 1 : val;
     int64_t *rows = fgi_calloc((size_t)count, sizeof(*rows));

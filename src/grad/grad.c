@@ -1,13 +1,14 @@
-/* grad.c - derivatives of a scalar, graph to graph.
+/* grad.c - reverse-mode automatic differentiation of a scalar, graph to graph.
  *
- * One sweep marks what depends on the wanted tensors, a second goes back from the loss in order of
- * descending id (inputs have smaller ids than what uses them) and adds up what each operation's vjp
- * gives. New nodes inherit scope and line of the operation they differentiate.
+ * A first pass marks the nodes that depend on the requested tensors. A second pass goes from the
+ * loss in order of descending id (inputs have smaller ids than the nodes that use them) and
+ * accumulates what the vjp of each operation returns. New nodes inherit scope and line of the
+ * operation that they differentiate.
  *
- * Equal applications are nodes of their own, but the derivatives by them are added up and taken
- * further back as one, which is one vjp instead of two. A wanted tensor, and what was computed from
- * it, is kept apart from its equals: a derivative by it counts its own uses alone.
- * Source: Griewank and Walther 2008, "Evaluating Derivatives", chapter 3.
+ * Identical operations are separate nodes, but their gradients are added up and propagated as one,
+ * which needs one vjp instead of two. A requested tensor, and what was computed from it, is kept
+ * separate from identical nodes: its gradient counts only its own uses. Source: Griewank and
+ * Walther 2008, "Evaluating Derivatives", chapter 3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops.h>
@@ -19,11 +20,11 @@ enum { MAX_INPUTS = 64 };
 
 typedef struct sweep {
     fg_trace *trace;
-    size_t count;       /* nodes there when the sweep began */
+    size_t count;       /* number of nodes when the pass began */
     bool *is_needed;    /* by node id */
-    uint32_t *stand_in; /* by node id: the node that its derivative is added to */
-    bool *depends;      /* of a node that is its own stand-in: on a wanted tensor */
-    fg_tensor *adjoint; /* the same: derivative of the loss by it, or an empty tensor */
+    uint32_t *stand_in; /* by node id: the node that its gradient is added to */
+    bool *depends;      /* for representatives: depends on a requested tensor */
+    fg_tensor *adjoint; /* for representatives: gradient of the loss, or an empty tensor */
 } sweep;
 
 static bool sweep_init(sweep *s, fg_trace *trace)
@@ -47,7 +48,7 @@ static void sweep_fini(sweep *s)
     fgi_free(s->adjoint);
 }
 
-/* Whether both have the same inputs as far as derivatives are concerned. */
+/* Whether both have the same inputs for the purpose of differentiation. */
 static bool same_inputs(const sweep *s, const fgi_node *a, const fgi_node *b)
 {
     bool same = true, swapped = a->op->is_commutative && a->arity == 2;
@@ -106,7 +107,7 @@ static void step_back(sweep *s, fgi_node *node)
                  .din = din};
     node->op->vjp(&v);
     for (int i = 0; i < node->arity; i++)
-        if (need[i] && din[i].handle != 0) /* a sum within it may have widened it */
+        if (need[i] && din[i].handle != 0) /* a sum in it may have a wider dtype */
             add_to(s, node->in[i],
                    fgi_with_rows(fg_cast(din[i], node->in[i]->type.dtype), node->in[i]->rows));
 }
@@ -134,7 +135,7 @@ static bool check_loss(fg_tensor loss)
     if (type->rank == 0 && fg_dtype_is_float(type->dtype))
         return true;
     (void)fgi_trace_fail(fg_tensor_trace(loss), type->rank != 0 ? FG_ESHAPE : FG_EDTYPE,
-                         "grad: the loss is %s, but must be a floating-point scalar",
+                         "grad: the loss is %s: expected a floating-point scalar",
                          fg_type_format(type, text, sizeof text));
     return false;
 }
@@ -147,7 +148,7 @@ static bool check_wanted(fg_trace *trace, fg_tensor requested, size_t i)
         return true;
     (void)fgi_trace_fail(
         trace, FG_EDTYPE,
-        "grad: tensor %zu is %s, but must be a floating-point tensor of the same trace", i,
+        "grad: tensor %zu is %s: expected a floating-point tensor of the same trace", i,
         fg_type_format(type, text, sizeof text));
     return false;
 }
@@ -161,7 +162,8 @@ static bool check(fg_tensor loss, const fg_tensor *wrt, size_t count)
     return is_good;
 }
 
-/* Empty tensors for what the loss does not depend on; poison everywhere after an error. */
+/* Empty tensors for tensors that the loss does not depend on; poison values everywhere after an
+ * error. */
 static void grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
 {
     fg_trace *trace = fg_tensor_trace(loss);
@@ -192,9 +194,9 @@ void fg_grad(fg_tensor loss, const fg_tensor *wrt, size_t count, fg_tensor *out)
     }
 }
 
-/* ---- by variables ---------------------------------------------------------------------------- */
+/* ---- gradients of variables ------------------------------------------------------------------ */
 
-/* What the loss was computed from, by node id; NULL when out of memory. */
+/* The nodes that the loss was computed from, by node id; NULL when out of memory. */
 static bool *reached_from(const fg_trace *trace, fg_tensor loss)
 {
     bool *reached = fgi_calloc(trace->node_count + 1, sizeof *reached);
@@ -209,8 +211,8 @@ static bool *reached_from(const fg_trace *trace, fg_tensor loss)
     return reached;
 }
 
-/* The value to differentiate by: the one in force or, where the loss was not computed from it, the
- * newest of the older ones that it was computed from. That is an error in an update. */
+/* The value to differentiate by: the current one or, if the loss was not computed from it, the
+ * newest of the older ones that it was computed from. The latter is an error in an update. */
 static fg_tensor version_of(fg_variable *variable, fg_tensor now, const bool *reached,
                             bool is_update)
 {
@@ -224,15 +226,16 @@ static fg_tensor version_of(fg_variable *variable, fg_tensor now, const bool *re
         return now;
     if (!is_update)
         return fgi_tensor_of(older->node);
-    return fgi_trace_fail(trace, FG_EINVAL,
-                          "the loss was computed before parameter '%s' was assigned: its gradient "
-                          "is not by the value that would be updated\n"
-                          "compute the loss again after the assignment, or take all gradients "
-                          "before it (fg_grad_variables) and apply them (fg_optimizer_apply)",
-                          fg_variable_name(variable));
+    return fgi_trace_fail(
+        trace, FG_EINVAL,
+        "the loss was computed before parameter '%s' was assigned, so its gradient is not with "
+        "respect to the value that would be updated\ncompute the loss again after the assignment, "
+        "or compute all gradients before it (fg_grad_variables) and apply them "
+        "(fg_optimizer_apply)",
+        fg_variable_name(variable));
 }
 
-/* Which values of the variables to differentiate by. */
+/* The values of the variables to differentiate by. */
 static void choose_versions(fg_tensor loss, fg_variable *const *variables, size_t count,
                             bool is_update, fg_tensor *wrt)
 {

@@ -1,12 +1,12 @@
-/* holder.c - who holds a device.
+/* holder.c - finds the process that is using a device.
  *
- * libtpu locks a file of its own for as long as its process lives, and its message then advises to
- * remove that file; that would let two processes drive the same chips. So the lock's holder is
- * named instead: by fcntl(F_GETLK), by /proc/locks, and by the open files of all processes, each of
- * which some container or kernel does not give.
+ * libtpu locks its lock file during the lifetime of its process, and its error message recommends
+ * to remove that file; that would let two processes use the same chips. So the process that holds
+ * the lock is reported instead: found by fcntl(F_GETLK), by /proc/locks, and by the open files of
+ * all processes, since each of these is missing in some container or kernel.
  *
- * A lock of this process itself must not be looked at by opening the file: closing any descriptor
- * of a file drops all of the process's POSIX locks on it.
+ * A lock of this process must not be examined by opening the file: closing any descriptor of a file
+ * releases all POSIX locks of the process on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
@@ -26,10 +26,10 @@ enum { LOCKS_MAX_BYTES = 1 << 20 };
 
 typedef struct search {
     const fgi_host *host;
-    const fgi_tpu_scan *scan; /* NULL: look for NVIDIA's nodes */
-    int self, pid;            /* the process that is being looked at */
+    const fgi_tpu_scan *scan; /* NULL: search for NVIDIA's device nodes */
+    int self, pid;            /* the process being examined */
     fgi_device_holder *out;
-    int lock_pid; /* a process other than this that has the lock file open */
+    int lock_pid; /* another process that has the lock file open */
     bool has_own_lock_file;
 } search;
 
@@ -79,8 +79,8 @@ static bool look_at_process(void *self, const char *name)
 /* ---- locks ------------------------------------------------------------------------------------
  */
 
-/* The process of a line of /proc/locks that has the file locked, or -1: "2: POSIX  ADVISORY  WRITE
- * 812 08:01:131077 0 EOF". Lines with an arrow are of processes that wait. */
+/* The process in a line of /proc/locks that has locked the file, or -1: "2: POSIX  ADVISORY  WRITE
+ * 812 08:01:131077 0 EOF". Lines with an arrow are waiting processes. */
 static int pid_of_line(char *line, const struct stat *file)
 {
     char *word[8], *rest = line;
@@ -96,14 +96,15 @@ static int pid_of_line(char *line, const struct stat *file)
     const unsigned long low = *colon == ':' ? strtoul(colon + 1, &inode, 16) : 0;
     if (*colon != ':' || *inode != ':' || strtoull(inode + 1, NULL, 10) != file->st_ino)
         return -1;
-    /* Some file systems show another device number here than to stat: the inode decides there */
+    /* On some file systems the device number differs from that of stat: the inode is decisive there
+     */
     if (device != 0 && (device != major(file->st_dev) || low != minor(file->st_dev)))
         return -1;
     const long pid = strtol(word[4], NULL, 10);
     return pid > 0 ? (int)pid : 0;
 }
 
-/* -1: nobody; 0: somebody who cannot be seen. */
+/* -1: no process; 0: a process that is not visible. */
 static int holder_in_proc(const fgi_host *host, const struct stat *file)
 {
     int pid = -1;
@@ -116,7 +117,7 @@ static int holder_in_proc(const fgi_host *host, const struct stat *file)
     return pid;
 }
 
-/* The same by asking the kernel; -2 where it cannot be asked. */
+/* The same by querying the kernel; -2 if that is not possible. */
 static int holder_by_fcntl(const char *path)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -145,15 +146,14 @@ static void look_at_lock(search *s)
     if (pid == 0 && s->lock_pid > 0)
         pid = s->lock_pid;
     if (pid < 0) {
-        s->out->is_left_lock = holder == -1 && s->lock_pid == 0; /* only what is known for sure */
+        s->out->is_left_lock = holder == -1 && s->lock_pid == 0; /* report only what is certain */
         return;
     }
     s->out->pid = pid;
     (void)snprintf(s->out->what, sizeof s->out->what, FGI_TPU_LOCK);
 }
 
-/* ---- naming the holder ------------------------------------------------------------------------
- */
+/* ---- finding the process --------------------------------------------------------------------- */
 
 static void read_name(const fgi_host *host, fgi_device_holder *holder)
 {
@@ -167,7 +167,7 @@ static void read_name(const fgi_host *host, fgi_device_holder *holder)
     while (got > 0 && text[got - 1] == '\0')
         got--;
     for (ssize_t i = 0; i < got; i++) {
-        if ((unsigned char)text[i] < ' ') /* words end with NUL there */
+        if ((unsigned char)text[i] < ' ') /* arguments are separated by NUL there */
             text[i] = ' ';
     }
     (void)snprintf(holder->name, sizeof holder->name, "%s", text);
@@ -197,22 +197,23 @@ void fgi_host_holder_text(const fgi_device_holder *holder, char *out, size_t siz
 {
     const bool is_named = holder->name[0] != '\0';
     if (holder->pid > 0)
-        (void)snprintf(out, size, "process %d%s%s%s holds %s; wait for its end, or end it: kill %d",
+        (void)snprintf(out, size,
+                       "process %d%s%s%s is using %s; wait until it exits, or stop it: kill %d",
                        holder->pid, is_named ? " (" : "", holder->name, is_named ? ")" : "",
                        holder->what, holder->pid);
     else if (holder->what[0])
-        (void)snprintf(out, size,
-                       "a process that cannot be seen from here (of another container?) holds %s",
-                       holder->what);
+        (void)snprintf(
+            out, size,
+            "a process that is not visible from here (in another container?) is using %s",
+            holder->what);
     else if (holder->is_left_lock)
-        (void)snprintf(out, size,
-                       "no process holds a chip%s; %s is left over and may be removed: rm %s",
-                       holder->unreadable > 0 ? " as far as this user may see" : "", FGI_TPU_LOCK,
-                       FGI_TPU_LOCK);
+        (void)snprintf(
+            out, size,
+            "no process is using a chip%s; %s is a stale lock file and can be removed: rm %s",
+            holder->unreadable > 0 ? " that this user can see" : "", FGI_TPU_LOCK, FGI_TPU_LOCK);
     else
-        (void)snprintf(out, size, "no process holds a device%s",
-                       holder->unreadable > 0 ? " as far as this user may see (root sees all)"
-                                              : "");
+        (void)snprintf(out, size, "no process is using a device%s",
+                       holder->unreadable > 0 ? " that this user can see (root sees all)" : "");
 }
 
 void fgi_host_tpu_explain(const fgi_host *host, const char *words, char *out, size_t size)
@@ -233,8 +234,8 @@ void fgi_host_tpu_explain(const fgi_host *host, const char *words, char *out, si
         (void)snprintf(out, size, "this machine has no visible TPU (%s); libtpu says: %.*s", text,
                        length, words);
     } else {
-        (void)snprintf(out, size, "%d TPU chips%s%s are here, but libtpu says: %.*s", scan.chips,
-                       scan.generation ? " of " : "", scan.generation ? scan.generation : "",
-                       length, words);
+        (void)snprintf(out, size, "this machine has %d TPU chips%s%s, but libtpu says: %.*s",
+                       scan.chips, scan.generation ? " of " : "",
+                       scan.generation ? scan.generation : "", length, words);
     }
 }

@@ -1,7 +1,7 @@
-/* http.c - requests by libcurl.
+/* http.c - HTTP requests with libcurl.
  *
- * Few programs ever send one, and libcurl brings some thirty other libraries into a process: it is
- * loaded at the first request. Its header is needed to build, the library only to run this.
+ * Few programs ever send one, and libcurl loads about thirty other libraries into a process, so it
+ * is loaded at the first request. Its header is needed to build, the library only to send requests.
  * gRPC's framing: github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -89,7 +89,7 @@ static size_t take_body(char *data, size_t unit, size_t count, void *self)
     return x->answer.failed ? 0 : size;
 }
 
-/* Headers, and the trailers after the body, come alike. */
+/* Called for headers and for the trailers after the body. */
 static size_t take_header(char *data, size_t unit, size_t count, void *self)
 {
     exchange *x = self;
@@ -146,7 +146,7 @@ static void set_options(CURL *easy, exchange *x, struct curl_slist *headers)
     }
 }
 
-/* gRPC puts a byte (compressed or not) and the length before each message. */
+/* gRPC prepends a byte (compressed or not) and the length to each message. */
 static void put_frame(const fgi_http_request *request, fgi_buf *out)
 {
     const size_t size = request->body_size;
@@ -166,7 +166,7 @@ static fg_status unpack(const exchange *x, fgi_buf *out, fg_error *err)
         return fgi_buf_status(out, err);
     }
     if (x->grpc_status[0] == '\0')
-        return fgi_fail(err, FG_EFORMAT, "%s: the answer is not gRPC", x->request->url);
+        return fgi_fail(err, FG_EFORMAT, "%s: the response is not gRPC", x->request->url);
     if (strcmp(x->grpc_status, "0") != 0)
         return fgi_fail(err, FG_EDEVICE, "%s: gRPC status %s: %s", x->request->url, x->grpc_status,
                         x->grpc_message);
@@ -175,8 +175,10 @@ static fg_status unpack(const exchange *x, fgi_buf *out, fg_error *err)
             ? 0
             : (size_t)data[1] << 24 | (size_t)data[2] << 16 | (size_t)data[3] << 8 | data[4];
     if (x->answer.size < FRAME_HEAD || data[0] != 0 || size != x->answer.size - FRAME_HEAD)
-        return fgi_fail(err, FG_EFORMAT, "%s: the answer's frame says %zu bytes, there are %zu",
-                        x->request->url, size, x->answer.size);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "%s: the frame of the response has a length of %zu bytes, but %zu bytes were received",
+            x->request->url, size, x->answer.size);
     fgi_buf_add(out, x->answer.data + FRAME_HEAD, size);
     return fgi_buf_status(out, err);
 }
@@ -203,7 +205,7 @@ fg_status fgi_http_send(const fgi_http_request *request, fgi_buf *out, fg_error 
     exchange x = {.request = request};
     if (!is_loaded())
         return fgi_fail(err, FG_ENOTFOUND,
-                        "libcurl.so.4 cannot be loaded; type: apt-get install libcurl4");
+                        "cannot load libcurl.so.4; install it with: apt-get install libcurl4");
     CURL *easy = curl.easy_init();
     if (!easy)
         return fgi_no_memory(err);

@@ -1,8 +1,8 @@
-/* rules.c - what is wrong with a machine, and what mends it. Each rule looks at one thing and adds
- * findings; a healthy machine has none but notes.
+/* rules.c - diagnoses problems of a machine and suggests fixes. Each rule checks one thing and adds
+ * findings; a healthy machine has only notes.
  *
- * Sources: the variables and their traps as PyTorch/XLA's tpu.py and its users' reports tell them;
- * huge pages as JAX warns of them (cloud_tpu_init.py).
+ * Sources: the variables and their pitfalls as documented in PyTorch/XLA's tpu.py and reported by
+ * its users; hugepages as in JAX's warning (cloud_tpu_init.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -26,23 +26,23 @@ static bool is_place(const fg_host *host, const char *place)
 /* ---- the chips --------------------------------------------------------------------------------
  */
 
-/* A TPU was asked for, and another machine was given: Kaggle and Colab do that. */
+/* A TPU was requested, but the machine has none: this happens on Kaggle and Colab. */
 static void rule_no_chip(fg_host *host)
 {
     char looked[400];
     const char *type = variable(host, "TPU_ACCELERATOR_TYPE");
     const bool is_set = type || variable(host, "ISTPUVM") || variable(host, "COLAB_TPU_ADDR");
-    const char *command = "start the program on a TPU VM";
+    const char *command = "run the program on a TPU VM";
     if (host->scan.chips > 0)
         return;
     if (is_place(host, "kaggle"))
-        command = "Settings > Accelerator > TPU, then start the session anew";
+        command = "Settings > Accelerator > TPU, then restart the session";
     else if (is_place(host, "colab"))
-        command = "Runtime > Change runtime type > TPU, then connect anew";
+        command = "Runtime > Change runtime type > TPU, then reconnect";
     fgi_host_tpu_looked(&host->source, &host->scan, looked, sizeof looked);
     if (is_set)
         fgi_doctor_find(host, FG_WRONG, "tpu-missing", command,
-                        "the environment variables name a TPU, but this machine shows none (%s)",
+                        "environment variables indicate a TPU, but this machine has none (%s)",
                         looked);
     else
         fgi_doctor_find(host, FG_NOTE, "tpu-none", NULL, "no TPU (%s)", looked);
@@ -52,15 +52,14 @@ static void rule_nodes(fg_host *host)
 {
     const fgi_tpu_scan *scan = &host->scan;
     if (scan->pci_chips > 0 && scan->node_count == 0)
-        fgi_doctor_find(host, FG_WRONG, "tpu-no-node",
-                        "start the container with docker run --privileged --net=host",
-                        "%d TPU chips are on the PCI bus, but there is no /dev/accelN or "
-                        "/dev/vfio/N to open",
-                        scan->pci_chips);
+        fgi_doctor_find(
+            host, FG_WRONG, "tpu-no-node",
+            "start the container with docker run --privileged --net=host",
+            "%d TPU chips are on the PCI bus, but neither /dev/accelN nor /dev/vfio/N exists",
+            scan->pci_chips);
     if (scan->pci_unknown > 0)
         fgi_doctor_find(host, FG_NOTE, "tpu-unknown", NULL,
-                        "%d PCI devices of Google's with a number that is not known here "
-                        "(0x0056)",
+                        "%d PCI devices made by Google have an unknown device id (0x0056)",
                         scan->pci_unknown);
 }
 
@@ -78,26 +77,26 @@ static void rule_holder(fg_host *host)
         fgi_doctor_find(host, host->scan.chips > 0 ? FG_WRONG : FG_NOTE, "tpu-held", command, "%s",
                         text);
     else
-        fgi_doctor_find(host, FG_NOTE, "tpu-left-lock", NULL, "%s, should libtpu complain of it",
-                        text);
+        fgi_doctor_find(host, FG_NOTE, "tpu-left-lock", NULL,
+                        "%s, if libtpu reports that the TPU is in use", text);
 }
 
 /* ---- variables --------------------------------------------------------------------------------
  */
 
-/* One process drives all chips of a host: addresses of other processes only mislead libtpu
- * ("Expected 4 worker addresses, got 1"). */
+/* One process uses all chips of a host: addresses of other processes only mislead libtpu ("Expected
+ * 4 worker addresses, got 1"). */
 static void rule_stale(fg_host *host)
 {
     static const struct {
         const char *name, *why;
         fg_severity severity;
     } stale[] = {
-        {"TPU_PROCESS_ADDRESSES", "one process drives all chips here", FG_WARNING},
-        {"CLOUD_TPU_TASK_ID", "one process drives all chips here", FG_WARNING},
-        {"TPU_PROCESS_PORT", "one process drives all chips here", FG_WARNING},
-        {"XRT_TPU_CONFIG", "a leftover of a runtime that is gone", FG_NOTE},
-        {"COLAB_TPU_ADDR", "a leftover of TPUs reached over the network", FG_NOTE},
+        {"TPU_PROCESS_ADDRESSES", "here one process uses all chips", FG_WARNING},
+        {"CLOUD_TPU_TASK_ID", "here one process uses all chips", FG_WARNING},
+        {"TPU_PROCESS_PORT", "here one process uses all chips", FG_WARNING},
+        {"XRT_TPU_CONFIG", "left over from a runtime that no longer exists", FG_NOTE},
+        {"COLAB_TPU_ADDR", "left over from TPUs accessed over the network", FG_NOTE},
     };
     if (host->scan.hosts > 1)
         return;
@@ -136,7 +135,7 @@ static const char *bounds_of(int chips)
     }
 }
 
-/* The environment must describe the chips that are there. */
+/* The environment must describe the chips of this machine. */
 static void rule_mismatch(fg_host *host)
 {
     const fgi_tpu_scan *scan = &host->scan;
@@ -152,7 +151,7 @@ static void rule_mismatch(fg_host *host)
     if (scan->type[0] && (!fgi_host_tpu_type(scan->type, &generation, &chips) ||
                           strcmp(generation, scan->generation) != 0)) {
         fgi_doctor_find(host, FG_WRONG, "tpu-type", command,
-                        "TPU_ACCELERATOR_TYPE says '%s', but the chips on the PCI bus are %s",
+                        "TPU_ACCELERATOR_TYPE is '%s', but the chips on the PCI bus are %s",
                         scan->type, scan->generation);
         fgi_doctor_fix(host, "TPU_ACCELERATOR_TYPE", type);
     }
@@ -160,13 +159,13 @@ static void rule_mismatch(fg_host *host)
     if (is_set && b[0] > 0 && b[0] * b[1] * b[2] != scan->pci_chips && bounds) {
         (void)snprintf(command, sizeof command, "export TPU_CHIPS_PER_HOST_BOUNDS=%s", bounds);
         fgi_doctor_find(host, FG_WRONG, "tpu-bounds", command,
-                        "TPU_CHIPS_PER_HOST_BOUNDS says %d,%d,%d, but this host has %d chips", b[0],
+                        "TPU_CHIPS_PER_HOST_BOUNDS is %d,%d,%d, but this host has %d chips", b[0],
                         b[1], b[2], scan->pci_chips);
         fgi_doctor_fix(host, "TPU_CHIPS_PER_HOST_BOUNDS", bounds);
     }
 }
 
-/* Without the metadata server's answers all of them must come from the environment. */
+/* Without a metadata server, all its data must come from environment variables. */
 static void rule_metadata(fg_host *host)
 {
     const fgi_tpu_scan *scan = &host->scan;
@@ -194,18 +193,18 @@ static void rule_metadata(fg_host *host)
     (void)snprintf(command, sizeof command, "export%s%s", skips ? "" : " TPU_SKIP_MDS_QUERY=1",
                    missing);
     if (!skips) {
-        fgi_doctor_find(host, FG_WRONG, "metadata-silent", command,
-                        "no metadata server answers: libtpu would ask it for ten minutes before it "
-                        "begins");
+        fgi_doctor_find(
+            host, FG_WRONG, "metadata-silent", command,
+            "no metadata server responds: libtpu would retry for ten minutes at startup");
         fgi_doctor_fix(host, "TPU_SKIP_MDS_QUERY", "1");
     } else if (missing[0]) {
         fgi_doctor_find(
             host, FG_WARNING, "slice-untold", command,
-            "TPU_SKIP_MDS_QUERY is set, but not all variables that libtpu then requires");
+            "TPU_SKIP_MDS_QUERY is set, but not all variables that libtpu then requires are");
     }
 }
 
-/* libtpu on one host of a slice waits for all others. */
+/* libtpu on one host of a slice waits for all other hosts. */
 static void rule_hosts(fg_host *host)
 {
     const fgi_tpu_scan *scan = &host->scan;
@@ -225,12 +224,11 @@ static void rule_hosts(fg_host *host)
                    "export TPU_VISIBLE_CHIPS=%s TPU_CHIPS_PER_PROCESS_BOUNDS=%s "
                    "TPU_PROCESS_BOUNDS=1,1,1",
                    chips, bounds);
-    fgi_doctor_find(
-        host, FG_WRONG, "slice-of-hosts", command,
-        "this is host %d of %d of a slice of %d chips (%s): libtpu waits for all hosts, "
-        "and this program trains on one; with the variables beside it takes this host's "
-        "%d chips alone",
-        scan->worker, scan->hosts, scan->slice_chips, scan->type, scan->chips);
+    fgi_doctor_find(host, FG_WRONG, "slice-of-hosts", command,
+                    "this is host %d of %d in a slice of %d chips (%s): libtpu waits for all "
+                    "hosts, but this program trains on a single host; the suggested variables "
+                    "restrict it to this host's %d chips",
+                    scan->worker, scan->hosts, scan->slice_chips, scan->type, scan->chips);
     fgi_doctor_fix(host, "TPU_VISIBLE_CHIPS", chips);
     fgi_doctor_fix(host, "TPU_CHIPS_PER_PROCESS_BOUNDS", bounds);
     fgi_doctor_fix(host, "TPU_PROCESS_BOUNDS", "1,1,1");
@@ -240,10 +238,10 @@ static void rule_choices(fg_host *host)
 {
     static const char *const names[] = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "XLA_FLAGS",
                                         "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"};
-    static const char *const what[] = {"only these chips are used", "only these chips are used",
-                                       "the compiler takes them; an unknown one ends the process",
-                                       "libtpu takes these flags",
-                                       "not used: name the file in FULGURITE_PLUGIN"};
+    static const char *const what[] = {
+        "only these chips are used", "only these chips are used",
+        "passed to the compiler; an unknown flag terminates the process",
+        "passed to libtpu as flags", "ignored: set FULGURITE_PLUGIN to the file instead"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const char *value = variable(host, names[i]);
         if (value)
@@ -264,12 +262,12 @@ static void rule_hugepages(fg_host *host)
     if (is_affected && host->info.hugepages[0] && strcmp(host->info.hugepages, "always") != 0)
         fgi_doctor_find(host, FG_WARNING, "hugepages",
                         "sudo sh -c 'echo always > /sys/kernel/mm/transparent_hugepage/enabled'",
-                        "transparent huge pages are '%s': libtpu starts and ends more slowly",
+                        "transparent hugepages are '%s': libtpu starts and exits more slowly",
                         host->info.hugepages);
 }
 
-/* Buffers that a TPU reads are pinned where it is driven through VFIO. Bit 14 of the effective
- * capabilities lifts the limit. */
+/* Buffers that a TPU reads are pinned if it is accessed through VFIO. Bit 14 of the effective
+ * capabilities removes the limit. */
 static void rule_locked_memory(fg_host *host)
 {
     char limits[4096], status[4096];
@@ -284,7 +282,8 @@ static void rule_locked_memory(fg_host *host)
     if (bytes > 0 && bytes < GIB && !is_free)
         fgi_doctor_find(host, FG_WARNING, "locked-memory",
                         "ulimit -l unlimited (docker run --ulimit memlock=-1)",
-                        "only %lld KiB of memory may be locked: libtpu pins what the chips read",
+                        "only %lld KiB of memory can be locked, but libtpu locks the buffers that "
+                        "the chips read",
                         bytes / 1024);
 }
 
@@ -292,22 +291,22 @@ static void rule_room(fg_host *host)
 {
     const fg_host_info *info = &host->info;
     if (info->memory_free_bytes >= 0 && info->memory_free_bytes < 2 * GIB)
-        fgi_doctor_find(host, FG_WARNING, "memory", NULL,
-                        "only %.1f GiB of memory are free: compiling a large model may take more",
-                        (double)info->memory_free_bytes / (double)GIB);
+        fgi_doctor_find(
+            host, FG_WARNING, "memory", NULL,
+            "only %.1f GiB of memory are available: compiling a large model may need more",
+            (double)info->memory_free_bytes / (double)GIB);
     if (info->temp_free_bytes >= 0 && info->temp_free_bytes < GIB)
         fgi_doctor_find(host, FG_WARNING, "disk", NULL, "only %" PRId64 " MiB are free in /tmp",
                         info->temp_free_bytes >> 20);
     if (info->shm_bytes >= 0 && info->shm_bytes <= GIB / 16)
         fgi_doctor_find(host, FG_NOTE, "shm", NULL,
-                        "/dev/shm has %" PRId64 " MiB, which does not matter here: loader workers "
-                        "are threads",
+                        "/dev/shm has only %" PRId64
+                        " MiB; this is not a problem, because loader workers are threads",
                         info->shm_bytes >> 20);
     if (info->tpu_chips > 0 && info->cpus > 0 && info->cpus < 4 * info->tpu_chips)
         fgi_doctor_find(host, FG_WARNING, "few-cpus", NULL,
-                        "%d processors feed %d chips: images are better presized and decoded "
-                        "beforehand",
-                        info->cpus, info->tpu_chips);
+                        "%d CPUs feed %d chips: decode and resize images in advance", info->cpus,
+                        info->tpu_chips);
 }
 
 void fgi_doctor_rules(fg_host *host)

@@ -1,5 +1,5 @@
-/* tpu_metrics.c - libtpu's counters of a running program, from the gRPC server that it opens on
- * this machine. Names of the service and of its metrics: tpu-info (metrics.py).
+/* tpu_metrics.c - libtpu's metrics of a running program, from the gRPC server that it opens on this
+ * machine. Names of the service and of its metrics: tpu-info (metrics.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/host.h>
@@ -22,7 +22,7 @@ typedef struct reading {
     double value;
 } reading;
 
-/* self: whether memory has run out, which protobuf-c does not tell from damage. */
+/* self: whether memory ran out, which protobuf-c does not distinguish from malformed data. */
 static void *take(void *self, size_t size)
 {
     void *block = fgi_alloc(size);
@@ -64,9 +64,10 @@ static fg_status unpack(const fgi_buf *answer, reading out[DEVICES_MAX], size_t 
     if (has_no_memory)
         return fgi_no_memory(err);
     if (!response)
-        return fgi_fail(err, FG_EFORMAT,
-                        "the TPU's metrics server sent %zu bytes that are not a metric",
-                        answer->size);
+        return fgi_fail(
+            err, FG_EFORMAT,
+            "invalid response of %zu bytes from the TPU's metrics server: expected a metric",
+            answer->size);
     const Fulgurite__Tpu__TpuMetric *metric = response->metric;
     for (size_t i = 0; metric && i < metric->n_metrics && i < DEVICES_MAX; i++)
         out[(*out_count)++] = read_metric(metric->metrics[i], i);
@@ -75,7 +76,7 @@ static fg_status unpack(const fgi_buf *answer, reading out[DEVICES_MAX], size_t 
     return FG_OK;
 }
 
-/* One metric of all devices, by ascending device. */
+/* One metric of all devices, in order of device. */
 static fg_status ask(const char *address, const char *name, reading out[DEVICES_MAX],
                      size_t *out_count, fg_error *err)
 {
@@ -107,8 +108,8 @@ static void default_address(char out[64])
                    digits > 0 && digits < 6 ? ports : "8431");
 }
 
-/* Duty cycles are told for each chip, memory for each device: a chip's goes to all of its devices.
- */
+/* Duty cycles are reported per chip, memory per device: the value of a chip is assigned to all of
+ * its devices. */
 static double busy_fraction(const reading *of_chips, size_t chips, size_t index, size_t devices)
 {
     if (chips == 0 || devices == 0)
@@ -126,13 +127,13 @@ static fg_status read_all(const char *address, reading all[3][DEVICES_MAX], fg_t
     for (int i = 0; i < 3; i++) {
         const fg_status status = ask(address, names[i], all[i], &count[i], err);
         if (status == FG_EDEVICE && i > 0)
-            continue; /* a server that does not know one of them */
+            continue; /* the server does not support one of the metrics */
         if (status != FG_OK)
             return status;
     }
     if (count[0] == 0)
-        return fgi_fail(err, FG_ENOTFOUND, "%s: no device: is a program running on the TPU?",
-                        address);
+        return fgi_fail(err, FG_ENOTFOUND,
+                        "%s: no device reported: is a program running on the TPU?", address);
     for (size_t i = 0; i < count[0] && i < capacity; i++) {
         const bool has_total = i < count[1] && isfinite(all[1][i].value);
         out[i] = (fg_tpu_use){.device = all[0][i].device,

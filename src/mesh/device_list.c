@@ -27,7 +27,7 @@ static bool is_in(const fgi_device_list *list, int device)
     return false;
 }
 
-/* "0,2,5": numbers between commas. */
+/* "0,2,5": numbers separated by commas. */
 static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out, fg_error *err)
 {
     while (true) {
@@ -37,14 +37,14 @@ static fg_status parse_list(const char *text, fgi_str rest, fgi_device_list *out
         if (!fgi_parse_i64(fgi_str_trim((fgi_str){rest.data, size}), &device))
             return bad(text, "is not a list of integers", err);
         if (device < 0 || device >= FGI_DEVICES_MAX)
-            return bad(text, "has a number that is not a device: they are counted from 0", err);
+            return bad(text, "has a negative number: device indices start at 0", err);
         if (is_in(out, (int)device))
             return bad(text, "names a device twice", err);
         out->index[out->count++] = (int)device;
         if (comma == NULL)
             return FG_OK;
         if (out->count == FGI_DEVICES_MAX)
-            return bad(text, "names too many devices", err);
+            return bad(text, "has too many devices", err);
         rest = (fgi_str){comma + 1, rest.size - size - 1};
     }
 }
@@ -83,7 +83,7 @@ int fgi_device_list_size(const fgi_device_list *list)
     return list->count > 0 ? list->count : list->first;
 }
 
-/* How many of the list are smaller than `device`. */
+/* How many elements of the list are smaller than `device`. */
 static int smaller(const fgi_device_list *list, int device)
 {
     int count = 0;
@@ -126,11 +126,11 @@ fg_status fgi_device_list_choose(const fgi_device_list *list, const char *platfo
 {
     const int needed = fgi_device_list_needed(list);
     if (needed > *count && list->count > 0)
-        return fgi_fail(err, FG_ENOTFOUND,
-                        "device %d was requested, but %s has only %d, counted from 0; `fulgurite "
-                        "devices` lists %s\nuse devices=[%d] for the last one, or devices=auto "
-                        "for all",
-                        needed - 1, platform, *count, *count == 1 ? "it" : "them", *count - 1);
+        return fgi_fail(
+            err, FG_ENOTFOUND,
+            "device %d was requested, but %s has only %d (indices start at 0); `fulgurite devices` "
+            "lists %s\nuse devices=[%d] for the last one, or devices=auto for all",
+            needed - 1, platform, *count, *count == 1 ? "it" : "them", *count - 1);
     if (needed > *count)
         return fgi_fail(
             err, FG_ENOTFOUND,
@@ -153,6 +153,6 @@ fg_status fg_devices_format(const char *text, char *out, size_t size, fg_error *
         used += snprintf(out + used, size - (size_t)used, "%s%d%s", i > 0 ? ", " : "",
                          list.index[i], i == list.count - 1 ? "]" : "");
     if (used < 0 || (size_t)used >= size)
-        return bad(text, "names too many devices", err);
+        return bad(text, "has too many devices", err);
     return FG_OK;
 }

@@ -30,7 +30,7 @@ void fgi_mesh_sort_devices(fgi_mesh_device *devices, int count, int process)
 int fgi_mesh_device_number(const fgi_mesh *mesh, int local_index)
 {
     if (local_index < mesh->device_count && mesh->devices[local_index].local_index == local_index)
-        return local_index; /* of one process, or of the first */
+        return local_index; /* of one process, or of the first one */
     for (int i = 0; i < mesh->device_count; i++)
         if (mesh->devices[i].local_index == local_index)
             return i;
@@ -58,7 +58,7 @@ static bool is_axis_name(fgi_str name)
     return true;
 }
 
-/* The options' axes, with 0 for the size of the one that has the remaining devices. */
+/* The axes of the options, with 0 as the size of the axis that has the remaining devices. */
 static fg_status take_axes(fgi_mesh *mesh, const fg_mesh_options *options, fg_error *err)
 {
     static const fg_mesh_axis defaults[] = {{"data", 0}, {"model", 1}};
@@ -69,8 +69,8 @@ static fg_status take_axes(fgi_mesh *mesh, const fg_mesh_options *options, fg_er
         const fgi_str name = {axes[i].name, strnlen(axes[i].name, FG_MAX_AXIS_NAME)};
         if (!is_axis_name(name))
             return fgi_fail(err, FG_EINVAL,
-                            "mesh: '%.*s' cannot name an axis: expected 1 to %d letters, digits "
-                            "and _, a letter first, and not 'none'",
+                            "mesh: '%.*s' is not an axis name: expected 1 to %d letters, digits "
+                            "and _, starting with a letter, and not 'none'",
                             (int)name.size, name.data, FG_MAX_AXIS_NAME - 1);
         if (fgi_mesh_find_axis(mesh, name) >= 0)
             return fgi_fail(err, FG_EINVAL, "mesh: axis '%s' is given twice", axes[i].name);
@@ -101,25 +101,25 @@ static fg_status misfit(const fgi_mesh *mesh, int device_count, fg_error *err)
 {
     char text[256];
     return fgi_fail(err, FG_EINVAL,
-                    "mesh %s does not fit %d device%s: expected sizes whose product is %d, or one "
-                    "axis of size -1 for the remaining devices",
+                    "mesh %s does not match %d device%s: expected sizes whose product is %d, or "
+                    "one axis of size -1 for the remaining devices",
                     fgi_mesh_format(mesh, text, sizeof text), device_count,
                     device_count == 1 ? "" : "s", device_count);
 }
 
-/* Gives the remaining devices to the axis without a size. */
+/* Computes the size of the axis that has the remaining devices. */
 static fg_status settle_sizes(fgi_mesh *mesh, int device_count, fg_error *err)
 {
-    fgi_mesh asked = *mesh; /* as it is written, for messages */
+    fgi_mesh asked = *mesh; /* as written by the user, for messages */
     int open = -1;
     int64_t product = 1;
     for (int i = 0; i < mesh->axis_count; i++) {
         asked.axes[i].size = mesh->axes[i].size > 0 ? mesh->axes[i].size : -1;
         if (mesh->axes[i].size == 0 && open >= 0)
-            return fgi_fail(err, FG_EINVAL,
-                            "mesh: axes '%s' and '%s' both lack a size: expected one axis of size "
-                            "-1 at most",
-                            mesh->axes[open].name, mesh->axes[i].name);
+            return fgi_fail(
+                err, FG_EINVAL,
+                "mesh: axes '%s' and '%s' both have no size: expected at most one axis of size -1",
+                mesh->axes[open].name, mesh->axes[i].name);
         if (mesh->axes[i].size == 0)
             open = i;
         else
@@ -134,7 +134,7 @@ static fg_status settle_sizes(fgi_mesh *mesh, int device_count, fg_error *err)
     return FG_OK;
 }
 
-/* "data,fsdp" as a set. */
+/* Parses "data,fsdp" into a set. */
 static fg_status parse_axes(const fgi_mesh *mesh, const char *option, const char *text,
                             fgi_axis_set *out, fg_error *err)
 {
@@ -161,7 +161,7 @@ static fgi_axis_set named(const fgi_mesh *mesh, const char *name)
     return (fgi_axis_set)(axis >= 0 ? 1u << axis : 0);
 }
 
-/* Which axes shard batches, and which shard parameters under strategy fsdp. */
+/* Determines the axes that shard batches, and those that shard parameters with strategy fsdp. */
 static fg_status settle_roles(fgi_mesh *mesh, const fg_mesh_options *options, fg_error *err)
 {
     char names[256];
@@ -171,8 +171,8 @@ static fg_status settle_roles(fgi_mesh *mesh, const fg_mesh_options *options, fg
         mesh->batch = named(mesh, "data") | named(mesh, "fsdp");
     if (mesh->batch == 0)
         return fgi_fail(err, FG_EINVAL,
-                        "mesh %s has no axis 'data' or 'fsdp' to shard batches over: name one so, "
-                        "with size 1 to shard none, or set batch_axes",
+                        "mesh %s has no axis 'data' or 'fsdp' to shard batches over: name an axis "
+                        "data (of size 1 for no sharding), or set batch_axes",
                         fgi_mesh_format(mesh, names, sizeof names));
     mesh->fsdp = named(mesh, "fsdp");
     if (options->fsdp_axes != NULL)
@@ -250,11 +250,10 @@ fg_status fg_mesh_parse(const char *text, fg_mesh_options *out, fg_error *err)
             return fgi_fail(err, FG_EINVAL, "mesh '%s' has more than %d axes", text,
                             FG_MAX_MESH_AXES);
         if (!parse_axis(word, &out->axes[count]))
-            return fgi_fail(
-                err, FG_EINVAL,
-                "mesh '%s': '%.*s' is not an axis with its size: expected NAME=SIZE "
-                "for each axis, as in data=2,fsdp=2,model=2 (-1: the remaining devices)",
-                text, (int)word.size, word.data);
+            return fgi_fail(err, FG_EINVAL,
+                            "mesh '%s': '%.*s' is not an axis with a size: expected NAME=SIZE for "
+                            "each axis, as in data=2,fsdp=2,model=2 (-1: the remaining devices)",
+                            text, (int)word.size, word.data);
         for (int i = 0; i < count; i++)
             if (strcmp(out->axes[i].name, out->axes[count].name) == 0)
                 return fgi_fail(err, FG_EINVAL, "mesh '%s': axis '%s' is given twice", text,

@@ -1,8 +1,8 @@
-/* sharding.c - how an array is sharded over a mesh: partition specs, the shard that each device
- * has, and where it is in the whole array.
+/* sharding.c - how an array is sharded over a mesh: partition specs, the shard on each device, and
+ * its position in the whole array.
  *
- * A dimension that is sharded over some axes is cut into as many equal shards as the axes have
- * positions together.
+ * A dimension that is sharded along some axes has as many equal shards as the product of the axes'
+ * sizes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 
 /* ---- partition specs ------------------------------------------------------------------------- */
 
-/* Cuts off the text before the next separator; false at the end. */
+/* Consumes the text up to the next separator; false at the end. */
 static bool next_word(const char **text, const char *end, char separator, fgi_str *out)
 {
     if (*text == NULL)
@@ -24,7 +24,7 @@ static bool next_word(const char **text, const char *end, char separator, fgi_st
     return true;
 }
 
-/* "data+fsdp": the axes of one dimension. `used` are those of the dimensions before. */
+/* Parses "data+fsdp", the axes of one dimension. `used` are those of the previous dimensions. */
 static fg_status parse_word(const fgi_mesh *mesh, const char *spec, fgi_str word, unsigned used,
                             fgi_axis_set *out, fg_error *err)
 {
@@ -42,8 +42,8 @@ static fg_status parse_word(const fgi_mesh *mesh, const char *spec, fgi_str word
                             fgi_mesh_format(mesh, text, sizeof text));
         if (((used | axes) & 1u << axis) != 0)
             return fgi_fail(err, FG_EINVAL,
-                            "partition spec \"%s\": axis '%s' is given twice: an axis shards one "
-                            "dimension only",
+                            "partition spec \"%s\": axis '%s' is given twice: an axis can shard "
+                            "only one dimension",
                             spec, mesh->axes[axis].name);
         if (axes >> axis != 0)
             return fgi_fail(err, FG_EINVAL,
@@ -115,17 +115,17 @@ fg_status fgi_sharding_check(const fgi_mesh *mesh, const fg_type *type,
             continue;
         if (i >= type->rank)
             return fgi_fail(err, FG_EINVAL,
-                            "dimension %d of array %s cannot be sharded: the array has %d", i,
+                            "cannot shard dimension %d of array %s: the array has %d dimensions", i,
                             fg_type_format(type, text, sizeof text), type->rank);
         if (axes >> mesh->axis_count != 0 || (used & axes) != 0)
-            return fgi_fail(err, FG_EINVAL,
-                            "array %s cannot be sharded so: an axis of the mesh shards one "
-                            "dimension only",
-                            fg_type_format(type, text, sizeof text));
+            return fgi_fail(
+                err, FG_EINVAL,
+                "cannot shard array %s this way: a mesh axis can shard only one dimension",
+                fg_type_format(type, text, sizeof text));
         used |= axes;
         if (type->dim[i] % shards != 0)
             return fgi_fail(err, FG_ESHAPE,
-                            "dimension %d of array %s cannot be sharded evenly over %d devices", i,
+                            "cannot shard dimension %d of array %s evenly over %d devices", i,
                             fg_type_format(type, text, sizeof text), shards);
     }
     return FG_OK;
@@ -148,12 +148,12 @@ fgi_shard fgi_sharding_shard(const fgi_mesh *mesh, const fg_type *type,
         shard.type.dim[i] = size;
         shard.stride[i] = stride;
         shard.offset += fgi_mesh_shard_of(mesh, axes, device) * size * stride;
-        /* rows of the shard are apart from each other where something inside them was cut off */
+        /* rows of the shard are not adjacent if a later dimension is sharded */
         shard.is_dense &= !inner_is_cut || size <= 1;
         inner_is_cut |= shards > 1;
         stride *= type->dim[i];
     }
-    /* along an axis that shards nothing the devices have copies: the first one counts */
+    /* along an axis that does not shard the array, devices have copies: the first one is used */
     shard.is_first = fgi_mesh_shard_of(mesh, (fgi_axis_set)~used, device) == 0;
     return shard;
 }

@@ -1,7 +1,7 @@
-/* sharding_rules.c - how a parameter is sharded: rules by name, then the strategy.
+/* sharding_rules.c - how a parameter is sharded: by rules for names, then by the strategy.
  *
- * A strategy is a rule for every parameter, which follows from its shape and the mesh: "ddp" shards
- * nothing, "fsdp" the largest dimension that the mesh's fsdp axes divide.
+ * A strategy is a rule for every parameter that follows from its shape and the mesh: "ddp" shards
+ * nothing; "fsdp" shards the largest dimension that is divisible by the mesh's fsdp axes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
@@ -23,15 +23,15 @@ static void extend_ddp(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *
     (void)sharding;
 }
 
-/* Of the dimensions that no rule shards, the largest that the axes divide; the first in memory of
- * equal ones. */
+/* The largest divisible dimension that no rule shards; if several are equal, the first one in
+ * memory. */
 static void extend_fsdp(const fgi_mesh *mesh, const fg_type *type, fgi_sharding *sharding)
 {
     const int shards = fgi_mesh_shards(mesh, mesh->fsdp);
     int best = -1;
     for (int i = 0; i < type->rank; i++) {
         if ((sharding->axes[i] & mesh->fsdp) != 0)
-            return; /* a rule has done it */
+            return; /* already sharded by a rule */
         if (sharding->axes[i] == 0 && type->dim[i] % shards == 0 &&
             (best < 0 || type->dim[i] > type->dim[best]))
             best = i;
@@ -64,13 +64,13 @@ fg_status fgi_rule_check(const fgi_mesh *mesh, const fg_sharding_rule *rule, fg_
     fgi_sharding sharding;
     if (rule->match == NULL || rule->match[0] == '\0')
         return fgi_fail(err, FG_EINVAL,
-                        "a sharding rule has no pattern: expected names of parameters");
+                        "a sharding rule has no pattern: expected a pattern for parameter names");
     FGI_TRY_CTX(fgi_sharding_parse(mesh, rule->spec, &sharding, NULL, err), err, "rule '%s'",
                 rule->match);
     return FG_OK;
 }
 
-/* The rule's sharding in the order in memory. */
+/* The rule's sharding, in memory order. */
 static fg_status apply_rule(const fgi_mesh *mesh, const fg_sharding_rule *rule,
                             const fgi_parameter *parameter, fgi_sharding *out, fg_error *err)
 {
@@ -88,8 +88,8 @@ static fg_status apply_rule(const fgi_mesh *mesh, const fg_sharding_rule *rule,
         const int shards = fgi_mesh_shards(mesh, sharding.axes[i]);
         if (type->dim[dim] % shards != 0)
             return fgi_fail(err, FG_ESHAPE,
-                            "rule '%s' shards dimension %d of parameter '%s' over %d devices, "
-                            "which do not divide its size, %" PRId64,
+                            "rule '%s' shards dimension %d of parameter '%s' over %d devices, but "
+                            "its size %" PRId64 " is not divisible by that",
                             rule->match, i, parameter->name, shards, type->dim[dim]);
         out->axes[dim] = sharding.axes[i];
     }

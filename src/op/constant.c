@@ -1,4 +1,4 @@
-/* constant.c - values that are part of the program: one number everywhere, small tables, indices.
+/* constant.c - constants of the program: filled tensors, small tables, indices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -21,7 +21,7 @@ static void set_type(fg_type *type, fg_dtype dtype, int rank, const int64_t *dim
 bool fgi_check_type(fg_trace *trace, const char *op, fg_dtype dtype, int rank, const int64_t *dim)
 {
     if (fg_dtype_size(dtype) == 0) {
-        (void)fgi_trace_fail(trace, FG_EDTYPE, "%s: unknown number format %d", op, (int)dtype);
+        (void)fgi_trace_fail(trace, FG_EDTYPE, "%s: unknown dtype %d", op, (int)dtype);
         return false;
     }
     if (rank < 0 || rank > FG_MAX_RANK) {
@@ -76,8 +76,8 @@ fg_tensor fg_full(fg_trace *trace, fg_dtype dtype, double value, int rank, const
     set_type(&attr.type, dtype, rank, dim);
     attr.value = value == 0 && !fg_dtype_is_float(dtype) ? 0 : value; /* integers have one zero */
     if (!fgi_number_fits(dtype, value))
-        return fgi_trace_fail(trace, FG_EINVAL, "full: %s does not hold %g", fg_dtype_name(dtype),
-                              value);
+        return fgi_trace_fail(trace, FG_EINVAL, "full: %s cannot represent %g",
+                              fg_dtype_name(dtype), value);
     return fgi_apply_source(trace, &full, &attr, sizeof attr);
 }
 
@@ -126,8 +126,8 @@ fg_tensor fg_constant(fg_trace *trace, const fg_type *type, const void *data)
     const size_t size = fg_type_bytes(type);
     if (size > CONSTANT_LIMIT_BYTES)
         return fgi_trace_fail(trace, FG_EINVAL,
-                              "constant: %zu bytes would become part of the program: expected at "
-                              "most %d; make it an input or a variable",
+                              "constant: %zu bytes would be embedded in the program: expected at "
+                              "most %d; use an input or a variable",
                               size, (int)CONSTANT_LIMIT_BYTES);
     if (type->dtype == FG_BOOL)
         return fgi_trace_fail(trace, FG_EDTYPE,
@@ -173,8 +173,10 @@ fg_tensor fg_iota(fg_trace *trace, fg_dtype dtype, int axis, int rank, const int
         return fgi_poison(trace);
     const int at = axis < 0 ? axis + rank : axis;
     if (at < 0 || at >= rank || dtype == FG_BOOL)
-        return fgi_trace_fail(trace, FG_EINVAL, "iota: axis %d of a shape of rank %d, dtype %s",
-                              axis, rank, fg_dtype_name(dtype));
+        return fgi_trace_fail(
+            trace, FG_EINVAL,
+            "iota: axis %d is out of range for rank %d, or dtype %s is not arithmetic", axis, rank,
+            fg_dtype_name(dtype));
     memset(&attr, 0, sizeof attr);
     set_type(&attr.type, dtype, rank, dim);
     attr.axis = at;

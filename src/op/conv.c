@@ -1,6 +1,5 @@
-/* conv.c - 2-D convolution, channels last, and its two gradients as operations of their own: the
- * three are closed under differentiation. conv_emit.c writes them, conv_cpu.c for XLA's CPU
- * backend.
+/* conv.c - 2-D convolution, channels last, and its two gradients as separate operations: the three
+ * are closed under differentiation. conv_emit.c lowers them, conv_cpu.c for XLA's CPU backend.
  * Source: StableHLO specification, "convolution"; Dumoulin and Visin 2016, "A guide to convolution
  * arithmetic for deep learning".
  *
@@ -19,7 +18,7 @@ static bool is_pair(fgi_infer *c, const char *wants)
     return true;
 }
 
-/* Where there is no result: -1. */
+/* -1 if there is no result. */
 static int64_t out_size(const fgi_conv_attr *attr, int i)
 {
     const int64_t room = attr->x_size[i] + attr->low[i] + attr->high[i] -
@@ -27,7 +26,7 @@ static int64_t out_size(const fgi_conv_attr *attr, int i)
     return room < 0 ? -1 : room / attr->stride[i] + 1;
 }
 
-/* Input channels of a kernel in so many groups; -1: more than can be counted. */
+/* Input channels of a kernel with this number of groups; -1 on overflow. */
 static int64_t channels_of(const fg_type *k, int64_t groups)
 {
     int64_t channels;
@@ -44,13 +43,14 @@ static bool y_infer(fgi_infer *c)
         k->dim[3] % attr->groups != 0)
         return fgi_infer_fail(c, FG_ESHAPE,
                               "%" PRId64 " input channels in %" PRId64
-                              " groups do not fit a kernel for %" PRId64 " to %" PRId64,
+                              " groups do not match a kernel with %" PRId64 " input and %" PRId64
+                              " output channels",
                               x->dim[3], attr->groups, k->dim[2], k->dim[3]);
     int64_t dim[4] = {x->dim[0], 0, 0, k->dim[3]};
     for (int i = 0; i < 2; i++) {
         dim[i + 1] = out_size(attr, i);
         if (k->dim[i] < 1)
-            return fgi_infer_fail(c, FG_ESHAPE, "the kernel has no taps");
+            return fgi_infer_fail(c, FG_ESHAPE, "the kernel has no elements");
         if (dim[i + 1] < 0)
             return fgi_infer_fail(c, FG_ESHAPE, "the kernel is larger than the padded image");
     }
@@ -79,15 +79,15 @@ static bool dk_infer(fgi_infer *c)
         (int64_t[]){attr->k_size[0], attr->k_size[1], x->dim[3] / attr->groups, dy->dim[3]});
 }
 
-/* Rows are images: along dimension 0 of the first operand, and of dk's second. */
+/* Rows are images: along dimension 0 of the first operand, and for dk also of the second. */
 static bool image_rows(fgi_infer *c, int count)
 {
     for (int i = 0; i < c->arity; i++)
         for (int d = i < count ? 1 : 0; c->in_rows[i] != NULL && d < 4; d++)
             if (c->in_rows[i]->step[d] != 0)
                 return fgi_rows_mixed(c, d,
-                                      "let the batch be the first of x[N,H,W,C]'s dimensions, and "
-                                      "the kernel not depend on it");
+                                      "make the batch the first dimension of x [N,H,W,C], and the "
+                                      "kernel independent of the batch");
     return true;
 }
 
@@ -102,7 +102,7 @@ static fg_tensor y_of(fg_tensor x, fg_tensor k, const fgi_conv_attr *attr);
 static fg_tensor dx_of(fg_tensor dy, fg_tensor k, const fgi_conv_attr *attr);
 static fg_tensor dk_of(fg_tensor x, fg_tensor dy, const fgi_conv_attr *attr);
 
-/* All three are linear in both operands, so that each derivative is another of the three. */
+/* All three are linear in both operands, so each gradient is one of the other two. */
 static void y_vjp(fgi_vjp *v)
 {
     if (v->need[0])
@@ -127,8 +127,8 @@ static void dk_vjp(fgi_vjp *v)
         v->din[1] = y_of(v->in[0], v->dout, v->attr);
 }
 
-/* Products and sums of one channel with another along one direction: taps on padding count for
- * nothing. */
+/* Multiplications and additions of one input channel with one output channel along one direction,
+ * without kernel elements on padding. */
 static double pairs_along(const fgi_conv_attr *attr, int i)
 {
     double count = 0;
@@ -140,7 +140,8 @@ static double pairs_along(const fgi_conv_attr *attr, int i)
     return count;
 }
 
-/* Each of the three takes as many: every product of an element of x and a tap, for every output. */
+/* The same for all three: every product of an element of x and a kernel element, for every output.
+ */
 static double flops(const fgi_node *node, int64_t channels, int64_t outputs)
 {
     const fgi_conv_attr *attr = node->attr;
@@ -211,7 +212,7 @@ fg_tensor fg_conv2d(fg_tensor x, fg_tensor kernel, const fg_conv2d_options *opti
         o.pad > most || o.groups < 0)
         return fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
                               "conv2d: stride %" PRId64 ", pad %" PRId64 ", dilation %" PRId64
-                              ", groups %" PRId64 ": none may be negative",
+                              ", groups %" PRId64 ": expected 0 or more",
                               o.stride, o.pad, o.dilation, o.groups);
     fgi_conv_attr attr = {.groups = o.groups != 0 ? o.groups : 1};
     for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-/* dot.c - matmuls: the general contraction, and fg_matmul made of it.
- * StableHLO: dot_general. y = a b gives da = dy b', db = a' dy (Giles 2008, "Multiplication").
+/* dot.c - matmuls: the general contraction, and fg_matmul, which is based on it. StableHLO:
+ * dot_general. y = a b gives da = dy b', db = a' dy (Giles 2008, "Multiplication").
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "op/dot.h"
 
-/* The axes of operand `side` (0: a, 1: b) that are neither batch nor contracted, in order. */
+/* The axes of operand `side` (0: a, 1: b) that are neither batch nor contracted axes, in order. */
 static int free_axes(const fgi_dot_attr *attr, int side, int rank, int *out)
 {
     unsigned used = 0;
@@ -28,9 +28,9 @@ static bool pairs_agree(fgi_infer *c, const char *what, int64_t count, const int
     const fg_type *a = c->in[0], *b = c->in[1];
     for (int i = 0; i < count; i++) {
         if (a_axis[i] < 0 || a_axis[i] >= a->rank || b_axis[i] < 0 || b_axis[i] >= b->rank)
-            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is outside the operands", what, i);
+            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is out of range", what, i);
         if ((seen[0] & 1u << a_axis[i]) != 0 || (seen[1] & 1u << b_axis[i]) != 0)
-            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is named twice", what, i);
+            return fgi_infer_fail(c, FG_EINVAL, "%s axis %d is given twice", what, i);
         seen[0] |= 1u << a_axis[i];
         seen[1] |= 1u << b_axis[i];
         if (a->dim[a_axis[i]] != b->dim[b_axis[i]])
@@ -47,7 +47,7 @@ static bool dot_infer(fgi_infer *c)
     int64_t dim[3 * FG_MAX_RANK];
     int axis[FG_MAX_RANK], rank = 0;
     if (a->dtype != b->dtype)
-        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+        return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ: cast one of them");
     if (a->dtype == FG_BOOL)
         return fgi_infer_fail(c, FG_EDTYPE, "expected a numeric dtype, not bool: cast it first");
     if (attr->result != (int64_t)a->dtype && !(fgi_is_half(a->dtype) && attr->result == FG_F32))
@@ -68,8 +68,8 @@ static bool dot_infer(fgi_infer *c)
     return fgi_infer_ok(c, (fg_dtype)attr->result, rank, dim);
 }
 
-/* Where the result's dimensions come from; contracted ones have no rows any more (apply), or are
- * of a gradient. */
+/* Where the result's dimensions come from. Contracted dimensions have no rows any more (apply), or
+ * belong to a gradient. */
 static bool dot_rows(fgi_infer *c)
 {
     static const fgi_rows none;
@@ -87,7 +87,8 @@ static bool dot_rows(fgi_infer *c)
             c->rows.step[to++] = rows[side]->step[axis[i]];
         for (int i = 0; i < attr->contract_count && !c->is_derivative; i++)
             if (rows[side]->step[attr->contract[side][i]] != 0)
-                return fgi_rows_mixed(c, (int)attr->contract[side][i], "mask them first");
+                return fgi_rows_mixed(c, (int)attr->contract[side][i],
+                                      "mask the padding rows first");
     }
     return true;
 }
@@ -122,15 +123,14 @@ static void dot_emit(fgi_emit *e)
     fgi_emit_text(e, "dot_general", &text);
 }
 
-/* Derivative by operand `side`: the contraction of dy with the other operand over that operand's
- * free axes. Its dimensions are the batch, then the operand's own free axes, then its contracted
- * ones in the order the other operand has them; or, with the two factors swapped, contracted ones
- * first. The order is taken that is the operand's own, so that nothing need be transposed, where
- * one is. */
+/* Gradient of operand `side`: the contraction of dy with the other operand over that operand's free
+ * axes. Its dimensions are the batch, then the operand's own free axes, then its contracted ones in
+ * the order of the other operand; or, with the factors swapped, contracted ones first. The order
+ * that matches the operand is used if there is one, so that no transpose is needed. */
 typedef struct gradient {
     int batch, free_count, contract_count, their_free_count;
     int my_free[FG_MAX_RANK], their_free[FG_MAX_RANK];
-    int contract_place[FG_MAX_RANK]; /* of my contracted axis i among the result's */
+    int contract_place[FG_MAX_RANK]; /* position of contracted axis i in the result */
 } gradient;
 
 static gradient axes_of(const fgi_dot_attr *attr, int side, int my_rank, int their_rank)
@@ -144,7 +144,8 @@ static gradient axes_of(const fgi_dot_attr *attr, int side, int my_rank, int the
     return s;
 }
 
-/* Where each of the operand's axes is in the result; true when that is the operand's own order. */
+/* The position of each of the operand's axes in the result; true if that is the operand's own
+ * order. */
 static bool axes_order(const fgi_dot_attr *attr, int side, const gradient *s, bool is_swapped,
                        int *axis)
 {
@@ -202,7 +203,7 @@ static void dot_vjp(fgi_vjp *v)
             v->din[side] = operand_gradient(v, side);
 }
 
-/* One multiplication and one addition for each element of the result and of the inner axes. */
+/* One multiplication and one addition for each element of the result and of the contracted axes. */
 static double dot_flops(const fgi_node *node)
 {
     const fgi_dot_attr *attr = node->attr;
@@ -229,8 +230,8 @@ const fgi_op fgi_matmul = {.name = "matmul",
                            .vjp = dot_vjp,
                            .flops = dot_flops};
 
-/* What is contracted over the batch counts valid rows only. Both operands are masked: 0 times a NaN
- * is one. False where their rows are in different orders. */
+/* A contraction over the batch counts valid rows only. Both operands are masked, because 0 times
+ * NaN is NaN. False if their rows are in different orders. */
 static bool mask_contracted(const char *op, const fgi_dot_attr *attr, fg_tensor in[2])
 {
     int axis[2][FG_MAX_RANK];
@@ -239,13 +240,13 @@ static bool mask_contracted(const char *op, const fgi_dot_attr *attr, fg_tensor 
         for (int side = 0; side < 2; side++) {
             axis[side][i] = (int)attr->contract[side][i];
             if (axis[side][i] < 0 || axis[side][i] >= fg_tensor_type(in[side])->rank)
-                return true; /* the shape rule says so */
+                return true; /* guaranteed by the shape rule */
             if (fgi_node_of(in[side])->rows != NULL)
                 step[side] = fgi_node_of(in[side])->rows->step[axis[side][i]];
         }
         if (step[0] != 0 && step[1] != 0 && step[0] != step[1]) {
             (void)fgi_trace_fail(fg_tensor_trace(in[0]), FG_EINVAL,
-                                 "%s: along inner axis %d the operands hold the samples of the "
+                                 "%s: along inner axis %d the operands have the samples of the "
                                  "batch in different orders",
                                  op, i);
             return false;

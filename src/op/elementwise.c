@@ -1,6 +1,6 @@
-/* elementwise.c - arithmetic on each element: one operand, two operands, casts.
+/* elementwise.c - elementwise arithmetic: one operand, two operands, casts.
  *
- * An operation here is a row: StableHLO name, which dtypes it takes, and its derivative.
+ * An operation here is a row: StableHLO name, supported dtypes, and gradient.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -33,8 +33,8 @@ static bool same_signed(fgi_infer *c)
     return same_number(c);
 }
 
-/* Defines the row `id`: emission under a StableHLO name, derivative din = expression of x (input),
- * y (output) and d (derivative by y). */
+/* Defines the row `id`: lowered to a StableHLO operation, with the gradient din as an expression of
+ * x (input), y (output) and d (gradient of y). */
 #define UNARY(id, stablehlo, rule, derivative)                                                     \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static void id##_vjp(fgi_vjp *v)                                                               \
@@ -84,7 +84,7 @@ static bool is_finite_infer(fgi_infer *c)
 
 UNARY_FLAT(is_finite, "is_finite", is_finite_infer)
 
-/* The value itself, printing nothing: the node only stops the reverse sweep. */
+/* The value itself; nothing is emitted. The node only stops the gradient. */
 static bool stop_infer(fgi_infer *c)
 {
     return fgi_infer_ok(c, c->in[0]->dtype, c->in[0]->rank, c->in[0]->dim);
@@ -100,7 +100,7 @@ fg_tensor fg_stop_gradient(fg_tensor a) { return FGI_APPLY1(stop_op, a); }
 
 fg_tensor fg_square(fg_tensor a) { return fg_mul(a, a); }
 
-/* relu keeps d where y > 0: where max was tied at 0 the gradient is 0. */
+/* relu passes d where y > 0: where max was tied at 0 the gradient is 0. */
 static void relu_emit(fgi_emit *e)
 {
     const fgi_value zero = fgi_build_splat(&e->b, &e->node->type, 0), y = fgi_emit_result(e);
@@ -133,7 +133,7 @@ static bool cast_infer(fgi_infer *c)
 {
     const cast_attr *attr = c->attr;
     if (fg_dtype_size((fg_dtype)attr->dtype) == 0)
-        return fgi_infer_fail(c, FG_EDTYPE, "unknown number format %d", (int)attr->dtype);
+        return fgi_infer_fail(c, FG_EDTYPE, "unknown dtype %d", (int)attr->dtype);
     return fgi_infer_ok(c, (fg_dtype)attr->dtype, c->in[0]->rank, c->in[0]->dim);
 }
 
@@ -167,9 +167,9 @@ static bool agree(fgi_infer *c)
 {
     const fg_type *a = c->in[0], *b = c->in[1];
     if (a->dtype != b->dtype)
-        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+        return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ: cast one of them");
     if (!fgi_same_shape(a, b))
-        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+        return fgi_infer_fail(c, FG_ESHAPE, "the shapes cannot be broadcast");
     return true;
 }
 
@@ -200,7 +200,7 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
     return fgi_apply(op, (const fg_tensor[]){a, b}, 2, NULL, 0);
 }
 
-/* A row of two operands a and b; da and db are expressions of a, b, y and d. */
+/* A row with two operands a and b; da and db are expressions of a, b, y and d. */
 #define BINARY(id, stablehlo, commutes, rule, da, db)                                              \
     static void id##_emit(fgi_emit *e) { fgi_emit_simple(e, stablehlo, NULL); }                    \
     static void id##_vjp(fgi_vjp *v)                                                               \
@@ -233,7 +233,8 @@ static fg_tensor binary(const fgi_op *op, fg_tensor a, fg_tensor b)
                                    .emit = id##_emit};                                             \
     fg_tensor fg_##id(fg_tensor a, fg_tensor b) { return binary(&id##_op, a, b); }
 
-/* The share of d for the operand `mine` of max or min: all where it won, half where both tie. */
+/* The part of d for the operand `mine` of max or min: all of it where it won, half where both are
+ * equal. */
 static fg_tensor winner_gradient(fg_tensor d, fg_tensor mine, fg_tensor other, fg_tensor y)
 {
     const fg_tensor zero = fgi_full_like(d, 0);

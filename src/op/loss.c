@@ -1,9 +1,9 @@
-/* loss.c - losses and metrics over a batch.
+/* loss.c - losses and metrics of a batch.
  *
- * Each is a mean: a sum over what counts, divided by the sum of weights, which the mean's node
- * keeps (fgi_set_denominator) so that means of several batches can be put together exactly. Padding
- * rows are left out by the sums themselves (padding.c). What does not count is taken out by a
- * select, so that it may be infinite or NaN.
+ * Each is a mean: a sum over valid positions, divided by the sum of weights, which the mean's node
+ * stores (fgi_set_denominator) so that means of several batches can be combined exactly. The sums
+ * exclude padding rows (padding.c). Ignored positions are excluded by a select, so that they may be
+ * infinite or NaN.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -18,10 +18,11 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     if (fgi_is_poison(index))
         return index;
     if (type->dtype != FG_S32)
-        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: expected s32 indices, not %s",
+        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: expected s32 indices, got %s",
                               fg_dtype_name(type->dtype));
     if (type->rank >= FG_MAX_RANK || depth < 0)
-        return fgi_trace_fail(trace, FG_ESHAPE, "one_hot: depth %" PRId64 " for indices of rank %d",
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "one_hot: depth %" PRId64 " is not valid for indices of rank %d",
                               depth, type->rank);
     fg_type wide = *type;
     wide.dim[wide.rank++] = depth;
@@ -30,15 +31,15 @@ fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
     return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
 }
 
-/* sum / weight, by a reciprocal, as fg_mean does where it knows the count. */
+/* sum / weight, with a reciprocal, as fg_mean does if the count is known. */
 static fg_tensor divided(fg_tensor sum, fg_tensor weight)
 {
     const fg_tensor mean = fg_mul(sum, fg_div(fgi_full_like(weight, 1), weight));
     return fgi_set_denominator(mean, weight);
 }
 
-/* each * weight where it counts, over the sum of such weights. Where it does not, each may be
- * anything. weight may be NULL: 1. All of one shape. */
+/* each * weight over the valid positions, divided by the sum of their weights. At other positions,
+ * `each` may have any value. weight may be NULL: 1. All have the same shape. */
 static fg_tensor counted_mean(fg_tensor each, const fg_tensor *weight, fg_tensor counts)
 {
     const fg_tensor zero = fgi_full_like(each, 0);
@@ -91,7 +92,7 @@ static bool expects_logits_and_label(const char *op, fg_tensor logits, fg_tensor
     return false;
 }
 
-/* What the positions of a cross-entropy are made of. */
+/* Inputs of a cross-entropy, by position. */
 typedef struct classes {
     fg_tensor x, label, hot;   /* T[..., C], s32[...], bool[..., C] */
     fg_tensor class_weight;    /* T[..., C], or empty: 1 */
@@ -100,16 +101,16 @@ typedef struct classes {
     double smoothing;
 } classes;
 
-/* sum over classes of a where hot is. */
+/* Sum over classes of a where hot is true. */
 static fg_tensor pick(const classes *c, fg_tensor a)
 {
     return fg_sum(fg_where(c->hot, a, fgi_full_like(a, 0)), 1, (const int[]){-1});
 }
 
-/* The last axis is the classes': rounds as a mean. */
+/* The last axis is the class axis: rounded like a mean. */
 static fg_tensor class_mean(fg_tensor a) { return fg_mean(a, 1, (const int[]){-1}); }
 
-/* Of each position, -log softmax(x)[label] times the label's weight, mixed with the mean over all
+/* For each position, -log softmax(x)[label] times the label's weight, mixed with the mean over all
  * classes c of -log softmax(x)[c] times c's weight. */
 static fg_tensor each_entropy(const classes *c, const fg_tensor *label_weight)
 {
@@ -130,7 +131,8 @@ static fg_tensor each_entropy(const classes *c, const fg_tensor *label_weight)
     return fg_add(fg_mul_scalar(own, rest), fg_mul_scalar(even, c->smoothing));
 }
 
-/* 1, and NaN where a label that counts is no class: it makes loss and gradient NaN. */
+/* 1, or NaN if a valid position has a label that is not a class index: then loss and gradient are
+ * NaN. */
 static fg_tensor label_check(const classes *c)
 {
     const fg_type *type = fg_tensor_type(c->label);
@@ -164,7 +166,7 @@ static fg_tensor mean_entropy(const classes *c)
         return fg_mean(each, 0, NULL);
     if (!has_class_weight)
         return counted_mean(each, weight.handle != 0 ? &weight : NULL, c->counts);
-    /* each has its label's weight already, which may be 0: it is not multiplied by it again */
+    /* each already contains the label's weight, which may be 0: do not multiply by it again */
     if (c->position_weight.handle != 0)
         each = fg_mul(each, c->position_weight);
     if (c->counts.handle != 0) {
@@ -176,7 +178,7 @@ static fg_tensor mean_entropy(const classes *c)
     return divided(fg_sum(each, 0, NULL), fg_sum(weight, 0, NULL));
 }
 
-/* One of the options' tensors, in the logits' format and shape; false after an error. */
+/* A tensor from the options, in the dtype and shape of the logits; false after an error. */
 static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const fg_type *shape,
                         fg_tensor *out)
 {
@@ -192,11 +194,10 @@ static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const f
         *out = fg_broadcast_to(fg_cast(weight, fg_tensor_type(x)->dtype), shape->rank, shape->dim);
         return true;
     }
-    (void)fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                         "cross_entropy: %s is %s, but it must be floating-point or bool and "
-                         "broadcast to %s",
-                         name, fg_type_format(have, a, sizeof a),
-                         fg_type_format(shape, b, sizeof b));
+    (void)fgi_trace_fail(
+        fg_tensor_trace(x), FG_ESHAPE,
+        "cross_entropy: %s is %s: expected a floating-point or bool tensor that broadcasts to %s",
+        name, fg_type_format(have, a, sizeof a), fg_type_format(shape, b, sizeof b));
     return false;
 }
 
@@ -211,7 +212,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         return fgi_poison(trace);
     if (!(o.label_smoothing >= 0 && o.label_smoothing <= 1))
         return fgi_trace_fail(trace, FG_EINVAL,
-                              "cross_entropy: label_smoothing is %g, but must be 0 to 1",
+                              "cross_entropy: label_smoothing is %g: expected 0 to 1",
                               o.label_smoothing);
     if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
         return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index does not fit in s32");
@@ -231,7 +232,8 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         const fg_tensor weighs = fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0));
         c.counts = c.counts.handle != 0 ? fg_and(c.counts, weighs) : weighs;
     }
-    if (c.counts.handle != 0) { /* where nothing counts, even NaN has no gradient */
+    if (c.counts.handle !=
+        0) { /* positions that are ignored have no gradient, even if they are NaN */
         const int last = positions.rank;
         c.x = fg_where(fgi_expand(c.counts, 1, &last, &all), c.x, fgi_full_like(c.x, 0));
     }
@@ -256,7 +258,7 @@ fg_tensor fg_mse(fg_tensor a, fg_tensor b)
     if (x->rank < 1 || !fgi_same_shape(x, y) || x->dtype != y->dtype) {
         char p[96], q[96];
         return fgi_trace_fail(fg_tensor_trace(a), x->dtype != y->dtype ? FG_EDTYPE : FG_ESHAPE,
-                              "mse(%s, %s): expected two tensors T[B, ...] of one type",
+                              "mse(%s, %s): expected two tensors T[B, ...] of the same type",
                               fg_type_format(x, p, sizeof p), fg_type_format(y, q, sizeof q));
     }
     return fg_mean(fgi_batch_first(fg_square(fg_sub(fgi_upcast(a), fgi_upcast(b)))), 0, NULL);

@@ -26,20 +26,20 @@ static bool window_infer(fgi_infer *c)
     return fgi_infer_ok(c, x->dtype, 4, dim);
 }
 
-/* Rows stay along N and C. */
+/* Rows are preserved along N and C. */
 static bool window_rows(fgi_infer *c)
 {
     for (int i = 0; i < c->arity; i++)
         for (int d = 0; c->in_rows[i] != NULL && d < 4; d++) {
             if (c->in_rows[i]->step[d] != 0 && (d == 1 || d == 2))
-                return fgi_rows_mixed(c, d, "let the batch be the first of [N,H,W,C]'s dimensions");
+                return fgi_rows_mixed(c, d, "make the batch the first dimension of [N,H,W,C]");
             if (!fgi_rows_join(c, d, c->in_rows[i]->step[d]))
                 return false;
         }
     return true;
 }
 
-/* The attributes of an operation over the windows; x_dilation 0: none. */
+/* The attributes of an operation on the windows; x_dilation 0: none. */
 static void put_windows(fgi_buf *text, const fgi_pool_attr *attr, int64_t x_dilation)
 {
     fgi_build_array(text, "window_dimensions", 4, (int64_t[]){1, attr->size, attr->size, 1});
@@ -65,7 +65,8 @@ static void window_sum_emit(fgi_emit *e) { window_emit(e, "add", 0); }
 
 static fg_tensor window_sum(fg_tensor x, const fgi_pool_attr *attr);
 
-/* Each element is in the windows that cover it: again a sum over windows, of spread-out dy. */
+/* Each element is in the windows that cover it: the gradient is again a sum over windows, of the
+ * dilated dy. */
 static void window_sum_vjp(fgi_vjp *v)
 {
     const fgi_pool_attr *attr = v->attr;
@@ -96,7 +97,7 @@ static fg_tensor window_sum(fg_tensor x, const fgi_pool_attr *attr)
 
 static void max_pool_emit(fgi_emit *e) { window_emit(e, "maximum", (double)-INFINITY); }
 
-/* The elements of x under tap (i, j) of every window: T[N,H',W',C]. */
+/* The element (i, j) of every window of x: T[N,H',W',C]. */
 static fg_tensor tap_of(fg_tensor padded, const int64_t *y, int64_t stride, int64_t i, int64_t j)
 {
     const int64_t *p = fg_tensor_type(padded)->dim;
@@ -138,7 +139,7 @@ static void dx_emit(fgi_emit *e)
                              fgi_emit_in(e, FGI_POOL_DY), zero, &text);
 }
 
-/* Linear in dy: each window takes back what stands where its dy went. */
+/* Linear in dy: each window receives the element at the position to which its dy went. */
 static void dx_vjp(fgi_vjp *v)
 {
     const fgi_pool_attr *attr = v->attr;
@@ -148,7 +149,7 @@ static void dx_vjp(fgi_vjp *v)
     const fg_tensor x = fg_pad(v->in[FGI_POOL_X], (double)-INFINITY, low, high, NULL);
     const fg_tensor back = fg_pad(v->dout, 0, low, high, NULL);
     const int64_t *size = fg_tensor_type(y)->dim;
-    fg_tensor open = {0}; /* windows whose maximum was not met yet */
+    fg_tensor open = {0}; /* windows whose maximum was not found yet */
     if (!v->need[FGI_POOL_DY])
         return;
     for (int64_t i = 0; i < attr->size; i++)
@@ -194,7 +195,7 @@ static bool attr_of(fg_tensor x, const char *op, const fg_pool_options *options,
         return true;
     (void)fgi_trace_fail(fg_tensor_trace(x), FG_EINVAL,
                          "%s: size %" PRId64 ", stride %" PRId64 ", pad %" PRId64
-                         ": none may be negative, and pad is less than size",
+                         ": expected 0 or more, and pad less than size",
                          op, size, out->stride, o.pad);
     return false;
 }
@@ -221,7 +222,7 @@ fg_tensor fg_global_avg_pool(fg_tensor x)
 {
     if (!fgi_is_poison(x) && fg_tensor_type(x)->rank != 4)
         return fgi_trace_fail(fg_tensor_trace(x), FG_ESHAPE,
-                              "global_avg_pool: expected [N,H,W,C], not rank %d",
+                              "global_avg_pool: expected [N,H,W,C], got rank %d",
                               fg_tensor_type(x)->rank);
     return fg_mean(x, 2, (const int[]){1, 2});
 }

@@ -1,19 +1,20 @@
-/* random.c - counted randomness as part of the program: Threefry-2x32 from integer operations.
+/* random.c - counter-based random numbers as part of the program: Threefry-2x32 from integer
+ * operations.
  *
- * The key comes from the trace's (seed, step); the counter is the element's index and the call's
- * order in the trace. Nothing depends on the device that computes it.
- * Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+ * The key comes from the trace's (seed, step); the counter is the element's index and the position
+ * of the call in the trace. The result does not depend on the device. Source: Salmon et al. 2011,
+ * "Parallel random numbers: as easy as 1, 2, 3".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "op/op.h"
 
-/* One op makes both words of a block: T = u32[..., n] counters -> u32[..., 2n], first words then
- * second words. Inputs: the key's two words, u32[]. */
+/* One operation creates both words of a block: T = u32[..., n] counters -> u32[..., 2n], first
+ * words then second words. Inputs: the two words of the key, u32[]. */
 typedef struct bits_attr {
     int64_t place;
-    fg_type half; /* u32[..., n]: the counters' shape */
+    fg_type half; /* u32[..., n]: shape of the counters */
 } bits_attr;
 
 static bool bits_infer(fgi_infer *c)
@@ -22,7 +23,7 @@ static bool bits_infer(fgi_infer *c)
     int64_t dim[FG_MAX_RANK];
     memcpy(dim, attr->half.dim, sizeof dim);
     if (__builtin_mul_overflow(dim[attr->half.rank - 1], 2, &dim[attr->half.rank - 1]))
-        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than 2^63 - 1 elements");
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would have more than 2^63 - 1 elements");
     return fgi_infer_ok(c, attr->half.dtype, attr->half.rank, dim);
 }
 
@@ -50,7 +51,7 @@ static lane lane_of(fgi_builder *b, const fg_type *type)
     return l;
 }
 
-/* Twenty rounds on (x[0], x[1]) under key (k0, k1), all values of the lane's type. */
+/* Twenty rounds on (x[0], x[1]) with key (k0, k1), all values of the lane's type. */
 static void threefry(const lane *l, fgi_value k0, fgi_value k1, fgi_value x[2])
 {
     fgi_builder *b = l->b;

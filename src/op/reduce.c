@@ -1,4 +1,4 @@
-/* reduce.c - sums, maxima and what is made of them.
+/* reduce.c - sums, maxima and operations based on them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -23,7 +23,7 @@ static bool reduce_infer(fgi_infer *c)
     return fgi_infer_ok(c, a->dtype, rank, dim);
 }
 
-/* Reduced axes have no rows: padding was masked before, or, in a gradient, is 0. */
+/* Reduced axes have no rows: padding rows were masked before, or, in a gradient, are 0. */
 static bool reduce_rows(fgi_infer *c)
 {
     const fgi_reduce_attr *attr = c->attr;
@@ -35,7 +35,7 @@ static bool reduce_rows(fgi_infer *c)
         if ((gone & 1u << i) == 0)
             c->rows.step[to++] = c->in_rows[0]->step[i];
         else if (c->in_rows[0]->step[i] != 0 && !c->is_derivative)
-            return fgi_rows_mixed(c, i, "mask them first");
+            return fgi_rows_mixed(c, i, "mask the padding rows first");
     return true;
 }
 
@@ -94,7 +94,8 @@ static void max_vjp(fgi_vjp *v)
     const int count = attr_axes(v->attr, axis);
     const fg_tensor top = fgi_expand(v->out, count, axis, type);
     fg_tensor valid, is_top = fg_eq(v->in[0], top);
-    if (fgi_masked_by(v->in[0], &valid)) /* padding ties with samples that are all -infinity */
+    if (fgi_masked_by(v->in[0],
+                      &valid)) /* padding rows are equal to samples that are all -infinity */
         is_top = fg_and(is_top, valid);
     const fg_tensor hit = fg_cast(is_top, type->dtype);
     const fg_tensor term = fg_div(v->dout, fg_sum(hit, count, axis));
@@ -110,7 +111,7 @@ static const fgi_op max_op = {.name = "max",
 
 /* ---- public ---------------------------------------------------------------------------------- */
 
-/* Over the elements that are valid; a neutral number stands for the others. */
+/* Over the valid elements; a neutral number replaces the others. */
 static fg_tensor reduce(const fgi_op *op, fg_tensor a, int axis_count, const int *axis)
 {
     int at[FG_MAX_RANK];
@@ -139,7 +140,7 @@ fg_tensor fg_max(fg_tensor a, int axis_count, const int *axis)
     return reduce(&max_op, a, axis_count, axis);
 }
 
-/* By a reciprocal, as for a count that is known when the program is made. */
+/* With a reciprocal, as for a count that is known at trace time. */
 static fg_tensor mean_of_valid(fg_tensor a, fg_tensor sum, int count, const int *axis)
 {
     const fg_tensor n = fgi_count_valid(a, count, axis, fg_tensor_type(sum)->dtype);
@@ -154,7 +155,7 @@ fg_tensor fg_mean(fg_tensor a, int axis_count, const int *axis)
         return a;
     if (!fg_dtype_is_float(type->dtype))
         return fgi_trace_fail(fg_tensor_trace(a), FG_EDTYPE,
-                              "mean: expected a floating-point dtype, not %s: cast it first",
+                              "mean: expected a floating-point dtype, got %s: cast it first",
                               fg_dtype_name(type->dtype));
     const fg_tensor wide = fgi_upcast(a), sum = fg_sum(wide, axis_count, axis);
     int at[FG_MAX_RANK];
@@ -181,14 +182,14 @@ static bool expects_axis(fg_tensor a, const char *op)
     return false;
 }
 
-/* a in f32 or f64, with -infinity for padding where the last axis is the batch. */
+/* a in f32 or f64, with -infinity in padding rows if the last axis is the batch axis. */
 static fg_tensor wide_valid(fg_tensor a)
 {
     const int axis = fg_tensor_type(a)->rank - 1;
     return fgi_mask_rows(fgi_upcast(a), fgi_row_axes(a, 1, &axis), (double)-INFINITY);
 }
 
-/* a's largest element along the last axis, which no gradient sees. */
+/* The largest element of a along the last axis, without a gradient. */
 static fg_tensor top_of(fg_tensor a) { return fg_stop_gradient(fg_max(a, 1, last)); }
 
 /* a minus one number for each position along the other axes. */
@@ -198,7 +199,7 @@ static fg_tensor less(fg_tensor a, fg_tensor by)
     return fg_sub(a, fgi_expand(by, 1, &axis, fg_tensor_type(a)));
 }
 
-/* Nothing but -infinity gives -infinity, and the gradient 0. */
+/* If all elements are -infinity, the result is -infinity and the gradient 0. */
 fg_tensor fg_logsumexp(fg_tensor a)
 {
     if (!expects_axis(a, "logsumexp"))
@@ -231,7 +232,7 @@ fg_tensor fg_softmax(fg_tensor a)
     return fgi_cast_back(fgi_with_rows(fg_div(e, sum), fgi_node_of(a)->rows), a);
 }
 
-/* The smallest index whose element is not less than the largest: in range for NaNs too. */
+/* The smallest index whose element is not less than the largest: in range also for NaNs. */
 fg_tensor fg_argmax(fg_tensor a)
 {
     if (!expects_axis(a, "argmax"))

@@ -1,8 +1,8 @@
-/* rounding.c - stochastic rounding: up or down with the probability that keeps the mean.
+/* rounding.c - stochastic rounding: up or down with the probability that preserves the mean.
  *
- * An f32 is a bf16 and 16 bits more. A random number below 2^16 is added to the bits and the lower
- * half cut off: the carry comes with the probability that the cut part stands for.
- * Source: Zamirai et al. 2021, "Revisiting bfloat16 training".
+ * An f32 is a bf16 followed by 16 more bits. A random number below 2^16 is added to the bits and
+ * the lower 16 bits are cut off: the probability of a carry is the fraction that the cut bits
+ * represent. Source: Zamirai et al. 2021, "Revisiting bfloat16 training".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/op.h"
@@ -15,7 +15,7 @@ static bool bitcast_infer(fgi_infer *c)
 {
     const bitcast_attr *attr = c->attr;
     if (fg_dtype_size((fg_dtype)attr->dtype) != fg_dtype_size(c->in[0]->dtype))
-        return fgi_infer_fail(c, FG_EDTYPE, "%s has another size",
+        return fgi_infer_fail(c, FG_EDTYPE, "%s has a different size",
                               fg_dtype_name((fg_dtype)attr->dtype));
     return fgi_infer_ok(c, (fg_dtype)attr->dtype, c->in[0]->rank, c->in[0]->dim);
 }

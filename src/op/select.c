@@ -1,4 +1,4 @@
-/* select.c - comparisons and the choice between two values.
+/* select.c - comparisons and selection.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -9,9 +9,9 @@ static bool compare_infer(fgi_infer *c)
 {
     const fg_type *a = c->in[0], *b = c->in[1];
     if (a->dtype != b->dtype)
-        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+        return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ: cast one of them");
     if (!fgi_same_shape(a, b))
-        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+        return fgi_infer_fail(c, FG_ESHAPE, "the shapes cannot be broadcast");
     return fgi_infer_ok(c, FG_BOOL, a->rank, a->dim);
 }
 
@@ -54,9 +54,9 @@ static bool where_infer(fgi_infer *c)
     if (condition->dtype != FG_BOOL)
         return fgi_infer_fail(c, FG_EDTYPE, "expected a bool condition as the first operand");
     if (a->dtype != b->dtype)
-        return fgi_infer_fail(c, FG_EDTYPE, "number formats differ: cast one of them");
+        return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ: cast one of them");
     if (!fgi_same_shape(a, b) || !fgi_same_shape(condition, a))
-        return fgi_infer_fail(c, FG_ESHAPE, "shapes do not broadcast");
+        return fgi_infer_fail(c, FG_ESHAPE, "the shapes cannot be broadcast");
     return fgi_infer_ok(c, a->dtype, a->rank, a->dim);
 }
 

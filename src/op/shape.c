@@ -1,5 +1,5 @@
-/* shape.c - operations that move elements and compute nothing, and the helpers for axes and
- * broadcasting that the other families use.
+/* shape.c - operations that only move elements, and the helpers for axes and broadcasting for other
+ * families.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -23,8 +23,8 @@ static bool reshape_infer(fgi_infer *c)
     if (!fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim))
         return false;
     if (fg_type_count(&c->out) != fg_type_count(a))
-        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " elements do not make %s", fg_type_count(a),
-                              fg_type_format(&c->out, text, sizeof text));
+        return fgi_infer_fail(c, FG_ESHAPE, "%" PRId64 " elements cannot be reshaped to %s",
+                              fg_type_count(a), fg_type_format(&c->out, text, sizeof text));
     return true;
 }
 
@@ -57,7 +57,8 @@ fg_tensor fg_reshape(fg_tensor a, int rank, const int64_t *dim)
     for (int i = 0; i < rank; i++) {
         attr.dim[i] = dim[i];
         if (dim[i] != -1 && __builtin_mul_overflow(known, dim[i], &known))
-            return fgi_trace_fail(trace, FG_ESHAPE, "reshape: more than 2^63 - 1 elements");
+            return fgi_trace_fail(trace, FG_ESHAPE,
+                                  "reshape: the shape has more than 2^63 - 1 elements");
         if (dim[i] != -1)
             continue;
         if (open < 0)
@@ -85,8 +86,8 @@ fg_tensor fg_flatten(fg_tensor a, int axis)
     if (fgi_is_poison(a))
         return a;
     if (axis < -type->rank || axis >= type->rank)
-        return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL, "flatten: axis %d of rank %d", axis,
-                              type->rank);
+        return fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL,
+                              "flatten: axis %d is out of range for rank %d", axis, type->rank);
     axis += axis < 0 ? type->rank : 0;
     int64_t dim[FG_MAX_RANK], rest = 1;
     for (int i = 0; i < type->rank; i++) {
@@ -107,13 +108,13 @@ static bool permute_infer(fgi_infer *c)
     unsigned seen = 0;
     for (int i = 0; i < a->rank; i++) {
         if (attr->dim[i] < 0 || attr->dim[i] >= a->rank)
-            return fgi_infer_fail(c, FG_EINVAL, "axis %" PRId64 " of rank %d", attr->dim[i],
-                                  a->rank);
+            return fgi_infer_fail(c, FG_EINVAL, "axis %" PRId64 " is out of range for rank %d",
+                                  attr->dim[i], a->rank);
         seen |= 1u << attr->dim[i];
         dim[i] = a->dim[attr->dim[i]];
     }
     if (seen != (1u << a->rank) - 1)
-        return fgi_infer_fail(c, FG_EINVAL, "an axis is named twice");
+        return fgi_infer_fail(c, FG_EINVAL, "an axis is given twice");
     return fgi_infer_ok(c, a->dtype, a->rank, dim);
 }
 
@@ -164,7 +165,7 @@ fg_tensor fg_transpose(fg_tensor a)
         return a;
     if (rank < 2)
         return fgi_trace_fail(fg_tensor_trace(a), FG_ESHAPE,
-                              "transpose: rank %d: expected at least 2", rank);
+                              "transpose: rank is %d: expected at least 2", rank);
     for (int i = 0; i < rank; i++)
         axis[i] = i;
     axis[rank - 2] = rank - 1;
@@ -182,7 +183,7 @@ static bool broadcast_infer(fgi_infer *c)
     for (int i = 0; fits && i < a->rank; i++)
         fits = a->dim[i] == 1 || a->dim[i] == attr->dim[attr->axis[i]];
     if (!fits)
-        return fgi_infer_fail(c, FG_ESHAPE, "does not broadcast to that shape");
+        return fgi_infer_fail(c, FG_ESHAPE, "cannot be broadcast to that shape");
     return fgi_infer_ok(c, a->dtype, (int)attr->rank, attr->dim);
 }
 
@@ -194,7 +195,7 @@ static void broadcast_emit(fgi_emit *e)
     fgi_emit_text(e, "broadcast_in_dim", &text);
 }
 
-/* Sums what was repeated; dimensions of 1 that were repeated come back by reshaping. */
+/* Sums over broadcast dimensions; broadcast dimensions of size 1 are restored by a reshape. */
 static void broadcast_vjp(fgi_vjp *v)
 {
     const fgi_broadcast_attr *attr = v->attr;
@@ -297,8 +298,8 @@ int fgi_axes(fg_tensor a, const char *op, int count, const int *axis, int *out)
         const int at = axis[i] < 0 ? axis[i] + type->rank : axis[i];
         if (at < 0 || at >= type->rank || (seen & 1u << at) != 0) {
             (void)fgi_trace_fail(fg_tensor_trace(a), FG_EINVAL,
-                                 "%s: axis %d of rank %d is outside or named twice", op, axis[i],
-                                 type->rank);
+                                 "%s: axis %d is out of range for rank %d or given twice", op,
+                                 axis[i], type->rank);
             return -1;
         }
         seen |= 1u << at;
@@ -359,7 +360,7 @@ static const fgi_op slice = {.name = "slice",
                              .emit = slice_emit,
                              .vjp = slice_vjp};
 
-/* A stride that is not longer than the part, which has the same elements under both. */
+/* A stride that is not larger than the slice and selects the same elements. */
 static int64_t short_stride(int64_t start, int64_t limit, int64_t stride)
 {
     if (start < 0 || limit <= start || stride <= limit - start)
@@ -382,7 +383,7 @@ fg_tensor fg_slice(fg_tensor a, const int64_t *start, const int64_t *limit, cons
 
 /* ---- pad ------------------------------------------------------------------------------------- */
 
-/* size + (size - 1) interior + low + high; false when a sum or product runs over. */
+/* size + (size - 1) interior + low + high; false on overflow. */
 static bool padded_size(int64_t size, int64_t low, int64_t high, int64_t interior, int64_t *out)
 {
     int64_t gaps = 0, inner = 0, edges = 0;
@@ -391,8 +392,8 @@ static bool padded_size(int64_t size, int64_t low, int64_t high, int64_t interio
            !__builtin_add_overflow(low, high, &edges) && !__builtin_add_overflow(inner, edges, out);
 }
 
-/* Takes the value as a second operand of rank 0. Edges of more than half an int64_t, which its
- * gradient takes back, are refused: no result could hold what is between them. */
+/* The value is a second operand of rank 0. Padding of more than half the range of int64_t, which
+ * its gradient would have to negate, is rejected: no result could have so many elements. */
 static bool pad_infer(fgi_infer *c)
 {
     const fgi_pad_attr *attr = c->attr;
@@ -406,7 +407,7 @@ static bool pad_infer(fgi_infer *c)
             return fgi_infer_fail(c, FG_ESHAPE, "the padding of dimension %d is too large", i);
         if (!padded_size(a->dim[i], attr->low[i], attr->high[i], attr->interior[i], &dim[i]))
             return fgi_infer_fail(
-                c, FG_ESHAPE, "dimension %d of the result would be larger than 2^63 - 1 elements",
+                c, FG_ESHAPE, "dimension %d of the result would have more than 2^63 - 1 elements",
                 i);
     }
     return fgi_infer_ok(c, a->dtype, a->rank, dim);
@@ -423,7 +424,7 @@ static void pad_emit(fgi_emit *e)
     fgi_emit_text(e, "pad", &text);
 }
 
-/* Un-pads: cuts the edges off, then takes every (interior + 1)-th element. */
+/* Inverse of pad: removes the padding, then takes every (interior + 1)-th element. */
 static void pad_vjp(fgi_vjp *v)
 {
     const fgi_pad_attr *attr = v->attr;
@@ -476,15 +477,16 @@ static bool concat_infer(fgi_infer *c)
     for (int k = 1; k < c->arity; k++) {
         const fg_type *a = c->in[k];
         if (a->dtype != sum.dtype)
-            return fgi_infer_fail(c, FG_EDTYPE, "number formats differ");
+            return fgi_infer_fail(c, FG_EDTYPE, "the dtypes differ");
         bool fits = a->rank == sum.rank;
         for (int i = 0; fits && i < a->rank; i++)
             fits = i == axis || a->dim[i] == sum.dim[i];
         if (!fits)
-            return fgi_infer_fail(c, FG_ESHAPE, "shapes differ outside axis %d", axis);
+            return fgi_infer_fail(c, FG_ESHAPE,
+                                  "the shapes differ in dimensions other than axis %d", axis);
         if (__builtin_add_overflow(sum.dim[axis], a->dim[axis], &sum.dim[axis]))
             return fgi_infer_fail(c, FG_ESHAPE,
-                                  "the result would be larger than 2^63 - 1 elements");
+                                  "the result would have more than 2^63 - 1 elements");
     }
     return fgi_infer_ok(c, sum.dtype, sum.rank, sum.dim);
 }

@@ -1,14 +1,14 @@
-/* shape_rows.c - where rows are after an operation that moves elements.
+/* shape_rows.c - position of rows after an operation that moves elements.
  *
- * Rows stay apart as long as a dimension still is n x B x step (graph.h). What can't be written so,
- * such as half of the batch or the batch in reverse order, is an error.
+ * Rows can be tracked if each dimension is n x B x step (graph.h). Anything else, such as half of
+ * the batch or the batch in reverse order, is an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "op/shape.h"
 
 static int64_t at_least_one(int64_t n) { return n > 0 ? n : 1; }
 
-/* Elements that follow one another in memory while the index in dimension `axis` stays. */
+/* Number of contiguous elements in memory with the same index in dimension `axis`. */
 static int64_t stride_of(const fg_type *type, int axis)
 {
     int64_t stride = 1;
@@ -17,9 +17,9 @@ static int64_t stride_of(const fg_type *type, int axis)
     return stride;
 }
 
-/* The row changes after every `run` elements in memory, through all B rows and over again. A
- * dimension holds that when its own stride divides the run, and B runs divide what it covers. With
- * B > 1 there is at most one. */
+/* The row changes after every `run` elements in memory, through all B rows, repeatedly. A dimension
+ * represents that if its own stride divides the run, and B runs divide its extent. With B > 1 there
+ * is at most one. */
 static int holder_of(const fg_type *type, int64_t run, int64_t batch)
 {
     for (int d = 0; d < type->rank; d++) {
@@ -39,11 +39,11 @@ bool fgi_reshape_rows(fgi_infer *c)
             continue;
         const int to = holder_of(&c->out, run, c->batch);
         if (to < 0)
-            return fgi_rows_mixed(c, d,
-                                  "keep the batch axis whole: reshape [B, ...] to [B, ...] or to "
-                                  "[B * T, ...]");
+            return fgi_rows_mixed(
+                c, d,
+                "keep the batch axis separate: reshape [B, ...] to [B, ...] or to [B * T, ...]");
         if (c->rows.step[to] != 0)
-            return fgi_rows_mixed(c, d, "keep the two batch axes apart, or reduce one of them");
+            return fgi_rows_mixed(c, d, "keep the two batch axes separate, or reduce one of them");
         c->rows.step[to] = run / stride_of(&c->out, to);
     }
     return true;
@@ -61,7 +61,7 @@ bool fgi_broadcast_rows(fgi_infer *c)
 {
     const fgi_broadcast_attr *attr = c->attr;
     const fg_type *a = c->in[0];
-    for (int i = 0; i < a->rank; i++) { /* repeated along a batch axis: of one row */
+    for (int i = 0; i < a->rank; i++) { /* broadcast along a batch axis: from one row */
         const bool is_repeated = a->dim[i] != c->out.dim[attr->axis[i]];
         const int64_t step = c->in_rows[0]->step[i];
         c->rows.step[attr->axis[i]] =
@@ -83,14 +83,14 @@ bool fgi_slice_rows(fgi_infer *c)
         const bool is_comb = start < by && step % by == 0 && c->out.dim[d] * by == c->in[0]->dim[d];
         if (!is_chunk && !is_comb)
             return fgi_rows_mixed(c, d,
-                                  "use every sample (select with fg_where instead of cutting), or "
-                                  "prepare parts of the batch as fields of the dataset");
+                                  "use every sample (select with fg_where instead of slicing), or "
+                                  "provide slices of the batch as fields of the dataset");
         c->rows.step[d] = is_chunk ? step : step / by;
     }
     return true;
 }
 
-/* The reverse of both. */
+/* The inverse of both. */
 bool fgi_pad_rows(fgi_infer *c)
 {
     const fgi_pad_attr *attr = c->attr;
@@ -119,9 +119,10 @@ bool fgi_concat_rows(fgi_infer *c)
                 return false;
     }
     if (with_rows > 0 && with_rows < c->arity)
-        return fgi_rows_mixed(c, axis,
-                              "join only values that all have the batch axis there, or compute "
-                              "with each part and join after reducing over the batch axis");
+        return fgi_rows_mixed(
+            c, axis,
+            "concatenate only values that all have the batch axis there, or compute with each part "
+            "and concatenate after reducing over the batch axis");
     return true;
 }
 

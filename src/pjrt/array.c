@@ -6,8 +6,7 @@
 
 #include "pjrt/plugin.h"
 
-/* ---- number formats ---------------------------------------------------------------------------
- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static const struct {
     fg_dtype ours;
@@ -78,10 +77,10 @@ static void array_free(fg_array *array)
     fgi_free(array);
 }
 
-/* Destroying a donated buffer waits for the program that took it (measured on the CPU plugin: it
- * made every launch wait for the one before). Such arrays hold no device memory, so they are kept
- * until some launches later, in a ring with a list for each launch: a launch then looks at one list
- * only, whatever the number of arrays. */
+/* Destroying a donated buffer waits for the program that consumed it (measured on the CPU plugin:
+ * it made every launch wait for the previous one). Such arrays have no device memory, so they are
+ * kept until some launches later, in a ring with one list per launch: a launch then visits only one
+ * list, regardless of the number of arrays. */
 static _Atomic(fg_array *) *donated_list(fg_client *client, int64_t launch)
 {
     return &client->donated[launch % FGI_LAUNCHES_KEPT];
@@ -94,7 +93,7 @@ static void keep_donated(fg_client *client, fg_array *array)
     array->next = atomic_load(list);
     while (!atomic_compare_exchange_weak(list, &array->next, array))
         ;
-    if (atomic_load(&client->is_closed)) /* nobody else will look at the lists */
+    if (atomic_load(&client->is_closed)) /* no other thread accesses the lists any more */
         fgi_donated_free(client, true);
     fgi_client_release(client);
 }
@@ -113,7 +112,7 @@ static void free_list(_Atomic(fg_array *) *list)
 
 void fgi_donated_free(fg_client *client, bool all)
 {
-    /* The list that the coming launch will fill holds the oldest launch's. */
+    /* The list that the next launch will fill contains the arrays of the oldest launch. */
     const int64_t launch = atomic_load_explicit(&client->stats.executions, memory_order_relaxed);
     for (int64_t i = 0; i < (all ? FGI_LAUNCHES_KEPT : 1); i++)
         free_list(donated_list(client, launch + i));
@@ -140,7 +139,7 @@ fg_client *fg_array_client(const fg_array *array) { return array->client; }
 
 bool fgi_array_is_donated(const fg_array *array) { return atomic_load(&array->is_donated); }
 
-/* What a device has of the array. */
+/* The shard of the array on a device. */
 static fgi_shard shard_of(const fg_array *array, int device)
 {
     const fgi_mesh *mesh = &array->client->mesh;
@@ -148,7 +147,7 @@ static fgi_shard shard_of(const fg_array *array, int device)
                               fgi_mesh_device_number(mesh, device));
 }
 
-/* The lowest device that has the array; -1 after a breach of contract. */
+/* The first device that has the array; -1 if there is none, which is a bug. */
 static int first_device(const fg_array *array)
 {
     for (int i = 0; i < array->buffer_count; i++) {
@@ -158,7 +157,7 @@ static int first_device(const fg_array *array)
     return -1;
 }
 
-/* Says what is wrong with reading an array, or sets *out to the device to read from. */
+/* Checks whether an array can be read, and sets *out to the device to read from. */
 static fg_status readable(const fg_array *array, int *out, fg_error *err)
 {
     char type[96];
@@ -166,34 +165,35 @@ static fg_status readable(const fg_array *array, int *out, fg_error *err)
     if (array->client->topology)
         return fgi_topology_refuse(array->client, "reading an array", err);
     if (fgi_array_is_donated(array))
-        return fgi_fail(err, FG_EINVAL, "array %s was donated to a program and holds nothing now",
+        return fgi_fail(err, FG_EINVAL,
+                        "array %s was donated to a program and has no data any more",
                         fg_type_format(&array->type, type, sizeof type));
     if (*out < 0)
-        return fgi_fail(err, FG_EINTERNAL, "array %s is on no device",
+        return fgi_fail(err, FG_EINTERNAL, "array %s is not on a device",
                         fg_type_format(&array->type, type, sizeof type));
     return FG_OK;
 }
 
-/* ---- to the device ----------------------------------------------------------------------------
- */
+/* ---- uploading ------------------------------------------------------------------------------- */
 
 static fg_status check_type(const fg_type *type, const void *data, fg_error *err)
 {
     if (fg_dtype_size(type->dtype) == 0 || type->rank < 0 || type->rank > FG_MAX_RANK)
-        return fgi_fail(err, FG_EINVAL, "an array needs a dtype and 0 to %d dimensions",
+        return fgi_fail(err, FG_EINVAL, "an array requires a dtype and 0 to %d dimensions",
                         FG_MAX_RANK);
     int64_t bytes = (int64_t)fg_dtype_size(type->dtype);
     bool is_empty = false;
     for (int i = 0; i < type->rank; i++) {
         if (type->dim[i] < 0)
-            return fgi_fail(err, FG_EINVAL, "dimension %d of an array is %" PRId64, i,
+            return fgi_fail(err, FG_EINVAL,
+                            "dimension %d of an array is %" PRId64 ": expected 0 or more", i,
                             type->dim[i]);
         is_empty = is_empty || type->dim[i] == 0;
         if (!is_empty && __builtin_mul_overflow(bytes, type->dim[i], &bytes))
             return fgi_fail(err, FG_EINVAL, "an array of this shape has too many bytes");
     }
     if (!data && !is_empty)
-        return fgi_fail(err, FG_EINVAL, "no data for the array");
+        return fgi_fail(err, FG_EINVAL, "the data of the array is NULL");
     return FG_OK;
 }
 
@@ -207,9 +207,8 @@ static PJRT_HostBufferSemantics semantics(const fg_client *client, fgi_upload_mo
     return PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes;
 }
 
-/* Uploads a device's shard; the event for the end of the plugin's use of `data` is added to
- * `events`.
- */
+/* Uploads the shard of a device; the event for when the plugin no longer uses `data` is added to
+ * `events`. */
 static fg_status upload_to(fg_array *array, int device, const void *data, fgi_upload_mode mode,
                            fgi_event *events, fg_error *err)
 {
@@ -252,7 +251,7 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_sha
     if (out_host_done)
         *out_host_done = NULL;
     if ((mode == FGI_UPLOAD_ASYNC) != (out_host_done != NULL))
-        return fgi_fail(err, FG_EINVAL, "an asynchronous upload, and no other, gives an event");
+        return fgi_fail(err, FG_EINVAL, "the upload must be asynchronous to return an event");
     FGI_TRY(check_type(type, data, err));
     FGI_TRY(fgi_sharding_check(&client->mesh, type, sharding, err));
     fgi_event *events = NULL;
@@ -262,13 +261,13 @@ fg_status fgi_array_upload(fg_client *client, const fg_type *type, const fgi_sha
         events = fgi_event_create(client, "uploading an array", client->info.device_count);
     if (!array || (mode == FGI_UPLOAD_ASYNC && !events))
         status = fgi_no_memory(err);
-    /* without devices an array is its type and its sharding, no more */
+    /* without devices an array has only a type and a sharding */
     const int copies = client->topology ? 0 : client->info.device_count;
     for (int i = 0; i < copies && status == FG_OK; i++)
         status = upload_to(array, i, data, mode, events, err);
     if (status != FG_OK) {
         fg_array_release(array);
-        if (events) /* the caller may free `data` when we return */
+        if (events) /* the caller may free `data` after returning */
             (void)fgi_event_wait(events, NULL);
         fgi_event_destroy(events);
         return status;
@@ -294,10 +293,9 @@ fg_status fg_array_create_sharded(fg_client *client, const fg_type *type, const 
     return fgi_array_upload(client, type, &parsed, data, FGI_UPLOAD_COPY, out, NULL, err);
 }
 
-/* ---- to the host ------------------------------------------------------------------------------
- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Starts the copy of one device's shard; row-major whatever the device's layout is. */
+/* Starts the copy of one device's shard; row-major regardless of the device's layout. */
 static fg_status start_download(const fg_array *array, int device, const fg_type *shard,
                                 void *out_data, PJRT_Event **out_event, fg_error *err)
 {
@@ -317,7 +315,8 @@ static fg_status start_download(const fg_array *array, int device, const fg_type
     return FG_OK;
 }
 
-/* A shard that is not contiguous in the whole array: through memory of its own, waiting. */
+/* A shard that is not contiguous in the whole array is copied through a temporary buffer, and
+ * waited for. */
 static fg_status download_pieces(const fg_array *array, int device, const fgi_shard *shard,
                                  void *out_data, fg_error *err)
 {
@@ -344,7 +343,8 @@ static fg_status download_shard(const fg_array *array, int device, void *out_dat
 {
     PJRT_Event *event = NULL;
     const fgi_shard shard = shard_of(array, device);
-    /* a whole array comes from the first device that has it, which need not be the mesh's first */
+    /* a replicated array is read from the first device that has it, which need not be the first of
+     * the mesh */
     const bool is_whole = fgi_sharding_is_replicated(&array->sharding);
     if (is_whole ? device != first_device(array) : !shard.is_first)
         return FG_OK;
@@ -364,7 +364,7 @@ fg_status fgi_array_download(const fg_array *array, void *out_data, size_t size_
     *out_done = NULL;
     FGI_TRY(readable(array, &device, err));
     if (size_bytes != fg_type_bytes(&array->type))
-        return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, the room given %zu",
+        return fgi_fail(err, FG_EINVAL, "array %s has %zu bytes, but the buffer has %zu",
                         fg_type_format(&array->type, type, sizeof type),
                         fg_type_bytes(&array->type), size_bytes);
     fgi_event *done = fgi_event_create(array->client, "reading an array", array->buffer_count);

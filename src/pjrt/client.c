@@ -1,5 +1,5 @@
-/* client.c - opens a plugin's client: which plugin, with which options; its devices, what they are
- * and what memory they have; counters.
+/* client.c - opens a client: selects and loads a plugin, passes options to it, and collects its
+ * devices, their properties and memory, and counters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -14,7 +14,8 @@
 
 enum { CPU_DEVICES_MAX = 1024, OPTIONS_MAX = 4, CANDIDATES_MAX = 64 };
 
-static const char *const accelerators[] = {"tpu", "cuda", "cpu"}; /* "auto" takes the first */
+static const char *const accelerators[] = {"tpu", "cuda",
+                                           "cpu"}; /* the order in which "auto" tries them */
 enum { ACCELERATORS = sizeof accelerators / sizeof accelerators[0] };
 
 /* ---- creating the plugin's client -------------------------------------------------------------
@@ -29,13 +30,13 @@ static PJRT_NamedValue named(const char *name, PJRT_NamedValue_Type type)
                              .value_size = 1};
 }
 
-/* The user's options, and `devices` of them parsed. */
+/* The user's options, and the parsed `devices` option. */
 typedef struct request {
     const fg_client_options *opt;
     fgi_device_list devices;
 } request;
 
-/* As many as were asked for by number, or as the list of devices needs. */
+/* As many as requested by number, or as required by the list of devices. */
 static int cpu_device_count(const request *r)
 {
     const int asked = r->opt->cpu_devices > 0 ? r->opt->cpu_devices : 1;
@@ -43,9 +44,9 @@ static int cpu_device_count(const request *r)
     return needed > asked ? needed : asked;
 }
 
-/* The options that a platform knows. The first `needed` of them may not be left out when the plugin
- * does not know all. A wrong type would end the process, so each platform's are listed here and
- * nowhere else. */
+/* The options that a platform supports. The first `needed` of them are mandatory if the plugin does
+ * not know all. An option of a wrong type would terminate the process, so each platform's options
+ * are listed only here. */
 typedef struct create_options {
     PJRT_NamedValue option[OPTIONS_MAX];
     size_t count, needed, visible_count;
@@ -58,7 +59,7 @@ static PJRT_NamedValue *add(create_options *out, const char *name, PJRT_NamedVal
     return &out->option[out->count++];
 }
 
-/* Only the devices that were asked for: the plugin takes memory on all that it sees. */
+/* Only the selected devices: the plugin allocates memory on all devices that it sees. */
 static void add_visible(create_options *out, const request *r)
 {
     out->visible_count = fgi_device_list_ascending(&r->devices, out->visible);
@@ -69,8 +70,8 @@ static void add_visible(create_options *out, const request *r)
     value->value_size = out->visible_count;
 }
 
-/* Source of CUDA's: XLA, pjrt_c_api_gpu_internal.cc. By default it would take 3/4 of the memory at
- * once. */
+/* Source of CUDA's options: XLA, pjrt_c_api_gpu_internal.cc. By default it would allocate 3/4 of
+ * the memory immediately. */
 static void fill_options(const char *accelerator, const request *r, create_options *out)
 {
     out->count = out->needed = out->visible_count = 0;
@@ -95,7 +96,7 @@ static PJRT_Error *create(fg_client *c, const PJRT_NamedValue *options, size_t c
     return error;
 }
 
-/* Whether an error's text holds `words`. The error stays the caller's. */
+/* Whether an error's message contains `words`. The caller still owns the error. */
 static bool says(const fgi_plugin *plugin, const PJRT_Error *error, const char *words)
 {
     FGI_ARGS(PJRT_Error_Message_Args, args, .error = error);
@@ -103,7 +104,7 @@ static bool says(const fgi_plugin *plugin, const PJRT_Error *error, const char *
     return args.message && memmem(args.message, args.message_size, words, strlen(words));
 }
 
-/* Leaves out the options that an error's text names, or all optional ones when it names none of
+/* Removes the options that the error message mentions, or all optional ones if it mentions none of
  * them. */
 static void leave_out(const fg_client *c, const PJRT_Error *error, create_options *options)
 {
@@ -128,14 +129,15 @@ static fg_status create_client(fg_client *c, const char *accelerator, const requ
     fill_options(accelerator, r, &options);
     const fgi_pjrt_call place = {.operation = "making a client", .status = FG_EPLUGIN};
     PJRT_Error *error = create(c, options.option, options.count);
-    /* A plugin of another age may not know an option: without it is better than not at all. */
+    /* An older or newer plugin may not support an option; running without it is better than
+     * failing. */
     while (error && options.count > options.needed &&
            says(&c->plugin, error, "Unexpected option")) {
         const size_t count = options.count;
         leave_out(c, error, &options);
         (void)fgi_ignore(&c->plugin, error);
-        fgi_log(FG_LOG_INFO, "%s does not support all client options: leaving out %zu",
-                c->plugin.name, count - options.count);
+        fgi_log(FG_LOG_INFO, "%s does not support all client options: ignoring %zu", c->plugin.name,
+                count - options.count);
         error = create(c, options.option, options.count);
     }
     c->sees_chosen_only = options.visible_count > 0;
@@ -145,8 +147,7 @@ static fg_status create_client(fg_client *c, const char *accelerator, const requ
                                err);
 }
 
-/* ---- facts about the client -------------------------------------------------------------------
- */
+/* ---- properties of the client ---------------------------------------------------------------- */
 
 static const char *keep(fg_client *c, const char *text, size_t size)
 {
@@ -182,7 +183,7 @@ fg_status fgi_client_set_platform(fg_client *c, fgi_str name, fgi_str version, f
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, NULL, "asking for the platform", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
     FGI_ARGS(PJRT_Client_PlatformName_Args, name, .client = c->client);
     FGI_TRY(fgi_check(api->PJRT_Client_PlatformName(&name), &place, err));
     FGI_ARGS(PJRT_Client_PlatformVersion_Args, version, .client = c->client);
@@ -199,7 +200,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
                                       fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
     FGI_ARGS(PJRT_DeviceDescription_Id_Args, id, .device_description = about);
     FGI_TRY(fgi_check(api->PJRT_DeviceDescription_Id(&id), &place, err));
     FGI_ARGS(PJRT_DeviceDescription_ProcessIndex_Args, process, .device_description = about);
@@ -219,7 +220,7 @@ fg_status fgi_client_read_description(fg_client *c, PJRT_DeviceDescription *abou
 
 static fg_status read_device(fg_client *c, PJRT_Device *device, fgi_device *out, fg_error *err)
 {
-    const fgi_pjrt_call place = {c, NULL, "asking for a device", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "querying a device", FG_EPLUGIN};
     FGI_ARGS(PJRT_Device_GetDescription_Args, get, .device = device);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Device_GetDescription(&get), &place, err));
     FGI_TRY(fgi_client_read_description(c, get.device_description, out, err));
@@ -244,7 +245,7 @@ fg_status fgi_client_make_world(fg_client *c, size_t count, fg_error *err)
     return c->world ? FG_OK : fgi_no_memory(err);
 }
 
-/* The devices of all processes, and how many these are. */
+/* The devices of all processes, and their number. */
 static fg_status read_world(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
@@ -288,13 +289,13 @@ static fg_status read_devices(fg_client *c, fg_error *err)
     return FG_OK;
 }
 
-/* Hosts of a topology's chosen devices. */
+/* Number of hosts of a topology's selected devices. */
 static int count_hosts(const fg_client *c)
 {
     int hosts = 0;
     for (int i = 0; i < c->info.device_count; i++) {
         const int host = c->devices[i].process;
-        int before = i - 1; /* devices of a host are neighbours but where a list says otherwise */
+        int before = i - 1; /* devices of a host are adjacent, unless a list changes the order */
         while (before >= 0 && c->devices[before].process != host)
             before--;
         hosts += before < 0;
@@ -302,7 +303,7 @@ static int count_hosts(const fg_client *c)
     return hosts;
 }
 
-/* Those that were asked for, by (process, id) unless a list says otherwise. */
+/* The selected devices, by (process, id) unless a list defines the order. */
 static fg_status choose_devices(fg_client *c, const request *r, fg_error *err)
 {
     fgi_device_list chosen = r->devices;
@@ -327,7 +328,8 @@ static fg_status choose_devices(fg_client *c, const request *r, fg_error *err)
     return FG_OK;
 }
 
-/* Of the client's devices, in their order: those of a topology's other hosts count as its own. */
+/* Indexes of the client's devices, in their order; with a topology, devices of other hosts are
+ * included. */
 static fg_status make_mesh(fg_client *c, const fg_mesh_options *options, fg_error *err)
 {
     const int count = c->info.device_count;
@@ -365,7 +367,7 @@ static fg_status open_devices(fg_client *c, const char *accelerator, const reque
     return read_devices(c, err);
 }
 
-/* The same of a machine that is not there. */
+/* The same for a topology. */
 static fg_status open_topology(fg_client *c, const request *r, fg_error *err)
 {
     fgi_topology_name name;
@@ -394,7 +396,7 @@ static fg_status open_path(const char *path, const char *accelerator, const requ
     FGI_DONE(choose_devices(c, r, err));
     FGI_DONE(make_mesh(c, &r->opt->mesh, err));
     c->uses_onednn = r->opt->cpu_onednn && c->platform == FGI_CPU;
-    /* what is compiled without devices could not be loaded from a cache without them either */
+    /* a program compiled without devices cannot be loaded without them, so caching it is useless */
     FGI_DONE(fgi_cache_open(c, r->opt->topology ? "" : r->opt->cache_dir, err));
     FGI_DONE(fgi_mutex_init(&c->lock, err));
     c->has_lock = true;
@@ -407,7 +409,7 @@ done:
     return status;
 }
 
-/* Opens the first plugin that is there. */
+/* Opens the first plugin that exists. */
 static fg_status open_accelerator(const char *accelerator, const request *r, fg_client **out,
                                   fg_error *err)
 {
@@ -418,7 +420,7 @@ static fg_status open_accelerator(const char *accelerator, const request *r, fg_
     fg_status status = fg_plugin_search(accelerator, r->opt, places, CANDIDATES_MAX, &count, err);
     if (status == FG_OK) {
         count = count < CANDIDATES_MAX ? count : CANDIDATES_MAX;
-        /* What was asked for by its path is taken as it is, also when it does not exist. */
+        /* A plugin requested by path is used as is, even if it does not exist. */
         while (i < count && !places[i].exists && strcmp(places[i].source, "FULGURITE_PLUGIN") != 0)
             i++;
         if (i < count)
@@ -432,7 +434,7 @@ static fg_status open_accelerator(const char *accelerator, const request *r, fg_
     return status;
 }
 
-/* A TPU before a GPU before the CPU, where the machine has one and its plugin works. */
+/* Tries TPU, then GPU, then CPU: the first one that the machine has and whose plugin works. */
 static fg_status open_auto(const request *r, fg_client **out, fg_error *err)
 {
     const char *variable = getenv("FULGURITE_PLUGIN");
@@ -488,7 +490,7 @@ fg_status fg_client_open(const fg_client_options *options, fg_client **out, fg_e
         fgi_topology_name name;
         FGI_TRY(fgi_topology_parse(opt->topology, &name, err));
         if (accelerator && strcmp(accelerator, name.accelerator) != 0)
-            return fgi_fail(err, FG_EINVAL, "topology '%s' is of '%s', but '%s' was requested",
+            return fgi_fail(err, FG_EINVAL, "topology '%s' is for '%s', but '%s' was requested",
                             opt->topology, name.accelerator, accelerator);
         accelerator = name.accelerator;
     }
@@ -533,7 +535,7 @@ fg_status fg_device_get_info(const fg_client *client, int index, fg_device_info 
 {
     *out = (fg_device_info){.id = -1};
     if (index < 0 || index >= client->info.device_count)
-        return fgi_fail(err, FG_EINVAL, "device %d does not exist: there are %d", index,
+        return fgi_fail(err, FG_EINVAL, "device %d does not exist: the client has %d", index,
                         client->info.device_count);
     const fgi_device *d = &client->devices[index];
     const fgi_mesh *mesh = &client->mesh;

@@ -1,7 +1,7 @@
-/* client_explain.c - why devices are not to be had, for whoever asked for them by name: what is
- * there, why it cannot be taken, and what to type next. Nothing falls back to another accelerator.
+/* client_explain.c - explains why a requested accelerator is not available: what was found, why it
+ * cannot be used, and which command to run. It never falls back to another accelerator.
  *
- * The machine is given, so that a test can set one up.
+ * The machine is a parameter, so that a test can simulate one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -23,7 +23,7 @@ static const char *what_to_type(const char *accelerator)
 }
 
 /* "this machine has 4 TPU chips of v5e, but " or "this machine has no visible NVIDIA GPU, and ".
- * True when the accelerator is there. */
+ * True if the machine has the accelerator. */
 static bool describe_machine(const fgi_host *host, const char *accelerator, char *out, size_t size)
 {
     fgi_tpu_scan scan;
@@ -47,7 +47,7 @@ static bool describe_machine(const fgi_host *host, const char *accelerator, char
     return scan.chips > 0;
 }
 
-/* "\n  python: /usr: /usr/lib/...": one path a source, as many as there is room for. */
+/* "\n  python: /usr: /usr/lib/...": one path per source, as many as fit. */
 static void list_places(const fg_plugin_candidate *places, size_t count, char *out, size_t size)
 {
     char last[48] = "";
@@ -90,7 +90,7 @@ fg_status fgi_explain_no_compiler(const char *accelerator, const fg_plugin_candi
         where);
 }
 
-/* A GPU can be shared: that somebody has it need not be the reason. */
+/* A GPU can be shared: a process that uses it need not be the reason. */
 static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *err)
 {
     fgi_device_holder holder;
@@ -104,8 +104,9 @@ static fg_status explain_gpu(const fgi_host *host, fg_status status, fg_error *e
         return status;
     fgi_host_holder_text(&holder, text, sizeof text);
     return fgi_fail(err, status,
-                    "%s\n%s (`nvidia-smi` shows whether it leaves memory, and the mode)", words,
-                    text);
+                    "%s\n%s (check with `nvidia-smi` whether it has free memory and its compute "
+                    "mode allows it)",
+                    words, text);
 }
 
 fg_status fgi_explain_refusal(const fgi_host *host, const char *accelerator, fg_status status,
@@ -133,7 +134,7 @@ fg_status fgi_check_cores(const char *kind, int chosen, int all, fg_error *err)
     if (!is_paired || chosen == 1 || chosen == all)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%d of the %d cores were requested: %s trains on one of them or on all\n"
-                    "type devices=%d, devices=1, or devices=[i] for core i, 0 to %d",
+                    "%d of %d cores were requested, but %s can use only one of them or all\nuse "
+                    "devices=%d, devices=1, or devices=[i] for core i, 0 to %d",
                     chosen, all, kind, all, all - 1);
 }

@@ -1,5 +1,5 @@
 /* compile_options.c - writes XLA's CompileOptionsProto: one replica, as many partitions as devices,
- * each partition on its named device.
+ * and the device of each partition.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pjrt/compile_options.pb-c.h"
@@ -38,8 +38,8 @@ int fgi_partition_count(const fg_client *client, const fgi_compile_options *opti
     return options->device_count > 0 ? options->device_count : 1;
 }
 
-/* The device of partition i. In a program of all processes that is the i-th of the world, in an
- * order that each of them finds alone; otherwise the one that the caller names i-th. */
+/* The device of partition i. In a program of all processes, the i-th device of the world, in an
+ * order that each process computes by itself; otherwise the i-th device given by the caller. */
 static fg_status find_device(const fg_client *client, const fgi_compile_options *options, int i,
                              int64_t *out_id, fg_error *err)
 {
@@ -55,7 +55,7 @@ static fg_status find_device(const fg_client *client, const fgi_compile_options 
     return FG_OK;
 }
 
-/* What a program of all processes asks of the client. */
+/* Checks that the client can compile a program of all processes. */
 static fg_status check_all(const fg_client *client, const fgi_compile_options *options,
                            fg_error *err)
 {
@@ -64,8 +64,8 @@ static fg_status check_all(const fg_client *client, const fgi_compile_options *o
         here += client->world[i].local_index >= 0;
     if (here != client->info.device_count)
         return fgi_fail(err, FG_EINVAL,
-                        "a program of all processes runs on all of their devices: of this "
-                        "process's %d only %d were chosen",
+                        "a program of all processes requires all of their devices, but of this "
+                        "process's %d devices only %d are selected",
                         here, client->info.device_count);
     for (size_t i = 0; options->out_shardings && i < options->out_count; i++)
         if (!fgi_sharding_is_replicated(&options->out_shardings[i]))

@@ -1,5 +1,5 @@
-/* executable.c - compiling StableHLO text, loading and serialising compiled programs. What is
- * compiled is kept by program_cache.c; what it costs tells program_costs.c.
+/* executable.c - compiles StableHLO text, and loads and serializes compiled programs. Caching is in
+ * program_cache.c, costs are in program_costs.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -9,20 +9,19 @@
 #include "base/thread.h"
 #include "pjrt/plugin.h"
 
-/* ---- from the plugin's handles to ours --------------------------------------------------------
- */
+/* ---- importing the plugin's handles ---------------------------------------------------------- */
 
-/* The rows of argument lists follow the plugin's order of the program's devices here. */
+/* The rows of argument lists are in the plugin's order of the program's devices. */
 static fg_status map_rows(fgi_executable *e, fg_error *err)
 {
     fg_client *c = e->client;
     const int requested = e->device_count;
-    const fgi_pjrt_call place = {c, c->label, "asking for a program's devices", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "querying a program's devices", FG_EDEVICE};
     FGI_ARGS(PJRT_LoadedExecutable_AddressableDevices_Args, list, .executable = e->loaded);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_LoadedExecutable_AddressableDevices(&list), &place, err));
     e->device_count = (int)list.num_addressable_devices;
     if (e->device_count != requested)
-        return fgi_fail(err, FG_EINVAL, "the program is for %d devices, not for %d",
+        return fgi_fail(err, FG_EINVAL, "the program is for %d devices: expected %d",
                         e->device_count, requested);
     e->device_index = fgi_calloc((size_t)e->device_count, sizeof *e->device_index);
     if (!e->device_index)
@@ -32,51 +31,53 @@ static fg_status map_rows(fgi_executable *e, fg_error *err)
         while (i < c->info.device_count && c->devices[i].device != list.addressable_devices[row])
             i++;
         if (i == c->info.device_count)
-            return fgi_fail(err, FG_EINTERNAL, "a program's device is none of %s's", c->label);
+            return fgi_fail(err, FG_EINTERNAL, "a device of the program does not belong to %s",
+                            c->label);
         e->device_index[row] = i;
     }
     return FG_OK;
 }
 
-/* The types of the outputs as the plugin tells them: those of one device. */
+/* The types of the outputs that the plugin reports: those on one device. */
 static fg_status read_types(const fgi_executable *e, fg_type *out, fg_error *err)
 {
     const fg_client *c = e->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "querying a program's outputs", FG_EDEVICE};
     FGI_ARGS(PJRT_Executable_OutputElementTypes_Args, types, .executable = e->executable);
     FGI_TRY(fgi_check(api->PJRT_Executable_OutputElementTypes(&types), &place, err));
     FGI_ARGS(PJRT_Executable_OutputDimensions_Args, dims, .executable = e->executable);
     FGI_TRY(fgi_check(api->PJRT_Executable_OutputDimensions(&dims), &place, err));
     if (types.num_output_types != e->out_count || dims.num_outputs != e->out_count)
-        return fgi_fail(err, FG_EINTERNAL, "%s disagrees with itself on a program's outputs",
+        return fgi_fail(err, FG_EINTERNAL,
+                        "%s reports contradictory information about a program's outputs",
                         c->plugin.name);
     const int64_t *dim = dims.dims;
     for (size_t i = 0; i < e->out_count; i++) {
         out[i] = (fg_type){.dtype = fgi_dtype_from_pjrt(types.output_types[i]),
                            .rank = (int)dims.dim_sizes[i]};
         if (out[i].dtype == FG_DTYPE_NONE || dims.dim_sizes[i] > FG_MAX_RANK)
-            return fgi_fail(err, FG_EUNSUPPORTED,
-                            "output %zu of the program has a dtype or a rank (%zu) that "
-                            "arrays do not have",
-                            i, dims.dim_sizes[i]);
-        if (dims.dim_sizes[i] > 0) /* all scalars: the plugin gives no list */
+            return fgi_fail(
+                err, FG_EUNSUPPORTED,
+                "output %zu of the program has a dtype or a rank (%zu) that arrays do not support",
+                i, dims.dim_sizes[i]);
+        if (dims.dim_sizes[i] > 0) /* all scalars: the plugin returns no list */
             memcpy(out[i].dim, dim, dims.dim_sizes[i] * sizeof *dim);
         dim += dims.dim_sizes[i];
     }
     return FG_OK;
 }
 
-/* Takes the outputs' types from the caller, who knows the global ones, or else from the plugin. */
+/* The types of the outputs from the caller, who knows the global ones, or else from the plugin. */
 static fg_status set_types(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
 {
     const fg_client *c = e->client;
-    const fgi_pjrt_call place = {c, c->label, "asking for a program's outputs", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "querying a program's outputs", FG_EDEVICE};
     FGI_ARGS(PJRT_Executable_NumOutputs_Args, outputs, .executable = e->executable);
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_NumOutputs(&outputs), &place, err));
     e->out_count = outputs.num_outputs;
     if (options->out_types && e->out_count != options->out_count)
-        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, not %zu", e->out_count,
+        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs: expected %zu", e->out_count,
                         options->out_count);
     e->out_types = fgi_calloc(e->out_count + 1, sizeof *e->out_types);
     e->out_shardings = fgi_calloc(e->out_count + 1, sizeof *e->out_shardings);
@@ -88,7 +89,7 @@ static fg_status set_types(fgi_executable *e, const fgi_compile_options *options
         char requested[96], got[96];
         const fg_type *type = &options->out_types[i];
         if (e->partition_count == 1 && memcmp(type, &e->out_types[i], sizeof *type) != 0)
-            return fgi_fail(err, FG_EINVAL, "output %zu of the program is %s, not %s", i,
+            return fgi_fail(err, FG_EINVAL, "output %zu of the program is %s: expected %s", i,
                             fg_type_format(&e->out_types[i], got, sizeof got),
                             fg_type_format(type, requested, sizeof requested));
         e->out_types[i] = *type;
@@ -122,7 +123,7 @@ static void destroy(fgi_executable *executable)
     fgi_free(executable);
 }
 
-/* The devices that it runs on, where there are some. */
+/* The devices that the program runs on, if there are devices. */
 static fg_status take_over(fgi_executable *e, const fgi_compile_options *options, fg_error *err)
 {
     const fg_client *c = e->client;
@@ -132,19 +133,19 @@ static fg_status take_over(fgi_executable *e, const fgi_compile_options *options
     if (!e->loaded)
         return FG_OK;
     FGI_ARGS(PJRT_LoadedExecutable_GetExecutable_Args, get, .loaded_executable = e->loaded);
-    const fgi_pjrt_call place = {c, c->label, "taking over a program", FG_EDEVICE};
+    const fgi_pjrt_call place = {c, c->label, "loading a program", FG_EDEVICE};
     FGI_TRY(fgi_check(api->PJRT_LoadedExecutable_GetExecutable(&get), &place, err));
     e->executable = get.executable;
     return map_rows(e, err);
 }
 
-/* What the plugin gives for a program: one that is loaded, or a compiled one alone. */
+/* Handles of the plugin: a loaded program, or only a compiled one. */
 typedef struct compiled {
     PJRT_LoadedExecutable *loaded;
     PJRT_Executable *executable;
 } compiled;
 
-/* Takes `from` over, also on failure. */
+/* Takes ownership of `from`, also on failure. */
 static fg_status wrap(fg_client *c, compiled from, const fgi_compile_options *options,
                       fgi_executable **out, fg_error *err)
 {
@@ -170,9 +171,8 @@ done:
     return status;
 }
 
-/* ---- programs that are in use -----------------------------------------------------------------
- * A program that equals one which somebody holds is that one: it is compiled and kept once.
- */
+/* ---- programs in use ----------------------------------------------------------------- A program
+ * that is equal to one that is still referenced is shared: it is compiled and stored only once. */
 
 static fgi_executable *find_held(fg_client *c, fgi_hash key)
 {
@@ -220,7 +220,7 @@ static fg_status compile(fg_client *c, const char *text, size_t text_size,
                          fg_error *err)
 {
     static const char format[] = "mlir";
-    /* The plugin only reads the text: the field is not const because another call writes it. */
+    /* The plugin only reads the text: the field is not const because another function writes it. */
     char *code;
     memcpy(&code, &text, sizeof code);
     FGI_ARGS(PJRT_Program, program, .code = code, .code_size = text_size, .format = format,
@@ -283,8 +283,7 @@ fg_status fgi_compile(fg_client *client, const char *text, size_t text_size, con
     return status;
 }
 
-/* ---- serialised programs ----------------------------------------------------------------------
- */
+/* ---- serialized programs --------------------------------------------------------------------- */
 
 fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_data,
                                    size_t *out_size, fg_error *err)

@@ -1,5 +1,5 @@
-/* execute.c - launching a compiled program. The lists of buffers that a launch needs are built in
- * memory that the executable keeps, so that a launch allocates its output handles and nothing else.
+/* execute.c - launches a compiled program. The lists of buffers for a launch are kept by the
+ * executable, so that a launch allocates only its output handles.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "pjrt/plugin.h"
@@ -10,7 +10,7 @@ struct fgi_scratch {
     PJRT_Buffer ***arg_lists, ***out_lists; /* [device] */
     PJRT_Event **events;                    /* [device] */
     PJRT_Buffer **args, **outs;             /* [device * arg_capacity], [device * out_count] */
-    void *slot[];                           /* all of the above */
+    void *slot[];                           /* memory of all of the above */
 };
 
 static _Thread_local struct {
@@ -61,8 +61,8 @@ static fgi_scratch *scratch_create(const fgi_executable *e, size_t arg_count)
     return s;
 }
 
-/* Launches from several threads each have lists of their own: the one that finds none kept makes
- * them, and the last one to finish leaves its own behind. */
+/* Concurrent launches from several threads use separate lists: a thread that finds none allocates
+ * them, and the last one to finish leaves its lists for reuse. */
 static fgi_scratch *scratch_take(fgi_executable *e, size_t arg_count)
 {
     fgi_scratch *s = atomic_exchange(&e->scratch, NULL);
@@ -88,7 +88,7 @@ static fg_status bad_argument(const fgi_executable *e, const fg_array *array, si
     fg_type_format(&array->type, type, sizeof type);
     if (fgi_array_is_donated(array))
         return fgi_fail(err, FG_EINVAL,
-                        "argument %zu of the program, %s, was donated to a program before", i,
+                        "argument %zu of the program, %s, was already donated to a program", i,
                         type);
     return fgi_fail(err, FG_EINVAL, "argument %zu of the program, %s, is not on %s", i, type,
                     c->devices[device].label);
@@ -111,7 +111,7 @@ static fg_status fill_lists(const fgi_executable *e, fg_array *const *args, size
     return FG_OK;
 }
 
-/* Finds out which arguments the launch has consumed: the plugin knows, also after a failure. */
+/* Determines which arguments the launch has consumed: the plugin knows, also after a failure. */
 static void mark_donated(const fgi_executable *e, fg_array *const *args, size_t arg_count)
 {
     const fgi_plugin *plugin = &e->client->plugin;
@@ -160,7 +160,7 @@ static fg_status make_outputs(const fgi_executable *e, fg_array **outs, fgi_even
     return *out_done ? FG_OK : fgi_no_memory(err);
 }
 
-/* Hands the plugin's buffers and events over to their owners. */
+/* Transfers the plugin's buffers and events to their owners. */
 static void take_results(const fgi_executable *e, const fgi_scratch *s, fg_array **outs,
                          fgi_event *done)
 {

@@ -1,5 +1,5 @@
-/* plugin.c - loads a plugin into the process: checks the file, quiets its log, opens it, checks its
- * version, initialises it once; and turns its errors into ours.
+/* plugin.c - loads a plugin into the process: checks the file, suppresses its log, loads it, checks
+ * its version and initializes it once; and converts its errors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dlfcn.h>
@@ -13,15 +13,15 @@
 
 enum { PLUGINS_MAX = 16 };
 
-/* What plugins read from the environment while they are loaded. */
+/* Environment variables that plugins read while they are loaded. */
 static void set_environment(const fgi_plugin_use *use)
 {
     if (!use->shows_log) {
-        /* NOLINTBEGIN(concurrency-mt-unsafe): plugins take these from the environment only */
+        /* NOLINTBEGIN(concurrency-mt-unsafe): plugins read these only from the environment */
         setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_MIN_LOG_LEVEL", "3", 0);
         setenv("TPU_STDERR_LOG_LEVEL", "3", 0);
-        setenv("TPU_LOG_DIR", "disabled", 0); /* else each process writes a file */
+        setenv("TPU_LOG_DIR", "disabled", 0); /* otherwise each process writes a file */
         /* NOLINTEND(concurrency-mt-unsafe) */
     }
     if (use->accelerator && strcmp(use->accelerator, "tpu") == 0)
@@ -32,21 +32,22 @@ static fg_status check_version(const fgi_plugin *p, fg_error *err)
 {
     const PJRT_Api_Version *v = &p->api->pjrt_api_version;
     if (p->api->struct_size < offsetof(PJRT_Api, PJRT_Error_Destroy))
-        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' returned a broken PJRT table", p->path);
+        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' returned an invalid PJRT function table",
+                        p->path);
     if (v->major_version != PJRT_API_MAJOR)
         return fgi_fail(err, FG_EPLUGIN,
                         "plugin '%s' implements PJRT %d.%d, this library uses PJRT %d", p->path,
                         v->major_version, v->minor_version, PJRT_API_MAJOR);
     if (v->minor_version < FGI_PJRT_MINOR_MIN ||
         p->api->struct_size < offsetof(PJRT_Api, PJRT_Executable_GetCompiledMemoryStats))
-        return fgi_fail(
-            err, FG_EPLUGIN,
-            "plugin '%s' is too old: it implements PJRT %d.%d, at least %d.%d is needed", p->path,
-            v->major_version, v->minor_version, PJRT_API_MAJOR, FGI_PJRT_MINOR_MIN);
+        return fgi_fail(err, FG_EPLUGIN,
+                        "plugin '%s' is too old: it implements PJRT %d.%d: expected %d.%d or newer",
+                        p->path, v->major_version, v->minor_version, PJRT_API_MAJOR,
+                        FGI_PJRT_MINOR_MIN);
     return FG_OK;
 }
 
-/* Initialises a plugin the first time that this process meets it, as PJRT demands. The list is
+/* Initializes a plugin the first time that this process loads it, as PJRT requires. The list is
  * process-wide because loaded libraries are. */
 static fg_status initialize_once(fgi_plugin *p, fg_error *err)
 {
@@ -73,7 +74,7 @@ static fg_status initialize_once(fgi_plugin *p, fg_error *err)
 
 static fg_status open_library(fgi_plugin *p, fg_error *err)
 {
-    /* RTLD_NODELETE: whatever follows, code that may have started threads stays mapped. */
+    /* RTLD_NODELETE: code that may have started threads must stay mapped, whatever happens. */
     void *library = dlopen(p->path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return fgi_fail(err, FG_EPLUGIN, "plugin '%s' cannot be loaded: %s", p->path, dlerror());
@@ -83,10 +84,10 @@ static fg_status open_library(fgi_plugin *p, fg_error *err)
     p->api = get_api ? get_api() : NULL;
     dlclose(library);
     if (!symbol)
-        return fgi_fail(err, FG_EPLUGIN, "'%s' is not a PJRT plugin: it has no GetPjrtApi",
+        return fgi_fail(err, FG_EPLUGIN, "'%s' is not a PJRT plugin: it does not export GetPjrtApi",
                         p->path);
     if (!p->api)
-        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' returned no PJRT table", p->path);
+        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' returned no PJRT function table", p->path);
     return FG_OK;
 }
 

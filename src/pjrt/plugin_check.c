@@ -1,5 +1,5 @@
-/* plugin_check.c - looks at a plugin's file before it is loaded, so that a half-downloaded or
- * foreign file gives a sentence instead of the dynamic loader's riddle or a bus error.
+/* plugin_check.c - checks a plugin's file before it is loaded, so that an incomplete or foreign
+ * file results in a clear message instead of an obscure one of the dynamic loader or a bus error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <elf.h>
@@ -19,7 +19,7 @@
 #elif defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64
 #else
-#error "this processor has no PJRT plugins"
+#error "there are no PJRT plugins for this processor"
 #endif
 #if __BYTE_ORDER == __LITTLE_ENDIAN
 #define HOST_DATA ELFDATA2LSB
@@ -60,7 +60,7 @@ static fg_status check_identity(const char *path, const Elf64_Ehdr *header, fg_e
     return FG_OK;
 }
 
-/* offset + count * size, the largest number there is when that does not fit. */
+/* offset + count * size, saturating on overflow. */
 static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
 {
     uint64_t end;
@@ -69,7 +69,7 @@ static uint64_t end_of(uint64_t offset, uint64_t count, uint64_t size)
     return end;
 }
 
-/* Where the file must end at least, as its own tables say: loaded segments and section headers. */
+/* The minimum size of the file according to its headers: loaded segments and section headers. */
 static uint64_t wanted_size(int fd, const Elf64_Ehdr *header)
 {
     uint64_t requested = end_of(header->e_phoff, header->e_phnum, header->e_phentsize);
@@ -100,14 +100,14 @@ static fg_status check_open_file(const char *path, int fd, fg_error *err)
         return check_identity(path, &header, err);
     if (got < (ssize_t)sizeof header)
         return fgi_fail(err, FG_EPLUGIN,
-                        "plugin '%s' is truncated: %lld bytes are too few for a shared library",
+                        "plugin '%s' is truncated: %lld bytes are too short for a shared library",
                         path, (long long)st.st_size);
     FGI_TRY(check_identity(path, &header, err));
     const uint64_t requested = wanted_size(fd, &header);
     if (requested > (uint64_t)st.st_size)
         return fgi_fail(err, FG_EPLUGIN,
-                        "plugin '%s' is truncated: %lld bytes, its header promises %llu; "
-                        "install it again",
+                        "plugin '%s' is truncated: it has %lld bytes, but its header requires "
+                        "%llu; install it again",
                         path, (long long)st.st_size, (unsigned long long)requested);
     return FG_OK;
 }

@@ -1,6 +1,6 @@
-/* program_cache.c - compiled programs kept on disk, one file each, named by a hash of everything
- * that went into the compilation. A file that is missing, damaged or refused by the plugin only
- * means that the program is compiled again; nothing here is an error to the caller.
+/* program_cache.c - the compilation cache: compiled programs on disk, one file each, named after a
+ * hash of all inputs of the compilation. If a file is missing, damaged or rejected by the plugin,
+ * the program is compiled again; nothing here is an error for the caller.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -17,8 +17,9 @@
 #include "pjrt/plugin.h"
 
 enum { HEADER_VERSION = 1 };
-#define FOLDER_LIMIT_BYTES (1LL << 30) /* the oldest files go when the folder grows over this */
-#define FILE_LIMIT_BYTES   ((size_t)1 << 30)
+#define FOLDER_LIMIT_BYTES                                                                         \
+    (1LL << 30) /* the oldest files are removed when the folder exceeds this size */
+#define FILE_LIMIT_BYTES ((size_t)1 << 30)
 
 typedef struct header {
     char magic[8];
@@ -26,7 +27,7 @@ typedef struct header {
     uint32_t header_size;
     fgi_hash key;
     uint64_t size;     /* of what follows */
-    uint64_t checksum; /* fgi_checksum64 of what follows */
+    uint64_t checksum; /* fgi_checksum64 of the following bytes */
 } header;
 
 static const char magic[8] = {'F', 'G', 'P', 'R', 'O', 'G', '\n', '\0'};
@@ -58,7 +59,7 @@ static fgi_hash more_processor(fgi_hash hash)
     }
     if (in)
         fclose(in);
-    /* The CPU compiler splits loops by the number of threads. */
+    /* The CPU compiler partitions loops by the number of threads. */
     hash = more_text(hash, getenv("PJRT_NPROC"));
     hash = more_text(hash, getenv("NPROC"));
     return more_int(hash, fgi_cpu_count());
@@ -80,7 +81,7 @@ static fgi_hash seed_of(const fg_client *c)
     return c->platform == FGI_CPU ? more_processor(hash) : hash;
 }
 
-/* The folder that is meant when the caller names none; NULL: no home, no cache. */
+/* The default folder; NULL: no home folder, no cache. */
 static char *default_folder(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME");
@@ -94,7 +95,7 @@ fg_status fgi_cache_open(fg_client *client, const char *cache_dir, fg_error *err
 {
     const char *flags = getenv("XLA_FLAGS");
     const bool is_off = cache_dir && !*cache_dir;
-    /* Who wants the compiler's dumps wants it to run. */
+    /* If the user wants dumps of the compiler, it must run. */
     if (is_off || (flags && strstr(flags, "xla_dump")))
         return FG_OK;
     char *base = cache_dir ? fgi_strdup(cache_dir) : default_folder();
@@ -126,7 +127,7 @@ static char *path_of(const fg_client *client, fgi_hash key)
 /* ---- reading ----------------------------------------------------------------------------------
  */
 
-/* Only the user's own files: what is loaded here is run. */
+/* Only files owned by the user: their content is executed. */
 static bool is_own_file(const char *path)
 {
     struct stat st;
@@ -154,12 +155,12 @@ fgi_executable *fgi_cache_load(fg_client *client, fgi_hash key, const fgi_compil
     if (path && is_own_file(path) &&
         fgi_file_read(path, FILE_LIMIT_BYTES, &data, &size, &why) == FG_OK) {
         if (!is_whole(data, size, key))
-            fgi_log(FG_LOG_INFO, "compiling anew: '%s' is damaged", path);
+            fgi_log(FG_LOG_INFO, "recompiling: the cached program '%s' is damaged", path);
         else if (fgi_executable_load(client, data + sizeof(header), size - sizeof(header), options,
                                      &e, &why) != FG_OK)
             fgi_log(FG_LOG_INFO, "compiling anew: %s", why.message);
         else
-            (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: the last to go */
+            (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: the last one to be removed */
     }
     fgi_free(data);
     fgi_free(path);
@@ -196,8 +197,8 @@ static void prune(const char *folder)
     }
 }
 
-/* Writes and renames, but does not wait for the disk as fgi_file_write_atomic does: the checksum
- * finds what a power failure leaves, and compiling again costs little. */
+/* Writes and renames without waiting for the disk as fgi_file_write_atomic does: the checksum
+ * detects what a power failure leaves, and compiling again costs little. */
 static fg_status write_file(const char *path, const header *h, const void *data, fg_error *err)
 {
     char temporary[FGI_PATH_MAX + 16];
@@ -206,13 +207,13 @@ static fg_status write_file(const char *path, const header *h, const void *data,
         return fgi_fail(err, FG_EIO, "the path '%s' is too long", path);
     const int fd = mkostemp(temporary, O_CLOEXEC);
     if (fd < 0)
-        return fgi_fail(err, FG_EIO, "'%s' cannot be written", temporary);
+        return fgi_fail(err, FG_EIO, "cannot write '%s'", temporary);
     fg_status status = fgi_write_all(fd, temporary, h, sizeof *h, err);
     if (status == FG_OK)
         status = fgi_write_all(fd, temporary, data, h->size, err);
     close(fd);
     if (status == FG_OK && rename(temporary, path) != 0)
-        status = fgi_fail(err, FG_EIO, "'%s' cannot be renamed", temporary);
+        status = fgi_fail(err, FG_EIO, "cannot rename '%s'", temporary);
     if (status != FG_OK)
         (void)unlink(temporary);
     return status;
@@ -238,7 +239,7 @@ void fgi_cache_store(fg_client *client, fgi_hash key, const fgi_executable *exec
         prune(client->cache_dir);
     }
     if (status != FG_OK && client->cache_dir)
-        fgi_log(FG_LOG_INFO, "a compiled program could not be cached: %s", why.message);
+        fgi_log(FG_LOG_INFO, "could not write to the compilation cache: %s", why.message);
     fgi_free(data);
     fgi_free(path);
 }

@@ -1,5 +1,5 @@
-/* program_costs.c - what the compiler tells of a program: what it needs and costs, what became of
- * it, and what names it.
+/* program_costs.c - information from the compiler about a program: its requirements and cost, the
+ * optimized program, and its fingerprint.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -21,7 +21,7 @@ static void read_memory(const fgi_executable *e, fgi_program_cost *out)
     out->alias_bytes = args.alias_size_in_bytes;
     out->temp_bytes = args.temp_size_in_bytes;
     out->code_bytes = args.generated_code_size_in_bytes;
-    /* Plugins before this field leave it 0. */
+    /* Plugins that predate this field leave it 0. */
     if (args.peak_memory_in_bytes > 0)
         out->peak_bytes = args.peak_memory_in_bytes;
 }
@@ -65,7 +65,7 @@ fg_status fgi_executable_counts(const fgi_executable *executable, int64_t *out_r
 {
     const fg_client *c = executable->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, c->label, "asking how many devices a program is for",
+    const fgi_pjrt_call place = {c, c->label, "querying the number of devices of a program",
                                  FG_EUNSUPPORTED};
     FGI_ARGS(PJRT_Executable_NumReplicas_Args, replicas, .executable = executable->executable);
     FGI_ARGS(PJRT_Executable_NumPartitions_Args, partitions, .executable = executable->executable);
@@ -85,20 +85,21 @@ fg_status fgi_executable_optimized(const fgi_executable *executable, char **out_
     static const char requested[] = "hlo_with_config";
     const fg_client *c = executable->client;
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, c->label, "asking for the optimized program", FG_EUNSUPPORTED};
+    const fgi_pjrt_call place = {c, c->label, "querying the optimized program", FG_EUNSUPPORTED};
     FGI_ARGS(PJRT_Program, program, .format = requested, .format_size = sizeof requested - 1);
     FGI_ARGS(PJRT_Executable_OptimizedProgram_Args, args, .executable = executable->executable,
              .program = &program);
     *out_data = NULL;
     *out_size = 0;
     if (!FGI_HAS(api, PJRT_Executable_OptimizedProgram))
-        return fgi_fail(err, FG_EUNSUPPORTED, "%s does not give optimized programs",
+        return fgi_fail(err, FG_EUNSUPPORTED, "%s does not provide optimized programs",
                         c->plugin.name);
     FGI_TRY(fgi_check(api->PJRT_Executable_OptimizedProgram(&args), &place, err));
     if (program.format_size != sizeof requested - 1 ||
         memcmp(program.format, requested, sizeof requested - 1) != 0)
-        return fgi_fail(err, FG_EUNSUPPORTED, "%s gives optimized programs as '%.*s', not as '%s'",
-                        c->plugin.name, (int)program.format_size, program.format, requested);
+        return fgi_fail(err, FG_EUNSUPPORTED,
+                        "%s provides optimized programs as '%.*s': expected '%s'", c->plugin.name,
+                        (int)program.format_size, program.format, requested);
     char *data = fgi_alloc(program.code_size + 1);
     if (!data)
         return fgi_no_memory(err);

@@ -1,4 +1,4 @@
-/* raw_program.c - programs whose text the user writes: a thin public face of executables.
+/* raw_program.c - programs whose text the user writes: a thin public wrapper of executables.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -40,7 +40,7 @@ fg_status fg_program_run(fg_program *program, fg_array *const *args, size_t arg_
     for (size_t i = 0; i < out_count; i++)
         outs[i] = NULL;
     if (out_count != program->executable->out_count)
-        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs, the caller expects %zu",
+        return fgi_fail(err, FG_EINVAL, "the program has %zu outputs: got room for %zu",
                         program->executable->out_count, out_count);
     return fgi_execute(program->executable, args, arg_count, outs, NULL, err);
 }

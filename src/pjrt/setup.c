@@ -1,6 +1,6 @@
-/* setup.c - `fulgurite setup NAME`: lets pip download the pinned wheels of a plugin into a folder
- * beside the final one, looks at what came, and puts it in place by renaming. tools/fetch-plugin
- * does the same before there is a library.
+/* setup.c - `fulgurite setup NAME`: runs pip to download the pinned wheels of a plugin to a
+ * temporary folder, checks the result, and renames the folder to its final name. tools/fetch-plugin
+ * does the same before the library is built.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -22,28 +22,28 @@
 
 enum { PINS_LIMIT = 1 << 16, NAME_LIMIT = 32 };
 
-/* One installation: where everything is. */
+/* Paths of one installation. */
 typedef struct job {
     const char *name;
     const char *python;
-    char pins[FGI_PATH_MAX];           /* the list of versions */
+    char pins[FGI_PATH_MAX];           /* the list of pinned versions */
     char plugins[FGI_PATH_MAX + 16];   /* HOME/plugins */
     char folder[FGI_PATH_MAX + 64];    /* HOME/plugins/NAME */
-    char work[FGI_PATH_MAX + 64];      /* HOME/plugins/.NAME.XXXXXX, "" when there is none */
-    char work_pins[FGI_PATH_MAX + 80]; /* the list that pip reads: pins.txt in it */
+    char work[FGI_PATH_MAX + 64];      /* HOME/plugins/.NAME.XXXXXX, "" if there is none */
+    char work_pins[FGI_PATH_MAX + 80]; /* the list for pip: pins.txt in that folder */
     char *pins_text;
-    size_t pins_size;     /* of all of it */
-    size_t compiler_size; /* of what compiling needs, without what is there to run */
+    size_t pins_size;     /* checksum of the complete list */
+    size_t compiler_size; /* checksum of the part needed to compile, without what is needed to
+                             execute */
     bool compiler_only;
 } job;
 
-/* ---- the pins ---------------------------------------------------------------------------------
- */
+/* ---- pinned versions ------------------------------------------------------------------------- */
 
 static bool is_readable(const char *path) { return access(path, R_OK) == 0; }
 
-/* Looks for NAME.txt: told by the environment; beside the library (installed under a prefix, or in
- * the build folder of a source tree); where distributions install. */
+/* Searches NAME.txt: in the folder from the environment; next to the library (installed under a
+ * prefix, or in the build folder of a source tree); in the standard folder of distributions. */
 static fg_status find_pins(job *j, fg_error *err)
 {
     static const char *const beside[] = {"../share/fulgurite", "../../share/fulgurite", "../share"};
@@ -55,7 +55,7 @@ static fg_status find_pins(job *j, fg_error *err)
         snprintf(j->pins, room, "%.900s/plugins/%s.txt", chosen, j->name);
         if (is_readable(j->pins))
             return FG_OK;
-        return fgi_fail(err, FG_ENOTFOUND, "no plugin '%s': there is no '%s'", j->name, j->pins);
+        return fgi_fail(err, FG_ENOTFOUND, "no plugin '%s': '%s' does not exist", j->name, j->pins);
     }
     for (int i = 0; i < 3 && fgi_own_folder(own); i++) {
         snprintf(j->pins, room, "%.900s/%s/plugins/%s.txt", own, beside[i], j->name);
@@ -106,7 +106,7 @@ static fg_status prepare(job *j, const fg_setup_options *opt, fg_error *err)
     return FG_OK;
 }
 
-/* Whether what is in place was made from the same pins. */
+/* Whether the installed plugin was made from the same list. */
 static bool is_installed(const job *j, const char *plugin)
 {
     char path[FGI_PATH_MAX + 96];
@@ -121,7 +121,7 @@ static bool is_installed(const job *j, const char *plugin)
     return same;
 }
 
-/* What the list says of licences, before anything is downloaded. */
+/* Logs the license notes of the list before anything is downloaded. */
 static void tell_licence(const job *j)
 {
     const char *at = j->pins_text;
@@ -138,10 +138,10 @@ static void tell_licence(const job *j)
 /* ---- pip --------------------------------------------------------------------------------------
  */
 
-/* What pip said, line by line to the log, and the last of it for a message. */
+/* Logs the output of pip line by line, and keeps the last line for a message. */
 typedef struct words {
     char line[512];
-    char last[300]; /* the last line that says "error", or else the last line */
+    char last[300]; /* the last line that contains "error", or else the last line */
     bool is_error, lacks_pip;
 } words;
 
@@ -182,7 +182,7 @@ static void hear(words *w, int fd)
     end_line(w);
 }
 
-/* Starts `argv` with its output going to a pipe; errno's number on failure. */
+/* Starts `argv` with its output redirected to a pipe; returns an errno value on failure. */
 static int start(char *const argv[], pid_t *out_pid, int *out_fd)
 {
     int pipes[2];
@@ -221,13 +221,14 @@ static int start(char *const argv[], pid_t *out_pid, int *out_fd)
 static fg_status needs_pip(const job *j, const char *what, fg_error *err)
 {
     return fgi_fail(err, FG_ENOTFOUND,
-                    "%s: pip is needed to download the plugin '%s'. On Debian or Ubuntu type: "
-                    "apt-get install python3-pip\nor copy the folder '%s' from a machine that has "
-                    "it, or set FULGURITE_PLUGIN to a plugin's .so",
+                    "%s: pip is required to download the plugin '%s'. On Debian or Ubuntu: apt-get "
+                    "install python3-pip\nor copy the folder '%s' from another machine, or set "
+                    "FULGURITE_PLUGIN to the path of a plugin (.so)",
                     what, j->name, j->folder);
 }
 
-/* libtpu's wheels differ by Python only in a part that is not used here: one serves all. */
+/* libtpu's wheels for different Pythons differ only in a part that is not used here: one works for
+ * all. */
 static const char *const any_python[] = {
     "--python-version",     "3.11", "--implementation", "cp", "--abi", "cp311", "--platform",
     "manylinux_2_31_x86_64"};
@@ -235,7 +236,7 @@ enum { ANY_PYTHON = sizeof any_python / sizeof any_python[0] };
 
 static fg_status run_pip(const job *j, fg_error *err)
 {
-    /* exec takes its words as char *, and leaves them as they are */
+    /* exec takes its arguments as char *, but does not modify them */
     const char *argv[ANY_PYTHON + 16] = {j->python,
                                          "-m",
                                          "pip",
@@ -259,7 +260,7 @@ static fg_status run_pip(const job *j, fg_error *err)
     int fd = -1, state;
     const int failed = start(words_of_it, &pid, &fd);
     if (failed == ENOENT || failed == EACCES)
-        return needs_pip(j, "there is no python3", err);
+        return needs_pip(j, "python3 was not found", err);
     if (failed) {
         errno = failed;
         return fgi_fail_errno(err, "start", j->python);
@@ -272,17 +273,16 @@ static fg_status run_pip(const job *j, fg_error *err)
             return fgi_fail_errno(err, "wait for", j->python);
     }
     if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && !said.last[0])
-        return needs_pip(j, "there is no python3", err);
+        return needs_pip(j, "python3 was not found", err);
     if (said.lacks_pip)
         return needs_pip(j, "python3 has no pip", err);
     if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
         return fgi_fail(err, FG_EPLUGIN, "pip could not install the plugin '%s': %s", j->name,
-                        said.last[0] ? said.last : "it said nothing");
+                        said.last[0] ? said.last : "no output from pip");
     return FG_OK;
 }
 
-/* ---- into place -------------------------------------------------------------------------------
- */
+/* ---- installing ------------------------------------------------------------------------------ */
 
 static fg_status make_work_folder(job *j, fg_error *err)
 {
@@ -290,25 +290,25 @@ static fg_status make_work_folder(job *j, fg_error *err)
     snprintf(j->work, sizeof j->work, "%s/.%s.XXXXXX", j->plugins, j->name);
     if (!mkdtemp(j->work)) {
         j->work[0] = '\0';
-        return fgi_fail_errno(err, "make a folder in", j->plugins);
+        return fgi_fail_errno(err, "create a folder in", j->plugins);
     }
     snprintf(j->work_pins, sizeof j->work_pins, "%s/pins.txt", j->work);
     return fgi_file_write_atomic(j->work_pins, j->pins_text,
                                  j->compiler_only ? j->compiler_size : j->pins_size, err);
 }
 
-/* Looks whether pip has brought a plugin. */
+/* Checks whether pip has downloaded a plugin. */
 static fg_status finish_work_folder(const job *j, fg_error *err)
 {
     char path[FGI_PATH_MAX + 192];
     snprintf(path, sizeof path, "%s/%s", j->work, fgi_setup_file(j->name));
-    FGI_TRY_CTX(fgi_plugin_check_file(path, err), err, "after pip's installation of '%s'", j->name);
-    if (chmod(j->work, 0755) != 0) /* mkdtemp lets in nobody else */
+    FGI_TRY_CTX(fgi_plugin_check_file(path, err), err, "after installing '%s' with pip", j->name);
+    if (chmod(j->work, 0755) != 0) /* mkdtemp creates a folder that only its owner can access */
         return fgi_fail_errno(err, "open to others", j->work);
     return FG_OK;
 }
 
-/* The new folder takes the old one's name; the old one goes last. */
+/* The new folder gets the name of the old one, which is removed last. */
 static fg_status put_in_place(job *j, fg_error *err)
 {
     char old[sizeof j->work + 8];

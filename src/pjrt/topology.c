@@ -1,5 +1,5 @@
-/* topology.c - clients without devices: a description of a machine, made by the plugin, that
- * programs are compiled for. Everything that would touch a device says that there is none.
+/* topology.c - clients without devices: programs are compiled for a machine that the plugin
+ * describes. Operations on devices fail with FG_EUNSUPPORTED.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -11,10 +11,10 @@
 
 enum { OPTIONS_MAX = 4, GPU_TEXT_MAX = 2048 };
 
-/* ---- making it --------------------------------------------------------------------------------
- */
+/* ---- creating a topology --------------------------------------------------------------------- */
 
-/* XLA's GpuTargetConfigProto as text: the figures that its compiler asks a device for. */
+/* XLA's GpuTargetConfigProto as text: the properties that its compiler otherwise queries from a
+ * device. */
 static void describe_gpu(const fgi_gpu *gpu, char out[GPU_TEXT_MAX])
 {
     (void)fgi_snprintf(
@@ -76,8 +76,7 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
     FGI_ARGS(PJRT_TopologyDescription_Create_Args, args, .topology_name = wanted_name,
              .topology_name_size = strlen(wanted_name), .create_options = options,
              .num_options = count);
-    const fgi_pjrt_call place = {.operation = "describing a machine to compile for",
-                                 .status = FG_EINVAL};
+    const fgi_pjrt_call place = {.operation = "describing the topology", .status = FG_EINVAL};
     if (!FGI_HAS(c->plugin.api, PJRT_TopologyDescription_Create) ||
         !FGI_HAS(c->plugin.api, PJRT_Compile))
         return fgi_fail(err, FG_EUNSUPPORTED, "plugin '%s' cannot compile without devices",
@@ -89,13 +88,12 @@ static fg_status create(fg_client *c, const fgi_topology_name *name, fg_error *e
     return FG_OK;
 }
 
-/* ---- what it is -------------------------------------------------------------------------------
- */
+/* ---- properties ------------------------------------------------------------------------------ */
 
 static fg_status read_platform(fg_client *c, fg_error *err)
 {
     const PJRT_Api *api = c->plugin.api;
-    const fgi_pjrt_call place = {c, NULL, "asking for the platform", FG_EPLUGIN};
+    const fgi_pjrt_call place = {c, NULL, "querying the platform", FG_EPLUGIN};
     FGI_ARGS(PJRT_TopologyDescription_PlatformName_Args, name, .topology = c->topology);
     FGI_TRY(fgi_check(api->PJRT_TopologyDescription_PlatformName(&name), &place, err));
     FGI_ARGS(PJRT_TopologyDescription_PlatformVersion_Args, version, .topology = c->topology);
@@ -105,7 +103,7 @@ static fg_status read_platform(fg_client *c, fg_error *err)
         (fgi_str){version.platform_version, version.platform_version_size}, err);
 }
 
-/* A device's memory as the plugin's attribute or our own figure says; -1: unknown. */
+/* A device's memory from the plugin's attribute or our own table; -1: unknown. */
 static int64_t memory_limit(const fg_client *c, PJRT_DeviceDescription *about,
                             const fgi_topology_name *name)
 {
@@ -132,7 +130,8 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
     FGI_TRY(fgi_check(c->plugin.api->PJRT_TopologyDescription_GetDeviceDescriptions(&list), &place,
                       err));
     if (list.num_descriptions == 0 || list.num_descriptions > 1 << 16)
-        return fgi_fail(err, FG_EPLUGIN, "plugin '%s' says that '%s' has %zu devices",
+        return fgi_fail(err, FG_EPLUGIN,
+                        "plugin '%s', topology '%s': expected 1 to 65536 devices, got %zu",
                         c->plugin.path, name->plugin_name, list.num_descriptions);
     c->devices = fgi_arena_alloc(&c->arena, list.num_descriptions * sizeof *c->devices);
     if (!c->devices)
@@ -146,7 +145,7 @@ static fg_status read_devices(fg_client *c, const fgi_topology_name *name, fg_er
     /* one process has the devices of all hosts */
     fgi_mesh_sort_devices(c->world, (int)list.num_descriptions, -1);
     c->info.device_count = (int)list.num_descriptions;
-    c->info.process_count = 1; /* one that has them all */
+    c->info.process_count = 1; /* a machine that has all of them */
     return FG_OK;
 }
 
@@ -171,7 +170,7 @@ void fgi_topology_close(fg_client *c)
 fg_status fgi_topology_refuse(const fg_client *c, const char *what, fg_error *err)
 {
     return fgi_fail(err, FG_EUNSUPPORTED,
-                    "%s: there is no device: the client was opened for the topology '%s', for "
-                    "which programs are compiled only",
+                    "%s: no device available: the client was opened for the topology '%s', for "
+                    "which programs can only be compiled",
                     what, c->info.topology);
 }

@@ -1,10 +1,10 @@
 /* topology_name.c - names of machines that programs can be compiled for without having them, and
- * what the plugin has to be told for each.
+ * their descriptions for the plugins.
  *
- * People name TPUs in two ways: by generation and shape ("v5e:2x4", chips), which libtpu takes, and
- * by Google Cloud's accelerator types ("v5litepod-8", "v3-8"), whose number counts chips for some
- * generations and their cores for others. Both are read here, and checked, since libtpu ends the
- * process on some that it does not expect.
+ * There are two naming schemes for TPUs: generation and shape ("v5e:2x4", chips), which libtpu
+ * accepts, and Google Cloud's accelerator types ("v5litepod-8", "v3-8"), whose number counts chips
+ * for some generations and cores for others. Both are parsed and checked here, because libtpu
+ * terminates the process on some unexpected names.
  *
  * Source: Google Cloud, "TPU configurations" of each generation.
  *
@@ -22,13 +22,13 @@ enum { CHIPS_MAX = 9216, GPUS_MAX = 64 };
 
 /* A generation of TPUs. */
 typedef struct generation {
-    const char *name;        /* ours, and libtpu's but for the last */
+    const char *name;        /* our name, which is also libtpu's except for the last one */
     const char *libtpu;      /* libtpu's */
     const char *also[2];     /* other names before '-' or ':' */
     int rank;                /* dimensions of a slice */
-    int count_per_chip;      /* what the number of an accelerator type counts */
-    const char *chip_config; /* the way in which it is usually run, NULL: libtpu's default */
-    int64_t host[3];         /* chips of a machine that has all of 8, 0: libtpu's default */
+    int count_per_chip;      /* unit of the number in an accelerator type */
+    const char *chip_config; /* the usual configuration, NULL: libtpu's default */
+    int64_t host[3]; /* chips per host of a machine that has all of 8, 0: libtpu's default */
 } generation;
 
 static const generation generations[] = {
@@ -41,13 +41,13 @@ static const generation generations[] = {
     {"7x", "tpu7x", {"tpu7x", "v7x"}, 3, 2, NULL, {0}},
 };
 
-/* What notebooks on the web give for nothing. */
+/* Free machines of online notebooks. */
 static const struct {
     const char *name, *means;
 } places[] = {{"kaggle", "v5e-8"}, {"colab", "v5e-1"}};
 
-/* Figures of NVIDIA's data sheets and of its CUDA programming guide, "compute capabilities"; clocks
- * are the highest ones. */
+/* Values from NVIDIA's data sheets and its CUDA programming guide, "compute capabilities"; clocks
+ * are the maximum ones. */
 static const fgi_gpu gpus[] = {
     {.name = "a100",
      .model = "NVIDIA A100-SXM4-80GB",
@@ -99,13 +99,11 @@ static const fgi_gpu gpus[] = {
 
 static fg_status unknown(const char *text, const char *why, fg_error *err)
 {
-    return fgi_fail(
-        err, FG_EINVAL,
-        "topology '%.60s': %s\n"
-        "expected v2, v3, v4, v5e, v5p, v6e or 7x with a shape (v5e:2x4) or as Google Cloud "
-        "names them (v3-8, v5litepod-8); kaggle, colab; a100, h100, h200 or b200, "
-        "alone or with a number (h100:8)",
-        text, why);
+    return fgi_fail(err, FG_EINVAL,
+                    "topology '%.60s': %s\nexpected v2, v3, v4, v5e, v5p, v6e or 7x with a shape "
+                    "(v5e:2x4), a Google Cloud accelerator type (v3-8, v5litepod-8), kaggle, "
+                    "colab, or a100, h100, h200 or b200, optionally with a number (h100:8)",
+                    text, why);
 }
 
 static const generation *find_generation(fgi_str name)
@@ -121,8 +119,8 @@ static const generation *find_generation(fgi_str name)
     return NULL;
 }
 
-/* The shape that Google gives to so many chips: as near to a square or a cube as halving goes, the
- * longer sides last; four chips of a cube lie flat. */
+/* Google's shape for a number of chips: as close to a square or a cube as halving allows, with the
+ * longer sides last; four chips of a 3D topology form a square. */
 static bool shape_of(int64_t chips, int rank, int64_t out[3])
 {
     out[0] = out[1] = out[2] = 1;
@@ -168,11 +166,11 @@ static fg_status parse_tpu(const char *text, const generation *g, fgi_str rest, 
         if (!fgi_parse_i64(rest, &count) || count < 1 || count > 2 * (int64_t)CHIPS_MAX)
             return unknown(text, "expected a number of devices after '-'", err);
         if (count % g->count_per_chip != 0 || !shape_of(count / g->count_per_chip, g->rank, shape))
-            return unknown(text, "there is no slice of that size", err);
+            return unknown(text, "there is no slice of this size", err);
     }
     const int64_t chips = shape[0] * shape[1] * shape[2];
     if (chips > CHIPS_MAX)
-        return unknown(text, "there is no slice of that size", err);
+        return unknown(text, "there is no slice of this size", err);
     out->accelerator = "tpu";
     out->generation = g->name;
     out->chip_config = g->chip_config;
@@ -206,7 +204,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     char lower[64] = "";
     *out = (fgi_topology_name){.accelerator = NULL};
     if (strlen(text) >= sizeof lower)
-        return unknown(text, "a name is shorter than 64 characters", err);
+        return unknown(text, "the name is too long: expected fewer than 64 characters", err);
     for (size_t i = 0; text[i] != '\0'; i++)
         lower[i] = fgi_lower(text[i]);
     const char *name = lower;
@@ -221,7 +219,7 @@ fg_status fgi_topology_parse(const char *text, fgi_topology_name *out, fg_error 
     if (g != NULL && mark != '\0')
         return parse_tpu(text, g, rest, mark == ':', out, err);
     if (g != NULL)
-        return unknown(text, "its number or shape is missing", err);
+        return unknown(text, "the number of chips or the shape is missing", err);
     for (size_t i = 0; i < COUNT(gpus); i++)
         if (fgi_str_equal(first, gpus[i].name) && (mark == '\0' || rest.size > 0) && mark != '-')
             return parse_gpu(text, &gpus[i], rest, out, err);

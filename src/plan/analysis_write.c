@@ -1,4 +1,4 @@
-/* analysis_write.c - an analysis as JSON and as lines for people.
+/* analysis_write.c - writes an analysis as JSON and as human-readable text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -138,8 +138,8 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
 {
     char one[24], two[24], three[24], fraction_text[16];
     const fgi_plan_work *t = &a->total;
-    fgi_buf_printf(out, "a step of one device (%s)\n", label);
-    fgi_buf_printf(out, "  time         %s: the longer of compute %s and memory %s",
+    fgi_buf_printf(out, "training step on one device (%s)\n", label);
+    fgi_buf_printf(out, "  time         %s: the maximum of compute %s and memory %s",
                    duration(one, a->step_s), duration(two, a->compute_s),
                    duration(three, a->memory_s));
     fgi_buf_printf(out, ", and communication %s\n", duration(one, a->collective_s));
@@ -153,12 +153,12 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
                    percent(fraction_text, a->mxu_fraction));
     fgi_buf_printf(out, "  matmuls      %.4g flops", t->flops);
     fgi_buf_printf(out, ", %s useful", percent(fraction_text, fraction(t->flops, t->padded_flops)));
-    fgi_buf_printf(out, ", %s in 16 bits or less\n",
+    fgi_buf_printf(out, ", %s with 16 bits or less\n",
                    percent(fraction_text, fraction(t->flops_16bit, t->flops)));
     fgi_buf_printf(out, "  main memory  %.4g bytes, %s useful\n", t->padded_bytes,
                    percent(fraction_text, fraction(t->bytes, t->padded_bytes)));
     if (a->unknown_loops > 0)
-        fgi_buf_printf(out, "  %d loops of unknown length are counted as one round\n",
+        fgi_buf_printf(out, "  %d loops of unknown length are counted as one iteration\n",
                        a->unknown_loops);
 }
 
@@ -167,7 +167,7 @@ static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
     char time[24];
     for (size_t i = 0; i < a->collective_count; i++) {
         const fgi_plan_collective *e = &a->collectives[i];
-        fgi_buf_printf(out, "  %s x %d among %d devices: %" PRId64 " bytes, %s%s%s%s\n",
+        fgi_buf_printf(out, "  %s x %d over %d devices: %" PRId64 " bytes, %s%s%s%s\n",
                        fgi_collective_name(e->kind), e->count, e->group, e->bytes,
                        duration(time, e->seconds), e->algorithm[0] != '\0' ? " (" : "",
                        e->algorithm, e->algorithm[0] != '\0' ? ")" : "");
@@ -179,7 +179,7 @@ static void put_collectives(const fgi_plan_analysis *a, fgi_buf *out)
                            a->slow[k].layer != NULL ? a->slow[k].layer : "?");
 }
 
-/* "a width of 129 is padded to 256: 128 or 256 would fill it" */
+/* "a width of 129 is padded to 256: 128 or 256 would need no padding" */
 static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
 {
     const int64_t below = d->padded - d->unit;
@@ -187,7 +187,7 @@ static void put_advice(const fgi_plan_dim *d, fgi_buf *out)
                    d->padded);
     if (below > 0)
         fgi_buf_printf(out, "%" PRId64 " or ", below);
-    fgi_buf_printf(out, "%" PRId64 " would fill it\n", d->padded);
+    fgi_buf_printf(out, "%" PRId64 " would need no padding\n", d->padded);
 }
 
 static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
@@ -199,7 +199,7 @@ static void put_layers(const fgi_plan_analysis *a, fgi_buf *out)
         if (l->lost_cycles <= 0)
             break;
         if (shown++ == 0)
-            fgi_buf_puts(out, "layers that lose most to padding\n");
+            fgi_buf_puts(out, "layers with the largest loss to padding\n");
         fgi_buf_printf(out, "  %s", l->name);
         if (l->file != NULL && l->line > 0)
             fgi_buf_printf(out, " (%s:%d)", l->file, l->line);

@@ -1,8 +1,8 @@
-/* hlo_module.c - reads XLA's HLO and counts what is in it: donated arguments, collectives between
- * devices, products by number format.
+/* hlo_module.c - parses XLA's HLO and counts its operations: donated arguments, collectives between
+ * devices, matmuls by dtype.
  *
- * Compilers write the same thing in several ways: a TPU's calls matmuls convolutions
- * without a window, a GPU's gives products to libraries by custom calls. All are counted alike.
+ * Compilers represent the same operation in several ways: for TPUs, matmuls are convolutions
+ * without a window; for GPUs, custom calls to libraries. All are counted the same way.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "plan/hlo_work.h"
@@ -47,7 +47,7 @@ fg_status fgi_hlo_read(const void *data, size_t size, fgi_hlo **out, fg_error *e
             hlo->entry = hlo->module->computation[i];
     if (hlo->entry == NULL) {
         fgi_hlo_free(hlo);
-        return fgi_fail(err, FG_EFORMAT, "the optimized program cannot be read as an HLO module");
+        return fgi_fail(err, FG_EFORMAT, "cannot parse the optimized program as an HLO module");
     }
     *out = hlo;
     return FG_OK;
@@ -65,7 +65,7 @@ void fgi_hlo_free(fgi_hlo *hlo)
 /* ---- shapes -----------------------------------------------------------------------------------
  */
 
-/* XLA's PrimitiveType, as far as arrays have a dtype for it; and its bits. */
+/* XLA's PrimitiveType, as far as arrays support the dtype; and its bits. */
 static const struct {
     fg_dtype dtype;
     int bits;
@@ -151,7 +151,7 @@ bool fgi_hlo_collective(const fgi_hlo_op *op, fgi_collective *out)
     return false;
 }
 
-/* A collective that runs beside products is in several fusions; it is begun in one of them. */
+/* A collective that overlaps with matmuls is part of several fusions; it starts in one of them. */
 static bool is_begun_elsewhere(const fgi_hlo_computation *in, const fgi_hlo_op *op)
 {
     fgi_hlo_config config;
@@ -164,7 +164,7 @@ static bool is_begun_elsewhere(const fgi_hlo_computation *in, const fgi_hlo_op *
     return config.is_beside;
 }
 
-/* Bytes that are cut out of a result, or of parts of it. */
+/* Bytes that are sliced from a result, or from elements of it. */
 static int64_t cut_bytes(const fgi_hlo_computation *in, const fgi_hlo_op *op)
 {
     int64_t bytes = 0;
@@ -178,7 +178,7 @@ static int64_t cut_bytes(const fgi_hlo_computation *in, const fgi_hlo_op *op)
     return bytes;
 }
 
-/* The result of a collective: of one that is only begun, the last part of a pair. */
+/* The result of a collective; for one that only starts, the last element of a pair. */
 static const fgi_hlo_shape *result_of(const fgi_hlo_op *op)
 {
     const fgi_hlo_shape *shape = op->shape;

@@ -1,5 +1,5 @@
-/* plan_step.c - one training step compiled for one machine: its memory, taken apart; its products
- * and collectives; the compiler's estimate of its time.
+/* plan_step.c - compiles one training step for one machine: a breakdown of its memory, its matmuls
+ * and collectives, and the compiler's estimate of its time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/plan.h>
@@ -25,7 +25,7 @@ const char *fg_collective_name(fg_collective kind)
 /* ---- a step that does not fit -----------------------------------------------------------------
  */
 
-/* Reads "20.61G" after `words`; -1 when it is not there. */
+/* Parses "20.61G" after `words`; -1 if it is not found. */
 static int64_t read_size(const char *text, const char *words)
 {
     static const char units[] = "KMGT";
@@ -40,7 +40,8 @@ static int64_t read_size(const char *text, const char *words)
     return value > 0 && value < 1e18 ? (int64_t)value : -1;
 }
 
-/* libtpu says how much it would need and has, in one of two ways by its age. */
+/* libtpu reports the required and available memory, in one of two formats depending on its version.
+ */
 static void read_shortage(const fg_error *why, fg_plan *out)
 {
     out->hbm_needed_bytes = read_size(why->message, "required for HLO temporaries (");
@@ -55,13 +56,12 @@ static void read_shortage(const fg_error *why, fg_plan *out)
     if (out->hbm_available_bytes > 0)
         (void)fgi_bytes_text(out->hbm_available_bytes, limit, sizeof limit);
     (void)snprintf(out->trouble, sizeof out->trouble,
-                   "the step needs %s of a device's memory, of which there is %s", need, limit);
+                   "the step requires %s of device memory, but only %s is available", need, limit);
 }
 
-/* ---- a step that does -------------------------------------------------------------------------
- */
+/* ---- a step that fits ------------------------------------------------------------------------ */
 
-/* The analysis of a program, in the words of its writer. */
+/* The analysis of a program, as text and JSON. */
 static fg_status write_analysis(const fgi_plan_analysis *analysis, fg_plan *out, fg_error *err)
 {
     fgi_buf json = {0}, text = {0};
@@ -98,7 +98,7 @@ static fg_status analyze(const fg_trainer *trainer, const fg_fit_data *data, con
     return status;
 }
 
-/* The program's operations: products, collectives, and the compiler's cycles. */
+/* Counts of the program: matmuls, collectives, and the compiler's cycles. */
 static fg_status read_program(const fg_trainer *trainer, const fg_fit_data *data,
                               const fgi_executable *executable, fgi_hlo_counts *counts,
                               fg_plan *out, fg_error *err)
@@ -166,9 +166,9 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
         out->serialized_bytes = (int64_t)size;
     fgi_free(serialized);
     if (!out->fits)
-        (void)snprintf(out->trouble, sizeof out->trouble,
-                       "it compiles, but arguments, results and program together need more than a "
-                       "device has");
+        (void)snprintf(
+            out->trouble, sizeof out->trouble,
+            "it compiles, but arguments, outputs and program together exceed the device memory");
     return FG_OK;
 }
 

@@ -1,24 +1,24 @@
-/* slow.c - number formats that a chip computes by detours, though its compiler takes them.
+/* slow.c - dtypes that a chip supports only slowly, although its compiler accepts them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "plan/walk.h"
 
-/* Smaller arrays, such as counters, cost nothing worth telling. */
+/* Smaller arrays, such as counters, have negligible cost. */
 enum { ELEMENTS_MIN = 1024 };
 enum { XLA_S64 = 5, XLA_U64 = 9, XLA_F64 = 12, XLA_C64 = 15, XLA_C128 = 18 };
 
 const char *fgi_plan_slow_text(fgi_plan_slow_kind kind)
 {
     static const char *const text[] = {
-        [FGI_SLOW_F64] = "f64 has no units of its own here: use f32",
-        [FGI_SLOW_INT64] = "64-bit integers are computed in halves: use 32 bits",
+        [FGI_SLOW_F64] = "the device has no f64 units: use f32",
+        [FGI_SLOW_INT64] = "64-bit integers are emulated with 32-bit ones: use 32 bits",
         [FGI_SLOW_COMPLEX] = "complex numbers are computed as pairs",
         [FGI_SLOW_PRECISION] = "matmuls at high precision take several passes: use the default",
         [FGI_SLOW_INT8] = "8-bit matmuls are no faster than bf16 on this generation",
-        [FGI_SLOW_INT32] = "the matrix units do not multiply integers of more than 8 bits",
-        [FGI_SLOW_F16] = "f16 is not the matrix units' own format: use bf16",
+        [FGI_SLOW_INT32] = "the matrix units do not support integers of more than 8 bits",
+        [FGI_SLOW_F16] = "the matrix units do not support f16 natively: use bf16",
     };
     return kind >= 0 && kind < FGI_SLOW_KINDS ? text[kind] : "";
 }
@@ -75,11 +75,11 @@ bool fgi_plan_format_is_slow(const fgi_plan_machine *machine, const fgi_hlo_inde
     const fg_chip *chip = machine->chip;
     if (chip == NULL)
         return false;
-    if (!is_tpu(chip)) /* graphics chips compute f64, some at a small fraction of f32 */
+    if (!is_tpu(chip)) /* graphics chips compute f64, some at a small fraction of the f32 rate */
         return kind_of(op->shape, out) && *out == FGI_SLOW_F64 && chip->f64 < chip->f32 / 8;
     if (kind_of(op->shape, out))
         return true;
-    /* where the compiler splits an array of 64 bits in two the result is of 32 */
+    /* if the compiler splits an array of 64 bits in two, the result has 32 bits */
     const fgi_hlo_op *from = fgi_hlo_in(index, op, 0);
     return strcmp(op->opcode, "custom-call") == 0 && strncmp(op->target, "X64", 3) == 0 &&
            from != NULL && kind_of(from->shape, out);

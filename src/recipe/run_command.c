@@ -218,7 +218,7 @@ static fg_status open_data(fg_recipe *r, fg_error *err)
     r->schema.target_mean = r->data.target_mean;
     r->schema.target_deviation = r->data.target_deviation;
     if (r->data.target_deviation > 0 && r->options->kind == FG_RECIPE_FIT)
-        fgi_run_say(r, FG_LOG_INFO, "target: mean %g, deviation %g (standardised for training)",
+        fgi_run_say(r, FG_LOG_INFO, "target: mean %g, deviation %g (standardized for training)",
                     r->data.target_mean, r->data.target_deviation);
     return FG_OK;
 }

@@ -1,8 +1,9 @@
-/* apply.c - applying an operation: shape rule, structural hash, common subexpressions.
+/* apply.c - applies an operation: shape rule, structural hash, common subexpression elimination.
  *
- * Each application is a node of its own. Equal ones have one hash, and point to the first of them.
+ * Each application is a separate node. Equal ones have the same hash and point to the first of
+ * them.
  *
- * The hot path of tracing: one hash, one look-up and one arena allocation an operation.
+ * This is the hot path of tracing: one hash, one lookup and one arena allocation per operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
@@ -36,7 +37,7 @@ bool fgi_infer_ok(fgi_infer *c, fg_dtype dtype, int rank, const int64_t *dim)
         c->out.dim[i] = dim[i];
     }
     if (!fgi_type_is_countable(&c->out))
-        return fgi_infer_fail(c, FG_ESHAPE, "the result would be larger than 2^63 - 1 elements");
+        return fgi_infer_fail(c, FG_ESHAPE, "the result would have more than 2^63 - 1 elements");
     return true;
 }
 
@@ -104,8 +105,8 @@ fg_tensor fgi_node_enter(fg_trace *trace, fgi_node *node)
     return fgi_tensor_of(node);
 }
 
-/* Hash of an application: operation, attributes, hashes of the inputs. Inputs of a commutative
- * operation are taken in one order. */
+/* Hash of an application: operation, attributes, hashes of the inputs. The inputs of a commutative
+ * operation are put in a canonical order. */
 static fgi_hash structure(const fgi_op *op, fgi_node *const *in, int count, const void *attr,
                           size_t attr_size)
 {
@@ -123,7 +124,7 @@ static fgi_hash structure(const fgi_op *op, fgi_node *const *in, int count, cons
     return attr_size > 0 ? fgi_hash_more(hash, attr, attr_size) : hash;
 }
 
-/* Asks the row rule where an operand has rows. */
+/* Calls the row rule if an operand has rows. */
 static bool infer_rows(fgi_infer *c, fgi_node *const *in, int count)
 {
     const fgi_rows *rows[MAX_INPUTS];
@@ -139,8 +140,7 @@ static bool infer_rows(fgi_infer *c, fgi_node *const *in, int count)
     c->is_derivative = c->trace->place != NULL;
     if (c->op->rows == NULL)
         return fgi_infer_fail(c, FG_EUNSUPPORTED,
-                              "has no row rule: it can't be used on batches "
-                              "with padding rows");
+                              "is not supported on batches with padding rows: it has no row rule");
     return c->op->rows(c);
 }
 
@@ -214,7 +214,7 @@ fg_tensor fgi_apply(const fgi_op *op, const fg_tensor *in, int count, const void
         return fgi_trace_fail(trace, FG_EINVAL, "%s: %d inputs: expected at most %d", op->name,
                               count, (int)MAX_INPUTS);
     for (int i = 0; i < count; i++) {
-        const uint64_t id = in[i].handle - trace->base; /* wraps for those of other traces */
+        const uint64_t id = in[i].handle - trace->base; /* wraps around for nodes of other traces */
         if (id == 0 || id > trace->node_count) {
             const char *dead = fgi_tensor_dead(in[i]);
             return dead != NULL

@@ -1,9 +1,9 @@
-/* handle.c - tensors as the user holds them: which trace, which of its generations, which node.
+/* handle.c - tensor handles: trace, generation of the trace, and node.
  *
- * A tensor may be kept longer than its trace: in a struct, over a run, past a reset. So it is not a
- * pointer but a number, and a table of all traces says which numbers are alive. Each creation and
- * each reset of a trace begins another generation. A tensor of an older one, or an empty one, is
- * an error on the user's line, in the trace that the thread is writing.
+ * A tensor may be kept longer than its trace: in a struct, across a run, after a reset. So it is
+ * not a pointer but a number, and a table of all traces contains the valid numbers. Each creation
+ * and each reset of a trace starts a new generation. Using a tensor of an older generation, or an
+ * empty one, is an error at the user's line, kept in the trace that the thread is recording.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
@@ -14,16 +14,16 @@
 
 #define GENERATION_MASK (((uint64_t)1 << (FGI_PLACE_SHIFT - FGI_GENERATION_SHIFT)) - 1)
 
-/* The thread that owns a trace writes its entry; other threads only ever see that a base is not
- * theirs. Place 0 stays empty: an empty tensor belongs there. */
+/* The thread that owns a trace writes its entry; other threads only see that a base is different.
+ * Entry 0 is never used: empty tensors refer to it. */
 fgi_handle_entry fgi_handle_table[FGI_TRACE_LIMIT];
 static size_t next_place = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Where a thread without a trace puts its errors: nothing may be written into it. */
+/* Where a thread without a trace keeps its errors: no operations may be recorded in it. */
 static fg_trace nowhere = {
     .poison = {.trace = &nowhere},
-    .error = {.status = FG_EINVAL, .message = "a tensor was used without a trace that is alive"}};
+    .error = {.status = FG_EINVAL, .message = "a tensor was used, but no trace exists"}};
 
 static void begin_generation(fgi_handle_entry *e, fg_trace *trace)
 {
@@ -51,7 +51,7 @@ fg_status fgi_handles_open(fg_trace *trace, fg_error *err)
     (void)pthread_mutex_unlock(&lock);
     if (place == 0)
         return fgi_fail(err, FG_EUNSUPPORTED,
-                        "%d traces exist already: destroy those that are no longer used",
+                        "there are already %d traces: destroy traces that are no longer used",
                         FGI_TRACE_LIMIT - 1);
     begin_generation(&fgi_handle_table[place], trace);
     return FG_OK;
@@ -78,7 +78,7 @@ void fgi_handles_close(fg_trace *trace)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* The trace of a live base; NULL for another. */
+/* The trace with this base; NULL if it is no longer alive. */
 static fg_trace *find(uint64_t base)
 {
     const fgi_handle_entry *e = &fgi_handle_table[base >> FGI_PLACE_SHIFT];
@@ -86,7 +86,7 @@ static fg_trace *find(uint64_t base)
     return is_alive ? e->trace : NULL;
 }
 
-/* The poison value of the trace that the thread is writing, which now has an error. */
+/* The poison value of the trace that the thread is recording, which now has an error. */
 static fgi_node *dead(fg_tensor tensor)
 {
     fg_trace *trace = find(fgi_here_trace());
@@ -99,9 +99,10 @@ const char *fgi_tensor_dead(fg_tensor tensor)
 {
     if (find(tensor.handle & ~FGI_NODE_MASK) != NULL)
         return NULL;
-    return tensor.handle == 0 ? "an empty tensor was used: it has no value"
-                              : "a tensor was used after its trace was run, reset or destroyed\n"
-                                "compute it again, or keep the array that fg_run gives";
+    return tensor.handle == 0
+               ? "an empty tensor was used: it has no value"
+               : "a tensor was used after its trace was run, reset or destroyed\ncompute it again, "
+                 "or keep the array that fg_run returns";
 }
 
 fgi_node *fgi_node_of_unusual(fg_tensor tensor)

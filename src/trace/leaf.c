@@ -1,4 +1,4 @@
-/* leaf.c - values that come into a trace from outside: variables, arrays, fed batches, scalars.
+/* leaf.c - external values of a trace: variables, arrays, fed batches, scalars.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -7,7 +7,8 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-/* What a leaf's hash covers: its place in the table, its kind and type, never which array. */
+/* The hash of a leaf covers its index in the table, its kind and its type, but not which array it
+ * is. */
 typedef struct leaf_attr {
     uint64_t index;
     int64_t kind;
@@ -27,8 +28,8 @@ size_t fgi_leaf_index(const fgi_node *node)
     return (size_t)attr->index;
 }
 
-/* Array leaves are the program's arguments and print nothing. A scalar leaf is one word of the
- * packed argument: cut it out and give it its format. */
+/* Array leaves are arguments of the program; nothing is emitted. A scalar leaf is one word of the
+ * packed argument: extract it and convert it to its dtype. */
 static void leaf_emit(fgi_emit *e)
 {
     const fgi_node *node = e->node;
@@ -52,7 +53,7 @@ static fgi_hash key_of(const void *address)
     return fgi_hash_bytes(&word, sizeof word);
 }
 
-/* The leaf for `key` (an address, or NULL for a new one each time), made on first use. */
+/* The leaf for `key` (an address, or NULL for a new leaf each time), created on first use. */
 static fg_tensor leaf(fg_trace *trace, const void *key, const fgi_leaf *init, const fg_type *type,
                       const fgi_sharding *sharding)
 {
@@ -170,7 +171,7 @@ fg_tensor fg_variable_value(fg_trace *trace, fg_variable *variable)
     return fgi_reshard(part, sharding, &gathered);
 }
 
-/* The value that is about to be replaced joins the older ones, unless nobody has read it. */
+/* The value that is about to be replaced is added to the older ones, unless it was never read. */
 static bool keep_version(fg_trace *trace, fgi_leaf *leaf)
 {
     if (leaf->assigned != NULL && leaf->current == NULL)
@@ -198,9 +199,9 @@ void fg_assign(fg_variable *variable, fg_tensor value)
         return;
     if (fgi_node_of(value)->rows != NULL) {
         (void)fgi_trace_fail(trace, FG_EINVAL,
-                             "assign: variable '%s' would keep one value a sample, and the last "
+                             "assign: variable '%s' would store one value per sample, but the last "
                              "batch of an epoch contains padding rows\nreduce over the batch axis "
-                             "first; or leave the incomplete batch out (drop_last)",
+                             "first, or drop the incomplete batch (drop_last)",
                              fg_variable_name(variable));
         return;
     }
@@ -211,7 +212,7 @@ void fg_assign(fg_variable *variable, fg_tensor value)
     if (!same) {
         char a[96], b[96];
         (void)fgi_trace_fail(trace, have->dtype != given->dtype ? FG_EDTYPE : FG_ESHAPE,
-                             "assign: variable '%s' is %s, the value is %s",
+                             "assign: variable '%s' is %s, but the value is %s",
                              fg_variable_name(variable), fg_type_format(have, a, sizeof a),
                              fg_type_format(given, b, sizeof b));
         return;

@@ -1,9 +1,8 @@
-/* precision.c - which number formats a training computes in.
+/* precision.c - the dtypes used for computation, parameters and data in training.
  *
- * A trace carries one row of the table. Operations ask it in one place (src/op/upcast.c): products
- * and convolutions take their operands in its format, sums and losses give f32. Modules ask it for
- * the format of their parameters.
- * Source: Micikevicius et al. 2018, "Mixed precision training".
+ * A trace has one row of the table. Operations query it in one place (src/op/upcast.c): matmuls and
+ * convolutions convert their operands to its dtype, sums and losses return f32. Modules query it
+ * for the dtype of their parameters. Source: Micikevicius et al. 2018, "Mixed precision training".
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/precision.h"
@@ -36,8 +35,8 @@ const fgi_precision *fgi_precision_find(const char *name, fg_error *err)
     }
     const char *near = fgi_nearest(name, names, COUNT);
     (void)fgi_fail(err, FG_EINVAL,
-                   "unknown precision '%s': %s%s%sexpected is one of 32-true, bf16-mixed, "
-                   "bf16-true, 16-mixed, 16-true, 64-true",
+                   "unknown precision '%s': %s%s%sexpected 32-true, bf16-mixed, bf16-true, "
+                   "16-mixed, 16-true or 64-true",
                    name, near != NULL ? "did you mean '" : "", near != NULL ? near : "",
                    near != NULL ? "'? " : "");
     return NULL;
@@ -50,13 +49,14 @@ fg_status fgi_precision_check(const fgi_precision *precision, const fg_client *c
         fgi_client_support(client, precision->matmul) != FGI_UNSUPPORTED)
         return FG_OK;
     if (precision->matmul == FG_F16)
-        return fgi_fail(err, FG_EUNSUPPORTED,
-                        "precision '%s': f16 gains nothing on a TPU, whose matrix units compute in "
-                        "bf16, and loses small gradients\nuse 'bf16-mixed', or '32-true'",
-                        precision->name);
+        return fgi_fail(
+            err, FG_EUNSUPPORTED,
+            "precision '%s': TPUs do not support f16, which has no benefit on matrix units that "
+            "compute in bf16 and loses small gradients\nuse 'bf16-mixed', or '32-true'",
+            precision->name);
     return fgi_fail(err, FG_EUNSUPPORTED,
-                    "precision '%s': a TPU has no f64 and would only imitate it, many times "
-                    "slower\nuse '32-true', or 'bf16-mixed'",
+                    "precision '%s': TPUs do not support f64, which would be emulated and many "
+                    "times slower\nuse '32-true', or 'bf16-mixed'",
                     precision->name);
 }
 

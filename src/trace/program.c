@@ -1,8 +1,8 @@
-/* program.c - from a trace to a compiled program, and its launch.
+/* program.c - compiles a trace to a program, and launches it.
  *
- * The trace's table maps the structure of the whole (outputs, assignments, leaves) to a program, so
- * that an own loop which traces the same each iteration compiles once. The text itself is keyed
- * once more by the disk cache below (src/pjrt).
+ * The trace's table maps the structure of the trace (outputs, assignments, leaves) to a program, so
+ * that a custom loop that traces the same operations in each iteration compiles only once. The disk
+ * cache (src/pjrt) has its own key for the text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/program.h"
@@ -16,16 +16,16 @@ struct fgi_program {
     int references;
     fgi_executable *executable;
     fgi_layout layout;
-    fg_type *argument_type; /* of the array arguments */
+    fg_type *argument_type; /* for the array arguments */
     fgi_sharding *argument_sharding;
-    fg_array **arguments; /* scratch for a launch: array arguments and the scalars */
+    fg_array **arguments; /* temporary storage for a launch: array arguments and the scalars */
     fg_array **results;   /* scratch: all results */
     fgi_matmul_flops flops;
     uint32_t *words;   /* packed scalars of the last launch ... */
-    fg_array *scalars; /* ... and where they are on the devices, or NULL */
+    fg_array *scalars; /* ... and their array on the devices, or NULL */
 };
 
-/* ---- what a program needs -------------------------------------------------------------------- */
+/* ---- dependencies of a program --------------------------------------------------------------- */
 
 void fgi_layout_fini(fgi_layout *layout)
 {
@@ -82,7 +82,7 @@ fg_status fgi_layout_make(const fg_trace *trace, const fg_tensor *outputs, size_
 
 /* ---- compiling ------------------------------------------------------------------------------- */
 
-/* Flags make a program faster, no more: a plugin that does not know one goes without. */
+/* Options only make a program faster: if a plugin does not support one, it is omitted. */
 static fg_status compile_text(fg_client *client, const fgi_buf *text, const fgi_buf *key,
                               fgi_compile_options *options, fgi_executable **out, fg_error *err)
 {
@@ -146,7 +146,7 @@ static void count_flops(const fg_trace *trace, const fgi_layout *layout, fgi_mat
 
 const fgi_matmul_flops *fgi_program_flops(const fgi_program *program) { return &program->flops; }
 
-/* Takes over the layout, also on failure. */
+/* Takes ownership of the layout, also on failure. */
 static fg_status create(const fg_trace *trace, fgi_layout *layout, const fg_tensor *outputs,
                         fgi_program **out, fg_error *err)
 {
@@ -286,28 +286,28 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
     else if (leaf->of.feed >= 0 && (size_t)leaf->of.feed < feed_count)
         array = feeds[leaf->of.feed];
     if (array == NULL)
-        return fgi_fail(err, FG_EINTERNAL, "argument %zu of a program was not fed", i);
+        return fgi_fail(err, FG_EINTERNAL, "argument %zu of the program has no value", i);
     if (fgi_array_is_donated(array))
         return fgi_fail(err, FG_EINVAL,
-                        "argument %zu of a program is an array whose memory a variable's update "
-                        "has taken over: read it before the run that assigns",
+                        "argument %zu of the program is an array whose buffer was reused by the "
+                        "update of a variable: read it before the run that assigns",
                         i);
     if (!same_type(fg_array_type(array), &program->argument_type[i])) {
         char a[96], b[96];
-        return fgi_fail(err, FG_EINVAL, "argument %zu of a program is %s; it was traced for %s", i,
-                        fg_type_format(fg_array_type(array), a, sizeof a),
+        return fgi_fail(err, FG_EINVAL, "argument %zu of the program is %s: expected %s, as traced",
+                        i, fg_type_format(fg_array_type(array), a, sizeof a),
                         fg_type_format(&program->argument_type[i], b, sizeof b));
     }
     if (!fgi_sharding_equal(fgi_array_sharding(array), &program->argument_sharding[i]))
         return fgi_fail(err, FG_EINVAL,
-                        "argument %zu of a program is sharded differently than when it was "
+                        "argument %zu of the program has a different sharding than when it was "
                         "traced: distribute the module before its first step",
                         i);
     program->arguments[i] = array;
     return FG_OK;
 }
 
-/* The packed scalars on the devices; uploaded only when one has changed since the last launch. */
+/* The packed scalars on the devices; uploaded only if one has changed since the last launch. */
 static fg_status pack_scalars(fgi_program *program, const fgi_leaf *leaves, fg_client *client,
                               fg_array **out, fg_error *err)
 {
@@ -347,7 +347,7 @@ fg_status fgi_program_launch(fgi_program *program, const fgi_leaf *leaves, fg_cl
     }
     const fg_status status = fgi_execute(program->executable, program->arguments, arguments,
                                          program->results, out_done, err);
-    if (status != FG_OK) { /* they may be what failed */
+    if (status != FG_OK) { /* they may be the cause of the failure */
         fg_array_release(scalars);
         program->scalars = NULL;
     }

@@ -1,9 +1,9 @@
-/* programs.c - the programs that a trace keeps, by structure; what two of them differ in.
+/* programs.c - the cache of programs of a trace, by structure, and how two of them differ.
  *
- * The most recently used are kept. An own loop whose graph contains a number that the host changes
- * compiles a program in each iteration, so for the last few programs an outline is kept, which
- * leaves attributes and wiring apart: where one program after the other differs in attributes
- * alone, the user is told once which operation it is.
+ * The most recently used programs are kept. A custom loop whose graph contains a number that
+ * changes compiles a program in each iteration. To detect that, an outline without attributes is
+ * kept for the last few programs: if several consecutive programs differ only in attributes, the
+ * user is warned once, with the operation.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 #include "base/print.h"
 #include "trace/program.h"
 
-enum { WARN_AFTER = 3 }; /* programs of one outline: two may well be meant */
+enum { WARN_AFTER = 3 }; /* programs with the same outline: two may well be intended */
 
 void fgi_programs_fini(fgi_programs *programs)
 {
@@ -49,7 +49,7 @@ void fgi_programs_add(fgi_programs *programs, fgi_hash hash, fgi_program *take_p
 
 /* ---- outlines -------------------------------------------------------------------------------- */
 
-/* Type and inputs of a node, which are by their places among the live ones. */
+/* Type and inputs of a node, as indexes of live nodes. */
 static uint64_t wiring(const fgi_node *node, const uint32_t *place)
 {
     fgi_hash hash = {0, (uint64_t)node->arity};
@@ -86,7 +86,8 @@ static fgi_outline make_outline(const fg_trace *trace, const fgi_layout *layout)
     return out;
 }
 
-/* Nodes whose attributes differ, the first in *out_first; -1: the outlines differ. */
+/* Number of nodes whose attributes differ, with the first in *out_first; -1: the outlines differ.
+ */
 static int difference(const fgi_outline *a, const fgi_outline *b, size_t *out_first)
 {
     int count = 0;
@@ -105,7 +106,7 @@ static int difference(const fgi_outline *a, const fgi_outline *b, size_t *out_fi
     return count;
 }
 
-/* The node at a place among the live ones. */
+/* The live node with this index. */
 static const fgi_node *node_at(const fg_trace *trace, const fgi_layout *layout, size_t place)
 {
     size_t id = 0;
@@ -127,12 +128,10 @@ static void tell(const fg_trace *trace, const fgi_layout *layout, const fgi_outl
         (void)fgi_snprintf(what, sizeof what, "an argument of %s changed", node->op->name);
     if (differences > 1)
         (void)fgi_snprintf(more, sizeof more, " (and %d other operations)", differences - 1);
-    fgi_log(
-        FG_LOG_WARNING,
-        "%s:%d: %s%s: %d programs were compiled that differ in nothing else, one for each value\n"
-        "give a number that changes as an fg_scalar (fg_scalar_value), which is an input of the "
-        "program",
-        node->file != NULL ? node->file : "?", node->line, what, more, now->variants);
+    fgi_log(FG_LOG_WARNING,
+            "%s:%d: %s%s: %d programs were compiled that differ only in this value\npass a number "
+            "that changes as an fg_scalar (fg_scalar_value), which is an input of the program",
+            node->file != NULL ? node->file : "?", node->line, what, more, now->variants);
 }
 
 void fgi_programs_compare(fg_trace *trace, const fgi_layout *layout)

@@ -1,9 +1,9 @@
-/* rows.c - where a value has the rows of a batch: the rules that operations share.
+/* rows.c - which dimensions of a value have the rows of a batch: the rules that operations share.
  *
- * The last batch of an epoch is filled up with padding rows. Which dimension of a value runs over
- * the batch follows from operation to operation by a rule each, like its shape; src/op/padding.c
- * says where rows begin and end. An operation that can't say which rows its result belongs to is
- * an error: it would let padding leak into what is trained or reported.
+ * The last batch of an epoch is filled up with padding rows. For each operation, a rule similar to
+ * the shape rule determines which dimension of the result runs over the batch; src/op/padding.c
+ * defines where rows are introduced and where they end. An operation that cannot determine which
+ * rows its result belongs to is an error, because padding rows could affect training or metrics.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/trace.h"
@@ -13,9 +13,9 @@ bool fgi_rows_join(fgi_infer *c, int axis, int64_t step)
     int64_t *have = &c->rows.step[axis];
     if (step != 0 && *have != 0 && *have != step)
         return fgi_infer_fail(c, FG_EINVAL,
-                              "along axis %d the operands hold the samples of the batch in "
-                              "different orders\npermute one of them so that the samples are in "
-                              "the same order before the batch axis is merged with another one",
+                              "along axis %d the operands have the samples of the batch in "
+                              "different orders\npermute one of them so that the order is the same "
+                              "before you merge the batch axis with another axis",
                               axis);
     if (step != 0)
         *have = step;
@@ -38,9 +38,9 @@ bool fgi_rows_never(fgi_infer *c)
 
 bool fgi_rows_mixed(fgi_infer *c, int axis, const char *instead)
 {
-    return fgi_infer_fail(c, FG_EINVAL,
-                          "axis %d is the batch axis, and the last batch of an epoch contains "
-                          "padding rows, which this would mix with the samples\n%s; or leave the "
-                          "incomplete batch out (drop_last)",
-                          axis, instead);
+    return fgi_infer_fail(
+        c, FG_EINVAL,
+        "axis %d is the batch axis, and the last batch of an epoch contains padding rows, which "
+        "this operation would mix with samples\n%s; or drop the incomplete batch (drop_last)",
+        axis, instead);
 }

@@ -1,4 +1,4 @@
-/* run.c - running a trace once (own loops) and binding one for many launches (the Trainer).
+/* run.c - runs a trace once (custom loops), and binds one for many launches (the Trainer).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -13,8 +13,8 @@ static fg_status run(fg_trace *trace, const fg_tensor *outputs, size_t count, fg
     fgi_program *program = NULL;
     if (trace->is_step)
         return fgi_fail(err, FG_EINVAL,
-                        "a step's values do not exist while it is traced\n"
-                        "to see one, log it with fg_step_log");
+                        "the values of a step are not available while it is traced\nto see one, "
+                        "log it with fg_step_log");
     FGI_TRY(fgi_program_get(trace, outputs, count, &program, err));
     return fgi_program_launch(program, trace->leaves, trace->client, NULL, 0, out_arrays, NULL,
                               err);
@@ -91,7 +91,7 @@ fg_status fgi_step_program_create(fg_trace *trace, const fg_tensor *outputs, siz
     }
     memcpy(leaves, trace->leaves, trace->leaf_count * sizeof *leaves);
     for (size_t i = 0; i < trace->leaf_count; i++) {
-        leaves[i].node = NULL; /* dies with the trace's nodes */
+        leaves[i].node = NULL; /* freed with the trace's nodes */
         leaves[i].assigned = leaves[i].current = NULL;
         leaves[i].older = NULL;
         if (leaves[i].kind == FGI_LEAF_ARRAY)

@@ -1,4 +1,4 @@
-/* trace.c - life of a trace: creation, scopes, settings, the first error.
+/* trace.c - traces: creation, scopes, settings, the first error.
  *
  * A trace owns its nodes (arena), its tables and its compiled programs; the client is borrowed.
  *
@@ -16,7 +16,7 @@
 static _Thread_local struct {
     const char *file;
     int line;
-    uint64_t trace; /* base of the one written last */
+    uint64_t trace; /* base of the trace recorded last */
 } here;
 
 void fg_here(const char *file, int line)
@@ -117,10 +117,10 @@ uint32_t fgi_trace_next_random_id(fg_trace *trace) { return trace->random_ids++;
 void fg_trace_set_mask(fg_trace *trace, fg_tensor mask)
 {
     if (trace->is_step && !fgi_is_poison(mask))
-        (void)fgi_trace_fail(trace, FG_EINVAL,
-                             "mask: the Trainer masks padding rows itself\n"
-                             "to leave out more, give weights to the loss and the metrics "
-                             "(fg_weighted_mean, fg_cross_entropy, fg_step_log_weighted)");
+        (void)fgi_trace_fail(
+            trace, FG_EINVAL,
+            "mask: the Trainer masks padding rows itself\nto exclude more, pass weights to the "
+            "loss and the metrics (fg_weighted_mean, fg_cross_entropy, fg_step_log_weighted)");
     else
         fgi_trace_set_mask(trace, mask, NULL);
 }
@@ -139,8 +139,8 @@ void fgi_trace_set_mask(fg_trace *trace, fg_tensor mask, const fg_tensor *count)
     }
     if (trace->has_rows) {
         (void)fgi_trace_fail(trace, FG_EINVAL,
-                             "mask: a batch axis was marked already\n"
-                             "set the mask before the first operation on the batch");
+                             "mask: a batch axis is already marked\nset the mask before the first "
+                             "operation on the batch");
         return;
     }
     trace->mask = mask;
@@ -180,7 +180,7 @@ bool fg_trace_mask(const fg_trace *trace, fg_tensor *out)
 
 void fg_scope_push(fg_trace *trace, const char *name)
 {
-    if (trace->base == 0) /* where tensors without a trace belong: nothing is kept there */
+    if (trace->base == 0) /* the trace for tensors without a trace: nothing is recorded there */
         return;
     if (trace->scope_depth == FGI_SCOPE_DEPTH) {
         trace->scope_overflow++;

@@ -1,7 +1,8 @@
-/* variable.c - values that stay on the devices from run to run.
+/* variable.c - values that stay on the devices between runs.
  *
- * A variable starts on the host: given bytes, or an initialisation that is made only when a program
- * or a reader first asks. Then one array on the client holds it, replaced at each run that assigns.
+ * A variable starts on the host: with given bytes, or with an initializer that runs only when a
+ * program or a reader needs the value. Then one array on the client has the value; it is replaced
+ * at each run that assigns it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -19,12 +20,12 @@ struct fg_variable {
     fg_type type;
     fg_variable_options options;
     fgi_sharding sharding;
-    const fg_variable *leader; /* whose sharding it has, or NULL */
+    const fg_variable *leader; /* parameter whose sharding it has, or NULL */
     bool has_file_axis;
-    bool is_frozen;  /* nothing in the library changes it */
+    bool is_frozen;  /* nothing in the library modifies it */
     bool is_lost;    /* consumed by a program that failed */
     fg_array *array; /* the value, or NULL while it is on the host */
-    void *host;      /* given bytes, or NULL: made from options.init */
+    void *host;      /* given bytes, or NULL: initialized from options.init */
 };
 
 static bool is_permutation(const int *axis, int rank)
@@ -44,7 +45,7 @@ static fg_status check_type(const char *name, const fg_type *type, fg_error *err
     for (int i = 0; is_type && i < type->rank; i++)
         is_type = type->dim[i] >= 0;
     if (name == NULL || name[0] == '\0' || !is_type || !fgi_type_is_countable(type))
-        return fgi_fail(err, FG_EINVAL, "a variable needs a name, a number format and a shape");
+        return fgi_fail(err, FG_EINVAL, "a variable requires a name, a dtype and a shape");
     return FG_OK;
 }
 
@@ -134,8 +135,8 @@ const int *fg_variable_file_axis(const fg_variable *variable)
     return variable->has_file_axis ? variable->options.file_axis : NULL;
 }
 
-/* Fills host memory that is zero already with the first value. Random ones are pure functions of
- * (seed, name, index), so that they do not depend on the order of creation. */
+/* Initializes zeroed host memory. Random values are pure functions of (seed, name, index), so that
+ * they do not depend on the order of creation. */
 static void initialise(const fg_variable *variable, void *data)
 {
     const fg_init init = variable->options.init;
@@ -156,12 +157,12 @@ static void initialise(const fg_variable *variable, void *data)
 static fg_status lost(const fg_variable *variable, fg_error *err)
 {
     return fgi_fail(err, FG_EDEVICE,
-                    "variable '%s' was consumed by a program that failed: set it again, from a "
-                    "checkpoint for instance",
+                    "the value of variable '%s' was lost in a program that failed: set it again, "
+                    "for example from a checkpoint",
                     variable->name);
 }
 
-/* Host bytes of a variable that has no array yet, made on first use. */
+/* Host bytes of a variable that has no array yet, created on first use. */
 static fg_status host_value(fg_variable *variable, fg_error *err)
 {
     if (variable->is_lost)
@@ -182,7 +183,7 @@ static fg_status check_size(const fg_variable *variable, size_t size, fg_error *
     const size_t want = fg_type_bytes(&variable->type);
     char text[96];
     if (size != want)
-        return fgi_fail(err, FG_EINVAL, "variable '%s' (%s) takes %zu bytes, %zu were given",
+        return fgi_fail(err, FG_EINVAL, "variable '%s' (%s) has %zu bytes, but got %zu",
                         variable->name, fg_type_format(&variable->type, text, sizeof text), want,
                         size);
     return FG_OK;

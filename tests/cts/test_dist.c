@@ -439,7 +439,7 @@ static const struct {
      {{"", "model"}},
      1,
      FG_EINVAL,
-     "a sharding rule has no pattern: expected names of parameters"},
+     "a sharding rule has no pattern: expected a pattern for parameter names"},
     {"fsdp",
      {{"fc?.weight", "model,columns"}},
      1,

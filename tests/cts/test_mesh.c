@@ -82,7 +82,7 @@ static void uneven_and_repeated_splits_are_refused(void **state)
                                       FGI_UPLOAD_COPY, &a, NULL, &err),
                      FG_ESHAPE);
     assert_string_equal(err.message,
-                        "dimension 0 of array f32[6,6] cannot be sharded evenly over 4 devices");
+                        "cannot shard dimension 0 of array f32[6,6] evenly over 4 devices");
     assert_int_equal(fgi_array_upload(client, &odd, &(fgi_sharding){{FGT_MODEL, FGT_MODEL}}, data,
                                       FGI_UPLOAD_COPY, &a, NULL, &err),
                      FG_EINVAL);
@@ -127,16 +127,14 @@ static void words_that_are_no_split(void **state)
         {"data,,model", "partition spec \"data,,model\": '' is not an axis of the mesh "
                         "data=4,model=2: expected one "
                         "of its axes, or none, for each dimension"},
-        {"data,data",
-         "partition spec \"data,data\": axis 'data' is given twice: an axis shards one "
-         "dimension only"},
+        {"data,data", "partition spec \"data,data\": axis 'data' is given twice: an axis can shard "
+                      "only one dimension"},
         {"model+data",
          "partition spec \"model+data\": the axes 'model+data' of a dimension must be "
          "in the order of the mesh data=4,model=2"},
         {"none,none,none,model",
-         "dimension 3 of array f32[8,4,6] cannot be sharded: the array has 3"},
-        {"none,none,data",
-         "dimension 2 of array f32[8,4,6] cannot be sharded evenly over 4 devices"},
+         "cannot shard dimension 3 of array f32[8,4,6]: the array has 3 dimensions"},
+        {"none,none,data", "cannot shard dimension 2 of array f32[8,4,6] evenly over 4 devices"},
     };
     static const float data[8 * 4 * 6];
     (void)state;

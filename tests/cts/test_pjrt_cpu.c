@@ -90,7 +90,7 @@ static void client_reports_about_itself(void **state)
     assert_string_equal(device.kind, "cpu");
     assert_int_equal(device.memory_limit_bytes, -1);
     assert_int_equal(fg_device_get_info(f->client, 2, &device, &err), FG_EINVAL);
-    assert_string_equal(err.message, "device 2 does not exist: there are 2");
+    assert_string_equal(err.message, "device 2 does not exist: the client has 2");
 }
 
 static void check_matmul(fg_client *client, int devices)
@@ -114,7 +114,7 @@ static void check_matmul(fg_client *client, int devices)
     fgt_ok(fg_array_read(out, got, sizeof got, &err));
     assert_memory_equal(got, want, sizeof want);
     assert_int_equal(fg_array_read(out, got, 4, &err), FG_EINVAL);
-    assert_string_equal(err.message, "array f32[2,2] has 16 bytes, the room given 4");
+    assert_string_equal(err.message, "array f32[2,2] has 16 bytes, but the buffer has 4");
     fgi_event_destroy(done);
     fg_array_release(out);
     fg_array_release(args[0]);
@@ -154,7 +154,7 @@ static void donated_argument_is_gone(void **state)
     fg_array *again[2];
     assert_int_equal(fgi_execute(e, (fg_array *[]){s, x}, 2, again, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message,
-                        "argument 0 of the program, f32[4], was donated to a program before");
+                        "argument 0 of the program, f32[4], was already donated to a program");
     assert_null(again[0]);
     fg_array_release(outs[0]);
     fg_array_release(outs[1]);
@@ -206,7 +206,7 @@ static void serialized_program_runs(void **state)
     fg_array_release(x);
     fgi_executable_destroy(loaded);
     assert_int_equal(fgi_executable_load(f->client, data, size, NULL, &loaded, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the program is for 2 devices, not for 1");
+    assert_string_equal(err.message, "the program is for 2 devices: expected 1");
     assert_int_equal(fgi_executable_load(f->client, data, size / 2, &two, &loaded, &err),
                      FG_EFORMAT);
     assert_null(loaded);
@@ -395,7 +395,7 @@ static void program_by_hand(void **state)
                          upload(f->client, &vec4, (float[]){1, 1, 1, 1})};
     fg_array *outs[2] = {args[0], args[0]};
     assert_int_equal(fg_program_run(p, args, 2, outs, 1, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the program has 2 outputs, the caller expects 1");
+    assert_string_equal(err.message, "the program has 2 outputs: got room for 1");
     assert_null(outs[0]);
     fgt_ok(fg_program_run(p, args, 2, outs, 2, &err));
     fg_program_destroy(p);

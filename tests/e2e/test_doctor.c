@@ -33,7 +33,7 @@ static void report_of_a_good_machine(void **state)
                      "tpu      TPU v5e, 8 chips = 8 devices of 16.0 GiB; v5litepod-8, 2x4\n"
                      "host     40 processors, AMD EPYC 7B13, memory 375.0 GiB (362.4 GiB free), "
                      "/dev/shm 16.0 GiB, /tmp ?");
-    contains(o->out, "warning  TPU_PROCESS_ADDRESSES is 'local': one process drives all chips here "
+    contains(o->out, "warning  TPU_PROCESS_ADDRESSES is 'local': here one process uses all chips "
                      "[stale-variable]\n         -> unset TPU_PROCESS_ADDRESSES\n");
     contains(o->out, "\nnothing is wrong\n");
     assert_string_equal(o->err, "");
@@ -44,7 +44,7 @@ static void exit_status_says_what_is_wrong(void **state)
     (void)state;
     const outcome *o = doctor_of("gce_v4-32", 1, "");
     contains(o->out, "host 2 of 4");
-    contains(o->out, "wrong    this is host 2 of 4 of a slice of 16 chips (v4-32)");
+    contains(o->out, "wrong    this is host 2 of 4 in a slice of 16 chips (v4-32)");
     contains(o->out, "-> export TPU_VISIBLE_CHIPS=0,1,2,3 TPU_CHIPS_PER_PROCESS_BOUNDS=2,2,1 "
                      "TPU_PROCESS_BOUNDS=1,1,1\n");
 }

@@ -156,7 +156,7 @@ static void npy_targets_of_any_scale_train(void **state)
         write_arrays(folder, "vx.npy", "vy.npy", ROWS, VAL_ROWS, scales[k]);
         const outcome *o = program_gives(0, folder, FIT_ARRAYS);
         contains(o->err, "target: mean ");
-        contains(o->err, " (standardised for training)\n");
+        contains(o->err, " (standardized for training)\n");
         char *fitted = strdup(o->out);
         o = program_gives(0, folder, "predict run --data.predict=vx.npy -q");
         assert_int_equal(predictions(o->out, p, VAL_ROWS), VAL_ROWS);
@@ -179,7 +179,7 @@ static void npy_targets_are_measured(void **state)
     write_npy(folder, "y.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, y);
     write_npy(folder, "vy.npy", &(fg_type){.dtype = FG_F32, .rank = 2, .dim = {4, 2}}, y);
     contains(program_gives(0, folder, FIT_ARRAYS)->err,
-             "target: mean 4, deviation 2.23607 (standardised for training)\n");
+             "target: mean 4, deviation 2.23607 (standardized for training)\n");
     contains(program_gives(0, folder, FIT_ARRAYS "--overwrite")->out, "val_rmse\t");
     /* the metrics are in the targets' unit: a model of zeros, not trained, is off by the mean */
     const outcome *o = program_gives(0, folder,
@@ -292,7 +292,7 @@ static void the_columns_are_reported_before_training(void **state)
     assert_null(strstr(o->err, "is not a number"));
     assert_string_equal(program_gives(0, folder, FIT "-q --data.categorical=[age]")->err, "");
     o = program_gives(1, folder, FIT "--data.numeric=[age]");
-    contains(o->err, "t.csv:3: row 2, column 'age': 'n.a.' is not a number\ncorrect it, or count "
+    contains(o->err, "t.csv:3: row 2, column 'age': 'n.a.' is not a number\ncorrect it, or treat "
                      "it as missing with data.na_values and data.missing: mean");
     put(folder, "age,y\n30,1.5\n,2\n");
     contains(program_gives(1, folder, FIT)->err,

@@ -170,7 +170,8 @@ static void of_several_processes_the_first_writes(void **state)
     fg_ckpt_close(ckpt);
     const fg_ckpt_content wrong = {.process_index = 2, .process_count = 2};
     assert_int_equal(fg_ckpt_save(path, &wrong, &err), FG_EINVAL);
-    assert_string_equal(err.message, "fg_ckpt_save: process 2 of 2");
+    assert_string_equal(err.message,
+                        "fg_ckpt_save: process 2 of 2: expected an index from 0 to the count - 1");
     value_save_ok(folder, "alone", 1);
     fgt_ok(fgi_manifest_read(fgt_path(folder, "alone"), &manifest, &err));
     assert_int_equal(manifest.processes, 1);

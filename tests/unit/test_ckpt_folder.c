@@ -85,7 +85,7 @@ static void only_checkpoints_are_replaced(void **state)
     const char *folder = fgt_temp_folder();
     fgt_write(fgt_path(folder, "notes"), "x", 1);
     assert_int_equal(value_save(folder, "notes", 1, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "exists and is not a checkpoint: not replacing it"));
+    assert_non_null(strstr(err.message, "exists and is not a checkpoint: it is not replaced"));
     fgt_ok(fgi_folder_make(fgt_path(folder, "photos"), &err));
     assert_int_equal(value_save(folder, "photos", 1, &err), FG_EINVAL);
 }
@@ -100,7 +100,7 @@ static void bad_content_is_refused(void **state)
     content.state_json = "{\"a\": }";
     assert_int_equal(fg_ckpt_save(path, &content, &err), FG_EINVAL);
     assert_int_equal(err.status, FG_EINVAL);
-    assert_memory_equal(err.message, "fg_ckpt_save: state_json: byte 7: not JSON: ", 44);
+    assert_memory_equal(err.message, "fg_ckpt_save: state_json: byte 7: invalid JSON: ", 48);
     assert_int_equal(fg_ckpt_save(path, NULL, &err), FG_EINVAL);
     content.state_json = NULL;
     assert_int_equal(fg_ckpt_save("", &content, &err), FG_EINVAL);
@@ -140,7 +140,7 @@ static void each_damage_names_the_file(void **state)
                        size - 1, size);
         damaged(folder, expected);
         assert_int_equal(unlink(fgt_path(folder, files[i])), 0);
-        (void)snprintf(expected, sizeof(expected), "%s is missing, which manifest.json names",
+        (void)snprintf(expected, sizeof(expected), "%s is missing, but listed in manifest.json",
                        files[i]);
         damaged(folder, expected);
         fgi_free(data);
@@ -172,13 +172,13 @@ static void damaged_manifests(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"", "manifest.json: byte 0: not JSON: "},
+        {"", "manifest.json: byte 0: invalid JSON: "},
         {"{}", "manifest.json is not the manifest of a fulgurite checkpoint"},
         {"[]", "manifest.json is not the manifest of a fulgurite checkpoint"},
         {HEAD "\"files\":[]}", "manifest.json: expected 'sequence', a count"},
         {HEAD "\"sequence\":-1,\"files\":[]}", "manifest.json: expected 'sequence', a count"},
         {HEAD "\"sequence\":1}", "manifest.json: expected 'files', a list of at most 16"},
-        {HEAD "\"sequence\":1,\"files\":[]}", "'model.safetensors' is not among the files"},
+        {HEAD "\"sequence\":1,\"files\":[]}", "'model.safetensors' is missing in 'files'"},
         {HEAD "\"sequence\":1,\"files\":[1]}", "files[0]: expected a plain file name"},
         {HEAD "\"sequence\":1,\"files\":[" FILE_A("../x") "]}",
          "files[0]: expected a plain file name"},
@@ -193,7 +193,7 @@ static void damaged_manifests(void **state)
         damaged(folder, cases[i].message);
     }
     assert_int_equal(unlink(fgt_path(folder, "a/manifest.json")), 0);
-    damaged(folder, "is not a checkpoint: manifest.json is missing");
+    damaged(folder, "is not a checkpoint: it has no manifest.json");
 }
 
 static void a_newer_format_is_said_to_be_newer(void **state)
@@ -207,7 +207,8 @@ static void a_newer_format_is_said_to_be_newer(void **state)
     fgt_write(fgt_path(folder, "a/manifest.json"), text, strlen(text));
     assert_int_equal(fg_ckpt_open(fgt_path(folder, "a"), &ckpt, &err), FG_EUNSUPPORTED);
     assert_non_null(
-        strstr(err.message, "checkpoint format 2, written by fulgurite 9.1.0: expected 1"));
+        strstr(err.message,
+               "checkpoint format version 2, written by fulgurite 9.1.0: expected version 1"));
 }
 
 static void what_is_not_there(void **state)

@@ -250,7 +250,7 @@ static void meshes(void **state)
          "in trainer.mesh alone",
          {{"", 0}}},
         {"trainer: {mesh: data=two}\n",
-         "run.yaml:1:17: trainer.mesh: mesh 'data=two': 'data=two' is not an axis with its size: "
+         "run.yaml:1:17: trainer.mesh: mesh 'data=two': 'data=two' is not an axis with a size: "
          "expected NAME=SIZE for each axis, as in data=2,fsdp=2,model=2 (-1: the remaining "
          "devices)",
          {{"", 0}}},

@@ -41,23 +41,22 @@ static void quotes_follow_rfc_4180(void **state)
 static void errors_of_form_name_line_and_byte(void **state)
 {
     csv_expect_error("", NULL, FG_EFORMAT, "t.csv:1: the file is empty");
-    csv_expect_error("a,b\n", NULL, FG_EFORMAT, "t.csv:1: the file has a header but no rows");
+    csv_expect_error("a,b\n", NULL, FG_EFORMAT, "t.csv:1: the file has a header but no data rows");
     csv_expect_error("a,b\n1,2\n1,2,3\n", NULL, FG_EFORMAT,
-                     "t.csv:3: row 2 has 3 columns, the header has 2");
+                     "t.csv:3: row 2 has 3 columns, but the header has 2");
     csv_expect_error("a,b\n1,2\n1\n", NULL, FG_EFORMAT,
-                     "t.csv:3: row 2 has 1 columns, the header has 2");
+                     "t.csv:3: row 2 has 1 columns, but the header has 2");
     csv_expect_error("1,2\n1\n", &(fg_csv_options){.no_header = true}, FG_EFORMAT,
-                     "t.csv:2: row 2 has 1 columns, the first row has 2");
-    csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT,
-                     "t.csv:2: byte 6: a quote that is never closed");
+                     "t.csv:2: row 2 has 1 columns, but the first row has 2");
+    csv_expect_error("a,b\n1,\"2\n3,4\n", NULL, FG_EFORMAT, "t.csv:2: byte 6: unclosed quote");
     csv_expect_error("a,b\n1,\"2\"3\n", NULL, FG_EFORMAT,
-                     "t.csv:2: byte 9: text after a closing quote");
-    csv_expect_error("a,a\n1,2\n", NULL, FG_EFORMAT, "t.csv:1: two columns are called 'a'");
+                     "t.csv:2: byte 9: text after the closing quote");
+    csv_expect_error("a,a\n1,2\n", NULL, FG_EFORMAT, "t.csv:1: two columns are named 'a'");
     csv_expect_error("\xef\xbb\xbf"
                      "a,b\n1,\xe9\n",
                      NULL, FG_EFORMAT,
-                     "t.csv:2: byte 9: not UTF-8 text\nconvert the file, for example with "
-                     "iconv -f latin1 -t utf-8");
+                     "t.csv:2: byte 9: invalid UTF-8\nconvert the file, for example with iconv -f "
+                     "latin1 -t utf-8");
     fg_csv_parts parts;
     fgi_block block = {.data = (const unsigned char *)"a,b\n1,\0", .size = 7};
     assert_int_equal(fgi_csv_open_block("t.csv", &block, NULL, &parts, &err), FG_EFORMAT);
@@ -74,7 +73,7 @@ static void only_real_utf8_is_taken(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         (void)snprintf(text, sizeof(text), "a,b\n%s,1\n", bad[i]);
         assert_int_equal(csv_open_text(text, NULL, &parts), FG_EFORMAT);
-        assert_non_null(strstr(err.message, "byte 4: not UTF-8"));
+        assert_non_null(strstr(err.message, "byte 4: invalid UTF-8"));
     }
     fgt_ok(csv_open_text("a,b\n\xc3\xa9,1\n\xe2\x82\xac,2\n\xf0\x9f\x98\x80,3\n", NULL, &parts));
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 3);
@@ -245,17 +244,16 @@ static void what_is_no_number_is_said(void **state)
     options.max_categories = 3;
     csv_expect_error(
         "a,y\n1,1\n2,2\nx,3\n4,4\n", &options, FG_EFORMAT,
-        "t.csv:4: row 3, column 'a': 'x' is not a number, so the column is a category, but "
-        "it has more than 3 different values; 3 of 4 are numbers\ncorrect the value, "
-        "count it as missing (data.na_values), ignore the column (data.ignore), or raise "
-        "max_categories");
+        "t.csv:4: row 3, column 'a': 'x' is not a number, so the column is categorical, but it has "
+        "more than 3 different values; 3 of 4 are numbers\ncorrect the value, treat it as missing "
+        "(data.na_values), ignore the column (data.ignore), or increase max_categories");
     csv_expect_error("a,y\n1,1\n2,1e39\n", &csv_plain, FG_EFORMAT,
-                     "t.csv:3: row 2, column 'y': 1e+39 is out of range for a 32-bit float");
-    csv_expect_error("a,y\n1e308,1\n-1e308,2\n1e308,2\n", &(fg_csv_options){.task = "regression"},
-                     FG_EFORMAT,
-                     "t.csv: column 'a': the numbers are too large for a mean and a deviation");
+                     "t.csv:3: row 2, column 'y': 1e+39 is out of range for f32");
+    csv_expect_error(
+        "a,y\n1e308,1\n-1e308,2\n1e308,2\n", &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
+        "t.csv: column 'a': the values are too large to compute a mean and a standard deviation");
     csv_expect_error("y\n1\n2\n", NULL, FG_EFORMAT,
-                     "every column is the target or ignored: no features are left");
+                     "no feature columns are left: every column is the target or ignored");
 }
 
 static void wrong_options_are_named(void **state)
@@ -270,26 +268,28 @@ static void wrong_options_are_named(void **state)
                      FG_ENOTFOUND,
                      "t.csv:1: no column 'hight' (categorical)\ndid you mean 'height'?");
     csv_expect_error(text, &(fg_csv_options){.task = "guess"}, FG_EINVAL,
-                     "task is 'guess', expected 'classification', 'regression' or 'auto'");
+                     "task is 'guess': expected 'classification', 'regression' or 'auto'");
     csv_expect_error(text, &(fg_csv_options){.missing = "drop"}, FG_EINVAL,
                      "missing is 'drop': expected 'error' or 'mean'");
     csv_expect_error(text, &(fg_csv_options){.unknown = "one"}, FG_EINVAL,
                      "unknown is 'one': expected 'error' or 'zero'");
     csv_expect_error(text, &(fg_csv_options){.delimiter = '"'}, FG_EINVAL,
-                     "delimiter 0x22 cannot be used");
+                     "delimiter 0x22 is not supported");
     csv_expect_error(text, &(fg_csv_options){.val_fraction = 1.5}, FG_EINVAL,
                      "val_fraction is 1.5: expected a number between 0 and 1");
     csv_expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,
                      "val_path and val_fraction are both given: set only one");
     csv_expect_error(text, &(fg_csv_options){.max_categories = -1}, FG_EINVAL,
-                     "max_categories is -1");
-    csv_expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL, "image_scale is -1");
+                     "max_categories is -1: expected a number greater than 0");
+    csv_expect_error(text, &(fg_csv_options){.image_scale = -1}, FG_EINVAL,
+                     "image_scale is -1: expected a finite number");
     csv_expect_error("x,y\n1,a\n2,b\n3,c\n", &(fg_csv_options){.max_categories = 2}, FG_EFORMAT,
                      "t.csv:4: row 3, column 'y': more than 2 classes");
-    csv_expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL, "image is 1 x 2 x 0");
+    csv_expect_error(text, &(fg_csv_options){.image = {1, 2, 0}}, FG_EINVAL,
+                     "image is 1 x 2 x 0: expected three numbers greater than 0");
     const char *const last[] = {"y"};
     csv_expect_error(text, &(fg_csv_options){.ignore = last, .ignore_count = 1}, FG_EINVAL,
-                     "column 'y' is both the target and listed in ignore");
+                     "column 'y' is the target, but also listed in ignore");
 }
 
 /* ---- images ---------------------------------------------------------------------------------- */
@@ -323,18 +323,17 @@ static void pixels_must_be_pixels(void **state)
 {
     const fg_csv_options options = {.no_header = true, .image = {1, 2, 1}};
     csv_expect_error("1,256,0\n1,2,0\n", &options, FG_EFORMAT,
-                     "t.csv:1: row 1, column '1': 256 is not a pixel of 0 to 255");
+                     "t.csv:1: row 1, column '1': 256 is not a pixel value: expected 0 to 255");
     csv_expect_error("1,2,0\n-1,2,0\n", &options, FG_EFORMAT,
-                     "t.csv:2: row 2, column '0': -1 is not a pixel of 0 to 255");
+                     "t.csv:2: row 2, column '0': -1 is not a pixel value: expected 0 to 255");
     csv_expect_error("1,2.5,0\n1,2,0\n", &options, FG_EFORMAT,
-                     "t.csv:1: row 1, column '1': 2.5 is not a pixel of 0 to 255");
+                     "t.csv:1: row 1, column '1': 2.5 is not a pixel value: expected 0 to 255");
     csv_expect_error(
         "1,2,0\n1,x,0\n", &options, FG_EFORMAT,
-        "t.csv:2: row 2, column '1': 'x' is not a number: every column of an image is a "
-        "pixel");
+        "t.csv:2: row 2, column '1': 'x' is not a number: all columns of an image must be pixels");
     csv_expect_error("1,2,3,0\n1,2,3,0\n", &options, FG_ESHAPE,
-                     "the columns have 3 features, an image of 1 x 2 x 1 needs as many pixels, all "
-                     "numeric");
+                     "the columns have 3 features, but an image of 1 x 2 x 1 requires one numeric "
+                     "column per pixel");
 }
 
 static const char *digits_path(void)

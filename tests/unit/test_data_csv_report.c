@@ -37,22 +37,21 @@ static void nearly_numeric_columns_are_warned_of(void **state)
 {
     const char *text = "age,y\n1,1\n2,2\nn.a.,3\n4,4\noops,1\n";
     const char *const age[] = {"age"}, *const na[] = {"n.a.", "oops"};
-    assert_string_equal(
-        warned(text, &(fg_csv_options){.task = "regression"}),
-        "t.csv:4: row 3, column 'age': 'n.a.' is not a number, so the column is a category; 3 of "
-        "its 5 values are numbers. If the text means a missing value, add it to data.na_values; to "
-        "require numbers, add the column to data.numeric; to keep the categories, to "
-        "data.categorical\n");
+    assert_string_equal(warned(text, &(fg_csv_options){.task = "regression"}),
+                        "t.csv:4: row 3, column 'age': 'n.a.' is not a number, so the column is a "
+                        "category; 3 of its 5 values are numbers. If the text means a missing "
+                        "value, add it to data.na_values; to require numbers, add the column to "
+                        "data.numeric; to keep the categories, add it to data.categorical\n");
     /* categories by the user's word, numbers by it, or missing */
     assert_string_equal(
         warned(text,
                &(fg_csv_options){.task = "regression", .categorical = age, .categorical_count = 1}),
         "");
-    csv_expect_error(
-        text, &(fg_csv_options){.task = "regression", .numeric = age, .numeric_count = 1},
-        FG_EFORMAT,
-        "t.csv:4: row 3, column 'age': 'n.a.' is not a number\ncorrect it, or count it as "
-        "missing with data.na_values and data.missing: mean");
+    csv_expect_error(text,
+                     &(fg_csv_options){.task = "regression", .numeric = age, .numeric_count = 1},
+                     FG_EFORMAT,
+                     "t.csv:4: row 3, column 'age': 'n.a.' is not a number\ncorrect it, or treat "
+                     "it as missing with data.na_values and data.missing: mean");
     const fg_csv_options missing = {.task = "regression",
                                     .na_values = na,
                                     .na_value_count = 2,
@@ -85,20 +84,21 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
     fg_csv_parts parts;
     assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
                      FG_EFORMAT);
-    assert_non_null(strstr(err.message, "val.csv:2: row 1, column 'a': '3.5' was not seen in "
-                                        "training; the column is a category only because of "
-                                        "'oops' in row 3 of the training file"));
+    assert_non_null(strstr(
+        err.message, "val.csv:2: row 1, column 'a': '3.5' does not occur in the training data; the "
+                     "column is categorical only because of 'oops' in row 3 of the training file"));
     csv_write_text(path, "a,y\n1,0.5\n2,1.5\n");
     csv_write_text(other, "a,y\nx,0.5\n");
     assert_int_equal(fg_csv_open(path, &(fg_csv_options){.val_path = other}, &parts, &err),
                      FG_EFORMAT);
-    assert_non_null(strstr(err.message, "val.csv:2: row 1, column 'a': 'x' is not a finite number, "
-                                        "and the column is numeric"));
+    assert_non_null(strstr(
+        err.message,
+        "val.csv:2: row 1, column 'a': 'x' is not a finite number, but the column is numeric"));
     csv_expect_error(
         "a,b,y\n1,2,1\n",
         &(fg_csv_options){
             .numeric = both, .numeric_count = 2, .categorical = both, .categorical_count = 1},
-        FG_EINVAL, "column 'a' is listed as numeric and categorical");
+        FG_EINVAL, "column 'a' is listed both as numeric and as categorical");
 }
 
 /* "inf" is a number, and not one to train with. */
@@ -111,9 +111,8 @@ static void infinite_values_are_errors_in_numeric_columns(void **state)
         (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n%s,2\n", texts[i]);
         csv_expect_error(
             text, NULL, FG_EFORMAT,
-            "t.csv:3: row 2, column 'a': the value is infinite: expected a finite number\n"
-            "correct it, or count it as missing with data.na_values and data.missing: "
-            "mean");
+            "t.csv:3: row 2, column 'a': the value is infinite: expected a finite number\ncorrect "
+            "it, or treat it as missing with data.na_values and data.missing: mean");
         (void)snprintf(text, sizeof(text), "a,y\n1,1.5\n2,%s\n", texts[i]);
         csv_expect_error(
             text, &(fg_csv_options){.task = "regression"}, FG_EFORMAT,
@@ -132,22 +131,18 @@ static void infinite_values_are_errors_in_numeric_columns(void **state)
 
 static void another_delimiter_is_suggested(void **state)
 {
-    csv_expect_error(
-        "a;b;y\n1;2;3\n", NULL, FG_EFORMAT,
-        "t.csv:1: the delimiter ',' gives one column, but ';' occurs 2 times in each of "
-        "the first rows\nset data.delimiter: \";\"");
-    csv_expect_error(
-        "a;y\n1,5;3\n", NULL, FG_EFORMAT,
-        "t.csv:1: the delimiter ',' gives one column, but ';' occurs 1 time in each of the "
-        "first rows\nset data.delimiter: \";\"");
-    csv_expect_error(
-        "a\ty\n1\t3\n", NULL, FG_EFORMAT,
-        "t.csv:1: the delimiter ',' gives one column, but '\\t' occurs 1 time in each of "
-        "the first rows\nset data.delimiter: \"\\t\"");
-    csv_expect_error(
-        "a,y\n1,3\n", &(fg_csv_options){.delimiter = '\t'}, FG_EFORMAT,
-        "t.csv:1: the delimiter '\\t' gives one column, but ',' occurs 1 time in each of "
-        "the first rows\nset data.delimiter: \",\"");
+    csv_expect_error("a;b;y\n1;2;3\n", NULL, FG_EFORMAT,
+                     "t.csv:1: with the delimiter ',' there is only one column, but ';' occurs 2 "
+                     "times in each of the first rows\nset data.delimiter: \";\"");
+    csv_expect_error("a;y\n1,5;3\n", NULL, FG_EFORMAT,
+                     "t.csv:1: with the delimiter ',' there is only one column, but ';' occurs 1 "
+                     "time in each of the first rows\nset data.delimiter: \";\"");
+    csv_expect_error("a\ty\n1\t3\n", NULL, FG_EFORMAT,
+                     "t.csv:1: with the delimiter ',' there is only one column, but '\\t' occurs 1 "
+                     "time in each of the first rows\nset data.delimiter: \"\\t\"");
+    csv_expect_error("a,y\n1,3\n", &(fg_csv_options){.delimiter = '\t'}, FG_EFORMAT,
+                     "t.csv:1: with the delimiter '\\t' there is only one column, but ',' occurs 1 "
+                     "time in each of the first rows\nset data.delimiter: \",\"");
     fg_csv_parts parts; /* one column, and not by mistake */
     fgt_ok(csv_open_text("a\n1\n2\n", &(fg_csv_options){.target = ""}, &parts));
     csv_destroy(&parts);
@@ -164,15 +159,12 @@ static void the_report_lists_the_columns(void **state)
                                            .task = "regression",
                                            .standardize_target = true},
                          &parts));
-    assert_string_equal(
-        fg_csv_schema_report(parts.schema),
-        "t.csv: 3 rows, 3 of them for training, 3 features\n"
-        "column  type             missing  range or categories\n"
-        "id      ignored\n"
-        "age     numeric                1  30 to 67, mean 48.5, deviation 18.5\n"
-        "kind    categorical            0  2: flat, loft\n"
-        "price   target, number         0  42 to 218, mean 130.167, deviation 71.8521 "
-        "(standardised for training)\n");
+    assert_string_equal(fg_csv_schema_report(parts.schema),
+                        "t.csv: 3 rows, 3 of them for training, 3 features\ncolumn  type           "
+                        "  missing  range or categories\nid      ignored\nage     numeric          "
+                        "      1  30 to 67, mean 48.5, deviation 18.5\nkind    categorical         "
+                        "   0  2: flat, loft\nprice   target, number         0  42 to 218, mean "
+                        "130.167, deviation 71.8521 (standardized for training)\n");
     fg_csv_column c;
     assert_int_equal(fg_csv_schema_column_count(parts.schema), 4);
     fgt_ok(fg_csv_schema_column(parts.schema, 1, &c, &err));

@@ -88,7 +88,7 @@ static void reading_outside_is_refused(void **state)
     float x[3];
     int32_t y;
     assert_int_equal(fg_dataset_read(dataset, 60, (void *const[]){x, &y}, &err), FG_EINVAL);
-    assert_string_equal(err.message, "sample 60 of a dataset of 60");
+    assert_string_equal(err.message, "sample 60 does not exist: the dataset has 60");
     assert_int_equal(fg_dataset_read(dataset, -1, (void *const[]){x, &y}, NULL), FG_EINVAL);
     fg_dataset_destroy(dataset);
 }
@@ -124,17 +124,17 @@ static void a_wrong_spec_is_named(void **state)
     expect_refused(&spec, "the dataset has 9 fields: expected 1 to 8");
     spec.field_count = 2;
     spec.count = -1;
-    expect_refused(&spec, "the dataset has a count of -1");
+    expect_refused(&spec, "the dataset has a count of -1: expected 0 or more");
     spec.count = 1;
     fields[1].name = "x";
-    expect_refused(&spec, "two fields of the dataset are called 'x'");
+    expect_refused(&spec, "two fields of the dataset are named 'x'");
     fields[1].name = "";
     expect_refused(&spec, "field 1 of the dataset has no name");
     fields[1].name = "y";
     fields[0].type.dim[0] = 0;
-    expect_refused(&spec, "field 'x' has a dimension of 0");
+    expect_refused(&spec, "field 'x' has a dimension of 0: expected 1 or more");
     fields[0].type = (fg_type){FG_F32, 2, {INT64_MAX, INT64_MAX}};
-    expect_refused(&spec, "a sample of field 'x' is over 1099511627776 bytes");
+    expect_refused(&spec, "a sample of field 'x' is larger than 1099511627776 bytes");
     fields[0].type = (fg_type){FG_F32, FG_MAX_RANK, {1, 1, 1, 1, 1, 1, 1, 1}};
     expect_refused(&spec, "field 'x' has rank 8: expected 0 to 7");
     fields[0].type = (fg_type){FG_DTYPE_NONE, 0, {0}};
@@ -154,12 +154,12 @@ static void arrays_must_be_there(void **state)
     assert_int_equal(fg_dataset_from_arrays(&spec, (const void *const[]){pair_x, pair_y}, FG_COPY,
                                             &dataset, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "the array of field 0 has an impossible size");
+    assert_string_equal(err.message, "the size of the array of field 0 is too large");
     int one = 1;
     spec.count = 1;
     const fg_dataset_ops nothing = {.destroy = count_destroy};
     assert_int_equal(fg_dataset_create(&nothing, &one, &spec, &dataset, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the dataset has neither read nor gather");
+    assert_string_equal(err.message, "the dataset has neither a read nor a gather function");
 }
 
 /* A reader that fails on sample 3 with a text and on sample 4 without one. */
@@ -185,7 +185,7 @@ static void a_users_reader_may_fail(void **state)
     assert_string_equal(err.message, "tape broke");
     assert_int_equal(err.status, FG_EIO);
     assert_int_equal(fg_dataset_read(dataset, 4, (void *const[]){&n}, &err), FG_EFORMAT);
-    assert_string_equal(err.message, "sample 4: the dataset's reader gave FG_EFORMAT");
+    assert_string_equal(err.message, "sample 4: the dataset's reader returned FG_EFORMAT");
     fg_dataset_destroy(dataset);
 }
 
@@ -212,7 +212,7 @@ static void a_subset_names_a_wrong_index(void **state)
     fg_dataset *dataset = pair_dataset(FG_BORROW), *subset;
     assert_int_equal(fg_dataset_subset(dataset, (const int64_t[]){0, 60}, 2, &subset, &err),
                      FG_EINVAL);
-    assert_string_equal(err.message, "index 1 of the subset is 60, the dataset has 60 samples");
+    assert_string_equal(err.message, "index 1 of the subset is 60, but the dataset has 60 samples");
     assert_null(subset);
     fg_dataset_destroy(dataset);
 }

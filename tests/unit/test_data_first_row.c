@@ -85,7 +85,7 @@ static void of_npy_targets(void **state)
     assert_int_equal(
         fg_npy_open(fgt_path(folder, "x.npy"), fgt_path(folder, "y.npy"), NULL, &dataset, &err),
         FG_EFORMAT);
-    if (strstr(err.message, "element 1 (counted from 0, at byte 136)") == NULL)
+    if (strstr(err.message, "element 1 (index starting at 0, byte 136)") == NULL)
         fail_msg("%s", err.message);
 }
 

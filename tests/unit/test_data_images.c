@@ -127,13 +127,13 @@ static void missing_files_are_named(void **state)
     const char *folder = name_folder(folder_path, "nothing");
     fg_dataset *dataset;
     assert_int_equal(fg_mnist_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "no 'train-images-idx3-ubyte' in '"));
+    assert_non_null(strstr(err.message, "cannot find 'train-images-idx3-ubyte' in '"));
     assert_null(dataset);
     folder = name_folder(folder_path, "half");
     make_mnist(folder, "train", 2, false, false);
     assert_int_equal(remove(fgt_path(folder, "train-labels-idx1-ubyte")), 0);
     assert_int_equal(fg_mnist_open(folder, FG_TRAIN, &dataset, &err), FG_ENOTFOUND);
-    assert_non_null(strstr(err.message, "no 'train-labels-idx1-ubyte' in '"));
+    assert_non_null(strstr(err.message, "cannot find 'train-labels-idx1-ubyte' in '"));
 }
 
 static void every_element_type_is_read(void **state)
@@ -191,11 +191,11 @@ static void headers_that_lie_are_refused(void **state)
 {
     begin_idx(0x08, 3, (const uint32_t[]){2, 3, 4});
     file_size += 23;
-    expect_bad_idx("f: byte 16: the header promises 24 bytes of numbers, the file has 23");
+    expect_bad_idx("f: byte 16: the header specifies 24 bytes of data, but the file has 23");
     file_size += 2;
-    expect_bad_idx("f: byte 16: the header promises 24 bytes of numbers, the file has 25");
+    expect_bad_idx("f: byte 16: the header specifies 24 bytes of data, but the file has 25");
     begin_idx(0x0e, 3, (const uint32_t[]){0xffffffff, 0xffffffff, 0xffffffff});
-    expect_bad_idx("f: byte 8: impossible size of 4294967295");
+    expect_bad_idx("f: byte 8: the size 4294967295 is too large");
     begin_idx(0x08, 2, (const uint32_t[]){0, 0});
     expect_bad_idx("f: byte 8: dimension 1 is 0");
     begin_idx(0x0a, 1, (const uint32_t[]){1});
@@ -205,12 +205,12 @@ static void headers_that_lie_are_refused(void **state)
     begin_idx(0x08, 200, (const uint32_t[200]){0});
     expect_bad_idx("f: byte 3: 200 dimensions: expected 1 to 8");
     file[0] = 'P';
-    expect_bad_idx("f: byte 0: not an IDX file: begins with 50 00");
+    expect_bad_idx("f: byte 0: not an IDX file: it starts with 50 00");
     begin_idx(0x08, 3, (const uint32_t[]){2, 3, 4});
     file_size = 15;
-    expect_bad_idx("f: byte 15: ends within the IDX header");
+    expect_bad_idx("f: byte 15: unexpected end of file in the IDX header");
     file_size = 3;
-    expect_bad_idx("f: byte 3: ends within the IDX header");
+    expect_bad_idx("f: byte 3: unexpected end of file in the IDX header");
 }
 
 static void expect_bad_pair(const char *folder, const char *message)
@@ -235,16 +235,16 @@ static void files_that_do_not_go_together_are_refused(void **state)
     begin_idx(0x0d, 1, (const uint32_t[]){5});
     file_size += 20;
     fgt_write(labels, file, file_size);
-    expect_bad_pair(folder, "labels are f32 of rank 1, expected integers of rank 1");
+    expect_bad_pair(folder, "labels are f32 of rank 1: expected integers of rank 1");
     begin_idx(0x08, 1, (const uint32_t[]){5});
     memcpy(file + file_size, "\x00\x01\x02\x0a\x03", 5);
     file_size += 5;
     fgt_write(labels, file, file_size);
-    expect_bad_pair(folder, "go up to 10, MNIST's to 9");
+    expect_bad_pair(folder, "is 10: MNIST requires 0 to 9");
     begin_idx(0x08, 3, (const uint32_t[]){5, 2, 2});
     file_size += 20;
     fgt_write(fgt_path(folder, "train-images-idx3-ubyte"), file, file_size);
-    expect_bad_pair(folder, "are u8[2,2,1], MNIST's are u8[28,28,1]");
+    expect_bad_pair(folder, "are u8[2,2,1]: MNIST requires u8[28,28,1]");
 }
 
 static void damaged_gzip_is_refused(void **state)
@@ -294,7 +294,7 @@ static void gzip_members_follow_each_other_up_to_the_limit(void **state)
     assert_int_equal(block.data[119999], 7);
     fgi_block_fini(&block);
     assert_int_equal(fgi_block_inflate("two", file, size, 119999, &block, &err), FG_EFORMAT);
-    assert_non_null(strstr(err.message, "inflates to more than 119999 bytes"));
+    assert_non_null(strstr(err.message, "decompresses to more than 119999 bytes"));
     assert_null(block.data);
 }
 
@@ -392,7 +392,7 @@ static void damaged_cifar_is_refused(void **state)
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     assert_null(dataset);
     assert_non_null(
-        strstr(err.message, "data_batch_3.bin: byte 3073: label 10 of record 1 is not 0 to 9"));
+        strstr(err.message, "data_batch_3.bin: byte 3073: label 10 of record 1: expected 0 to 9"));
     fgt_write(batch, file, file_size - 1);
     assert_int_equal(fg_cifar10_open(folder, FG_TRAIN, &dataset, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "byte 9218: the file ends within a record"));

@@ -475,13 +475,16 @@ static void expect_refused(fg_loader_options options, const char *message)
 
 static void wrong_options_are_named(void **state)
 {
-    expect_refused((fg_loader_options){.batch_size = -1}, "batch_size is -1");
+    expect_refused((fg_loader_options){.batch_size = -1},
+                   "batch_size is -1: expected a number greater than 0");
     expect_refused((fg_loader_options){.batch_size = 6, .world = 4},
                    "batch_size 6 is not a multiple of world 4");
-    expect_refused((fg_loader_options){.rank = 4, .world = 4}, "rank 4 of a world of 4");
+    expect_refused((fg_loader_options){.rank = 4, .world = 4},
+                   "rank is 4, world is 4: expected 0 <= rank < world");
     expect_refused((fg_loader_options){.prefetch = -1}, "prefetch is -1: expected 1 to 1024");
     expect_refused((fg_loader_options){.workers = -2}, "workers is -2: expected 1 to 1024");
-    expect_refused((fg_loader_options){.position = -2}, "no epoch 0, position -2");
+    expect_refused((fg_loader_options){.position = -2},
+                   "epoch 0, position -2: expected numbers of 0 or more");
 }
 
 static fg_status load_an_epoch(void *self, fg_error *e)

@@ -401,7 +401,7 @@ static void a_failing_source_ends_its_epoch(void **state)
         }
         assert_int_equal(fg_loader_next(loader, &b, &err), FG_EFORMAT);
         assert_string_equal(err.message, silent != 0
-                                             ? "sample 19: the source's reader gave FG_EFORMAT"
+                                             ? "sample 19: the source's reader returned FG_EFORMAT"
                                              : "line 19 is damaged");
         fgt_ok(fg_loader_next(loader, &b, &err));
         assert_null(b);
@@ -438,8 +438,7 @@ static void a_promised_count_is_held_to(void **state)
         if (really < 30)
             assert_string_equal(err.message, "the source ended after 29 of its 30 samples");
         else if (really > 30)
-            assert_string_equal(err.message,
-                                "the source continues after 30 samples; it reported 30");
+            assert_string_equal(err.message, "the source continues after 30 samples: expected 30");
         fg_loader_destroy(loader);
         fg_dataset_destroy(dataset);
     }
@@ -456,19 +455,20 @@ static void what_needs_random_access_is_refused(void **state)
     fgt_ok(create(&c, true, false, &dataset));
     assert_true(fg_dataset_is_source(dataset));
     assert_int_equal(fg_dataset_read(dataset, 0, (void *[]){x, &y}, &err), FG_EUNSUPPORTED);
-    assert_string_equal(err.message,
-                        "a source is read in its order, by a loader: no sample can be picked out");
+    assert_string_equal(
+        err.message,
+        "a source can only be read sequentially, by a loader: random access is not supported");
     assert_int_equal(fg_dataset_subset(dataset, &one, 1, &a, &err), FG_EUNSUPPORTED);
     assert_int_equal(fg_dataset_split(dataset, 0.5, 0, &a, &b, &err), FG_EUNSUPPORTED);
     fg_dataset_destroy(dataset);
     const fg_source_ops no_next = {.open = open_counter, .destroy = destroy_counter};
     const fg_dataset_spec spec = {.fields = fields, .field_count = 2};
     assert_int_equal(fg_dataset_from_source(&no_next, &c, &spec, &dataset, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the source lacks open or next");
+    assert_string_equal(err.message, "the source has no open or no next function");
     assert_int_equal(c.destroyed, 2);
     c.count = -2;
     assert_int_equal(create(&c, true, false, &dataset), FG_EINVAL);
-    assert_string_equal(err.message, "the dataset has a count of -2");
+    assert_string_equal(err.message, "the dataset has a count of -2: expected 0 or more");
 }
 
 static fg_status one_epoch(void *self, fg_error *e)

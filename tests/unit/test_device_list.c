@@ -57,7 +57,7 @@ static void missing_devices_are_reported(void **state)
         fgi_device_list_choose(&list, "cuda", devices, sizeof devices[0], &count, &err),
         FG_ENOTFOUND);
     assert_non_null(
-        strstr(err.message, "device 2 was requested, but cuda has only 2, counted from 0"));
+        strstr(err.message, "device 2 was requested, but cuda has only 2 (indices start at 0)"));
     assert_int_equal(count, 2);
 }
 

@@ -95,7 +95,7 @@ static void kaggle_v3_8(void **state)
         "warning stale-variable; warning stale-variable; note stale-variable; note shm; "
         "warning few-cpus");
     assert_string_equal(finding("stale-variable")->text,
-                        "TPU_PROCESS_ADDRESSES is 'local': one process drives all chips here");
+                        "TPU_PROCESS_ADDRESSES is 'local': here one process uses all chips");
     assert_string_equal(finding("stale-variable")->command, "unset TPU_PROCESS_ADDRESSES");
     assert_fixed("TPU_PROCESS_ADDRESSES- CLOUD_TPU_TASK_ID- XRT_TPU_CONFIG-");
 }
@@ -121,7 +121,7 @@ static void kaggle_that_gave_no_tpu(void **state)
     assert_int_equal(info->tpu_chips, 0);
     assert_findings("wrong tpu-missing; note shm");
     assert_string_equal(finding("tpu-missing")->command,
-                        "Settings > Accelerator > TPU, then start the session anew");
+                        "Settings > Accelerator > TPU, then restart the session");
     assert_non_null(strstr(finding("tpu-missing")->text, "PCI bus (/sys/bus/pci/devices): 1 "
                                                          "device, no TPU"));
 }
@@ -194,8 +194,8 @@ static void held_v5p(void **state)
     assert_findings("wrong tpu-held");
     assert_string_equal(finding("tpu-held")->command, "kill 5000812");
     assert_string_equal(finding("tpu-held")->text,
-                        "process 5000812 (python3) holds /dev/vfio/2; wait for its end, or end it: "
-                        "kill 5000812");
+                        "process 5000812 (python3) is using /dev/vfio/2; wait until it exits, or "
+                        "stop it: kill 5000812");
     assert_fixed("");
 }
 
@@ -223,7 +223,7 @@ static void broken_container(void **state)
     assert_fixed("TPU_ACCELERATOR_TYPE=v6e-4 TPU_CHIPS_PER_HOST_BOUNDS=2,2,1 "
                  "TPU_HOST_BOUNDS=1,1,1 TPU_WORKER_ID=0 TPU_WORKER_HOSTNAMES=localhost "
                  "TPU_SKIP_MDS_QUERY=1");
-    assert_string_equal(finding("tpu-type")->text, "TPU_ACCELERATOR_TYPE says 'v5litepod-4', but "
+    assert_string_equal(finding("tpu-type")->text, "TPU_ACCELERATOR_TYPE is 'v5litepod-4', but "
                                                    "the chips on the PCI bus are v6e");
 }
 

@@ -218,9 +218,8 @@ static void holder_of_a_node_is_named(void **state)
     assert_false(fgi_host_device_holder(&m.host, "cuda", &holder));
     fgi_host_device_holder(&m.host, "tpu", &holder);
     fgi_host_holder_text(&holder, text, sizeof text);
-    assert_string_equal(text,
-                        "process 5000812 (python3) holds /dev/accel1; wait for its end, or end "
-                        "it: kill 5000812");
+    assert_string_equal(text, "process 5000812 (python3) is using /dev/accel1; wait until it "
+                              "exits, or stop it: kill 5000812");
 }
 
 static void own_process_is_no_holder(void **state)
@@ -320,7 +319,7 @@ static void live_lock_is_never_said_to_be_left_over(void **state)
     assert_false(fgi_host_device_holder(&m.host, "tpu", &holder));
     assert_true(holder.is_left_lock);
     fgi_host_holder_text(&holder, text, sizeof text);
-    assert_non_null(strstr(text, "may be removed: rm /tmp/libtpu_lockfile"));
+    assert_non_null(strstr(text, "can be removed: rm /tmp/libtpu_lockfile"));
     (void)close(ready[0]);
     (void)close(ready[1]);
 }
@@ -367,8 +366,8 @@ static void no_tpu_is_explained_by_what_was_looked_at(void **state)
               "libtpu says: No jellyfish device found.");
     machine_pci(&m, "0000:00:05.0", "0x1ae0\n", "0x006f\n", "");
     fgi_host_tpu_explain(&m.host, "No jellyfish device found.", text, sizeof text);
-    assert_string_equal(text,
-                        "1 TPU chips of v6e are here, but libtpu says: No jellyfish device found.");
+    assert_string_equal(
+        text, "this machine has 1 TPU chips of v6e, but libtpu says: No jellyfish device found.");
 }
 
 /* ---- before libtpu is loaded ------------------------------------------------------------------

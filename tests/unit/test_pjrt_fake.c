@@ -78,7 +78,7 @@ static void failed_launch_has_consumed(void **state)
     fake_plugin.set("execute_error", 0);
     assert_int_equal(fgi_execute(f.step, f.args, 2, outs, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message,
-                        "argument 0 of the program, f32[4], was donated to a program before");
+                        "argument 0 of the program, f32[4], was already donated to a program");
     assert_int_equal(fg_client_get_stats(f.client).executions, 0);
     fake_step_end(&f);
 }

@@ -32,13 +32,13 @@ static void versions_are_checked(void **state)
 {
     (void)state;
     fake_plugin.set("api_minor", 40);
-    assert_not_opened(FG_EPLUGIN, "is too old: it implements PJRT 0.40, at least 0.75 is needed");
+    assert_not_opened(FG_EPLUGIN, "is too old: it implements PJRT 0.40: expected 0.75 or newer");
     fake_plugin.set("api_minor", 999);
     fg_client_close(fake_step_client(1));
     fake_plugin.set("api_major", 1);
     assert_not_opened(FG_EPLUGIN, "implements PJRT 1.999, this library uses PJRT 0");
     fake_plugin.set("api_is_null", 1);
-    assert_not_opened(FG_EPLUGIN, "returned no PJRT table");
+    assert_not_opened(FG_EPLUGIN, "returned no PJRT function table");
 }
 
 static void failing_client_is_reported(void **state)
@@ -192,7 +192,7 @@ static void library_that_is_no_plugin_is_reported(void **state)
     const char *path = FGT_BINARY_DIR "/libfulgurite.so";
     assert_int_equal(fg_client_open(&(fg_client_options){.plugin_path = path}, &client, &err),
                      FG_EPLUGIN);
-    assert_non_null(strstr(err.message, "is not a PJRT plugin: it has no GetPjrtApi"));
+    assert_non_null(strstr(err.message, "is not a PJRT plugin: it does not export GetPjrtApi"));
 }
 
 static void odd_device_counts_work(void **state)
@@ -247,9 +247,9 @@ static void failing_compilation_is_reported(void **state)
                         "compiling on cpu (fakepjrt.so): UNIMPLEMENTED: the compiler gave up");
     fake_plugin.set("compile_error", 0);
     fake_plugin.set("output_types_error", 13);
-    assert_not_compiled(client, fake_step_text, NULL, FG_EDEVICE,
-                        "asking for a program's outputs on cpu (fakepjrt.so): INTERNAL: the types "
-                        "are secret");
+    assert_not_compiled(
+        client, fake_step_text, NULL, FG_EDEVICE,
+        "querying a program's outputs on cpu (fakepjrt.so): INTERNAL: the types are secret");
     assert_int_equal(fg_client_get_stats(client).compiles, 1);
     fg_client_close(client);
 }
@@ -262,10 +262,10 @@ static void output_types_are_compared(void **state)
     const fg_type two[] = {vec4, vec4};
     assert_not_compiled(client, fake_step_text,
                         &(fgi_compile_options){.out_types = one, .out_count = 1}, FG_EINVAL,
-                        "the program has 2 outputs, not 1");
+                        "the program has 2 outputs: expected 1");
     assert_not_compiled(client, fake_step_text,
                         &(fgi_compile_options){.out_types = two, .out_count = 2}, FG_EINVAL,
-                        "output 1 of the program is f32[], not f32[4]");
+                        "output 1 of the program is f32[]: expected f32[4]");
     const int where[] = {1};
     assert_not_compiled(client, fake_step_text,
                         &(fgi_compile_options){.device_count = 1, .device_index = where}, FG_EINVAL,

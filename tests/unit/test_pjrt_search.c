@@ -313,9 +313,9 @@ static void bad_files_are_reported_apart(void **state)
     h.e_shoff = 100000;
     h.e_shnum = 3;
     h.e_shentsize = 64;
-    assert_refused(&h, sizeof h, "is truncated: 64 bytes, its header promises 100192");
+    assert_refused(&h, sizeof h, "is truncated: it has 64 bytes, but its header requires 100192");
     h.e_shoff = UINT64_MAX - 100; /* whose end would wrap around to a small number */
-    assert_refused(&h, sizeof h, "is truncated: 64 bytes");
+    assert_refused(&h, sizeof h, "is truncated: it has 64 bytes");
 }
 
 /* Without section headers the loaded segments still tell. */
@@ -329,7 +329,7 @@ static void stripped_file_is_measured_by_its_segments(void **state)
     file.h.e_phoff = sizeof file.h;
     file.h.e_phnum = 1;
     file.h.e_phentsize = sizeof file.p;
-    assert_refused(&file, sizeof file, "its header promises 5096");
+    assert_refused(&file, sizeof file, "its header requires 5096");
 }
 
 static void header_alone_cannot_be_loaded(void **state)

@@ -204,9 +204,10 @@ static void what_cannot_span_processes_is_refused(void **state)
     (void)state;
     const fgi_sharding splits[2] = {{{FGT_DATA}}, {{0}}};
     fg_client *client = join(&worlds[0], 1, "2", "");
-    not_compiled(client, &(fgi_compile_options){.all_processes = true}, FG_EINVAL,
-                 "a program of all processes runs on all of their devices: of this process's 4 "
-                 "only 2 were chosen");
+    not_compiled(
+        client, &(fgi_compile_options){.all_processes = true}, FG_EINVAL,
+        "a program of all processes requires all of their devices, but of this process's 4 devices "
+        "only 2 are selected");
     fg_client_close(client);
     client = join(&worlds[0], 1, NULL, "");
     not_compiled(

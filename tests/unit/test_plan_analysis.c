@@ -230,7 +230,7 @@ static void a_loop_of_unknown_length_counts_once(void **state)
     fgt_close("flops", layer(&a, "cell")->work.flops, 2.0 * 512 * 512 * 512, 0, 0);
     fgt_close("cycles", layer(&a, "cell")->work.cycles, 10312.0, 0, 0);
     fgi_plan_put_text(&a, &buf);
-    assert_non_null(strstr(buf.data, "  1 loops of unknown length are counted as one round\n"));
+    assert_non_null(strstr(buf.data, "  1 loops of unknown length are counted as one iteration\n"));
     fgi_buf_fini(&buf);
     fgi_plan_analysis_fini(&a);
 }
@@ -299,7 +299,8 @@ static void json_and_text_say_that_it_is_an_estimate(void **state)
     fgi_buf_clear(&buf);
     fgi_plan_put_text(&a, &buf);
     assert_non_null(strstr(buf.data, "compiler estimate, not measured"));
-    assert_non_null(strstr(buf.data, "a width of 129 is padded to 256: 128 or 256 would fill it"));
+    assert_non_null(
+        strstr(buf.data, "a width of 129 is padded to 256: 128 or 256 would need no padding"));
     assert_null(strstr(buf.data, "optimal_seconds"));
     json_decref(all);
     fgi_buf_fini(&buf);

@@ -444,8 +444,8 @@ static void non_zero_is_refused(void **state)
         fg_error err = {0};
         refused[i].give(&err);
         (void)snprintf(want, sizeof want,
-                       "%s: 'reserved' must be zero: the program was compiled against a newer "
-                       "version of the library's headers, or the struct was not initialised",
+                       "%s: 'reserved' must be zero: the struct is not initialized, or the program "
+                       "was compiled against newer headers than the library",
                        refused[i].type);
         if (err.status != FG_EINVAL || strstr(err.message, want) == NULL)
             fail_msg("%s: %s: '%s'", refused[i].type, fg_status_name(err.status), err.message);

@@ -142,10 +142,10 @@ static void what_mixes_samples_is_refused(void **state)
     REFUSED(fg_slice(o.x, one, end, NULL), AXIS(0), "drop_last")
     REFUSED(fg_pad(o.x, 0, one, zeros, NULL), AXIS(0), "pad other axes")
     REFUSED(fg_reverse(o.x, 1, first), AXIS(0), "reverse other axes")
-    REFUSED(fg_reshape(o.x, FG_DIMS(2, 6)), AXIS(0), "keep the batch axis whole")
-    REFUSED(fg_reshape(o.x, FG_DIMS(2, 2, 3)), AXIS(0), "keep the batch axis whole")
+    REFUSED(fg_reshape(o.x, FG_DIMS(2, 6)), AXIS(0), "keep the batch axis separate")
+    REFUSED(fg_reshape(o.x, FG_DIMS(2, 2, 3)), AXIS(0), "keep the batch axis separate")
     REFUSED(fg_reshape(fg_matmul(o.x, fg_transpose(o.x)), FG_DIMS(16)), AXIS(1), "two batch axes")
-    REFUSED(fg_concat((const fg_tensor[]){o.x, o.table}, 2, 0), AXIS(0), "join only values")
+    REFUSED(fg_concat((const fg_tensor[]){o.x, o.table}, 2, 0), AXIS(0), "concatenate only values")
     REFUSED(fg_add(fg_reshape(o.seq, FG_DIMS(20, 3)),
                    fg_reshape(fg_permute(o.seq, time_first), FG_DIMS(20, 3))),
             "the samples of the batch in different orders", "permute one of them")
@@ -154,12 +154,12 @@ static void what_mixes_samples_is_refused(void **state)
             "the samples of the batch in different orders", "inner axis 0")
     REFUSED(fg_conv2d(fg_reshape(fg_permute(o.seq, time_first), FG_DIMS(5, BATCH, 3, 1)),
                       fg_ones(trace, FG_F32, FG_DIMS(1, 1, 1, 1)), NULL),
-            AXIS(1), "x[N,H,W,C]")
+            AXIS(1), "first dimension of x [N,H,W,C]")
     REFUSED(fg_conv2d(fg_ones(trace, FG_F32, FG_DIMS(1, 6, 6, 1)),
                       fg_reshape(o.x, FG_DIMS(BATCH, 3, 1, 1)), NULL),
-            AXIS(0), "the kernel not depend on it")
+            AXIS(0), "the kernel independent of the batch")
     REFUSED(fg_reshape(fg_matmul(o.x, fg_transpose(o.x)), FG_DIMS(BATCH, 2, 2)), AXIS(1),
-            "keep the batch axis whole")
+            "keep the batch axis separate")
     REFUSED(fg_max_pool(fg_reshape(fg_permute(o.seq, back), FG_DIMS(3, 5, BATCH, 1)), NULL),
             AXIS(2), "[N,H,W,C]")
 }
@@ -174,7 +174,8 @@ static void one_value_a_sample_is_not_kept(void **state)
     operands o;
     fg_trace *trace = trace_of(&o);
     fg_assign(v, o.x);
-    check_refusal(trace, "assign", __LINE__ - 1, "variable 'queue' would keep one value a sample",
+    check_refusal(trace, "assign", __LINE__ - 1,
+                  "variable 'queue' would store one value per sample",
                   "reduce over the batch axis first");
     trace = trace_of(&o);
     fg_assign(v, fg_add(fg_mean(o.x, 1, (const int[]){0}), fg_variable_value(trace, v)));
@@ -285,7 +286,8 @@ static void an_operation_without_a_rule_is_refused(void **state)
     fgt_ok(fg_trace_error(trace, &err));
     (void)FGI_APPLY1(bare, o.x);
     assert_int_equal(fg_trace_error(trace, &err), FG_EUNSUPPORTED);
-    assert_non_null(strstr(err.message, "bare(f32[4,3]): has no row rule"));
+    assert_non_null(
+        strstr(err.message, "bare(f32[4,3]): is not supported on batches with padding rows"));
     fg_trace_destroy(trace);
 }
 

@@ -69,17 +69,17 @@ static void other_names_are_refused(void **state)
     } rows[] = {
         {"", "unknown name"},
         {"v1-8", "unknown name"},
-        {"v5e", "its number or shape is missing"},
+        {"v5e", "the number of chips or the shape is missing"},
         {"v5e:0x0", "expected two positive numbers of chips, as in 2x4"},
         {"v5e:2", "two positive numbers"},
         {"v5e:2x2x2", "two positive numbers"},
         {"v5e:2x-2", "two positive numbers"},
         {"v5e:99999x99999", "two positive numbers"},
-        {"v5e:9000x9000", "there is no slice of that size"},
+        {"v5e:9000x9000", "there is no slice of this size"},
         {"v4:2x2", "expected three positive numbers of chips, as in 2x2x1"},
         {"v4:2x2x", "three positive numbers"},
-        {"v3-7", "there is no slice of that size"},
-        {"v3-6", "there is no slice of that size"},
+        {"v3-7", "there is no slice of this size"},
+        {"v3-6", "there is no slice of this size"},
         {"v3-0", "expected a number of devices after '-'"},
         {"v3-", "expected a number of devices after '-'"},
         {"v3-99999999999999999999", "expected a number of devices after '-'"},
@@ -88,7 +88,7 @@ static void other_names_are_refused(void **state)
         {"h100:", "unknown name"},
         {"h100-8", "unknown name"},
         {"v5e:1111111111111111111111111111111111111111111111111111111111111111111x1",
-         "a name is shorter than 64 characters"},
+         "the name is too long: expected fewer than 64 characters"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -209,12 +209,12 @@ static void failures_to_describe_are_reported(void **state)
     fake.set("platform", 2);
     fake.set("topology_error", 3);
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EINVAL);
-    assert_string_equal(err.message, "describing a machine to compile for (fakepjrt.so): "
+    assert_string_equal(err.message, "describing the topology (fakepjrt.so): "
                                      "INVALID_ARGUMENT: no such layout");
     fake.set("topology_error", 0);
     opt.accelerator = "cuda";
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EINVAL);
-    assert_string_equal(err.message, "topology 'v5e:3x3' is of 'tpu', but 'cuda' was requested");
+    assert_string_equal(err.message, "topology 'v5e:3x3' is for 'tpu', but 'cuda' was requested");
     opt.accelerator = NULL;
     fake.set("platform", 1);
     assert_int_equal(fg_client_open(&opt, &client, &err), FG_EPLUGIN);
@@ -265,11 +265,11 @@ static void programs_are_compiled_and_not_run(void **state)
     assert_int_equal(fg_client_get_stats(client).uploaded_bytes, 0);
     assert_int_equal(fg_array_read(array, back, sizeof back, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message,
-                        "reading an array: there is no device: the client was opened for the "
-                        "topology 'v5e:2x2', for which programs are compiled only");
+                        "reading an array: no device available: the client was opened for the "
+                        "topology 'v5e:2x2', for which programs can only be compiled");
     assert_int_equal(fg_array_wait(array, &err), FG_EUNSUPPORTED);
     assert_int_equal(fgi_execute(program, &array, 1, &out, NULL, &err), FG_EUNSUPPORTED);
-    assert_non_null(strstr(err.message, "running a program: there is no device"));
+    assert_non_null(strstr(err.message, "running a program: no device available"));
     assert_null(out);
     fg_array_release(array);
     fgi_executable_destroy(program);

@@ -79,9 +79,8 @@ static void failed_run_loses_what_it_updates(void **state)
     assert_int_equal(update(f, &out, &err), FG_EDEVICE);
     assert_null(out);
     assert_int_equal(fg_variable_read(f->v, got, sizeof got, &err), FG_EDEVICE);
-    assert_string_equal(err.message,
-                        "variable 'fc.weight' was consumed by a program that failed: set it again, "
-                        "from a checkpoint for instance");
+    assert_string_equal(err.message, "the value of variable 'fc.weight' was lost in a program that "
+                                     "failed: set it again, for example from a checkpoint");
     fake.set("execute_error", 0);
     assert_int_equal(update(f, &out, &err), FG_EDEVICE); /* still lost */
     assert_null(out);
@@ -197,7 +196,7 @@ static void changing_numbers_compile_and_are_reported_once(void **state)
     assert_int_equal(fake.get("programs"), 64);
     (void)snprintf(want, sizeof want,
                    "test_trace_fake.c:%d: a constant changed from 1.5 to 2.5: 3 programs were "
-                   "compiled that differ in nothing else",
+                   "compiled that differ only in this value",
                    line);
     assert_non_null(strstr(warning, want));
     assert_non_null(strstr(warning, "fg_scalar"));

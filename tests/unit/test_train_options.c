@@ -64,14 +64,14 @@ static void what_a_tpu_does_not_compute_in_is_refused(void **state)
     static const struct {
         const char *precision, *message;
     } cases[] = {
-        {"16-mixed", "precision '16-mixed': f16 gains nothing on a TPU, whose matrix units compute "
-                     "in bf16, and "
-                     "loses small gradients\nuse 'bf16-mixed', or '32-true'"},
+        {"16-mixed",
+         "precision '16-mixed': TPUs do not support f16, which has no benefit on matrix units that "
+         "compute in bf16 and loses small gradients\nuse 'bf16-mixed', or '32-true'"},
         {"16-true",
-         "precision '16-true': f16 gains nothing on a TPU, whose matrix units compute in bf16, and "
-         "loses small gradients\nuse 'bf16-mixed', or '32-true'"},
-        {"64-true", "precision '64-true': a TPU has no f64 and would only imitate it, many times "
-                    "slower\nuse '32-true', or 'bf16-mixed'"},
+         "precision '16-true': TPUs do not support f16, which has no benefit on matrix units that "
+         "compute in bf16 and loses small gradients\nuse 'bf16-mixed', or '32-true'"},
+        {"64-true", "precision '64-true': TPUs do not support f64, which would be emulated and "
+                    "many times slower\nuse '32-true', or 'bf16-mixed'"},
         {"bf16-mixed", NULL},
         {"bf16-true", NULL},
     };
