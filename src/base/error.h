@@ -23,7 +23,7 @@ fg_status fgi_context(fg_error *err, fg_status status, const char *format, ...) 
  * SIGTRAP if FG_TRAP=1 is in the environment. Not called from other files. */
 void fgi_failed(const fg_error *err);
 
-/* Out of memory: the only error without a message of its own. */
+/* Out of memory: the only error without a specific message. */
 fg_status fgi_no_memory(fg_error *err);
 
 /* Returns from the function if the call fails. */

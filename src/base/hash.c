@@ -39,7 +39,7 @@ fgi_hash fgi_hash_more(fgi_hash seed, const void *data, size_t size)
 uint64_t fgi_checksum64(const void *data, size_t size) { return XXH3_64bits(data, size); }
 
 struct fgi_checksum {
-    XXH3_state_t state; /* wants 64-byte alignment */
+    XXH3_state_t state; /* requires 64-byte alignment */
 };
 
 fgi_checksum *fgi_checksum_create(void)

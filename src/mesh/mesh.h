@@ -115,7 +115,7 @@ typedef struct fgi_shard {
 
 fgi_shard fgi_sharding_shard(const fgi_mesh *mesh, const fg_type *type,
                              const fgi_sharding *sharding, int device);
-/* Size of a shard in bytes, the same on each device. */
+/* Size of a shard in bytes; all devices have shards of this size. */
 size_t fgi_sharding_bytes(const fgi_mesh *mesh, const fg_type *type, const fgi_sharding *sharding);
 /* Copies the elements of a dense shard to their positions in the whole array. */
 void fgi_shard_scatter(const fgi_shard *shard, const void *from, void *to_whole);

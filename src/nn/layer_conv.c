@@ -1,5 +1,5 @@
-/* layer_conv.c - 2-D convolution with its variables. The kernel stands in memory as [kh, kw,
- * in/groups, out] and in files as PyTorch's [out, in/groups, kh, kw].
+/* layer_conv.c - 2-D convolution with its variables. The kernel is [kh, kw, in/groups, out] in
+ * memory and, in files, PyTorch's [out, in/groups, kh, kw].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -253,7 +253,7 @@ static bool room_for_variable(fg_module *module)
 }
 
 /* The type of a new variable: what was asked for as f32 follows the tree's precision. Only what is
- * trained becomes narrower: running statistics in 8 bits of fraction would stand still. */
+ * trained becomes narrower: running statistics with 8 bits of precision would stop changing. */
 static fg_type type_of(const fg_module *module, const fg_type *asked, fg_variable_kind kind)
 {
     const fgi_precision *precision = module->tree->precision;

@@ -1,8 +1,8 @@
-/* resnet.c - residual networks with 18, 34 and 50 layers, made of the public layers.
+/* resnet.c - residual networks with 18, 34 and 50 layers, composed of the public layers.
  *
  * A stage is a row of blocks; the first block of each stage but the first halves the image. Blocks
- * of the 50-layer net narrow to a 3x3 convolution and widen by four afterwards; its stride stands
- * at that convolution ("v1.5"), as published weights have it.
+ * of the 50-layer net narrow to a 3x3 convolution and widen by four afterwards; its stride is
+ * at that convolution ("v1.5"), as in published weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -11,8 +11,8 @@
  * rows, which for a large b takes as long as the multiplication itself: in training, the gradient
  * of each linear layer's input. b a' is the transpose of the same result and reads a across its
  * rows instead, so it is written where a and the result are smaller than b. The compiler would
- * swap the operands back if it saw both the matmul and the transpose, so the matmul is a function
- * of its own. */
+ * swap the operands back if it saw both the matmul and the transpose, so the matmul is a
+ * separate function. */
 
 enum { LEAST_ELEMENTS = 1 << 15 };
 

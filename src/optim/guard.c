@@ -1,8 +1,8 @@
-/* guard.c - what stands between gradients and an update: the scaled loss, gradients that are not
- * finite, updates too small for their format.
+/* guard.c - checks between gradients and update: loss scaling, non-finite gradients, updates too
+ * small for their dtype.
  *
  * All of it is state on the device, decided inside the program: a step with overflow keeps the old
- * values and lowers the scale without the host's knowing. What the host wants to know is in one
+ * values and lowers the scale without the host. The values that the host needs are in one
  * small variable, which the Trainer reads along with the metrics.
  * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2; growth and backoff as
  * in PyTorch's GradScaler.
@@ -112,8 +112,8 @@ fg_tensor fg_optimizer_scale_loss(const fg_optimizer *optimizer, fg_tensor loss)
     return fg_mul(wide, fg_cast(scale, fg_tensor_type(wide)->dtype));
 }
 
-/* 1 where any element is marked, else 0: s32[]. Whole numbers, whose order does not matter to the
- * compiler. */
+/* 1 where any element is marked, else 0: s32[]. Integers, so the compiler may
+ * reorder the sum. */
 static fg_tensor any(fg_tensor marked)
 {
     const int rank = fg_tensor_type(marked)->rank;
@@ -233,7 +233,7 @@ fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype d
 
 /* ---- after the update ------------------------------------------------------------------------ */
 
-/* Overflow: scale * backoff, and the streak of good steps begins anew. A streak as long as the
+/* Overflow: scale * backoff, and the streak of good steps starts again. A streak as long as the
  * interval: scale * growth, unless that were infinite. */
 static void move_scale(const fg_update *u)
 {

@@ -61,7 +61,7 @@ void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
     refresh(optimizer);
 }
 
-/* An own loop's iteration: the step that was begun, or the one after the last. */
+/* An iteration of a custom loop: the step that was begun, or the one after the last. */
 static void count_step(fg_optimizer *o)
 {
     if (!o->has_begun)

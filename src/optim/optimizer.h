@@ -48,7 +48,7 @@ typedef struct fgi_launch_scalars {
 /* What the host is told of updates: f32[FGI_HEALTH] on the device. */
 enum {
     FGI_HEALTH_BAD,     /* updates so far with a gradient that is not finite */
-    FGI_HEALTH_LOST,    /* share of the last update that rounding took away */
+    FGI_HEALTH_LOST,    /* fraction of the last update lost to rounding */
     FGI_HEALTH_STEP,    /* the first anomaly: number of the step, from 1, 0: none; */
     FGI_HEALTH_CULPRIT, /* number of the parameter, from 1; */
     FGI_HEALTH_KIND,    /* 1: NaN, 2: infinite */

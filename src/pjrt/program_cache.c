@@ -158,7 +158,7 @@ fgi_executable *fgi_cache_load(fg_client *client, fgi_hash key, const fgi_compil
             fgi_log(FG_LOG_INFO, "recompiling: the cached program '%s' is damaged", path);
         else if (fgi_executable_load(client, data + sizeof(header), size - sizeof(header), options,
                                      &e, &why) != FG_OK)
-            fgi_log(FG_LOG_INFO, "compiling anew: %s", why.message);
+            fgi_log(FG_LOG_INFO, "compiling again: %s", why.message);
         else
             (void)utimensat(AT_FDCWD, path, NULL, 0); /* used now: the last one to be removed */
     }

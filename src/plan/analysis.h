@@ -107,8 +107,8 @@ typedef struct fgi_plan_point {
     int64_t batch;
     double cycles; /* of a step */
 } fgi_plan_point;
-/* The smallest batch whose cycles per sample are within 10 % of the minimum: from there on the
- * matrix units are saturated. 0: no entry has cycles. */
+/* The smallest batch whose cycles per sample are within 10 % of the minimum: starting there, the
+ * MXU is saturated. 0: no entry has cycles. */
 int64_t fgi_plan_saturation_batch(const fgi_plan_point *points, size_t count);
 
 /* The analysis as a JSON object, and as human-readable text. */

@@ -23,7 +23,7 @@ static bool ends(const char *text, const char *with)
     return a >= b && strcmp(text + a - b, with) == 0;
 }
 
-/* No traffic of its own: it only names or packs values, or was counted where it started. */
+/* No additional traffic: it only names or packs values, or was counted where it started. */
 static bool is_free(const char *opcode)
 {
     static const char *const free_ops[] = {

@@ -92,7 +92,7 @@ static void remember(void *self, fg_log_level level, const char *text)
     (void)snprintf(all + used, 2048 - used, "%d %s\n", (int)level, text);
 }
 
-/* Messages go to the callback and nowhere else; the summary tells what ended the run. */
+/* Messages go to the callback and nowhere else; the summary reports what ended the run. */
 static void a_failed_run_is_reported(void **state)
 {
     (void)state;
