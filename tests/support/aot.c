@@ -145,9 +145,10 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
                                         .numerics.precision = wanted->precision,
                                         .devices.strategy = wanted->strategy};
     fgt_ok(fg_trainer_create(&options, &trainer, &err));
-    fgt_ok(fgi_trainer_compile(trainer, &task, wanted->kind,
-                               &(fg_fit_data){.train = data, .val = data, .batch_size = each},
-                               &executable, &err));
+    fgt_ok(fgi_trainer_compile(
+        trainer, &task, wanted->kind,
+        &(fg_fit_data){.train = data, .val = data, .predict = data, .batch_size = each},
+        &executable, &err));
     out->state = fgi_trainer_state_bytes(trainer);
     out->compile_s = fg_client_get_stats(client).compile_s;
     read_numbers(executable, out);
