@@ -457,8 +457,8 @@ static const struct {
      {{"*[12].weight", "model"}, {"fc3.*", "model"}},
      2,
      FG_ESHAPE,
-     "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, which do not "
-     "divide its size, 3"},
+     "rule 'fc3.*' shards dimension 0 of parameter 'fc3.weight' over 2 devices, but its size 3 is "
+     "not divisible by that"},
 };
 
 static void mistakes_leave_the_module_as_it_was(void **state)

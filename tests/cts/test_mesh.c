@@ -196,7 +196,7 @@ static void a_variable_is_split_anew(void **state)
     for (int i = 0; i < 32; i++)
         assert_true(back[i] == data[i] + 3);
     assert_int_equal(fgi_step_program_launch(step, NULL, 0, NULL, NULL, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "is sharded differently"));
+    assert_non_null(strstr(err.message, "has a different sharding"));
     fgi_step_program_destroy(step);
     fg_trace_destroy(trace);
     fg_variable_destroy(w);

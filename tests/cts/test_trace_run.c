@@ -204,7 +204,7 @@ static void donated_arrays_are_not_read(void **client)
     fg_array *out;
     assert_int_equal(fg_run(trace, &stale, 1, &out, &err), FG_EINVAL);
     assert_non_null(
-        strstr(err.message, "an array whose memory a variable's update has taken over"));
+        strstr(err.message, "an array whose buffer was reused by the update of a variable"));
     fg_array_release(array);
     fgt_ok(fg_variable_read(v, got, sizeof got, &err));
     values_assert(got, (float[]){3, 6, 9}, 3);
