@@ -101,7 +101,7 @@ static void unknown_precisions_are_refused(void **state)
         FG_EINVAL);
     assert_string_equal(
         err.message, "trainer: unknown precision 'bf16-mixd': did you mean 'bf16-mixed'? expected "
-                     "is one of 32-true, bf16-mixed, bf16-true, 16-mixed, 16-true, 64-true");
+                     "32-true, bf16-mixed, bf16-true, 16-mixed, 16-true or 64-true");
     assert_int_equal(fg_trainer_create(&(fg_trainer_options){.numerics.precision = "bf16-mixed",
                                                              .numerics.stochastic_rounding = true},
                                        &trainer, &err),
