@@ -91,8 +91,9 @@ static bool next_row(fg_module *root, size_t *i, const char **cell, char *shape,
 
 static const char *const heads[COLUMNS] = {"module", "kind", "detail", "output", "parameters"};
 
-/* Columns as wide as their widest cell; if the row is too long for the line, the widest ones of
- * text give way. */
+/* Columns as wide as their widest cell. If a row would not fit into the line, kind, detail and
+ * output are cut, the widest of them first; names are not, because patterns select modules by
+ * them. */
 static void choose_widths(fg_module *root, int *width)
 {
     const char *cell[COLUMNS];
@@ -106,9 +107,11 @@ static void choose_widths(fg_module *root, int *width)
     for (int k = 0; k < COLUMNS; k++)
         total += width[k];
     for (; total > TABLE_WIDTH; total--) {
-        int widest = 0;
-        for (int k = 1; k < COLUMNS - 1; k++)
+        int widest = 1;
+        for (int k = 2; k < COLUMNS - 1; k++)
             widest = width[k] > width[widest] ? k : widest;
+        if (width[widest] <= (int)strlen(heads[widest]))
+            break;
         width[widest]--;
     }
 }

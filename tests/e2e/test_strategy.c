@@ -132,9 +132,9 @@ static void meshes_that_do_not_fit(void **state)
         const char *message;
     } rows[] = {
         {"data=2,fsdp=3", 1,
-         "mesh data=2,fsdp=3 does not fit 4 devices: expected sizes whose product "
+         "mesh data=2,fsdp=3 does not match 4 devices: expected sizes whose product "
          "is 4, or one axis of size -1 for the remaining devices"},
-        {"data=-1,model=3", 1, "mesh data=-1,model=3 does not fit 4 devices"},
+        {"data=-1,model=3", 1, "mesh data=-1,model=3 does not match 4 devices"},
         {"rows=2,columns=2", 1,
          "mesh rows=2,columns=2 has no axis 'data' or 'fsdp' to shard batches "
          "over"},
