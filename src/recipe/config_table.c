@@ -91,7 +91,7 @@ static const char *path_of(fgi_config_table *t, const char *section, const char 
 static void add_name(fgi_config_table *t, const fgi_config_section *s, const entries *all)
 {
     fgi_buf choices = {0};
-    const char *example = all->at[0]->name;
+    const char *example = s->initial;
     for (size_t i = 0; i < all->count; i++) {
         fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", all->at[i]->name);
         if (s->initial == NULL || strcmp(all->at[i]->name, s->initial) != 0)
