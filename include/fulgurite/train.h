@@ -194,7 +194,7 @@ typedef struct fg_callback_ops {
 /* Owner thread only; one task for its life. */
 typedef struct fg_trainer fg_trainer;
 
-/* A run that stands still: what the Trainer has waited for longer than options.hang.watchdog_s.
+/* A run that hangs: what the Trainer has waited for longer than options.hang.watchdog_s.
  * Strings are borrowed for the call. */
 typedef struct fg_hang {
     const char *doing;      /* "training step 12 does not end on cpu:3 (1 of 8 devices)" */
@@ -240,7 +240,7 @@ typedef struct fg_trainer_limits {
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
     double limit_train_fraction; /* the same as a fraction of all batches, 0 to 1; at least one
                                     batch                                              [no limit] */
-    double limit_val_fraction;   /* likewise                                           [no limit] */
+    double limit_val_fraction;   /* a fraction of val                                  [no limit] */
     /* Train on the first batches only, the same ones in the same order in every epoch, and validate
      * on as many of val: a model that cannot learn these has a mistake. A count, or a fraction of
      * all batches. They replace the limits above                                         [0: off]
@@ -456,7 +456,7 @@ FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
 /* The effective settings of a fit: its batches, steps and learning rates as they follow from
- * options, data and devices. They stand before the first step: callbacks may ask for them from
+ * options, data and devices. They are set before the first step: callbacks may ask for them from
  * fit_start on. Texts are constants. */
 typedef struct fg_fit_settings {
     const char *strategy;      /* "single", "ddp", "fsdp" */
@@ -507,7 +507,7 @@ typedef struct fg_result {
     double host_overhead_s;            /* the Trainer's own work for a step: processor time of its
                                           thread, the plugin's calls not counted; every 16th step
                                           is measured */
-    double plugin_s;                   /* the plugin's calls for a step, likewise: launch, upload */
+    double plugin_s;                   /* the plugin's calls for a step, too: launch, upload */
     int64_t compiles, compile_cache_hits;
     double compile_s;
     int64_t host_reads; /* blocking ones */

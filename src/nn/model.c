@@ -80,9 +80,9 @@ static bool check_input(fg_module *root, const char *name, const fg_model_option
 {
     char text[96];
     const int64_t count = fg_type_count(&o->input);
-    const bool goes = o->input.rank >= 1 && o->input.rank < FG_MAX_RANK && count >= 1 &&
-                      count < INT32_MAX && fg_dtype_size(o->input.dtype) > 0;
-    if (!goes)
+    const bool matches = o->input.rank >= 1 && o->input.rank < FG_MAX_RANK && count >= 1 &&
+                         count < INT32_MAX && fg_dtype_size(o->input.dtype) > 0;
+    if (!matches)
         (void)fgi_module_fail(root, FG_EINVAL, "model '%s': inputs of type %s are not supported",
                               name, fg_type_format(&o->input, text, sizeof text));
     else if (o->outputs < 1)
@@ -157,12 +157,12 @@ fg_tensor fg_flatten_images(fg_tensor x)
     return type->rank == 2 ? x : fg_flatten(x, 1);
 }
 
-static bool input_goes(const fg_model *model, const fg_type *x)
+static bool input_matches(const fg_model *model, const fg_type *x)
 {
-    bool goes = x->rank == model->shape.input.rank + 1;
-    for (int i = 0; goes && i < model->shape.input.rank; i++)
-        goes = x->dim[i + 1] == model->shape.input.dim[i];
-    return goes;
+    bool matches = x->rank == model->shape.input.rank + 1;
+    for (int i = 0; matches && i < model->shape.input.rank; i++)
+        matches = x->dim[i + 1] == model->shape.input.dim[i];
+    return matches;
 }
 
 fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
@@ -171,7 +171,7 @@ fg_tensor fg_model_apply(const fg_model *model, fg_tensor x)
     char want[96];
     if (!fgi_layer_enter(model, "model", x, &y))
         return y;
-    if (!input_goes(model, fg_tensor_type(x)))
+    if (!input_matches(model, fg_tensor_type(x)))
         return fgi_layer_fail(model->root, x, "expected a batch of %s",
                               fg_type_format(&model->shape.input, want, sizeof want));
     if (!fg_dtype_is_float(fg_tensor_type(x)->dtype))
