@@ -87,7 +87,7 @@ static int run(const cli_call *call)
     fg_error err = {0};
     fg_recipe_origin origin = {0};
     int status = CLI_DONE;
-    if (fg_recipe_origin_open(call->args[0], which, &origin, &err) != FG_OK) {
+    if (fg_recipe_origin_open(call->args[0], which, NULL, &origin, &err) != FG_OK) {
         status = fg_error_print(&err, "fulgurite show");
     } else if (as_json) {
         status = print_json(&origin);

@@ -22,6 +22,7 @@
 #include <fulgurite/base.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/registry.h>
 #include <fulgurite/train.h>
 
 #ifdef __cplusplus
@@ -41,7 +42,7 @@ typedef enum fg_recipe_kind {
     FG_RECIPE_PLAN = 5        /* compile for `topology`, hardware that need not be available */
 } fg_recipe_kind;
 
-/* All members may be 0. Strings are borrowed until fg_recipe_close. */
+/* All members may be 0. Strings and the registry are borrowed until fg_recipe_close. */
 typedef struct fg_recipe_options {
     fg_recipe_kind kind; /* [FG_RECIPE_FIT] */
     /* A YAML file. To evaluate and to predict also a trained model: a run's folder, "last" or
@@ -54,6 +55,10 @@ typedef struct fg_recipe_options {
     /* "section.key=value", as on the command line after the dashes              [none] */
     const char *const *overrides;
     size_t override_count;
+    /* The rows that the configuration can name, with those of your program (registry.h). A model
+     * that your program has registered requires the same rows to resume, evaluate and predict.
+     * NULL: the built-in rows                                                   [NULL] */
+    const fg_registry *registry;
     /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
      * or a path. NULL: model.weights if given, else the best if there is one, else the last [NULL]
      */
@@ -85,7 +90,7 @@ typedef struct fg_recipe_options {
     fg_hang_fn *hang;
     void *hang_self;
     FILE *stacks; /* [NULL: nowhere] */
-    uint64_t reserved[8];
+    uint64_t reserved[7];
 } fg_recipe_options;
 
 /* Reads and checks the configuration, and opens the checkpoint that `config` names, if any. Reads
@@ -217,8 +222,9 @@ typedef struct fg_recipe_origin {
 
 /* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,
  * if not NULL, is a checkpoint of a run as in fg_recipe_options.ckpt. All checksums are verified.
- * Close *out with fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
+ * registry: as in fg_recipe_options; NULL: the built-in rows. Close *out with fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
+                                                   const fg_registry *registry,
                                                    fg_recipe_origin *out, fg_error *err);
 /* All of it as one JSON object: path, tensors, state, configuration and data. Free *out with
  * fg_report_free. Errors: FG_ENOMEM. */

@@ -39,13 +39,13 @@ static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
 }
 
 /* The checkpoint that the name means, its files checked against their checksums. */
-static fg_status open_checked(const char *name, const char *which, fgi_run_origin *out,
-                              fg_error *err)
+static fg_status open_checked(const char *name, const char *which, const fg_registry *registry,
+                              fgi_run_origin *out, fg_error *err)
 {
     fg_ckpt *checked = NULL;
     fg_status status = FG_OK;
     if (fgi_run_origin_is_named(name)) {
-        status = fgi_run_origin_open(name, which, NULL, out, err);
+        status = fgi_run_origin_open(name, which, NULL, registry, out, err);
     } else { /* any other file is taken for one of tensors */
         *out = (fgi_run_origin){0};
         status = fg_ckpt_open(name, &out->ckpt, err);
@@ -56,13 +56,13 @@ static fg_status open_checked(const char *name, const char *which, fgi_run_origi
     return status;
 }
 
-fg_status fg_recipe_origin_open(const char *name, const char *which, fg_recipe_origin *out,
-                                fg_error *err)
+fg_status fg_recipe_origin_open(const char *name, const char *which, const fg_registry *registry,
+                                fg_recipe_origin *out, fg_error *err)
 {
     fgi_run_origin origin = {0};
     fgi_buf text = {0};
     *out = (fg_recipe_origin){0};
-    fg_status status = open_checked(name, which, &origin, err);
+    fg_status status = open_checked(name, which, registry, &origin, err);
     if (status == FG_OK) {
         fgi_run_origin_print(&origin, &text);
         fgi_buf_putc(&text, '\n');

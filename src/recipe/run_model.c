@@ -58,7 +58,7 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
     char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
     fgi_config_destroy(r->c);
-    r->c = fgi_config_create(NULL);
+    r->c = fgi_config_create(r->options->registry);
     bool is_good = (name != NULL && r->c != NULL) || fgi_refuse_memory(err);
     is_good = is_good && fgi_config_read(r->c, name, text, strlen(text), err);
     for (size_t i = 0; i < r->options->override_count && is_good; i++)
@@ -88,7 +88,7 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
                               ? NULL
                               : fgi_config_text(r->c, "trainer.run_dir");
     const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
-    const fg_status status = fgi_run_origin_open(arg, which, run_dir, &r->origin, err);
+    const fg_status status = fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
     if (status != FG_OK)
         return status;
     if (r->origin.c == NULL) {
@@ -113,13 +113,13 @@ static bool is_path(const char *which)
 static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 {
     return fgi_run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which,
-                               r->folder, &r->origin, err);
+                               r->folder, r->options->registry, &r->origin, err);
 }
 
 static fg_status open_weights(fg_recipe *r, fg_error *err)
 {
     r->is_start = true;
-    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, &r->origin, err);
+    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, r->options->registry, &r->origin, err);
 }
 
 static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error *err)

@@ -199,18 +199,23 @@ static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_or
 /* ---- opening --------------------------------------------------------------------------------- */
 
 /* A config.yaml that an older or newer version has written may not be readable any more. */
-static fg_status read_config(fgi_run_origin *out, fg_error *err)
+static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, fg_error *err)
 {
     fg_error inner = {0};
     const char *text = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_CONFIG);
     if (text == NULL)
         return FG_OK;
-    out->c = fgi_config_create(NULL);
+    out->c = fgi_config_create(registry);
     if (out->c == NULL)
         return fgi_no_memory(err);
     if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
         return FG_OK;
-    return fgi_fail(err, FG_EFORMAT, "%s: its configuration cannot be read: %s",
+    if (inner.status == FG_ENOMEM)
+        return fgi_no_memory(err);
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s: its configuration cannot be read: %.300s\n"
+                    "another version has written it, or a program with models of its own: use that "
+                    "program, or set fg_recipe_options.registry",
                     fg_ckpt_path(out->ckpt), inner.message);
 }
 
@@ -228,7 +233,7 @@ static fg_status read_data(fgi_run_origin *out, fg_error *err)
 }
 
 fg_status fgi_run_origin_open(const char *arg, const char *which, const char *run_dir,
-                              fgi_run_origin *out, fg_error *err)
+                              const fg_registry *registry, fgi_run_origin *out, fg_error *err)
 {
     static const fg_ckpt_options quick = {.no_checksums = true};
     char *path = NULL;
@@ -253,7 +258,7 @@ fg_status fgi_run_origin_open(const char *arg, const char *which, const char *ru
         status = fg_ckpt_open_run(out->run_dir, out->which, &quick, &out->ckpt, err);
     fgi_free(path);
     if (status == FG_OK)
-        status = read_config(out, err);
+        status = read_config(registry, out, err);
     return status == FG_OK ? read_data(out, err) : status;
 }
 

@@ -30,9 +30,10 @@ bool fgi_run_origin_is_named(const char *arg);
 
 /* Opens a checkpoint: by an argument as above (last and best are those of run_dir, or of the newest
  * run in runs/); without one, `which` of run_dir, or a path. `which` is NULL, "last", "best", a
- * name or a path; NULL takes best where there is one, else last. Close *out also on failure. */
+ * name or a path; NULL takes best where there is one, else last. registry: whose rows its
+ * configuration can name; NULL: the built-in ones. Close *out also on failure. */
 fg_status fgi_run_origin_open(const char *arg, const char *which, const char *run_dir,
-                              fgi_run_origin *out, fg_error *err);
+                              const fg_registry *registry, fgi_run_origin *out, fg_error *err);
 void fgi_run_origin_close(fgi_run_origin *origin);
 
 /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" on one line. */

@@ -131,7 +131,7 @@ static void keys_and_origins_are_cleared(void **state)
     assert_int_equal(fg_recipe_key_at(fg_recipe_key_count(), &key, &err), FG_EINVAL);
     assert_true(fg_recipe_key_find("trainer.seed", NULL));
     assert_string_equal(fg_recipe_key_suggest("trainer.sed"), "trainer.seed");
-    assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, &origin, &err), FG_OK);
+    assert_int_not_equal(fg_recipe_origin_open("no.safetensors", NULL, NULL, &origin, &err), FG_OK);
     assert_memory_equal(origin.reserved, zeros, sizeof(zeros));
     assert_null(origin.ckpt);
 }

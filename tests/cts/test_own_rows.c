@@ -1,0 +1,184 @@
+/* test_own_rows.c - a program's own rows in a configuration: options, suggestions, checkpoints, and
+ * what a program without these rows is told. On the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/recipe.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* ---- a model --------------------------------------------------------------------------------- */
+
+static int64_t units_built; /* what the last build was given */
+
+static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values)
+{
+    units_built = fg_option_int(values, "units");
+    (void)fg_linear_create(root, "rest", &(fg_linear_options){.in = 1, .out = units_built});
+    return fg_linear_create(
+        root, "own",
+        &(fg_linear_options){.in = fg_type_count(&shape->input), .out = shape->outputs});
+}
+
+static fg_tensor apply(const void *model, fg_tensor x) { return fg_linear_apply(model, x); }
+
+static const fg_option options[] = {{.name = "units",
+                                     .kind = FG_OPTION_INT,
+                                     .initial = "3",
+                                     .min = 1,
+                                     .max = 64,
+                                     .example = "5",
+                                     .help = "Units of a layer that is not used."}};
+static const fg_model_entry own = {.entry = {.name = "own_model",
+                                             .help = "one of ours",
+                                             .spellings = "ours",
+                                             .options = options,
+                                             .option_count = 1},
+                                   .build = build,
+                                   .apply = apply};
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+static fg_registry *registry;
+static long live; /* allocations before it was made */
+
+static const char yaml[] = "task: regression\n"
+                           "model:\n"
+                           "  name: own_model\n"
+                           "  units: 7\n"
+                           "data: {format: csv, path: rows.csv, val_fraction: 0.25}\n"
+                           "optimizer: {name: sgd, lr: 0.1}\n"
+                           "trainer: {accelerator: cpu, max_epochs: 2, batch_size: 8, run_dir: "
+                           "run, watchdog_s: 0}\n";
+
+static void write_file(const char *path, const char *text)
+{
+    fg_error err = {0};
+    fgt_ok(fg_file_write(path, text, strlen(text), &err));
+}
+
+static int go_there(void **state)
+{
+    char rows[2048] = "a,b,y\n";
+    fg_error err = {0};
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    for (int i = 0; i < 64; i++)
+        (void)snprintf(rows + strlen(rows), sizeof rows - strlen(rows), "%d,%d,%d\n", i, i % 7,
+                       2 * i + i % 7);
+    write_file("rows.csv", rows);
+    write_file("own.yaml", yaml);
+    (void)fg_recipe_key_count(); /* makes the table of the built-in rows, which stays */
+    live = fgi_alloc_live();
+    fgt_ok(fg_registry_create(&registry, &err));
+    fgt_ok(fg_registry_add_model(registry, &own, &err));
+    return 0;
+}
+
+static int leave(void **state)
+{
+    (void)state;
+    fg_registry_destroy(registry);
+    return fgi_alloc_live() != live;
+}
+
+/* Runs a recipe; the caller closes it. */
+static fg_recipe *run(const fg_recipe_options *o)
+{
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    fgt_ok(fg_recipe_run(recipe, &err));
+    return recipe;
+}
+
+static void refuses(const fg_recipe_options *o, const char *message)
+{
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    assert_int_not_equal(fg_recipe_open(o, &recipe, &err), FG_OK);
+    assert_null(recipe);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("'%s' is not in '%s'", message, err.message);
+}
+
+static void trains_a_model_of_its_own(void **state)
+{
+    (void)state;
+    const char *text = NULL, *const more[] = {"model.name=ours", "model.units=9"};
+    fg_error err = {0};
+    fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml", .registry = registry});
+    assert_int_equal(units_built, 7);
+    assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 2);
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
+    assert_non_null(strstr(text, "  name: own_model\n"));
+    assert_non_null(strstr(text, "  units: 7\n"));
+    assert_non_null(strstr(text, "Only with model.name own_model."));
+    fg_recipe_close(recipe);
+    fgt_ok(fg_recipe_open(&(fg_recipe_options){.config = "own.yaml",
+                                               .registry = registry,
+                                               .overrides = more,
+                                               .override_count = 2},
+                          &recipe, &err));
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    assert_non_null(strstr(text, "  name: own_model\n"));
+    assert_non_null(strstr(text, "  units: 9\n"));
+    fg_recipe_close(recipe);
+}
+
+static void mistakes_in_it_are_named(void **state)
+{
+    (void)state;
+    const char *const name[] = {"model.name=own_modl"}, *const key[] = {"model.unit=3"},
+                      *const range[] = {"model.units=65"};
+    fg_recipe_options o = {.config = "own.yaml", .registry = registry, .override_count = 1};
+    o.overrides = name;
+    refuses(&o, "did you mean 'own_model'?");
+    o.overrides = key;
+    refuses(&o, "--model.unit: unknown key: did you mean 'model.units'?");
+    o.overrides = range;
+    refuses(&o, "--model.units: expected an integer from 1 to 64");
+    refuses(&(fg_recipe_options){.config = "own.yaml"}, "own.yaml:3:9: model.name");
+}
+
+static void its_checkpoints_need_the_same_rows(void **state)
+{
+    (void)state;
+    fg_recipe_origin origin;
+    fg_error err = {0};
+    const char *const more[] = {"trainer.max_epochs=3"};
+    for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
+        fg_recipe_options o = {.kind = (fg_recipe_kind)kind, .config = "run", .registry = registry};
+        units_built = 0;
+        fg_recipe *recipe = run(&o);
+        assert_int_equal(units_built, 7);
+        assert_int_equal(fg_recipe_get_result(recipe)->predictions_type.dim[0],
+                         kind == FG_RECIPE_PREDICT ? 16 : 0);
+        fg_recipe_close(recipe);
+        o.registry = NULL;
+        refuses(&o, "its configuration cannot be read: config.yaml:");
+        refuses(&o, "expected one of mlp|linear|lenet|resnet18|resnet34|resnet50, got 'own_model'");
+        refuses(&o, "fg_recipe_options.registry");
+    }
+    fg_recipe *recipe = run(&(fg_recipe_options){.config = "own.yaml",
+                                                 .registry = registry,
+                                                 .resume = "",
+                                                 .overrides = more,
+                                                 .override_count = 1});
+    assert_int_equal(fg_recipe_get_result(recipe)->train.epochs, 3);
+    fg_recipe_close(recipe);
+    fgt_ok(fg_recipe_origin_open("run", NULL, registry, &origin, &err));
+    assert_non_null(strstr(origin.description, "model: own_model, regression of f32[2]"));
+    fg_recipe_origin_close(&origin);
+    assert_int_equal(fg_recipe_origin_open("run", NULL, NULL, &origin, &err), FG_EFORMAT);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(trains_a_model_of_its_own),
+    cmocka_unit_test(mistakes_in_it_are_named),
+    cmocka_unit_test(its_checkpoints_need_the_same_rows),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, go_there, leave); }
