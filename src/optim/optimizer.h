@@ -149,7 +149,7 @@ fg_variable *fgi_guard_variable(const fgi_guard *guard, size_t index);
 /* Options that every optimizer has. automatic: the learning rate or weight decay that auto is. */
 #define FGI_OPTION_LR(auto_lr)                                                                     \
     {                                                                                              \
-        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 1e-30, .max = 1e30,       \
+        .name = "lr", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 0, .max = 1e30,           \
         .has_auto = true, .automatic = (auto_lr), .example = "1e-3",                               \
         .help = "Learning rate; with a schedule, its highest value."                               \
     }

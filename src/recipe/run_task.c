@@ -151,7 +151,7 @@ static fg_status find_loss(fgi_run_task *t, fg_error *err)
     if (!is_auto)
         t->loss = (const fg_loss_entry *)fgi_config_entry(c, FG_REGISTRY_LOSS, "loss.name", err);
     if (t->loss == NULL)
-        return FG_EINVAL;
+        return err->status;
     if (strcmp(t->loss->task, task) != 0) {
         (void)fgi_refuse(err, "%s: '%s' is for task %s: expected a loss for task %s",
                          fgi_config_where(c, "loss.name"), t->loss->entry.name, t->loss->task,
@@ -171,7 +171,7 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
     const fg_schedule_entry *schedule =
         (const fg_schedule_entry *)fgi_config_entry(c, FG_REGISTRY_SCHEDULE, "schedule.name", err);
     if (t->model_entry == NULL || t->optimizer_entry == NULL || schedule == NULL)
-        return FG_EINVAL;
+        return err->status;
     FGI_TRY(find_loss(t, err));
     FGI_TRY(fgi_config_select(c, "model", &t->model_entry->entry, &t->model_values, err));
     FGI_TRY(

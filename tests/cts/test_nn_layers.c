@@ -292,6 +292,57 @@ static void one_sample_does_not_divide_by_zero(void **state)
     end(&s);
 }
 
+/* FG_ZERO is the number 0, where 0 is the default. */
+static void batch_norm_takes_zero(void **state)
+{
+    subject s;
+    fg_error err = {0};
+    fg_array *array = NULL;
+    const float x[] = {0, 2e-3f}; /* variance 1e-6: the default eps would make y smaller */
+    float y[2], mean, var;
+    (void)state;
+    begin(&s, "zero");
+    const fg_batch_norm *bn = fg_batch_norm_create(
+        s.root, "l",
+        &(fg_batch_norm_options){.channels = 1, .momentum = FG_ZERO, .eps = FG_ZERO});
+    fg_trace_set_training(s.trace, true);
+    const fg_tensor out =
+        fg_batch_norm_apply(bn, fg_constant(s.trace, &(fg_type){FG_F32, 2, {2, 1}}, x));
+    fgt_ok(fg_run(s.trace, &out, 1, &array, &err));
+    read_array(array, y);
+    fgt_close("y[0]", (double)y[0], -1, 1e-4, 0);
+    fgt_close("y[1]", (double)y[1], 1, 1e-4, 0);
+    fgt_ok(fg_variable_read(fg_module_find(s.root, "l.running_mean"), &mean, sizeof mean, &err));
+    fgt_ok(fg_variable_read(fg_module_find(s.root, "l.running_var"), &var, sizeof var, &err));
+    assert_true(mean == 0 && var == 1); /* what they began with */
+    end(&s);
+}
+
+static void a_model_takes_a_scale_of_zero(void **state)
+{
+    const double scales[] = {FG_ZERO, 0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        subject s;
+        fg_error err = {0};
+        fg_array *array = NULL;
+        const uint8_t x[] = {10, 200};
+        float y[2];
+        begin(&s, "scale");
+        const fg_model *model =
+            fg_model_create(s.root, &(fg_model_options){.name = "linear",
+                                                        .input = {FG_U8, 1, {1}},
+                                                        .outputs = 1,
+                                                        .scale = scales[i]});
+        const fg_tensor out =
+            fg_model_apply(model, fg_constant(s.trace, &(fg_type){FG_U8, 2, {2, 1}}, x));
+        fgt_ok(fg_run(s.trace, &out, 1, &array, &err));
+        read_array(array, y);
+        assert_int_equal(y[0] == y[1], i == 0); /* the bias alone, or 1/255 */
+        end(&s);
+    }
+}
+
 static void images_flatten_channels_first(void **state)
 {
     fg_error err = {0};
@@ -351,6 +402,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(linear_is_pytorchs),
     cmocka_unit_test(conv_is_pytorchs),
     cmocka_unit_test(batch_norm_is_pytorchs),
+    cmocka_unit_test(batch_norm_takes_zero),
+    cmocka_unit_test(a_model_takes_a_scale_of_zero),
     cmocka_unit_test(statistics_are_taken_near_the_running_mean),
     cmocka_unit_test(one_sample_does_not_divide_by_zero),
     cmocka_unit_test(images_flatten_channels_first),

@@ -153,10 +153,10 @@ static void wrong_values(void **state)
     refused("trainer: {seed: 99999999999999999999}\n",
             "run.yaml:1:17: trainer.seed: expected an integer, 0 or greater (for example 42), got "
             "'99999999999999999999'");
-    refused("optimizer: {lr: fast}\n", "run.yaml:1:17: optimizer.lr: expected a number greater "
-                                       "than 0, or auto (for example 1e-3), got 'fast'");
-    refused("optimizer: {lr: .nan}\n", "run.yaml:1:17: optimizer.lr: expected a number greater "
-                                       "than 0, or auto (for example 1e-3), got '.nan'");
+    refused("optimizer: {lr: fast}\n", "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
+                                       "greater, or auto (for example 1e-3), got 'fast'");
+    refused("optimizer: {lr: .nan}\n", "run.yaml:1:17: optimizer.lr: expected a number, 0 or "
+                                       "greater, or auto (for example 1e-3), got '.nan'");
     refused("model: {dropout: 1}\n", "run.yaml:1:18: model.dropout: expected a number from 0 to "
                                      "less than 1 (for example 0.1), got '1'");
     refused("data: {no_header: maybe}\n",
