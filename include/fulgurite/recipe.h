@@ -222,7 +222,8 @@ typedef struct fg_recipe_origin {
 
 /* Opens a trained model by a name as in fg_recipe_options.config, or any .safetensors file; which,
  * if not NULL, is a checkpoint of a run as in fg_recipe_options.ckpt. All checksums are verified.
- * registry: as in fg_recipe_options; NULL: the built-in rows. Close *out with fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
+ * registry: as in fg_recipe_options; NULL: the built-in rows. Close *out with
+ * fg_recipe_origin_close. Errors: as of fg_ckpt_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_origin_open(const char *name, const char *which,
                                                    const fg_registry *registry,
                                                    fg_recipe_origin *out, fg_error *err);

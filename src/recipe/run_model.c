@@ -88,7 +88,8 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
                               ? NULL
                               : fgi_config_text(r->c, "trainer.run_dir");
     const char *which = arg == r->options->ckpt ? NULL : r->options->ckpt;
-    const fg_status status = fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
+    const fg_status status =
+        fgi_run_origin_open(arg, which, run_dir, r->options->registry, &r->origin, err);
     if (status != FG_OK)
         return status;
     if (r->origin.c == NULL) {
@@ -119,7 +120,8 @@ static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 static fg_status open_weights(fg_recipe *r, fg_error *err)
 {
     r->is_start = true;
-    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, r->options->registry, &r->origin, err);
+    return fgi_run_origin_open(given(r->c, "model.weights"), NULL, NULL, r->options->registry,
+                               &r->origin, err);
 }
 
 static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error *err)

@@ -303,8 +303,7 @@ static void batch_norm_takes_zero(void **state)
     (void)state;
     begin(&s, "zero");
     const fg_batch_norm *bn = fg_batch_norm_create(
-        s.root, "l",
-        &(fg_batch_norm_options){.channels = 1, .momentum = FG_ZERO, .eps = FG_ZERO});
+        s.root, "l", &(fg_batch_norm_options){.channels = 1, .momentum = FG_ZERO, .eps = FG_ZERO});
     fg_trace_set_training(s.trace, true);
     const fg_tensor out =
         fg_batch_norm_apply(bn, fg_constant(s.trace, &(fg_type){FG_F32, 2, {2, 1}}, x));
@@ -329,11 +328,10 @@ static void a_model_takes_a_scale_of_zero(void **state)
         const uint8_t x[] = {10, 200};
         float y[2];
         begin(&s, "scale");
-        const fg_model *model =
-            fg_model_create(s.root, &(fg_model_options){.name = "linear",
-                                                        .input = {FG_U8, 1, {1}},
-                                                        .outputs = 1,
-                                                        .scale = scales[i]});
+        const fg_model *model = fg_model_create(
+            s.root,
+            &(fg_model_options){
+                .name = "linear", .input = {FG_U8, 1, {1}}, .outputs = 1, .scale = scales[i]});
         const fg_tensor out =
             fg_model_apply(model, fg_constant(s.trace, &(fg_type){FG_U8, 2, {2, 1}}, x));
         fgt_ok(fg_run(s.trace, &out, 1, &array, &err));

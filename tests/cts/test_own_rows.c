@@ -1,5 +1,5 @@
-/* test_own_rows.c - a program's own rows in a configuration: options, suggestions, checkpoints, and
- * what a program without these rows is told. On the CPU plugin.
+/* test_own_rows.c - the rows of a program in a configuration: options, suggestions, checkpoints,
+ * and what a program without these rows is told. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -104,7 +104,7 @@ static void refuses(const fg_recipe_options *o, const char *message)
         fail_msg("'%s' is not in '%s'", message, err.message);
 }
 
-static void trains_a_model_of_its_own(void **state)
+static void trains_a_custom_model(void **state)
 {
     (void)state;
     const char *text = NULL, *const more[] = {"model.name=ours", "model.units=9"};
@@ -117,11 +117,10 @@ static void trains_a_model_of_its_own(void **state)
     assert_non_null(strstr(text, "  units: 7\n"));
     assert_non_null(strstr(text, "Only with model.name own_model."));
     fg_recipe_close(recipe);
-    fgt_ok(fg_recipe_open(&(fg_recipe_options){.config = "own.yaml",
-                                               .registry = registry,
-                                               .overrides = more,
-                                               .override_count = 2},
-                          &recipe, &err));
+    fgt_ok(fg_recipe_open(
+        &(fg_recipe_options){
+            .config = "own.yaml", .registry = registry, .overrides = more, .override_count = 2},
+        &recipe, &err));
     fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
     assert_non_null(strstr(text, "  name: own_model\n"));
     assert_non_null(strstr(text, "  units: 9\n"));
@@ -176,7 +175,7 @@ static void its_checkpoints_need_the_same_rows(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(trains_a_model_of_its_own),
+    cmocka_unit_test(trains_a_custom_model),
     cmocka_unit_test(mistakes_in_it_are_named),
     cmocka_unit_test(its_checkpoints_need_the_same_rows),
 };
