@@ -116,7 +116,6 @@ int cli_complain(int status, const char *command, const char *format, ...) FG_PR
 
 /* Memory or the end of the program: this is not the library. */
 void *cli_alloc(size_t count, size_t size); /* cleared */
-void *cli_realloc(void *block, size_t count, size_t size);
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
 
@@ -124,9 +123,6 @@ char *cli_strndup(const char *text, size_t size);
 bool cli_is_utf8(void);
 /* Columns of the terminal behind `out`, 80 where it is none or does not say. */
 int cli_columns(FILE *out);
-
-/* Seconds of the monotonic clock. */
-double cli_now_s(void);
 
 /* "12 B", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */
 const char *cli_bytes(double bytes);

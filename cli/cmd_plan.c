@@ -1,8 +1,8 @@
 /* fulgurite plan [CONFIG] --topology=NAME[,NAME...] [--KEY=VALUE]...: what the training step needs
  * and costs on machines that are not there, told by their compilers.
  *
- * Each machine is compiled for by this program again, with --in-process: a compiler that ends its
- * process ends that one only.
+ * Each machine's plan is made by this program again, with --in-process, so that a compiler that
+ * crashes only ends that process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -14,6 +14,7 @@
 #include "out_file.h"
 #include "run_cli.h"
 #include <fulgurite/report.h>
+#include <jansson.h>
 
 enum { TOPOLOGIES_MAX = 64 };
 
@@ -47,52 +48,32 @@ static bool read_limit(const char *name, const char *text, double unit, double *
     return cli_fail(err, "--%s=%s: expected a positive number", name, text);
 }
 
-/* An object for a machine whose compiler told nothing. */
-static json_t *nothing_known(const char *topology, const char *why)
+static fg_recipe_options recipe_of(const cli_call *call)
 {
-    return json_pack("{s:s, s:n, s:n, s:n, s:n, s:s}", "name", topology, "fits", "hbm_needed_bytes",
-                     "hbm_available_bytes", "max_batch", "error", why);
+    fg_recipe_options recipe = settings.recipe;
+    recipe.config = call->count > 0 ? call->args[0] : NULL;
+    recipe.overrides = call->overrides;
+    recipe.override_count = (size_t)call->override_count;
+    return recipe;
 }
 
-/* What the process for one machine has found; NULL after a wrong command line, which it told. */
-static json_t *plan_one(const cli_call *call, const char *topology, const plan_limits *limits,
+/* What the process for one machine has found; NULL after an error, which has been printed. */
+static json_t *plan_one(const cli_call *call, const char *topology, const fg_plan_process *process,
                         bool *out_is_common)
 {
-    char name[96], sweep[256];
-    const char *words[CLI_MAX_OVERRIDES + 16] = {"plan", "--in-process", "--json", name};
-    char keys[CLI_MAX_OVERRIDES][256];
-    int count = 4;
     fg_error err = {0};
-    plan_outcome outcome;
-    (void)snprintf(name, sizeof name, "--topology=%s", topology);
-    if (settings.is_quiet)
-        words[count++] = "--quiet";
-    if (settings.recipe.no_search)
-        words[count++] = "--no-search";
-    if (settings.recipe.sweep != NULL) {
-        (void)snprintf(sweep, sizeof sweep, "--sweep%s%s", *settings.recipe.sweep ? "=" : "",
-                       settings.recipe.sweep);
-        words[count++] = sweep;
+    char *text = NULL;
+    fg_recipe_options recipe = recipe_of(call);
+    recipe.topology = topology;
+    if (fg_recipe_plan_process(&recipe, process, &text, &err) != FG_OK) {
+        (void)fg_error_print(&err, "fulgurite plan");
+        return NULL;
     }
-    if (call->count > 0)
-        words[count++] = call->args[0];
-    for (int i = 0; i < call->override_count; i++) {
-        (void)snprintf(keys[i], sizeof keys[i], "--%s", call->overrides[i]);
-        words[count++] = keys[i];
-    }
-    if (!plan_child_run(words, limits, &outcome, &err))
-        return nothing_known(topology, err.message);
-    json_t *root = json_loads(outcome.text, 0, NULL);
+    json_t *root = json_loads(text, 0, NULL);
     json_t *found = json_incref(json_array_get(json_object_get(root, "topologies"), 0));
     *out_is_common = json_is_true(json_object_get(root, "every_machine"));
     json_decref(root);
-    free(outcome.text);
-    if (found == NULL && outcome.status == CLI_USAGE)
-        return NULL;
-    if (found == NULL)
-        found = nothing_known(topology, outcome.trouble[0] != '\0'
-                                            ? outcome.trouble
-                                            : "the compiler's process ended without a result");
+    fg_report_free(text);
     return found;
 }
 
@@ -152,11 +133,18 @@ static int finish(json_t *found, const char *config_path)
     return status;
 }
 
+/* What was found, under the name of another machine. */
+static json_t *renamed(const json_t *found, const char *name)
+{
+    json_t *one = json_deep_copy(found);
+    (void)json_object_set_new(one, "name", json_string(name));
+    return one;
+}
+
 /* What was found of the same machine under its first name, under this one. */
 static json_t *same_again(const plan_machine *m, const plan_machine *machines, const json_t *found)
 {
-    json_t *one = json_deep_copy(json_array_get(found, (size_t)(m->same_as - machines)));
-    (void)json_object_set_new(one, "name", json_string(m->name));
+    json_t *one = renamed(json_array_get(found, (size_t)(m->same_as - machines)), m->name);
     (void)json_object_set_new(one, "same_as", json_string(m->same_as->name));
     return one;
 }
@@ -165,16 +153,16 @@ static json_t *same_again(const plan_machine *m, const plan_machine *machines, c
  * for all machines. */
 static void fail_all(const plan_machine *machines, size_t count, const json_t *one, json_t *found)
 {
-    const char *why = json_string_value(json_object_get(one, "error"));
     if (!settings.as_json)
-        (void)cli_complain(CLI_FAILED, "plan", "%s", why);
+        (void)cli_complain(CLI_FAILED, "plan", "%s",
+                           json_string_value(json_object_get(one, "error")));
     for (size_t i = 0; i < count; i++)
-        (void)json_array_append_new(found, nothing_known(machines[i].name, why));
+        (void)json_array_append_new(found, renamed(one, machines[i].name));
 }
 
 /* Compiles for one machine after another, each printed as soon as it is known. */
-static int plan_all(const cli_call *call, const plan_limits *limits, const plan_machine *machines,
-                    size_t count)
+static int plan_all(const cli_call *call, const fg_plan_process *process,
+                    const plan_machine *machines, size_t count)
 {
     int status = CLI_USAGE;
     size_t done = 0;
@@ -185,7 +173,7 @@ static int plan_all(const cli_call *call, const plan_limits *limits, const plan_
         if (m->same_as == NULL && !settings.is_quiet)
             (void)fprintf(stderr, "%s: compiling the training step\n", m->name);
         json_t *one = m->same_as != NULL ? same_again(m, machines, found)
-                                         : plan_one(call, m->name, limits, &is_common);
+                                         : plan_one(call, m->name, process, &is_common);
         if (one == NULL)
             break;
         if (is_common) {
@@ -207,10 +195,7 @@ static int plan_all(const cli_call *call, const plan_limits *limits, const plan_
 static bool check(const cli_call *call, fg_error *err)
 {
     fg_recipe *recipe = NULL;
-    fg_recipe_options opening = settings.recipe;
-    opening.config = call->count > 0 ? call->args[0] : NULL;
-    opening.overrides = call->overrides;
-    opening.override_count = (size_t)call->override_count;
+    const fg_recipe_options opening = recipe_of(call);
     const bool is_good = fg_recipe_open(&opening, &recipe, err) == FG_OK;
     fg_recipe_close(recipe);
     return is_good;
@@ -219,14 +204,14 @@ static bool check(const cli_call *call, fg_error *err)
 static int run_plans(const cli_call *call)
 {
     fg_error err = {0};
-    plan_limits limits;
+    fg_plan_process process = {.quiet = settings.is_quiet};
     plan_machine machines[TOPOLOGIES_MAX];
     if (topologies == NULL)
         return cli_complain(
             CLI_USAGE, "plan",
             "no machine is named: add --topology=NAME[,NAME], such as --topology=v5e-8");
-    if (!read_limit("time-limit", time_limit, 1, &limits.seconds, &err) ||
-        !read_limit("memory-limit", memory_limit, 1e9, &limits.bytes, &err) ||
+    if (!read_limit("time-limit", time_limit, 1, &process.time_limit_s, &err) ||
+        !read_limit("memory-limit", memory_limit, 1e9, &process.memory_limit_bytes, &err) ||
         !out_file_check("--html", page, &err) ||
         !out_file_check("--summary", settings.summary, &err))
         return cli_complain(CLI_USAGE, "plan", "%s", err.message);
@@ -244,7 +229,7 @@ static int run_plans(const cli_call *call)
         (void)cli_complain(CLI_USAGE, "plan", "--topology=%s: %s", topologies, err.message);
     else {
         plan_offer_compilers(machines, count);
-        status = plan_all(call, &limits, machines, count);
+        status = plan_all(call, &process, machines, count);
     }
     free(text);
     return status;

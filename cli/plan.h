@@ -1,12 +1,10 @@
-/* plan.h - the parts of `fulgurite plan`: each machine's compiler runs in a separate process,
- * and its results are a JSON object.
+/* plan.h - the machines of `fulgurite plan`, and their compilers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PLAN_H
 #define PLAN_H
 
 #include <fulgurite/plan.h>
-#include <jansson.h>
 
 #include "cli.h"
 
@@ -22,23 +20,5 @@ size_t plan_machines_read(char *text, plan_machine *out, size_t capacity, fg_err
 /* On a terminal, asks whether to download the compilers that the machines need and that are not
  * installed, and does so; a failure is printed. */
 void plan_offer_compilers(const plan_machine *machines, size_t count);
-
-/* What a process that compiles may use. */
-typedef struct plan_limits {
-    double seconds;
-    double bytes; /* resident */
-} plan_limits;
-
-/* How such a process ended. */
-typedef struct plan_outcome {
-    char *text;        /* its standard output, to be freed */
-    int status;        /* its exit status, -1 when it did not exit by itself */
-    char trouble[160]; /* what ended it otherwise, "" for nothing */
-} plan_outcome;
-
-/* Runs this program again with these arguments (NULL-terminated; argv[0] is put before them), its
- * standard error being ours. False only when it cannot be started. */
-bool plan_child_run(const char *const *arguments, const plan_limits *limits, plan_outcome *out,
-                    fg_error *err);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 enum { LEAST_COLUMNS = 30 };
 
@@ -25,11 +24,6 @@ static void *or_exit(void *block)
 }
 
 void *cli_alloc(size_t count, size_t size) { return or_exit(calloc(count > 0 ? count : 1, size)); }
-
-void *cli_realloc(void *block, size_t count, size_t size)
-{
-    return or_exit(reallocarray(block, count > 0 ? count : 1, size));
-}
 
 char *cli_strdup(const char *text) { return or_exit(strdup(text)); }
 
@@ -80,13 +74,6 @@ int cli_columns(FILE *out)
     if (ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < LEAST_COLUMNS)
         return 80;
     return size.ws_col;
-}
-
-double cli_now_s(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err)

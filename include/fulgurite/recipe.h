@@ -163,6 +163,30 @@ FG_API FG_MUST_USE fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool
 FG_API FG_MUST_USE fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path,
                                                          fg_error *err);
 
+/* ---- planning in a separate process ---------------------------------------------------------- */
+
+/* How a separate process plans. All members may be 0. */
+typedef struct fg_plan_process {
+    /* Path of the fulgurite program. NULL: this program, which must be it  [NULL] */
+    const char *program;
+    double time_limit_s;       /* kill the process after this time, in seconds  [0: no limit] */
+    double memory_limit_bytes; /* kill the process if it has more memory resident than this, in
+                                  bytes                                         [0: no limit] */
+    bool quiet;                /* no progress and no warnings on standard error [false] */
+    uint64_t reserved[4];
+} fg_plan_process;
+
+/* Plans for options->topology in a separate process, because a compiler can crash, run forever or
+ * use all memory. Of the options, config, overrides, topology, no_search and sweep are used. *out
+ * is the plan as FG_RECIPE_PLAN_JSON describes it; free it with fg_report_free (report.h). If the
+ * process can't be started, crashes, or reaches a limit, the plan contains this as "error". The
+ * process writes messages to this process's standard error. It is killed if the calling thread
+ * ends. process may be NULL. Thread-safe; blocks until the process ends. Errors: FG_EINVAL (the
+ * options or the configuration are wrong), FG_ENOMEM. On failure *out is NULL. */
+FG_API FG_MUST_USE fg_status fg_recipe_plan_process(const fg_recipe_options *options,
+                                                    const fg_plan_process *process, char **out,
+                                                    fg_error *err);
+
 /* ---- the configuration's keys ---------------------------------------------------------------- */
 
 /* One key. Strings are constant, but `type` and `help` are valid until the next call of this part

@@ -219,6 +219,9 @@ void fgi_plan_put_input(json_t *o, const fg_recipe *r, const fg_plan *plan);
 bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err);
 /* Makes r->plan of what ended the run, unless there is one. */
 void fgi_run_plan_fail(fg_recipe *r);
+/* A plan of a machine about which only an error is known; every_machine: it would be the same for
+ * any machine. NULL: out of memory. */
+json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machine);
 
 /* ---- hangs (run_hang.c) ---------------------------------------------------------------------- */
 

@@ -210,13 +210,17 @@ fg_status fgi_run_plan(fg_recipe *r, fg_error *err)
     return status;
 }
 
+json_t *fgi_plan_failed(const char *topology, const char *why, bool every_machine)
+{
+    return json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}], s:b}", "topologies", "name", topology,
+                     "fits", "hbm_needed_bytes", "hbm_available_bytes", "max_batch", "error", why,
+                     "every_machine", (int)every_machine);
+}
+
 void fgi_run_plan_fail(fg_recipe *r)
 {
     if (r->plan == NULL)
-        r->plan =
-            json_pack("{s:[{s:s, s:n, s:n, s:n, s:n, s:s}], s:b}", "topologies", "name",
-                      r->options->topology, "fits", "hbm_needed_bytes", "hbm_available_bytes",
-                      "max_batch", "error", r->error.message, "every_machine", !r->is_data_ready);
+        r->plan = fgi_plan_failed(r->options->topology, r->error.message, !r->is_data_ready);
 }
 
 bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err)

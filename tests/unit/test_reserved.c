@@ -418,9 +418,10 @@ static const char *const filled[] = {
     "fg_load_report",      "fg_loader_stats", "fg_module_info",   "fg_plan",
     "fg_plugin_candidate", "fg_setup_result", "fg_topology_info", "fg_tpu_use",
 };
-/* Of libfulgurite_recipe: refused, or filled and cleared, in test_recipe.c. */
-static const char *const elsewhere[] = {"fg_checkup_options", "fg_recipe_key", "fg_recipe_options",
-                                        "fg_recipe_origin"};
+/* Of libfulgurite_recipe: refused, or filled and cleared, in test_recipe.c and test_plan_process.c.
+ */
+static const char *const elsewhere[] = {"fg_checkup_options", "fg_plan_process", "fg_recipe_key",
+                                        "fg_recipe_options", "fg_recipe_origin"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
     "fg_chip",     "fg_client_info", "fg_finding",     "fg_fit_settings",

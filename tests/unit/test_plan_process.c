@@ -1,0 +1,158 @@
+/* test_plan_process.c - planning in a separate process: what it is started with, how it can end,
+ * and signals while it runs. Shell scripts take the place of the program.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <errno.h>
+#include <fulgurite/recipe.h>
+#include <fulgurite/report.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PLAN "echo '{\"topologies\": [{\"name\": \"v5e-8\", \"fits\": true}]}'\n"
+
+static const fg_recipe_options machine = {.kind = FG_RECIPE_PLAN, .topology = "v5e-8"};
+
+/* A script that behaves as `body` says. */
+static const char *script(const char *body)
+{
+    char text[1024];
+    const char *path = fgt_path(fgt_temp_folder(), "program");
+    const int size = snprintf(text, sizeof(text), "#!/bin/sh\n%s", body);
+    fgt_write(path, text, (size_t)size);
+    assert_int_equal(chmod(path, 0700), 0);
+    return path;
+}
+
+/* The plan that such a process makes; no process is left behind. */
+static char *plan_with(fg_plan_process process)
+{
+    fg_error err = {0};
+    char *plan = NULL;
+    fgt_ok(fg_recipe_plan_process(&machine, &process, &plan, &err));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    return plan;
+}
+
+static void expect(fg_plan_process process, const char *part)
+{
+    char *plan = plan_with(process);
+    if (strstr(plan, part) == NULL)
+        fail_msg("'%s' is not in '%s'", part, plan);
+    fg_report_free(plan);
+}
+
+static void the_program_gets_the_options(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *plan = NULL;
+    const char *const overrides[] = {"trainer.seed=3", "model.hidden=[8, 9]"};
+    const fg_plan_process process = {.program = script("printf '{\"topologies\": [{\"args\": \"'\n"
+                                                       "printf '%s;' \"$@\"\nprintf '\"}]}'\n"),
+                                     .quiet = true};
+    fg_recipe_options options = machine;
+    options.config = "run.yaml";
+    options.overrides = overrides;
+    options.override_count = 2;
+    options.no_search = true;
+    options.sweep = "8,16";
+    fgt_ok(fg_recipe_plan_process(&options, &process, &plan, &err));
+    assert_non_null(strstr(plan, "\"plan;--in-process;--json;--topology=v5e-8;--quiet;--no-search;"
+                                 "--sweep=8,16;run.yaml;--trainer.seed=3;"
+                                 "--model.hidden=[8, 9];\""));
+    fg_report_free(plan);
+    options.sweep = "";
+    fgt_ok(fg_recipe_plan_process(&options, &process, &plan, &err));
+    assert_non_null(strstr(plan, ";--sweep;"));
+    fg_report_free(plan);
+}
+
+/* Whatever ends the process, the plan says it. */
+static void ends_are_reported(void **state)
+{
+    (void)state;
+    expect((fg_plan_process){.program = script(PLAN)}, "\"fits\": true");
+    expect((fg_plan_process){.program = script("kill -SEGV $$")},
+           "\"error\": \"the compiler crashed (signal 11)\"");
+    expect((fg_plan_process){.program = script("echo no plan")},
+           "\"error\": \"the compiler's process ended without a result\"");
+    expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.01},
+           "\"error\": \"the compiler has not finished after 0.01 s (--time-limit)\"");
+    expect((fg_plan_process){.program = script("exec sleep 600"), .memory_limit_bytes = 1000},
+           "used more than 1.0 kB of this host's memory");
+    expect((fg_plan_process){.program = "/no/such/program"},
+           "\"error\": \"cannot start '/no/such/program': No such file or directory\"");
+}
+
+static void mistakes_are_errors(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *plan = NULL;
+    const fg_plan_process usage = {.program = script("exit 2")}, newer = {.reserved = {0, 1}};
+    const fg_recipe_options nowhere = {.kind = FG_RECIPE_PLAN};
+    assert_int_equal(fg_recipe_plan_process(&machine, &usage, &plan, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "rejected the configuration or an option"));
+    assert_null(plan);
+    assert_int_equal(fg_recipe_plan_process(&machine, &newer, &plan, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "fg_plan_process"));
+    assert_int_equal(fg_recipe_plan_process(&nowhere, NULL, &plan, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "topology"));
+}
+
+static volatile sig_atomic_t signals;
+
+static void count_signal(int number)
+{
+    (void)number;
+    signals++;
+}
+
+/* Signals arrive all the time, and system calls are not restarted after them: while the process is
+ * started, before it writes, and between the end of its output and its own end. */
+static void signals_change_nothing(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = count_signal}, before;
+    const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    const char *program = script("sleep 0.1\n" PLAN "exec >&-\nsleep 0.1\n");
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    expect((fg_plan_process){.program = program}, "\"fits\": true");
+    expect((fg_plan_process){.program = script("exec sleep 600"), .time_limit_s = 0.1},
+           "has not finished");
+    assert_int_equal(setitimer(ITIMER_REAL, &never, NULL), 0);
+    assert_int_equal(sigaction(SIGALRM, &before, NULL), 0);
+    assert_true(signals > 0);
+}
+
+static fg_status plan_once(void *self, fg_error *err)
+{
+    char *plan = NULL;
+    const fg_status status = fg_recipe_plan_process(&machine, self, &plan, err);
+    fg_report_free(plan);
+    return status;
+}
+
+static void out_of_memory_is_an_error(void **state)
+{
+    (void)state;
+    fg_plan_process good = {.program = script(PLAN)}, bad = {.program = "/no/such/program"};
+    fgt_fault_loop(plan_once, &good);
+    fgt_fault_loop(plan_once, &bad);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_program_gets_the_options), cmocka_unit_test(ends_are_reported),
+    cmocka_unit_test(mistakes_are_errors),          cmocka_unit_test(signals_change_nothing),
+    cmocka_unit_test(out_of_memory_is_an_error),
+};
+
+FGT_MAIN(tests)
