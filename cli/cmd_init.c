@@ -67,7 +67,7 @@ static int run(const cli_call *call)
         is_good = write_file(path, text, &err);
     if (is_good && !is_output)
         (void)fprintf(stderr,
-                      "wrote %s: read the lines marked as guesses, then\n\n"
+                      "wrote %s: check the lines marked `check it`, then\n\n"
                       "  fulgurite fit %s --fast-dev-run\n  fulgurite fit %s\n",
                       path, path, path);
     free(path);
@@ -79,11 +79,12 @@ const cli_command cli_init = {
     .name = "init",
     .arguments = "DATA",
     .summary = "inspect data and write a configuration for training on it",
-    .details = "DATA is a CSV file (plain or gzip), a .npy file, or a folder with a CSV file, "
-               "x.npy and y.npy, MNIST\n"
-               "files or CIFAR-10 binary files. Comments in the configuration say what was "
-               "guessed, and how certain\n"
-               "each guess is. Existing files are not overwritten without --force.",
+    .details =
+        "DATA is a CSV file (plain or gzip), a .npy file, or a folder with a CSV file, "
+        "x.npy and y.npy, MNIST\n"
+        "files or CIFAR-10 binary files. Comments in the configuration say what was "
+        "detected, and what\n"
+        "was inferred and should be checked. Existing files are not overwritten without --force.",
     .options = options,
     .min_args = 1,
     .max_args = 1,

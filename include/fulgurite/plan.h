@@ -52,7 +52,7 @@ typedef struct fg_plan {
     double compile_s;           /* time to compile the step */
     int64_t serialized_bytes;   /* size of the serialized executable */
     char fingerprint[129];      /* the compiler's fingerprint of the program; "": none */
-    char trouble[496];          /* why the step does not fit; "" if it does */
+    char reason[496];           /* why the step does not fit; "" if it does */
     char *analysis_json;        /* where the cost arises, as a JSON object; NULL: not available */
     char *analysis_text;        /* the same as human-readable text; NULL: not available */
     uint64_t reserved[8];       /* set to 0 */

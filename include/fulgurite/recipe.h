@@ -229,8 +229,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
 /* ---- other things ---------------------------------------------------------------------------- */
 
 /* Looks at data (a CSV or .npy file, or a folder) and writes a configuration that trains on them,
- * with comments that say what is a guess. target: the column of a CSV to predict, or NULL to guess
- * it. Free *out with fg_report_free. Errors: FG_EINVAL, FG_ENOMEM. */
+ * with comments that say what was detected and what was only inferred. target: the column of a CSV
+ * to predict, or NULL to infer it. Free *out with fg_report_free. Errors: FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target, char **out,
                                             fg_error *err);
 

@@ -55,7 +55,7 @@ static void read_shortage(const fg_error *why, fg_plan *out)
         (void)fgi_bytes_text(out->hbm_needed_bytes, need, sizeof need);
     if (out->hbm_available_bytes > 0)
         (void)fgi_bytes_text(out->hbm_available_bytes, limit, sizeof limit);
-    (void)snprintf(out->trouble, sizeof out->trouble,
+    (void)snprintf(out->reason, sizeof out->reason,
                    "the step requires %s of device memory, but only %s is available", need, limit);
 }
 
@@ -167,7 +167,7 @@ static fg_status read_numbers(const fg_trainer *trainer, const fg_fit_data *data
     fgi_free(serialized);
     if (!out->fits)
         (void)snprintf(
-            out->trouble, sizeof out->trouble,
+            out->reason, sizeof out->reason,
             "it compiles, but arguments, outputs and program together exceed the device memory");
     return FG_OK;
 }

@@ -15,7 +15,7 @@
 
 /* ---- pieces of YAML -------------------------------------------------------------------------- */
 
-/* "  key: value   # sure: why" */
+/* "  key: value   # detected: why" */
 static void put(fgi_buf *out, const char *key, const char *value, const char *why)
 {
     const size_t before = out->size;
@@ -51,7 +51,7 @@ static void put_file(fgi_buf *out, const char *key, const char *path)
         put_string(out, key, path, NULL);
 }
 
-static const char *sureness(bool is_sure) { return is_sure ? "sure" : "a guess, check it"; }
+static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
@@ -69,9 +69,9 @@ static void put_delimiter(fgi_buf *out, const fgi_look_table *t)
 static void put_header(fgi_buf *out, const fgi_look_table *t)
 {
     put(out, "no_header", t->has_header ? "false" : "true",
-        !t->has_header      ? "sure: the first row has numbers"
-        : t->header_is_sure ? "sure: names above numbers"
-                            : "a guess, check it: the columns contain text, like the first row");
+        !t->has_header      ? "detected: the first row has numbers"
+        : t->header_is_sure ? "detected: names above numbers"
+                            : "inferred, check it: the columns contain text, like the first row");
 }
 
 static void put_target(fgi_buf *out, const fgi_look_table *t)
@@ -80,7 +80,8 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
     const char *name = t->columns[t->target].name;
     (void)fgi_snprintf(number, sizeof(number), "%zu", t->target);
     (void)fgi_snprintf(why, sizeof(why), "%s: %s", sureness(t->target_is_sure), t->target_reason);
-    put_string(out, "target", name != NULL ? name : number, why);
+    put_string(out, "target", name != NULL ? name : number,
+               t->is_target_given ? "given by --target" : why);
 }
 
 /* Columns that number the rows, commented out of the inputs. */
@@ -94,7 +95,7 @@ static void put_ignored(fgi_buf *out, const fgi_look_table *t)
         is_first = false;
     }
     if (!is_first)
-        fgi_buf_puts(out, "] # a guess, check it: these only number the rows\n");
+        fgi_buf_puts(out, "] # inferred, check it: these only number the rows\n");
 }
 
 static void put_missing(fgi_buf *out, const fgi_look_table *t)
@@ -126,7 +127,7 @@ static void put_image(fgi_buf *out, const fgi_look_table *t)
         if (i != t->target && t->columns[i].max > most)
             most = t->columns[i].max;
     (void)fgi_snprintf(value, sizeof(value), "[%zu, %zu, 1]", side, side);
-    put(out, "image", value, "a guess, check it: the columns are the pixels of a square image");
+    put(out, "image", value, "inferred, check it: the columns are the pixels of a square image");
     (void)fgi_snprintf(value, sizeof(value), "%.6g", 1 / most);
     put(out, "scale", value, "1 / the largest pixel");
 }
@@ -143,11 +144,10 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
         (void)fgi_snprintf(number, sizeof(number), "%zu", i);
         if (strcmp(t.columns[i].name != NULL ? t.columns[i].name : number, target) == 0) {
             t.target = i;
-            t.target_is_sure = true;
-            t.target_reason = "given by --target";
+            t.is_target_given = true;
         }
     }
-    if (target != NULL && strcmp(t.target_reason, "given by --target") != 0) {
+    if (target != NULL && !t.is_target_given) {
         fgi_look_table_free(&t);
         return fgi_refuse(err, "--target: '%s' has no column '%s'", files->path, target);
     }
@@ -196,7 +196,7 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
         return false;
     const bool is_class = type.dtype == FG_S32 && type.rank == 0;
     fgi_buf_printf(
-        out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "a guess, check it" : "sure",
+        out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "inferred, check it" : "detected",
         fg_type_format(&type, text, sizeof(text)), is_class ? "classification" : "regression");
     fgi_buf_puts(out, "model:\n  name: mlp\n  hidden: [64, 64]\n\ndata:\n  format: npy\n");
     put_file(out, "x", files->path);
@@ -213,7 +213,7 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
 static void put_images(fgi_buf *out, const fgi_look_files *files)
 {
     const bool is_cifar = strcmp(files->format, "cifar10") == 0;
-    fgi_buf_printf(out, "# sure: %s\ntask: classification\n\nmodel:\n",
+    fgi_buf_printf(out, "# detected: %s\ntask: classification\n\nmodel:\n",
                    is_cifar ? "CIFAR-10's file names" : "MNIST's file names");
     put(out, "name", "lenet", is_cifar ? "resnet18 with `stem: small` is better and slower" : NULL);
     fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);

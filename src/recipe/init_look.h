@@ -29,7 +29,7 @@ typedef struct fgi_look_table {
     fgi_look_column *columns;
     size_t target; /* the column to predict */
     const char *target_reason;
-    bool target_is_sure;
+    bool target_is_sure, is_target_given; /* by its name; by the user */
 } fgi_look_table;
 
 /* Reads the first rows of a CSV file, plain or gzip. */

@@ -223,7 +223,7 @@ static void choose_target(fgi_look_table *t)
             if (t->columns[i].name != NULL &&
                 fgi_compare_nocase(t->columns[i].name, names[n]) == 0) {
                 t->target = i;
-                t->target_reason = "by its name";
+                t->target_reason = "a common name of targets";
                 t->target_is_sure = true;
                 return;
             }

@@ -54,7 +54,7 @@ void fgi_run_explain_paths(const fg_recipe *r, fg_error *err)
         const char *path = fgi_config_text(r->c, keys[i]);
         if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0)
             continue;
-        if (strstr(err->message, path) == NULL) /* another trouble */
+        if (strstr(err->message, path) == NULL) /* a different problem */
             continue;
         char *there = in_config_folder(r->config_path, path);
         const size_t used = strlen(err->message), room = sizeof(err->message) - used;

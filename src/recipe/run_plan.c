@@ -56,8 +56,8 @@ static void put_memory(json_t *o, const fg_plan *p)
     put(o, "padding_bytes", count_or_null(p->padding_bytes));
     put(o, "activation_bytes", count_or_null(p->activation_bytes));
     put(o, "program_bytes", count_or_null(p->program_bytes));
-    if (p->trouble[0] != '\0')
-        put(o, "trouble", json_string(p->trouble));
+    if (p->reason[0] != '\0')
+        put(o, "reason", json_string(p->reason));
 }
 
 static void put_work(json_t *o, const fg_plan *p, int64_t samples)

@@ -521,8 +521,8 @@ static void put_machine(fgi_buf *out, const json_t *o)
     fgi_buf_puts(out, ": ");
     verdict(out, o);
     fgi_buf_puts(out, "</h2>\n");
-    if (text(o, "trouble")[0] != '\0')
-        fgi_html_element(out, "p", text(o, "trouble"));
+    if (text(o, "reason")[0] != '\0')
+        fgi_html_element(out, "p", text(o, "reason"));
     if (text(o, "error")[0] != '\0')
         fgi_html_element(out, "p", text(o, "error"));
     put_memory(out, o);

@@ -63,8 +63,8 @@ static void print_memory(fgi_buf *out, const json_t *o)
             before = ", ";
         }
     fgi_buf_putc(out, '\n');
-    if (text(o, "trouble")[0] != '\0')
-        fgi_buf_printf(out, "  %s\n", text(o, "trouble"));
+    if (text(o, "reason")[0] != '\0')
+        fgi_buf_printf(out, "  %s\n", text(o, "reason"));
 }
 
 static void print_batch(fgi_buf *out, const json_t *o)

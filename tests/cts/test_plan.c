@@ -67,7 +67,7 @@ static void memory_is_taken_apart(void **state)
     for (int k = 0; k < FG_COLLECTIVES; k++)
         assert_int_equal(plan.collectives[k], 0);
     assert_true(plan.step_s != plan.step_s); /* no estimate for a CPU */
-    assert_string_equal(plan.trouble, "");
+    assert_string_equal(plan.reason, "");
 }
 
 static void collectives_are_counted(void **state)

@@ -44,20 +44,20 @@ static void a_csv_with_a_header(void **state)
     assert_string_equal(o->out, "");
     o = program_gives(0, folder, "init homes.csv --out=-");
     contains(o->out, "\ntask: regression\n");
-    contains(o->out, "# sure: its values are numbers, 60 different ones\n");
+    contains(o->out, "# detected: its values are numbers, 60 different ones\n");
     contains(o->out, "# homes.csv: 60 rows, 4 columns\n");
-    contains(o->out, "  delimiter: \",\"                      # sure: 4 columns in each row\n");
-    contains(o->out, "  no_header: false                    # sure: names above numbers\n");
+    contains(o->out, "  delimiter: \",\"                      # detected: 4 columns in each row\n");
+    contains(o->out, "  no_header: false                    # detected: names above numbers\n");
     contains(o->out,
-             "  target: \"price\"                     # a guess, check it: the last column\n");
-    contains(o->out, "  ignore: [\"id\"] # a guess");
+             "  target: \"price\"                     # inferred, check it: the last column\n");
+    contains(o->out, "  ignore: [\"id\"] # inferred");
     contains(o->out, "  val_fraction: 0.2");
     lacks(o->out, "missing:");
     trains(folder, "homes.yaml");
     o = program_gives(0, folder, "init homes.csv --target=kind --out=kind.yaml");
     o = program_gives(0, folder, "init homes.csv --target=kind -o -");
     contains(o->out, "\ntask: classification\n");
-    contains(o->out, "target: \"kind\"                      # sure: given by --target\n");
+    contains(o->out, "target: \"kind\"                      # given by --target\n");
     trains(folder, "kind.yaml");
     contains(program_gives(1, folder, "init homes.csv --target=rooms -o -")->err,
              "fulgurite init: --target: 'homes.csv' has no column 'rooms'\n");
@@ -97,13 +97,14 @@ static void other_tables(void **state)
     write_text(folder, "semicolons.csv", rows);
     const outcome *o = program_gives(0, folder, "init semicolons.csv -o -");
     contains(o->out, "\ntask: classification\n");
-    contains(o->out, "  delimiter: \";\"                      # a guess, check it: 3 columns");
+    contains(o->out, "  delimiter: \";\"                      # inferred, check it: 3 columns");
     contains(o->out,
              "  missing: mean                       # 1 empty cell, first in column number 1");
     write_text(folder, "tabs.tsv", "class\tx\tname\na\t1\tp\nb\t2\tq\na\t3\tr\nb\t4\ts\n");
     o = program_gives(0, folder, "init tabs.tsv -o -");
     contains(o->out, "  delimiter: \"\\t\" ");
-    contains(o->out, "  target: \"class\"                     # sure: by its name\n");
+    contains(o->out,
+             "  target: \"class\"                     # detected: a common name of targets\n");
     contains(o->out, "\ntask: classification\n");
     rows[0] = '\0';
     for (int i = 0; i < 60; i++)
@@ -114,7 +115,8 @@ static void other_tables(void **state)
         }
     write_text(folder, "images.csv", rows);
     o = program_gives(0, folder, "init images.csv -o -");
-    contains(o->out, "  no_header: true                     # sure: the first row has numbers\n");
+    contains(o->out,
+             "  no_header: true                     # detected: the first row has numbers\n");
     contains(o->out, "  target: \"64\" ");
     contains(o->out, "  image: [8, 8, 1] ");
     contains(o->out, "  scale: 0.0625 ");
@@ -133,7 +135,7 @@ static void folders_of_other_formats(void **state)
     fgt_ok(fg_npy_write(fgt_path(folder, "x.npy"), &x_type, x, &err));
     fgt_ok(fg_npy_write(fgt_path(folder, "y.npy"), &y_type, y, &err));
     const outcome *o = program_gives(0, folder, "init x.npy -o -");
-    contains(o->out, "# sure: a target is f32[]\ntask: regression\n");
+    contains(o->out, "# detected: a target is f32[]\ntask: regression\n");
     contains(o->out, "  x: \"x.npy\"\n  y: \"y.npy\"\n");
     (void)program_gives(0, folder, "init .");
     trains(folder, "run.yaml");

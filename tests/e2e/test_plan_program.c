@@ -451,7 +451,7 @@ static void step_that_does_not_fit_is_an_answer(void **state)
     assert_true(number_of(one, "hbm_needed_bytes") > 3 * 14.4e9);
     assert_true(number_of(one, "hbm_available_bytes") < 17e9);
     assert_int_equal(number_of(one, "max_batch"), 0);
-    contains(json_string_value(json_object_get(one, "trouble")), "GB of device memory");
+    contains(json_string_value(json_object_get(one, "reason")), "GB of device memory");
     json_decref(root);
 }
 

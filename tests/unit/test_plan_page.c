@@ -330,7 +330,7 @@ static void names_are_nothing_but_names(void **state)
 {
 #define NASTY "</td><hostile onload='x'>&amp;]]>\\\"'\\u0001\\uffff`id`$(id)"
     const page p = page_of("{\"topologies\":[{\"name\":\"" NASTY "\",\"error\":\"" NASTY
-                           "\",\"trouble\":\"" NASTY "\",\"compiler\":\"" NASTY
+                           "\",\"reason\":\"" NASTY "\",\"compiler\":\"" NASTY
                            "\",\"input_needed_samples_per_s\":2,\"input_verdict\":\"" NASTY
                            "\",\"input_measured_samples_per_s\":1,\"layers\":[{\"name\":\"" NASTY
                            "\",\"file\":\"" NASTY "\"}],\"collectives\":[{\"kind\":\"" NASTY
