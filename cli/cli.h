@@ -15,11 +15,11 @@
 #include <fulgurite/recipe.h>
 
 enum {
-    CLI_DONE = 0,     /* what was asked for is done */
-    CLI_FAILED = 1,   /* it could not be done; standard error says why */
+    CLI_DONE = 0,     /* success */
+    CLI_FAILED = 1,   /* failure; standard error has the reason */
     CLI_USAGE = 2,    /* the command line or the configuration is wrong */
-    CLI_HUNG = 3,     /* a device, or the data, did not answer within trainer.watchdog_s */
-    CLI_STOPPED = 143 /* stopped by a signal, the state is saved */
+    CLI_HUNG = 3,     /* no progress of a device or the data within trainer.watchdog_s */
+    CLI_STOPPED = 143 /* stopped by a signal, state saved */
 };
 
 /* ---- options --------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@ typedef enum cli_kind {
     CLI_KIND_END,
     CLI_KIND_FLAG,    /* --name            sets a bool */
     CLI_KIND_TEXT,    /* --name=TEXT       sets a const char * */
-    CLI_KIND_OPTIONAL /* --name[=TEXT]     sets a const char *, "" where no text is given */
+    CLI_KIND_OPTIONAL /* --name[=TEXT]     sets a const char *, "" without text */
 } cli_kind;
 
 /* One row of a command's table. */
@@ -37,8 +37,7 @@ typedef struct cli_option {
     char letter;          /* 0: none */
     const char *name;     /* without the dashes */
     void *value;          /* bool * or const char ** */
-    const char *argument; /* what stands for the text in the help: "FILE"; "a|b|c": only these;
-                             "a|B": any */
+    const char *argument; /* "FILE" in the help; "a|b|c": only these; "a|B": any */
     const char *help;
 } cli_option;
 
@@ -54,12 +53,12 @@ typedef struct cli_option {
 
 enum { CLI_MAX_OVERRIDES = 256 };
 
-/* A parsed command line: what is not an option. All borrowed from argv. */
+/* The arguments of a parsed command line, without options. All borrowed from argv. */
 typedef struct cli_call {
     const char *command; /* its name */
     const char *const *args;
     int count;
-    const char *overrides[CLI_MAX_OVERRIDES]; /* "a.b=value", where the command takes_config */
+    const char *overrides[CLI_MAX_OVERRIDES]; /* "a.b=value", if the command takes_config */
     int override_count;
 } cli_call;
 
@@ -77,22 +76,21 @@ typedef struct cli_command {
 /* The program's commands, in the order of the help; NULL-terminated. */
 extern const cli_command *const cli_commands[];
 
-/* The command of that name in any case, or that another program calls so ("train" is fit); NULL:
- * there is none. */
+/* The command of that name or alias ("train" is fit), in any case; NULL: there is none. */
 const cli_command *cli_find_command(const char *name);
-/* Another name that is accepted for the command: "train" for fit; NULL behind the last. */
+/* An alias of the command: "train" for fit; NULL after the last. */
 const char *cli_command_alias(const cli_command *command, size_t index);
-/* Complains, with the name that was probably meant, and returns CLI_USAGE. */
+/* Prints an error with the name that was probably meant, and returns CLI_USAGE. */
 int cli_unknown_command(const char *name);
 
-/* Reads argv[1..argc) by the command's table into its variables and *out; argv is reordered, so
- * that the arguments stand together. Options and arguments may be mixed; "--" ends the options.
- * True when the command is to be run; else *out_status is the exit status, and the help or what is
- * wrong has been printed. */
+/* Parses argv[1..argc) by the command's table into its variables and *out; reorders argv so that
+ * the arguments are contiguous. Options and arguments may be mixed; "--" ends the options. Returns
+ * true if the command is to be run; otherwise *out_status is the exit status, and the help or an
+ * error has been printed. */
 bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call *out,
                int *out_status);
 
-/* ---- what is made from the tables ------------------------------------------------------------ */
+/* ---- derived from the tables ----------------------------------------------------------------- */
 
 /* The command's --help; NULL: the program's. */
 void cli_print_help(FILE *out, const cli_command *command);
@@ -101,27 +99,27 @@ void cli_print_man(FILE *out, const cli_command *command);
 /* Help for the configuration's keys (fg_recipe_help); err may be NULL. */
 bool cli_print_keys(FILE *out, fg_recipe_help_kind kind, const char *about, fg_error *err);
 
-/* "name=TEXT", "name[=TEXT]" or "name" as the help shows it; valid until the next call. */
+/* "name=TEXT", "name[=TEXT]" or "name", as shown in the help; valid until the next call. */
 const char *cli_option_form(const cli_option *option);
 
-/* ---- small things ---------------------------------------------------------------------------- */
+/* ---- helpers --------------------------------------------------------------------------------- */
 
-/* Fills err and returns false, which suits functions that answer with bool. */
+/* Fills err and returns false, for functions that return bool. */
 bool cli_fail(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
-/* The same out of errno: "cannot open 'path': No such file or directory". */
+/* The same from errno: "cannot open 'path': No such file or directory". */
 bool cli_fail_errno(fg_error *err, const char *what, const char *path);
 
 /* Prints "fulgurite NAME: text" on standard error and returns the status. */
 int cli_complain(int status, const char *command, const char *format, ...) FG_PRINTF(3, 4);
 
-/* Memory or the end of the program: this is not the library. */
-void *cli_alloc(size_t count, size_t size); /* cleared */
+/* Return memory or end the program, which only the program may do. */
+void *cli_alloc(size_t count, size_t size); /* zeroed */
 char *cli_strdup(const char *text);
 char *cli_strndup(const char *text, size_t size);
 
 /* True when the environment's locale (LC_ALL, LC_CTYPE, LANG) is UTF-8. */
 bool cli_is_utf8(void);
-/* Columns of the terminal behind `out`, 80 where it is none or does not say. */
+/* Columns of the terminal `out`, 80 if it is not a terminal or the width is unknown. */
 int cli_columns(FILE *out);
 
 /* "12 B", "3.4 kB", "1.2 GB" in a static buffer; valid until the next call. */

@@ -1,7 +1,7 @@
-/* fulgurite devices: what can be trained on here, and why something can't.
+/* fulgurite devices: lists the available accelerators, and why others are not available.
  *
- * Each accelerator that the library knows is looked for and, where a plugin is found, opened. The
- * table goes to standard output; it is an answer, not a failure, when there is nothing.
+ * Looks for each accelerator that the library supports and, if a plugin is found, opens it. The
+ * table is written to standard output. Finding no accelerator is not a failure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 

@@ -62,7 +62,7 @@ static int run_fixed(const fg_host *host, const cli_call *call)
                         call->args[0], strerror_r(number, text, sizeof(text)));
 }
 
-/* Nobody comes back from a device that hangs. */
+/* A call on a device that hangs does not return. */
 static void on_hang(void *self, const char *report)
 {
     (void)self;

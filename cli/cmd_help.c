@@ -1,4 +1,4 @@
-/* fulgurite help [COMMAND]: the help, and what the build makes out of the same tables: man pages
+/* fulgurite help [COMMAND]: the help, and what the build generates from the same tables: man pages
  * and the reference of configuration keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */

@@ -1,5 +1,5 @@
-/* fulgurite plan [CONFIG] --topology=NAME[,NAME...] [--KEY=VALUE]...: what the training step needs
- * and costs on machines that are not there, told by their compilers.
+/* fulgurite plan [CONFIG] --topology=NAME[,NAME...] [--KEY=VALUE]...: estimates memory and time of
+ * the training step on machines that are not present, with their compilers.
  *
  * Each machine's plan is made by this program again, with --in-process, so that a compiler that
  * crashes only ends that process.
@@ -98,7 +98,7 @@ static bool write_page(const json_t *root, const char *config_path, fg_error *er
     return is_good;
 }
 
-/* Prints what was found of a machine, unless all is printed as JSON in the end. */
+/* Prints the result for a machine, unless all results are printed as JSON at the end. */
 static void print_one(const json_t *one)
 {
     if (settings.as_json)
@@ -141,7 +141,7 @@ static json_t *renamed(const json_t *found, const char *name)
     return one;
 }
 
-/* What was found of the same machine under its first name, under this one. */
+/* The result for the same machine under its first name, with this name. */
 static json_t *same_again(const plan_machine *m, const plan_machine *machines, const json_t *found)
 {
     json_t *one = renamed(json_array_get(found, (size_t)(m->same_as - machines)), m->name);
@@ -149,8 +149,8 @@ static json_t *same_again(const plan_machine *m, const plan_machine *machines, c
     return one;
 }
 
-/* After a failure that no machine changes, such as one of the data: printed once, it is the result
- * for all machines. */
+/* A failure that does not depend on the machine, such as an error in the data, is printed once and
+ * is the result for all machines. */
 static void fail_all(const plan_machine *machines, size_t count, const json_t *one, json_t *found)
 {
     if (!settings.as_json)
@@ -160,7 +160,7 @@ static void fail_all(const plan_machine *machines, size_t count, const json_t *o
         (void)json_array_append_new(found, renamed(one, machines[i].name));
 }
 
-/* Compiles for one machine after another, each printed as soon as it is known. */
+/* Compiles for one machine after another, and prints each result when it is available. */
 static int plan_all(const cli_call *call, const fg_plan_process *process,
                     const plan_machine *machines, size_t count)
 {
@@ -191,7 +191,7 @@ static int plan_all(const cli_call *call, const fg_plan_process *process,
     return status;
 }
 
-/* Whether options and configuration are right, before a process is started for each machine. */
+/* Checks options and configuration before a process is started for each machine. */
 static bool check(const cli_call *call, fg_error *err)
 {
     fg_recipe *recipe = NULL;

@@ -1,5 +1,5 @@
-/* fulgurite fit, validate, test, predict and batch-find: runs of a recipe. They share one table of
- * options, of which each has its part.
+/* fulgurite fit, validate, test, predict and batch-find: runs of a recipe. Each uses a part of one
+ * table of options.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"
@@ -7,7 +7,7 @@
 
 static cli_run_options settings;
 
-/* Rows that several commands have. */
+/* Rows that several commands use. */
 #define CKPT CLI_TEXT('c', "ckpt", &settings.recipe.ckpt, "best|last|PATH", "the weights to use")
 #define DRAW_CONFUSION                                                                             \
     CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",                                     \
@@ -23,7 +23,7 @@ static cli_run_options settings;
              "how to report progress (auto: a bar on a terminal, otherwise plain lines)")
 #define QUIET CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings")
 
-/* What the first two arguments of an evaluation are. */
+/* The first two arguments of an evaluation. */
 #define ARGUMENTS(key)                                                                             \
     "The first argument is a configuration or a trained model: a run's folder, `last` or `best` "  \
     "(of the\n"                                                                                    \

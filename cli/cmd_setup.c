@@ -1,7 +1,7 @@
 /* fulgurite setup NAME: install a PJRT plugin where the library finds it.
  *
- * pip downloads the pinned wheels and checks their hashes; its words go to standard error, the
- * plugin's path to standard output.
+ * pip downloads the pinned wheels and verifies their hashes. Its output goes to standard error; the
+ * plugin's path is written to standard output.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/setup.h>

@@ -1,8 +1,8 @@
-/* fulgurite show RUN|CKPT: list the tensors of a checkpoint, or print the configuration and the
- * description of the data that it carries.
+/* fulgurite show RUN|CKPT: list the tensors of a checkpoint, or print its configuration and the
+ * description of its data.
  *
- * One line for each tensor on standard output, name and type separated by a tab; which checkpoint
- * it is, what it is for and totals on standard error.
+ * Writes one line per tensor to standard output, name and type separated by a tab; the checkpoint,
+ * its task and totals to standard error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -27,7 +27,7 @@ static const cli_option options[] = {
     CLI_END,
 };
 
-/* A name from a file may hold what would steer the terminal. */
+/* Names in a file may contain terminal escape sequences. */
 static void print_name(const char *name)
 {
     for (; *name != '\0'; name++)

@@ -1,5 +1,5 @@
-/* commands.c - the program's commands, in the order of the help, and the names that other programs
- * give them. To add one: write cmd_NAME.c and name it here and in CMakeLists.txt.
+/* commands.c - the program's commands, in the order of the help, and their aliases. To add one,
+ * write cmd_NAME.c and list it here and in CMakeLists.txt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "commands.h"

@@ -1,4 +1,4 @@
-/* commands.h - one command a file.
+/* commands.h - the commands, one per file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef COMMANDS_H

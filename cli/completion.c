@@ -1,5 +1,5 @@
-/* completion.c - shell completion, out of the tables. The script that is printed holds all words;
- * it calls nothing while completing.
+/* completion.c - shell completion, derived from the tables. The printed script contains all words;
+ * it does not call the program while completing.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "commands.h"
 
-/* The words of "a|b|FILE" that stand for themselves, with spaces between them. */
+/* The literal words of "a|b|FILE", separated by spaces. */
 static void print_choices(FILE *out, const char *choices)
 {
     while (*choices != '\0') {
@@ -25,7 +25,7 @@ static bool has_choices(const cli_option *o)
     return o->argument != NULL && strchr(o->argument, '|') != NULL;
 }
 
-/* All options of a command as words, "=" behind those that take a text. */
+/* All options of a command as words, with "=" after those that require a value. */
 static void print_option_words(FILE *out, const cli_command *command)
 {
     for (const cli_option *o = command->options; o != NULL && o->kind != CLI_KIND_END; o++)

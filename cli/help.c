@@ -1,4 +1,4 @@
-/* help.c - the help and the man pages, out of the tables of commands, options and keys.
+/* help.c - the help and the man pages, derived from the tables of commands, options and keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -91,8 +91,7 @@ void cli_print_help(FILE *out, const cli_command *command)
 
 /* ---- man pages ------------------------------------------------------------------------------- */
 
-/* Text in roff: backslashes, hyphens, and the dots and quotes at a line's start that would be
- * requests. */
+/* Text in roff: escapes backslashes, hyphens, and dots and quotes that would start a request. */
 static void print_roff(FILE *out, const char *text)
 {
     bool is_start = true;
@@ -105,7 +104,7 @@ static void print_roff(FILE *out, const char *text)
         else if (*text == '-')
             (void)fputs("\\-", out);
         else if (*text == '\n' && text[1] == '\n')
-            (void)fputs("\n.PP", out); /* an empty line divides paragraphs */
+            (void)fputs("\n.PP", out); /* an empty line separates paragraphs */
         else
             (void)fputc(*text, out);
     }

@@ -1,4 +1,4 @@
-/* main.c - finds the command, reads its options, runs it.
+/* main.c - finds the command, parses its options and runs it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
@@ -7,14 +7,14 @@
 
 #include "cli.h"
 
-/* Whether nobody reads standard output any more, as in "fulgurite fit | head". */
+/* Whether the reader of standard output has closed it, as in "fulgurite fit | head". */
 static bool is_unread(void)
 {
     struct pollfd out = {.fd = STDOUT_FILENO};
     return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
-/* A run whose results could not be written has failed, unless their reader has left. */
+/* A run whose results could not be written has failed, unless the reader has closed the pipe. */
 static int finish(int status)
 {
     const bool has_failed = fflush(stdout) != 0 || ferror(stdout);

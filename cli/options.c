@@ -1,8 +1,8 @@
-/* options.c - reads a command line by a command's table.
+/* options.c - parses a command line by a command's table.
  *
- * Long options are --name, --name=TEXT or --name TEXT; letters may be joined (-nq) and take their
- * text joined or apart. Where a command takes the configuration, each of its keys is an option too
- * and is passed on as an override, unread.
+ * Long options are --name, --name=TEXT or --name TEXT; letters may be combined (-nq), with their
+ * text attached or separate. If a command takes a configuration, each configuration key is also an
+ * option, which is passed on as an override without parsing it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"
@@ -24,7 +24,7 @@ typedef struct parser {
 
 static const cli_option help_option = CLI_FLAG('h', "help", NULL, "show this help");
 
-/* What is wrong, and where to read more; always false. */
+/* Prints an error with a reference to the help; always returns false. */
 static bool refuse(parser *p, const char *what, const char *dashes, const char *word,
                    const char *hint)
 {
@@ -58,7 +58,7 @@ static const cli_option *find_letter(const cli_command *command, char letter)
     return letter == 'h' ? &help_option : NULL;
 }
 
-/* Among the options, and the keys where they are allowed. */
+/* The nearest name among the options and, if allowed, the keys. */
 static const char *nearest_option(const cli_command *command, const char *name)
 {
     static const char *names[64 + MAX_KEYS];
@@ -75,8 +75,8 @@ static const char *nearest_option(const cli_command *command, const char *name)
     return nearest == NULL && command->takes_config ? fg_recipe_key_suggest(name) : nearest;
 }
 
-/* A word of a list of choices by itself. It lives as long as the program; equal words are one, so
- * that there are as many as the commands have choices. */
+/* A copy of a word of a list of choices. It lives as long as the program; equal words are stored
+ * once. */
 static const char *word_of(const char *list, size_t size)
 {
     static char *words[64];
@@ -89,7 +89,7 @@ static const char *word_of(const char *list, size_t size)
     return NULL;
 }
 
-/* The one of "a|b|c" that `text` is in any case; NULL: none. */
+/* The choice in "a|b|c" that equals `text`, in any case; NULL: none. */
 static const char *choice_of(const char *choices, const char *text)
 {
     for (const char *at = choices; *at != '\0';) {
@@ -101,7 +101,7 @@ static const char *choice_of(const char *choices, const char *text)
     return NULL;
 }
 
-/* "best|last" is a closed list; "best|last|PATH" stands for any text. */
+/* "best|last" accepts only these; "best|last|PATH" accepts any text. */
 static bool is_closed(const char *argument)
 {
     if (strchr(argument, '|') == NULL)
@@ -135,7 +135,8 @@ static bool show_help(parser *p)
     return false;
 }
 
-/* Applies an option whose text, if any stands with it, is `text`; takes the next word else. */
+/* Applies an option whose attached text is `text`; NULL: the next word, if the option requires a
+ * text. */
 static bool apply(parser *p, const cli_option *o, const char *text)
 {
     if (o == &help_option)
@@ -153,7 +154,7 @@ static bool apply(parser *p, const cli_option *o, const char *text)
     return set_text(p, o, text != NULL ? text : p->argv[p->next++]);
 }
 
-/* Whether a key that is true or false has its value in the next word; "--KEY" alone means true. */
+/* Whether the next word is the value of a boolean key; "--KEY" alone means true. */
 static bool has_truth(const parser *p)
 {
     static const char *const words[] = {"true", "false", "yes", "no",  "on",
@@ -201,7 +202,7 @@ static bool parse_long(parser *p, const char *word)
     return usage(p, "unknown option", name, nearest_option(p->command, name));
 }
 
-/* The key of "a.b=value", which was meant as an option; NULL: none. */
+/* The key of "a.b=value", which was probably meant as an option; NULL: none. */
 static const char *key_of(const parser *p, const char *word)
 {
     char name[128];
@@ -258,7 +259,7 @@ bool cli_parse(const cli_command *command, int argc, const char **argv, cli_call
         else if (key_of(&p, word) != NULL && access(word, F_OK) != 0)
             is_good = refuse(&p, "unexpected argument", "", word, word);
         else
-            argv[1 + out->count++] = word; /* behind what is read already */
+            argv[1 + out->count++] = word; /* after the arguments that are already read */
     }
     is_good = is_good && check_count(&p);
     *out_status = p.status;

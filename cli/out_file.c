@@ -1,5 +1,5 @@
-/* out_file.c - writes the files that the user has named, and looks at their places before the work
- * begins whose result they are to hold.
+/* out_file.c - writes the output files named by the user, and checks before the work starts that
+ * they can be written.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "out_file.h"
@@ -16,11 +16,11 @@ bool out_file_write(const char *path, const char *text, size_t size, fg_error *e
 {
     if (is_standard_output(path))
         return fwrite(text, 1, size, stdout) == size || cli_fail_errno(err, "write", path);
-    (void)fflush(stdout); /* the path may lead there too */
+    (void)fflush(stdout); /* the path may refer to it too */
     return fg_file_write(path, text, size, err) == FG_OK;
 }
 
-/* The folder of a path, "." when it names none. */
+/* The folder of a path, "." if it has none. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

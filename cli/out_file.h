@@ -1,4 +1,4 @@
-/* out_file.h - files that the user has named for output: --summary, --out, --html and the run's own
+/* out_file.h - output files named by the user: --summary, --out, --html and the run's own
  * config.yaml. "-" is standard output.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -7,7 +7,7 @@
 
 #include "cli.h"
 
-/* Writes the whole file as fg_file_write does: regular files atomically, devices, FIFOs and
+/* Writes the whole file like fg_file_write: regular files atomically; devices, FIFOs and
  * descriptors directly. */
 bool out_file_write(const char *path, const char *text, size_t size, fg_error *err);
 

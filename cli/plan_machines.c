@@ -1,5 +1,5 @@
-/* plan_machines.c - the machines that `fulgurite plan` is asked about, and the compilers that they
- * need: on a terminal, one that is not installed is offered for download.
+/* plan_machines.c - the machines given to `fulgurite plan`, and their compilers: on a terminal,
+ * offers to download compilers that are not installed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { PLACES_MAX = 64 };
 
-/* A plugin that compiles for machines that are not here. */
+/* A plugin that compiles for machines that are not present. */
 static const struct compiler {
     const char *accelerator, *what, *setup, *command;
     bool compiler_only;
@@ -46,22 +46,22 @@ size_t plan_machines_read(char *text, plan_machine *out, size_t capacity, fg_err
     return count;
 }
 
-/* Whether a plugin for the accelerator is installed; one that is given by its path is used even if
- * it does not exist, which is a separate error. */
+/* Whether a plugin for the accelerator is installed. A plugin given by its path is used even if it
+ * does not exist, which is reported separately. */
 static bool is_installed(const char *accelerator)
 {
     static fg_plugin_candidate places[PLACES_MAX];
     fg_error err;
     size_t count = 0;
     if (fg_plugin_search(accelerator, NULL, places, PLACES_MAX, &count, &err) != FG_OK)
-        return true; /* opening it will say what is wrong */
+        return true; /* opening it reports the error */
     for (size_t i = 0; i < count && i < PLACES_MAX; i++)
         if (places[i].exists || strcmp(places[i].source, "FULGURITE_PLUGIN") == 0)
             return true;
     return false;
 }
 
-/* Asks on the terminal; anything but y is no. */
+/* Asks on the terminal; anything other than y is no. */
 static bool is_needed(const struct compiler *c)
 {
     char answer[64] = "";
@@ -69,7 +69,7 @@ static bool is_needed(const struct compiler *c)
                   c->what, c->command);
     (void)fflush(stderr);
     if (fgets(answer, sizeof answer, stdin) == NULL)
-        (void)fputc('\n', stderr); /* Ctrl-D leaves the cursor behind the question */
+        (void)fputc('\n', stderr); /* after Ctrl-D the cursor is still on the question's line */
     return answer[0] == 'y' || answer[0] == 'Y';
 }
 

@@ -9,7 +9,7 @@
 
 #include "out_file.h"
 
-/* A recipe's messages; of a quiet run only what is an error. */
+/* Prints a recipe's messages; with --quiet, only errors. */
 static void on_message(void *self, fg_log_level level, const char *text)
 {
     const cli_run_options *o = self;
@@ -17,7 +17,7 @@ static void on_message(void *self, fg_log_level level, const char *text)
         (void)fprintf(stderr, "%s%s\n", level == FG_LOG_WARNING ? "warning: " : "", text);
 }
 
-/* The library's log; of a quiet run only what may lose work. */
+/* Prints the library's log; with --quiet, only messages about a possible loss of work. */
 static void on_log(void *self, fg_log_level level, const char *line)
 {
     const cli_run_options *o = self;
@@ -29,7 +29,7 @@ static void on_hang(void *self, const fg_hang *hang)
 {
     (void)self;
     (void)hang;
-    _exit(CLI_HUNG); /* destructors would wait for what hangs */
+    _exit(CLI_HUNG); /* destructors would wait for the hanging device */
 }
 
 static bool has_progress(const cli_run_options *o)
@@ -54,7 +54,7 @@ static fg_recipe_options recipe_options(const cli_call *call, cli_run_options *o
     return recipe;
 }
 
-/* ---- after ----------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static bool print_text(fg_recipe *recipe, fg_recipe_text which, fg_error *err)
 {
@@ -73,7 +73,7 @@ static bool is_drawing(const cli_run_options *o)
     return strcmp(o->draw, "always") == 0 || isatty(STDOUT_FILENO) == 1;
 }
 
-/* A picture that fails is no failure of the run. */
+/* A failed plot is not a failure of the run. */
 static void draw(fg_recipe *recipe)
 {
     fg_error err = {0};
@@ -84,7 +84,7 @@ static void draw(fg_recipe *recipe)
         (void)fprintf(stderr, "warning: %s\n", err.message);
 }
 
-/* What a run gives besides its metrics. */
+/* Writes the outputs of a run other than its metrics. */
 static bool print_special(fg_recipe *recipe, const cli_run_options *o, fg_error *err)
 {
     if (o->recipe.kind == FG_RECIPE_PLAN)
@@ -93,7 +93,7 @@ static bool print_special(fg_recipe *recipe, const cli_run_options *o, fg_error 
         return true;
     if (o->out == NULL || strcmp(o->out, "-") == 0)
         return print_text(recipe, FG_RECIPE_PREDICTIONS, err);
-    (void)fflush(stdout); /* the path may lead there too */
+    (void)fflush(stdout); /* the path may refer to it too */
     return fg_recipe_write_predictions(recipe, o->out, err) == FG_OK;
 }
 
@@ -128,7 +128,7 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
         !is_plan)
         (void)print_text(recipe, FG_RECIPE_METRICS, err);
     int result = exit_status(recipe, status);
-    if (is_plan && o->as_json && result == CLI_FAILED) /* its object holds the reason */
+    if (is_plan && o->as_json && result == CLI_FAILED) /* its object contains the reason */
         (void)print_text(recipe, FG_RECIPE_PLAN_JSON, err);
     else if (result != CLI_DONE)
         (void)cli_complain(result, command, "%s", err->message);
@@ -137,7 +137,7 @@ static int report(fg_recipe *recipe, const cli_run_options *o, fg_status status,
     return result;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 static int print_config(fg_recipe *recipe, const char *how, fg_error *err)
 {
@@ -154,7 +154,7 @@ int cli_run(const cli_call *call, const cli_run_options *options)
     fg_recipe *recipe = NULL;
     int result;
     const fg_recipe_options recipe_of = recipe_options(call, &o);
-    if (o.recipe.kind == FG_RECIPE_FIT) /* a reader that is gone is no reason to lose a training */
+    if (o.recipe.kind == FG_RECIPE_FIT) /* a closed pipe must not end training */
         (void)signal(SIGPIPE, SIG_IGN);
     if (!out_file_check("--summary", o.summary, &err) || !out_file_check("--out", o.out, &err))
         return cli_complain(CLI_USAGE, call->command, "%s", err.message);

@@ -1,5 +1,5 @@
-/* words.c - small things for all of the program: memory that is there or ends it, near names,
- * sizes in words, complaints.
+/* words.c - helpers: memory allocation that ends the program on failure, similar names, readable
+ * sizes, errors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "cli.h"

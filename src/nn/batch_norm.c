@@ -1,11 +1,11 @@
 /* batch_norm.c - batch normalization.
  *
- * Statistics are computed in f32 (f64 for f64) over all dimensions but the last, by
- * fgi_mean_variance around the running mean. The sums leave padding rows out, as all sums over the
- * batch do; the count is then a value of the program.
+ * Statistics are computed in f32 (f64 for f64 inputs) over all dimensions except the last, with
+ * fgi_mean_variance shifted by the running mean. Like all sums over the batch, they exclude padding
+ * rows; the number of valid rows is then computed in the program.
  *
- * The gradient by x goes through the statistics too. It is written down in closed form: going back
- * through each operation would read the whole batch three times more.
+ * The gradient with respect to x includes the dependence of the statistics on x. It is written in
+ * closed form: differentiating each operation would read the whole batch three more times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -22,8 +22,8 @@ struct fg_batch_norm {
     double momentum, eps;
 };
 
-/* Mean, biased variance and unbiased variance of a batch: f32[C]; how many values of a channel it
- * has, and in batches with padding rows which those are: bool of the batch's shape. */
+/* Mean, biased variance and unbiased variance of a batch: f32[C]; the number of values per channel
+ * and, in batches with padding rows, the mask of valid values (bool, the batch's shape). */
 typedef struct statistics {
     fg_tensor mean, var, unbiased, n, valid;
     bool has_padding;
@@ -74,7 +74,8 @@ static fg_tensor bessel(fg_tensor n)
 
 static const int every_axis[FG_MAX_RANK] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-/* x T[N, ..., C]: f32 or f64. `near` is the running mean, near the mean but in the first steps. */
+/* x T[N, ..., C]: f32 or f64. `near` is the running mean, which is close to the batch mean except
+ * in the first steps. */
 static statistics measure(fg_tensor x, fg_tensor near)
 {
     const fg_type *type = fg_tensor_type(x);
@@ -96,8 +97,8 @@ static void move(fg_variable *running, fg_tensor batch, double momentum)
     fg_assign(running, fg_add(fg_mul_scalar(old, 1 - momentum), fg_mul_scalar(seen, momentum)));
 }
 
-/* The running mean; 0 where a bad batch has left something that is not finite, so that training can
- * go on from there. */
+/* The running mean; 0 where a bad batch has left a non-finite value, so that training can recover.
+ */
 static fg_tensor shift_of(const fg_batch_norm *layer, fg_tensor x)
 {
     const fg_tensor value = fg_variable_value(fg_tensor_trace(x), layer->running_mean);
@@ -105,7 +106,7 @@ static fg_tensor shift_of(const fg_batch_norm *layer, fg_tensor x)
     return fg_where(fg_is_finite(mean), mean, fgi_full_like(mean, 0));
 }
 
-/* The batch's statistics, by which the running ones move. */
+/* Updates the running statistics with those of the batch. */
 static statistics train(const fg_batch_norm *layer, fg_tensor x)
 {
     fg_trace *trace = fg_tensor_trace(x);
@@ -137,10 +138,10 @@ static bool check(const fg_batch_norm *layer, fg_tensor x, fg_tensor *out)
     return true;
 }
 
-/* ---- the gradient in training ---------------------------------------------------------------- */
+/* ---- gradient in training -------------------------------------------------------------------- */
 
-/* What the operation below takes: its value is y's; it depends on x through y, mean and rstd, and
- * its derivative counts all three ways. */
+/* Inputs of the operation below. Its value is that of y; it depends on x through y, mean and rstd,
+ * and its derivative includes all three paths. */
 enum { Y, X, WEIGHT, BIAS, MEAN, RSTD, COUNT, VALID, MOST_INPUTS };
 
 static bool trained_infer(fgi_infer *c)

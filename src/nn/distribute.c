@@ -1,9 +1,9 @@
 /* distribute.c - shards the parameters of a module over a client's mesh, by rules and a strategy
  * (src/mesh/sharding_rules.c).
  *
- * All shardings are worked out before the first one is set, so that a mistake leaves the module
- * unchanged. What follows from a sharding is elsewhere: src/pjrt/array.c uploads shards,
- * src/trace/leaf.c gathers parameters, src/optim shards its moments like their parameters.
+ * All shardings are computed before the first one is set, so that an error leaves the module
+ * unchanged. Shardings are used elsewhere: src/pjrt/array.c uploads shards, src/trace/leaf.c
+ * gathers parameters, src/optim shards moments like their parameters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/dist.h>
@@ -59,7 +59,7 @@ fg_status fg_module_distribute(fg_module *root, fg_client *client,
     FGI_TRY(fgi_strategy_find(o->strategy, &strategy, err));
     for (size_t i = 0; i < o->rule_count; i++)
         FGI_TRY(check_rule(root, mesh, &o->rules[i], err));
-    for (int pass = 0; pass < 2; pass++) { /* all are checked before the first is set */
+    for (int pass = 0; pass < 2; pass++) { /* check all rules before setting any sharding */
         size_t index = 0;
         fg_variable *variable = next_parameter(root, &index);
         for (; variable != NULL; variable = next_parameter(root, &index)) {

@@ -1,7 +1,7 @@
-/* freeze.c - which variables of a module training leaves alone, by patterns of their names.
+/* freeze.c - freezes the variables of a module whose names match a pattern.
  *
- * A pattern is the shell's: '*' matches any text, dots included, as in the rules that split
- * parameters. It is checked before anything is changed.
+ * As in sharding rules, '*' matches any text, including dots. The pattern is checked before
+ * anything is changed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fnmatch.h>
@@ -19,14 +19,14 @@ static bool matches(const fg_variable *variable, const char *pattern)
     return pattern == NULL || fnmatch(pattern, fg_variable_name(variable), 0) == 0;
 }
 
-/* Whether training would change it at all. */
+/* Whether training would change the variable if it were not frozen. */
 static bool is_trained(const fg_variable *variable)
 {
     return fg_variable_get_kind(variable) != FG_STATE;
 }
 
-/* How far a name is from what a pattern says literally: edits between the pattern and as much of
- * the name. */
+/* Edit distance between the pattern, read literally, and a prefix of the name of the same length.
+ */
 static size_t distance(const char *pattern, const char *name)
 {
     char literal[128], begin[128];
@@ -36,7 +36,7 @@ static size_t distance(const char *pattern, const char *name)
     return fgi_edit_distance(literal, begin);
 }
 
-/* Adds those names at `wanted` edits from the pattern, up to NAMES_SHOWN in all. */
+/* Adds the names at edit distance `wanted` from the pattern, up to NAMES_SHOWN in total. */
 static int add_names(const fg_module *module, const char *pattern, size_t requested, int shown,
                      fgi_buf *out)
 {

@@ -1,4 +1,4 @@
-/* layer.c - what every layer does at its creation and around its operations.
+/* layer.c - code that all layers share: creation, and the start and end of each application.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/layer.h"

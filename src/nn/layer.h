@@ -1,4 +1,4 @@
-/* layer.h - what the layers of this folder share; all of it goes through the public modules.
+/* layer.h - helpers for the layers in this folder, implemented with the public module functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_NN_LAYER_H
@@ -8,28 +8,32 @@
 #include "base/number.h"
 #include "base/reserved.h"
 
-/* Keeps an error in the root of module, which is not NULL; returns NULL, to be passed on. */
+/* Records an error in the root of `module`, which must not be NULL. Returns NULL, for the caller to
+ * return. */
 void *fgi_module_fail(fg_module *module, fg_status status, const char *format, ...) FG_PRINTF(3, 4);
-/* False after keeping an error: `reserved` of a layer's options is not zero. */
+/* Checks that `reserved` of a layer's options is zero; otherwise records an error and returns
+ * false. */
 bool fgi_module_check_reserved(fg_module *module, fgi_reserved reserved);
-/* A layer's struct, cleared and owned by the module; NULL after an error. */
+/* A layer's struct, zeroed and owned by the module; NULL after an error. */
 void *fgi_layer_create(fg_module *module, size_t size);
 /* A variable of rank 1, f32. */
 fg_variable *fgi_layer_vector(fg_module *module, const char *name, int64_t size,
                               const fg_variable_options *options);
-/* Parameters drawn uniformly from +-1/sqrt(fan_in): PyTorch's kaiming_uniform with a = sqrt(5).
- * Source: He et al. 2015, "Delving deep into rectifiers", with the gain of a leaky rectifier. */
+/* A parameter initialized uniformly in +-1/sqrt(fan_in): PyTorch's kaiming_uniform with a =
+ * sqrt(5). Source: He et al. 2015, "Delving deep into rectifiers", with the gain of a leaky
+ * rectifier. */
 fg_variable_options fgi_init_fan_in(int64_t fan_in);
 
-/* The start of each application: false when there is nothing to do, *out then being the result
- * (x is poison, or the layer was never built). */
+/* Starts an application of the layer. Returns false if there is nothing to compute (x is poison, or
+ * the layer was never built); *out is then the result. */
 bool fgi_layer_enter(const void *layer, const char *kind, fg_tensor x, fg_tensor *out);
-/* "kind 'name' on f32[3,4]: text" as the trace's error; returns poison. */
+/* Records "kind 'name' on f32[3,4]: text" as the trace's error; returns poison. */
 fg_tensor fgi_layer_fail(const fg_module *module, fg_tensor x, const char *format, ...)
     FG_PRINTF(3, 4);
-/* The variable's value in the dtype given, or in that of products under the trace's precision. */
+/* The variable's value, cast to the given dtype, or to the dtype of matmuls under the trace's
+ * precision. */
 fg_tensor fgi_layer_value(fg_tensor x, fg_variable *variable, fg_dtype dtype);
-/* The end of each application: leaves the layer's scope, notes the type and returns y. */
+/* Ends an application of the layer: leaves its scope, records the output type and returns y. */
 fg_tensor fgi_layer_leave(fg_module *module, fg_tensor y);
 
 #endif

@@ -1,5 +1,5 @@
-/* layer_conv.c - 2-D convolution with its variables. The kernel is [kh, kw, in/groups, out] in
- * memory and, in files, PyTorch's [out, in/groups, kh, kw].
+/* layer_conv.c - the 2-D convolution layer. The kernel is [kh, kw, in/groups, out] in memory and,
+ * as in PyTorch, [out, in/groups, kh, kw] in files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

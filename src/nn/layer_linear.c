@@ -1,7 +1,7 @@
 /* layer_linear.c - y = x W + b.
  *
- * The weight lies as [in, out], so that the product and its gradients need no transposition; files
- * have [out, in], as PyTorch does.
+ * The weight is [in, out] in memory, so that the matmul and its gradients need no transpose; files
+ * store [out, in], as PyTorch does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -27,7 +27,7 @@ static void build_layers(lenet *m, fg_module *root, const fg_model_shape *shape)
         .in = image[2], .out = 6, .kernel = small ? 3 : 5, .pad = small ? 1 : 2};
     const fg_conv_options second = {
         .in = 6, .out = 16, .kernel = small ? 3 : 5, .pad = small ? 1 : 0};
-    const int64_t shrink = small ? 0 : 4; /* what the second convolution takes off each side */
+    const int64_t shrink = small ? 0 : 4; /* by the second convolution, each side */
     const int64_t rows = (image[0] / 2 - shrink) / 2, columns = (image[1] / 2 - shrink) / 2;
     m->conv[0] = fg_conv_create(root, "conv1", &first);
     m->conv[1] = fg_conv_create(root, "conv2", &second);
@@ -40,7 +40,8 @@ static void *build(fg_module *root, const fg_model_shape *shape, const fg_option
 {
     if (shape->image[0] < LEAST_SIDE || shape->image[1] < LEAST_SIDE)
         return fgi_module_fail(root, FG_EINVAL,
-                               "lenet: images of %" PRId64 "x%" PRId64 " pixels; %d are the least",
+                               "lenet: images of %" PRId64 "x%" PRId64
+                               " pixels: expected at least %d",
                                shape->image[0], shape->image[1], (int)LEAST_SIDE);
     lenet *m = fgi_layer_create(root, sizeof *m);
     if (m == NULL)

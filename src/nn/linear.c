@@ -1,4 +1,4 @@
-/* linear.c - the model of one linear layer.
+/* linear.c - a model with a single linear layer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"

@@ -1,4 +1,4 @@
-/* loss_cross_entropy.c - the loss of a classification.
+/* loss_cross_entropy.c - softmax cross-entropy, the loss for classification.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"

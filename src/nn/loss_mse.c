@@ -1,4 +1,4 @@
-/* loss_mse.c - the mean squared error.
+/* loss_mse.c - mean squared error, the loss for regression.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"

@@ -1,4 +1,4 @@
-/* losses.c - the losses that exist: a row each. The first one for a task is its default.
+/* losses.c - the list of built-in losses. The first loss for a task is the task's default.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"

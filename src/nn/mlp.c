@@ -1,4 +1,4 @@
-/* mlp.c - fully connected hidden layers.
+/* mlp.c - multilayer perceptron: fully connected hidden layers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

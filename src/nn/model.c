@@ -1,5 +1,5 @@
-/* model.c - models by name: a row builds the layers and applies them; what all models share (the
- * input's check, cast and scale, images, the options) is here.
+/* model.c - creates models by name. A row builds the layers and applies them; the code that all
+ * models share (checking, casting and scaling the input, image shapes, options) is here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"
@@ -19,7 +19,7 @@ struct fg_model {
     const fg_model_entry *entry;
     fg_model_shape shape;
     double scale;
-    void *self; /* of the row; root owns it */
+    void *self; /* the row's data, owned by root */
 };
 
 fgi_activation *fgi_activation_of(const fg_option_values *values)
@@ -51,7 +51,7 @@ static const fg_model_entry *find_entry(fg_module *root, const char *name)
                            near != NULL ? "'?" : ": fg_registry_at lists the models");
 }
 
-/* Height, width and channels of the input, which may be flat or without channels. */
+/* Height, width and channels of the input, which may be flattened or have no channel dimension. */
 static bool find_image(fg_module *root, const char *name, const fg_model_options *o, int64_t *image)
 {
     const fg_type *in = &o->input;
@@ -91,7 +91,7 @@ static bool check_input(fg_module *root, const char *name, const fg_model_option
     return fg_module_error(root, NULL) == FG_OK;
 }
 
-/* Values for the row's options: those given as text, and defaults. */
+/* Values of the row's options: those given as text, defaults for the others. */
 static fg_option_values *values_of(fg_module *root, const fg_entry *entry, const char *text)
 {
     fg_option_values *values = NULL;

@@ -1,4 +1,4 @@
-/* model.h - the rows of models and losses, and what models share.
+/* model.h - the rows of models and losses, and helpers for models.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_NN_MODEL_H
@@ -16,7 +16,7 @@ extern const fg_model_entry fgi_resnet18_row, fgi_resnet34_row, fgi_resnet50_row
 extern const fg_loss_entry fgi_cross_entropy_row, fgi_mse_row;
 
 typedef fg_tensor fgi_activation(fg_tensor x);
-/* What the option `activation` names. */
+/* The activation function named by the option `activation`. */
 fgi_activation *fgi_activation_of(const fg_option_values *values);
 #define FGI_OPTION_ACTIVATION                                                                      \
     {                                                                                              \

@@ -1,4 +1,4 @@
-/* models.c - the models that exist: a row each.
+/* models.c - the list of built-in models.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "nn/model.h"

@@ -1,8 +1,8 @@
 /* module.c - the tree of modules: names, variables, ownership, the first error.
  *
  * A module keeps lists of what it owns: children and variables in the order of creation, attached
- * objects newest first. Names are looked up in two tables of the root. Counts of what is below are
- * kept in each module, so that the n-th variable is found by going down once.
+ * objects newest first. Names are looked up in two hash tables of the root. Each module keeps
+ * counts of what is below it, so that the n-th variable is found in one descent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
@@ -21,7 +21,7 @@ typedef struct attached {
     struct attached *next;
 } attached;
 
-/* What the root of a tree has beyond a module. */
+/* Members that only the root of a tree has. */
 typedef struct tree {
     uint64_t seed;
     const fgi_precision *precision;
@@ -32,12 +32,12 @@ typedef struct tree {
 
 struct fg_module {
     tree *tree;
-    fg_module *parent, *first, *last, *next; /* children from first to last; the next sibling */
+    fg_module *parent, *first, *last, *next; /* first and last child; next sibling */
     char *name, *kind, *detail;
     fg_variable **variables;
     size_t variable_count, variable_capacity;
     attached *attached;
-    size_t modules_below, variables_below; /* with itself and its own */
+    size_t modules_below, variables_below; /* in this module and below */
     fg_type output;
 };
 
@@ -94,7 +94,7 @@ static bool is_sound(const fg_module *module)
     return module != NULL && module->tree->error.status == FG_OK;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 static void destroy_one(fg_module *module)
 {
@@ -198,7 +198,7 @@ static char *join(const char *outer, const char *name)
     return joined;
 }
 
-/* The full name of something new below module; NULL after an error. */
+/* The full name of a new child or variable of module; NULL after an error. */
 static char *new_name(fg_module *module, const char *what, const fgi_map *taken, const char *name)
 {
     if (name == NULL || name[0] == '\0')
@@ -252,8 +252,8 @@ static bool room_for_variable(fg_module *module)
     return grown != NULL;
 }
 
-/* The type of a new variable: what was asked for as f32 follows the tree's precision. Only what is
- * trained becomes narrower: running statistics with 8 bits of precision would stop changing. */
+/* The type of a new variable: if f32 was requested, it follows the tree's precision. Only trainable
+ * variables become narrower: running statistics with 8 bits of precision would stop changing. */
 static fg_type type_of(const fg_module *module, const fg_type *asked, fg_variable_kind kind)
 {
     const fgi_precision *precision = module->tree->precision;
@@ -308,7 +308,7 @@ void *fg_module_attach(fg_module *module, void *take_object, void (*destroy)(voi
     return take_object;
 }
 
-/* ---- looking --------------------------------------------------------------------------------- */
+/* ---- lookup --------------------------------------------------------------------------------- */
 
 size_t fg_module_variable_count(const fg_module *module)
 {

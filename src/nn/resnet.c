@@ -1,8 +1,8 @@
-/* resnet.c - residual networks with 18, 34 and 50 layers, composed of the public layers.
+/* resnet.c - residual networks with 18, 34 and 50 layers, composed of public layers.
  *
- * A stage is a row of blocks; the first block of each stage but the first halves the image. Blocks
- * of the 50-layer net narrow to a 3x3 convolution and widen by four afterwards; its stride is
- * at that convolution ("v1.5"), as in published weights.
+ * A stage is a sequence of blocks; the first block of every stage except the first halves the
+ * resolution. ResNet-50 uses bottleneck blocks with the stride in the 3x3 convolution ("v1.5"),
+ * like published weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 enum { STAGES = 4, MOST_BLOCKS = 16, MOST_PARTS = 3, WIDENING = 4, USUAL_WIDTH = 64 };
 
-/* A convolution without bias and the normalisation after it. */
+/* A convolution without bias, followed by batch normalization. */
 typedef struct unit {
     fg_conv *conv;
     fg_batch_norm *norm;
@@ -22,7 +22,7 @@ typedef struct unit {
 
 typedef struct block {
     fg_module *module, *stage, *downsample;
-    unit part[MOST_PARTS], shortcut; /* shortcut.conv is NULL where x goes past as it is */
+    unit part[MOST_PARTS], shortcut; /* shortcut.conv is NULL for an identity shortcut */
     int part_count;
 } block;
 
@@ -55,8 +55,8 @@ static const struct kind *kind_of(int depth)
 
 /* ---- building -------------------------------------------------------------------------------- */
 
-/* Kernels are drawn from a normal distribution by the elements that one input reaches.
- * Source: He et al. 2015, "Delving deep into rectifiers", section 2.2, backward case. */
+/* Kernels are initialized from a normal distribution scaled by fan-out. Source: He et al. 2015,
+ * "Delving deep into rectifiers", section 2.2, backward case. */
 static unit make_unit(fg_module *parent, const char *conv, const char *norm, fg_conv_options o)
 {
     const double fan_out = (double)o.kernel * (double)o.kernel * (double)o.out;
@@ -68,7 +68,7 @@ static unit make_unit(fg_module *parent, const char *conv, const char *norm, fg_
     return u;
 }
 
-/* in channels to `width` (a bottleneck: to four times that). */
+/* Maps `in` channels to `width` (bottleneck blocks: to 4 * width). */
 static block make_block(fg_module *parent, const char *name, bool is_bottleneck, int64_t in,
                         int64_t width, int64_t stride)
 {
@@ -212,7 +212,7 @@ fg_tensor fg_resnet_apply(const fg_resnet *net, fg_tensor x)
     return y;
 }
 
-/* ---- the rows -------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static void *build(fg_module *root, const fg_model_shape *shape, const fg_option_values *values,
                    int depth)

@@ -1,6 +1,5 @@
-/* adam.c - Adam, and what AdamW has in common with it.
- * Source: Kingma and Ba 2015, "Adam: a method for stochastic optimization"; in the form of
- * PyTorch's Adam.
+/* adam.c - Adam, and the code that it shares with AdamW. Source: Kingma and Ba 2015, "Adam: a
+ * method for stochastic optimization"; in the form of PyTorch's Adam.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/adam.h"
@@ -102,7 +101,7 @@ fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options)
     return fgi_adam_create(root, &rule, &adam);
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- row --------------------------------------------------------------------------------- */
 
 static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {

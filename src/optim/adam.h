@@ -1,4 +1,4 @@
-/* adam.h - what Adam and AdamW share.
+/* adam.h - declarations shared by Adam and AdamW.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_OPTIM_ADAM_H
@@ -6,18 +6,18 @@
 
 #include "optim/optimizer.h"
 
-/* What both have, defaults filled in. */
+/* Settings of both, with defaults filled in. */
 typedef struct fgi_adam {
     double lr, beta1, beta2, eps, weight_decay;
 } fgi_adam;
 
-/* Defaults for members that are unset; FG_ZERO becomes 0. */
+/* Fills in the defaults of unset members; FG_ZERO becomes 0. */
 fgi_adam fgi_adam_resolved(double lr, double beta1, double beta2, double eps, double weight_decay);
-/* The same from values of the options that both rows have. */
+/* The same from the values of the options that both rows have. */
 fgi_adam fgi_adam_of(const fg_option_values *values);
 fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, const fgi_adam *adam);
 
-/* Functions of the rules. step: the update but for weight decay. */
+/* Functions of both rules. step: the update without weight decay. */
 fg_status fgi_adam_check(const void *own, double momentum, fg_error *err);
 void fgi_adam_prepare(fg_update *u);
 fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g);

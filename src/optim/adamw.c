@@ -29,7 +29,7 @@ fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options)
     return fgi_adam_create(root, &rule, &adam);
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- row --------------------------------------------------------------------------------- */
 
 static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {

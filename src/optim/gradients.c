@@ -1,7 +1,8 @@
 /* gradients.c - which parameters an update changes, and their gradients.
  *
- * Left alone, also by weight decay and momentum, are frozen parameters and those that the loss does
- * not depend on: that is known when the update is traced, and is not the same as a gradient of 0.
+ * Frozen parameters and parameters that the loss does not depend on are left unchanged, also by
+ * weight decay and momentum. The latter are known when the update is traced; a gradient of 0 is not
+ * the same.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
@@ -17,10 +18,10 @@ static void fail_out_of_memory(fg_trace *trace)
     (void)fgi_trace_fail(trace, FG_ENOMEM, "out of memory");
 }
 
-/* ---- parameters that are not the optimizer's --------------------------------------------------
+/* ---- parameters created after the optimizer --------------------------------------------------
  */
 
-/* Whether the optimizer has all parameters of its module; names the first that it lacks. */
+/* Whether the optimizer has all parameters of its module; finds the first that is missing. */
 static bool has_all(fg_optimizer *o, fg_trace *trace)
 {
     size_t own = 0;
@@ -47,7 +48,7 @@ static bool has_all(fg_optimizer *o, fg_trace *trace)
 
 /* ---- parameters without a gradient ----------------------------------------------------------- */
 
-/* Names those of the trained parameters that have no gradient; all of them, or the new ones. */
+/* Lists the trained parameters that have no gradient: all of them, or the new ones. */
 static size_t list_without(const fg_optimizer *o, const fg_tensor *gradients, bool all,
                            fgi_buf *names)
 {
@@ -66,7 +67,7 @@ static size_t list_without(const fg_optimizer *o, const fg_tensor *gradients, bo
     return count;
 }
 
-/* Once for each parameter: own loops trace each iteration. */
+/* Once per parameter: custom loops trace every iteration. */
 static void warn_of_missing(fg_optimizer *o, const fg_trace *trace, const fg_tensor *gradients)
 {
     const char *file = NULL;
@@ -117,7 +118,7 @@ static size_t trained_parameters(const fg_optimizer *o, fg_variable **out)
     return count;
 }
 
-/* Puts the gradients of the trained parameters at their places among all. */
+/* Scatters the gradients of the trained parameters into the list of all parameters. */
 static void spread(const fg_optimizer *o, const fg_tensor *of_trained, fg_tensor *out)
 {
     for (size_t i = 0; i < o->parameter_count; i++)

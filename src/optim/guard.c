@@ -1,11 +1,11 @@
 /* guard.c - checks between gradients and update: loss scaling, non-finite gradients, updates too
  * small for their dtype.
  *
- * All of it is state on the device, decided inside the program: a step with overflow keeps the old
- * values and lowers the scale without the host. The values that the host needs are in one
- * small variable, which the Trainer reads along with the metrics.
- * Source: Micikevicius et al. 2018, "Mixed precision training", section 3.2; growth and backoff as
- * in PyTorch's GradScaler.
+ * All state is on the device and all decisions are made inside the program: a step with overflow
+ * keeps the old values and lowers the scale without involving the host. The values that the host
+ * needs are in one small variable, which the Trainer reads along with the metrics. Source:
+ * Micikevicius et al. 2018, "Mixed precision training", section 3.2; growth and backoff as in
+ * PyTorch's GradScaler.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -42,11 +42,11 @@ fg_status fg_optimizer_set_loss_scale(fg_optimizer *optimizer, const fg_loss_sca
     if (!(init > 0 && isfinite(init) && growth >= 1 && isfinite(growth) && backoff > 0 &&
           backoff < 1 && interval >= 1 && interval <= INT32_MAX))
         return fgi_fail(err, FG_EINVAL,
-                        "loss scale: init %g, growth %g, backoff %g, growth_interval %lld: wanted "
-                        "are init > 0, growth >= 1, backoff between 0 and 1, an interval >= 1",
+                        "loss scale: init %g, growth %g, backoff %g, growth_interval %lld: "
+                        "expected init > 0, growth >= 1, 0 < backoff < 1, growth_interval >= 1",
                         init, growth, backoff, (long long)interval);
     if (g->scale != NULL)
-        return fgi_fail(err, FG_EINVAL, "loss scale: the optimizer has one already");
+        return fgi_fail(err, FG_EINVAL, "loss scale: this optimizer already has one");
     FGI_TRY(create_state("optimizer.loss_scale", FG_F32, init, 0, &g->scale, err));
     FGI_TRY(create_state("optimizer.loss_scale_streak", FG_S32, 0, 0, &g->streak, err));
     g->growth = (fg_scalar){.dtype = FG_F32, .value.f32 = (float)growth};
@@ -129,8 +129,8 @@ static fg_tensor number_of(fg_trace *trace, double value)
     return fg_full(trace, FG_F32, value, FG_SCALAR);
 }
 
-/* Number and kind (1: NaN, 2: infinite) of the first parameter with a bad gradient, from 1; 0:
- * none. bad: of the gradients that are there. */
+/* Number, starting at 1, and kind (1: NaN, 2: infinite) of the first parameter with a bad gradient;
+ * 0: none. bad: one entry for each gradient that exists. */
 static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor *bad)
 {
     size_t at = 0;
@@ -147,7 +147,7 @@ static void name_first(fg_update *u, const fg_tensor *gradients, const fg_tensor
     }
 }
 
-/* Adds columns to those of the same length among `sums`: few lengths, few sums to reduce. */
+/* Adds a column to the sum of those of the same length, so that few sums need reducing. */
 static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -159,8 +159,8 @@ static size_t add_columns(fg_tensor columns, fg_tensor *sums, size_t count)
     return count + 1;
 }
 
-/* Whether any gradient has a bad element. scratch has room for one value a parameter, and gets
- * those of the parameters where anomalies are named. */
+/* Whether any gradient has a bad element. scratch has room for one value per parameter; if
+ * anomalies are reported, it receives the flags of the parameters. */
 static fg_tensor any_bad(const fg_update *u, const fg_tensor *gradients, fg_tensor *scratch)
 {
     const bool by_parameter = u->optimizer->guard.detects;
@@ -206,7 +206,8 @@ fg_tensor fgi_guard_keep(const fg_update *u, fg_tensor now, fg_tensor old)
 
 /* ---- the new value --------------------------------------------------------------------------- */
 
-/* Counts elements that were to move, and those of them that rounding keeps where they were. */
+/* Counts the elements that the update should have changed, and those of them that rounding left
+ * unchanged. */
 static void count_lost(fg_update *u, fg_tensor old, fg_tensor now, fg_tensor rounded)
 {
     const fg_tensor moves = fg_ne(now, old);
@@ -233,8 +234,8 @@ fg_tensor fgi_guard_round(fg_update *u, fg_tensor old, fg_tensor now, fg_dtype d
 
 /* ---- after the update ------------------------------------------------------------------------ */
 
-/* Overflow: scale * backoff, and the streak of good steps starts again. A streak as long as the
- * interval: scale * growth, unless that were infinite. */
+/* Overflow: scale * backoff, and the count of good steps restarts. After growth_interval good
+ * steps: scale * growth, unless that would be infinite. */
 static void move_scale(const fg_update *u)
 {
     const fgi_guard *g = &u->optimizer->guard;
@@ -251,8 +252,8 @@ static void move_scale(const fg_update *u)
     fg_assign(g->streak, fg_where(u->is_bad, none, fg_where(is_due, none, streak)));
 }
 
-/* The first anomaly stays. While the loss is scaled overflow belongs to the search for a scale: it
- * is one only when the scale has come down to 1. */
+/* The first anomaly is kept. With loss scaling, overflow is part of the search for a scale; it is
+ * an anomaly only once the scale has dropped to 1. */
 static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
 {
     const fgi_guard *g = &u->optimizer->guard;
@@ -271,7 +272,7 @@ static void note_anomaly(const fg_update *u, fg_tensor before, fg_tensor *out)
         out[FGI_HEALTH_STEP + i] = fg_where(is_first, now[i], old[i]);
 }
 
-/* Where nothing but bad steps is counted, one more of them: a single small loop. */
+/* If only bad steps are counted, a single small loop increments the count. */
 static void count_bad(const fg_update *u)
 {
     const fg_tensor before = fg_variable_value(u->trace, u->optimizer->guard.health);

@@ -1,8 +1,9 @@
-/* moments.c - an optimizer's variables: moments, the count of updates, what parameters missed.
+/* moments.c - an optimizer's variables: moments, the number of updates, and the updates that
+ * parameters missed.
  *
- * A parameter's moments are made with the optimizer or, where it is frozen then, before its first
- * update. Rules with a bias correction count a parameter's own updates: the optimizer's count, less
- * those that left the parameter alone. That second count exists only where there were any.
+ * A parameter's moments are created with the optimizer or, if it is frozen then, before its first
+ * update. Bias correction uses a parameter's own number of updates: that of the optimizer minus the
+ * updates that left the parameter unchanged. The latter count exists only if there were any.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "optim/optimizer.h"
 #include "trace/trace.h"
 
-/* ---- making them ----------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t index,
                                fg_variable **out, fg_error *err)
@@ -21,13 +22,13 @@ static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t i
     fg_variable_options options = {.kind = FG_STATE};
     const fg_variable *parameter = o->parameters[index];
     const int *axis = fg_variable_file_axis(parameter);
-    if (axis != NULL) /* files hold a moment in the order of its parameter */
+    if (axis != NULL) /* files store a moment in the dimension order of its parameter */
         memcpy(options.file_axis, axis, sizeof options.file_axis);
     fgi_buf name = {0};
     fgi_buf_printf(&name, "optimizer.%s.%s", kind, fg_variable_name(parameter));
     fg_status status = fgi_buf_status(&name, err);
     fg_type type = *fg_variable_type(parameter);
-    if (type.dtype != FG_F64) /* bf16 would forget: 0.1 % of a moment is less than its last digit */
+    if (type.dtype != FG_F64) /* not bf16: an increment of 0.1 % is below its precision */
         type.dtype = FG_F32;
     if (status == FG_OK)
         status = fg_variable_create(name.data, &type, &options, out, err);
@@ -37,7 +38,7 @@ static fg_status create_moment(const fg_optimizer *o, const char *kind, size_t i
     return status;
 }
 
-/* Makes the moment of one parameter unless it is there. */
+/* Creates the moment of one parameter unless it exists. */
 static fg_status fill_moment(fg_optimizer *o, int m, size_t index, fg_error *err)
 {
     return o->moment[m][index] != NULL
@@ -117,9 +118,10 @@ void fgi_optimizer_free_variables(fg_optimizer *o)
     fg_variable_destroy(o->step);
 }
 
-/* ---- asking for them ------------------------------------------------------------------------- */
+/* ---- access ---------------------------------------------------------------------------------- */
 
-/* How many of a list by parameter are there; the one of that number in *out when it is among them.
+/* The number of entries of a list by parameter that exist; *out is the one with that number, if
+ * there is one.
  */
 static size_t count_list(const fg_optimizer *o, fg_variable *const *list, size_t index,
                          fg_variable **out)
@@ -166,7 +168,7 @@ static size_t index_of(const fg_optimizer *o, const char *parameter_name)
     return i;
 }
 
-/* The part of `name` after "optimizer.KIND.", or NULL when it does not begin so. */
+/* The part of `name` after "optimizer.KIND.", or NULL if the name does not start with that. */
 static const char *after_kind(const char *name, const char *kind)
 {
     static const char first[] = "optimizer.";

@@ -1,8 +1,8 @@
 /* onecycle.c - learning rate and momentum over one cycle.
  * Source: Smith and Topin 2018, "Super-convergence"; PyTorch's OneCycleLR.
  *
- * A cycle is a list of phases, each going from one value to another up to its last step; where a
- * phase ends may be a fraction, as in PyTorch.
+ * A cycle is a list of phases, each of which anneals from one value to another until its last step;
+ * as in PyTorch, the end of a phase may be a fractional step.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -17,8 +17,8 @@ enum { COS, LINEAR };
 _Static_assert(sizeof(fg_onecycle_options) <= sizeof(((fg_schedule *)NULL)->settings),
                "raise FG_SCHEDULE_WORDS");
 
-/* The library's own string of that name, so that the caller's need not live on; an unknown one
- * stays, for the check. */
+/* The library's string of that name, so that the caller's string need not outlive the call. An
+ * unknown name is kept for the check. */
 static const char *anneal_of(const char *name)
 {
     if (name == NULL || strcmp(name, anneals[COS]) == 0)
@@ -63,13 +63,13 @@ static fg_status check(const void *settings, fg_error *err)
 static double blend(const char *anneal, double from, double to, double share)
 {
     if (share <= 0 || share >= 1)
-        return share <= 0 ? from : to; /* exactly */
+        return share <= 0 ? from : to; /* exactly, without rounding */
     if (anneal == anneals[COS])
         return to + (from - to) / 2 * (cos(3.14159265358979323846 * share) + 1);
     return from + (to - from) * share;
 }
 
-/* A one-cycle value at a step: from `start` to `top`, and down to `end`. */
+/* The value at a step: from `start` up to `top`, then down to `end`. */
 static double cycle(const fg_onecycle_options *s, double start, double top, double end,
                     int64_t step, int64_t total)
 {
@@ -120,7 +120,7 @@ fg_schedule fg_onecycle(const fg_onecycle_options *options)
     return schedule;
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- row ------------------------------------------------------------------------------------- */
 
 static fg_status create(const fg_option_values *values, fg_schedule *out, fg_error *err)
 {

@@ -1,8 +1,9 @@
-/* optimizer.c - what all optimizers share: their variables, the numbers of each launch, the step.
+/* optimizer.c - code that all optimizers share: variables, the hyperparameters of each launch, the
+ * step.
  *
- * An update is written into the trace once; what changes from launch to launch comes in as scalars
- * (learning rate, momentum, weight decay, set from the schedule on the host in double precision) or
- * is state on the device (moments, the count of updates). So the same program serves every step.
+ * An update is traced once; values that change from launch to launch are scalar inputs (learning
+ * rate, momentum and weight decay, computed from the schedule on the host in double precision) or
+ * state on the device (moments, the number of updates). The same program therefore runs every step.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"
@@ -16,7 +17,7 @@
 #include "op/op.h"
 #include "trace/trace.h"
 
-/* ---- numbers of a launch --------------------------------------------------------------------- */
+/* ---- hyperparameters of a launch ------------------------------------------------------------- */
 
 static void set_scalar(fgi_number *number, double value)
 {
@@ -34,7 +35,7 @@ fg_tensor fgi_launch_value(const fg_update *u, const fgi_number *number)
     return fg_add(fg_cast(high, FG_F64), fg_cast(low, FG_F64));
 }
 
-/* The numbers in force at step_now. */
+/* The hyperparameters at step_now. */
 static void refresh(fg_optimizer *o)
 {
     const fgi_hyper *h = &o->hyper;
@@ -61,7 +62,7 @@ void fg_optimizer_begin_step(fg_optimizer *optimizer, int64_t step)
     refresh(optimizer);
 }
 
-/* An iteration of a custom loop: the step that was begun, or the one after the last. */
+/* The step of a custom loop's iteration: the one that was begun, or the one after the last. */
 static void count_step(fg_optimizer *o)
 {
     if (!o->has_begun)
@@ -107,7 +108,7 @@ static void destroy(void *object)
     fgi_free(o);
 }
 
-/* What the optimizer trains: all parameters that root has now. */
+/* The parameters to train: all that root has now. */
 static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_error *err)
 {
     const size_t count = fg_module_variable_count(root);
@@ -123,7 +124,8 @@ static fg_status take_parameters(fg_optimizer *o, const fg_module *root, fg_erro
         if (fg_variable_get_kind(variable) != FG_PARAMETER)
             continue;
         if (!fg_dtype_is_float(fg_variable_type(variable)->dtype))
-            return fgi_fail(err, FG_EDTYPE, "parameter '%s' is %s: only floating ones are trained",
+            return fgi_fail(err, FG_EDTYPE,
+                            "parameter '%s' is %s: only floating-point parameters can be trained",
                             fg_variable_name(variable),
                             fg_dtype_name(fg_variable_type(variable)->dtype));
         o->parameters[o->parameter_count++] = variable;
@@ -147,7 +149,7 @@ static fg_status check(const fg_optimizer *o, const fgi_hyper *h, fg_error *err)
     return o->rule->check != NULL ? o->rule->check(o->own, h->momentum, err) : FG_OK;
 }
 
-/* Moments that exist from the beginning. */
+/* Creates the moments of the parameters that are trainable now. */
 static fg_status add_moments(fg_optimizer *o, fg_error *err)
 {
     for (int m = 0; m < FGI_MOMENTS && o->rule->moments[m] != NULL; m++)
@@ -254,7 +256,8 @@ fg_status fg_optimizer_set_schedule(fg_optimizer *optimizer, const fg_schedule *
     FGI_TRY(fg_schedule_check(schedule, err));
     const fg_schedule_ops *ops = schedule != NULL ? schedule->ops : NULL;
     if (ops != NULL && total_steps < 1)
-        return fgi_fail(err, FG_EINVAL, "schedule '%s' over %lld steps: it requires their number",
+        return fgi_fail(err, FG_EINVAL,
+                        "schedule '%s' over %lld steps: expected a number of steps greater than 0",
                         ops->name, (long long)total_steps);
     if (ops != NULL && ops->momentum != NULL)
         FGI_TRY(fgi_optimizer_add_moment(optimizer, 0, err));
@@ -304,7 +307,7 @@ static bool gradient_goes(const fg_variable *parameter, fg_tensor gradient)
     return false;
 }
 
-/* The update as the rule sees it for a parameter that has missed some: with its own count. */
+/* The update of a parameter that has missed some: with its own count. */
 static fg_update with_own_count(const fg_update *u, size_t i)
 {
     fg_update own = *u;
@@ -315,7 +318,7 @@ static fg_update with_own_count(const fg_update *u, size_t i)
     return own;
 }
 
-/* The parameter's new value: computed wide, and rounded once. */
+/* The parameter's new value, computed in the wide dtype and rounded once. */
 static void update_one(fg_update *u, size_t i, fg_tensor gradient)
 {
     const fg_optimizer *o = u->optimizer;
@@ -330,7 +333,7 @@ static void update_one(fg_update *u, size_t i, fg_tensor gradient)
     fg_assign(parameter, fgi_guard_keep(u, fgi_guard_round(u, wide, now, dtype), p));
 }
 
-/* A parameter with moments that this update leaves alone. */
+/* A parameter with moments that this update leaves unchanged. */
 static void count_missed(const fg_update *u, size_t i)
 {
     fg_error err = {0};
@@ -343,7 +346,7 @@ static void count_missed(const fg_update *u, size_t i)
     fg_assign(u->optimizer->missed[i], fgi_guard_keep(u, next, before));
 }
 
-/* The parameters' new values, and what goes with them. */
+/* The new values of the parameters and of their moments. */
 static void update_all(fg_update *u, const fg_tensor *gradients)
 {
     const fg_optimizer *o = u->optimizer;
@@ -358,7 +361,7 @@ static void update_all(fg_update *u, const fg_tensor *gradients)
     fg_assign(o->step, fgi_guard_keep(u, next, u->step));
 }
 
-/* Whether each gradient that is there can be applied; makes the moments that are missing. */
+/* Whether each existing gradient can be applied; creates missing moments. */
 static bool check_gradients(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
 {
     fg_error err = {0};
@@ -375,7 +378,7 @@ static bool check_gradients(fg_optimizer *o, fg_trace *trace, const fg_tensor *g
     return true;
 }
 
-/* The trace of the first gradient that is there; NULL: none is. */
+/* The trace of the first existing gradient; NULL: there is none. */
 static fg_trace *trace_of(const fg_tensor *gradients, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -384,7 +387,7 @@ static fg_trace *trace_of(const fg_tensor *gradients, size_t count)
     return NULL;
 }
 
-/* Writes the update of every parameter that has a gradient; nothing when one is poison. */
+/* Traces the update of every parameter that has a gradient; does nothing if one is poison. */
 static void write_update(fg_optimizer *o, fg_trace *trace, const fg_tensor *gradients)
 {
     const size_t count = o->parameter_count;

@@ -1,4 +1,4 @@
-/* optimizers.c - the optimizers that exist: a row each.
+/* optimizers.c - the list of built-in optimizers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"

@@ -1,4 +1,4 @@
-/* schedule_constant.c - the schedule that changes nothing.
+/* schedule_constant.c - a constant learning rate.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"

@@ -1,4 +1,4 @@
-/* schedules.c - the schedules that exist: a row each.
+/* schedules.c - the list of built-in schedules.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"

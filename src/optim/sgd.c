@@ -6,13 +6,13 @@
 #include "base/error.h"
 #include "optim/optimizer.h"
 
-/* What SGD alone has. */
+/* Settings that only SGD has. */
 typedef struct sgd_options {
     double dampening;
     bool nesterov, decays;
 } sgd_options;
 
-/* The first buffer is the gradient whole, not dampened. */
+/* The first momentum buffer is the gradient itself, not dampened. */
 static fg_tensor first_or(const fg_update *u, fg_tensor g, fg_tensor later)
 {
     const fg_tensor zero = fg_zeros(u->trace, FG_S32, FG_SCALAR);
@@ -67,7 +67,7 @@ fg_optimizer *fg_sgd_create(fg_module *root, const fg_sgd_options *options)
                                                        .counts_updates = o.dampening != 0});
 }
 
-/* ---- the row --------------------------------------------------------------------------------- */
+/* ---- row --------------------------------------------------------------------------------- */
 
 static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {

@@ -1,4 +1,4 @@
-/* update.c - what a rule sees of the update of one parameter.
+/* update.c - accessors for an update rule: the update of one parameter.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "optim/optimizer.h"

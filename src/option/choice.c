@@ -1,5 +1,5 @@
-/* choice.c - words that an option accepts: its choices in any case, and the spellings of other
- * programs, which are read as one of ours and remembered.
+/* choice.c - the choices of an option, in any case, and other programs' spellings of them, which
+ * are mapped to one of ours and remembered.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -41,7 +41,7 @@ bool fgi_is_listed(const char *list, const char *text)
     return false;
 }
 
-/* The choice that the text is, and its size; NULL when it is none. */
+/* The choice that equals the text, and its size; NULL if there is none. */
 static const char *choice_of(const char *choices, const char *text, size_t *out_size)
 {
     for (const char *at = choices; at != NULL && *at != '\0';) {
@@ -53,7 +53,7 @@ static const char *choice_of(const char *choices, const char *text, size_t *out_
     return NULL;
 }
 
-/* The same by another program's word, "theirs=ours|theirs=ours". */
+/* The same for another program's word, "theirs=ours|theirs=ours". */
 static const char *spelling_of(const char *spellings, const char *text, size_t *out_size)
 {
     for (const char *at = spellings; at != NULL && *at != '\0';) {
@@ -67,7 +67,7 @@ static const char *spelling_of(const char *spellings, const char *text, size_t *
     return NULL;
 }
 
-/* The choice that begins with the word ("resnet"), or else the nearest one. Cuts choices up. */
+/* The choice that begins with the word ("resnet"), or else the nearest one. Modifies `choices`. */
 static const char *suggest(const char *text, char *choices)
 {
     const char *names[MOST_CHOICES];

@@ -1,4 +1,5 @@
-/* describe.c - what messages, help and documentation say about an option, derived from its row.
+/* describe.c - descriptions of an option for messages, help and documentation, derived from its
+ * row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>

@@ -25,7 +25,7 @@ static void put(writer *w, const char *format, ...)
         w->used += (size_t)size < room ? (size_t)size : room - 1;
 }
 
-/* The shortest decimal that reads back to the same number. */
+/* The shortest decimal representation that parses to the same number. */
 static void put_number(writer *w, double value, bool with_point)
 {
     char digits[40] = "";
@@ -37,7 +37,7 @@ static void put_number(writer *w, double value, bool with_point)
     put(w, "%s%s", digits, with_point && strpbrk(digits, ".e") == NULL ? ".0" : "");
 }
 
-/* Whether YAML and parse.c read the bare text as that text. */
+/* Whether YAML and parse.c read the unquoted text as the same string. */
 static bool is_plain(const char *value)
 {
     static const char *const words[] = {"auto", "null", "true", "false", "yes", "no", "on", "off"};
@@ -86,7 +86,7 @@ static void put_item(writer *w, const fg_option *option, const fgi_option_item *
             put(w, "%" PRId64, item->whole);
         return;
     case FG_OPTION_DEVICES:
-    case FG_OPTION_CHOICE: /* 32-true and true are choices alike: they need no quotes */
+    case FG_OPTION_CHOICE: /* choices, even 32-true and true, need no quotes */
         put(w, "%s", item->text);
         return;
     case FG_OPTION_STRING:

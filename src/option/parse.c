@@ -1,4 +1,4 @@
-/* parse.c - one item of a value out of its text, checked against the option's row.
+/* parse.c - parses one item of a value and checks it against the option's row.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/mesh.h>
@@ -29,7 +29,7 @@ static bool in_range(const fg_option *option, double value)
            (option->is_below_max ? value < option->max : value <= option->max);
 }
 
-/* A count, or a fraction, which is written with a decimal point. */
+/* A count, or a fraction, which has a decimal point. */
 static bool parse_amount(const fg_option_text *text, fgi_option_item *out)
 {
     out->is_fraction = strpbrk(text->text, ".eE") != NULL;
@@ -122,7 +122,7 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     return is_good ? FG_OK : fgi_option_unexpected(values, option, text, err);
 }
 
-/* ---- several in one text --------------------------------------------------------------------- */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 /* Where the part that begins at `text` ends: at a comma outside of brackets and quotes. */
 static size_t part_size(const char *text)

@@ -1,8 +1,8 @@
-/* values.c - a value for each row of an option table: set from text, and read back.
+/* values.c - a value for each row of an option table: set from text, and read.
  *
- * A value is a list of items; an option that is no list has one. Text out of YAML and text from a
- * command line pass the same functions. All memory is the arena's: a value that is replaced is
- * freed with the others.
+ * A value is a list of items; an option that is not a list has one item. Text from YAML and from
+ * the command line is parsed by the same functions. All memory belongs to the arena: a replaced
+ * value is freed with the others.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -72,7 +72,7 @@ fg_status fg_option_set_items(fg_option_values *values, const char *name,
     return set_items(values, option, items, count, place, err);
 }
 
-/* Text in double quotes is that text, so that the strings auto, null and "" can be given. */
+/* Text in double quotes is a string, so that the strings auto, null and "" can be given. */
 static fg_option_text unquoted(char *text)
 {
     const size_t size = strlen(text);
@@ -162,7 +162,7 @@ fg_status fg_option_set_all(fg_option_values *values, const char *text, const ch
     return FG_OK;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status init(fg_option_values *v, const char *section, fg_error *err)
 {
@@ -208,7 +208,7 @@ static fg_status copy_text(fgi_arena *arena, const char **text, fg_error *err)
     return FG_OK;
 }
 
-/* A copy of `from` whose texts belong to `to`. */
+/* A copy of `from` whose strings belong to `to`. */
 static fg_status copy_value(fg_option_values *to, const fgi_option_value *from,
                             fgi_option_value *out, fg_error *err)
 {
@@ -236,7 +236,7 @@ static fg_status copy_values(const fg_option_values *from, const char *section,
         if (option == NULL)
             continue;
         if (option->kind != to->options[i].kind)
-            return fgi_fail(err, FG_EINVAL, "option '%s' is of another kind in the other table",
+            return fgi_fail(err, FG_EINVAL, "option '%s' has a different kind in the other table",
                             option->name);
         FGI_TRY(copy_value(to, &from->values[option - from->options], &to->values[i], err));
     }

@@ -148,7 +148,7 @@ static void put_totals(const fgi_plan_analysis *a, fgi_buf *out)
                        a->machine.steps_per_epoch, a->machine.steps_per_epoch == 1 ? "" : "s");
     fgi_buf_printf(out, "  cycles       %.0f", t->cycles);
     if (a->machine.batch > 0)
-        fgi_buf_printf(out, ", %.0f a sample", t->cycles / (double)a->machine.batch);
+        fgi_buf_printf(out, ", %.0f per sample", t->cycles / (double)a->machine.batch);
     fgi_buf_printf(out, "; matrix units at %s of their peak\n",
                    percent(fraction_text, a->mxu_fraction));
     fgi_buf_printf(out, "  matmuls      %.4g flops", t->flops);

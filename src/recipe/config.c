@@ -1,6 +1,6 @@
 /* config.c - the values of a configuration: one value for each key of a table.
  *
- * What checks and keeps values is fulgurite/option.h; here keys have their whole path.
+ * fulgurite/option.h checks and stores the values; here, keys are full paths.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/config.h"
@@ -15,7 +15,7 @@
 
 struct fgi_config {
     const fgi_config_table *table;
-    fgi_config_table *own_table; /* of a registry of the caller's; NULL: the built-in one */
+    fgi_config_table *own_table; /* of the caller's registry; NULL: the built-in one */
     fg_option_values *values;
 };
 
@@ -61,7 +61,7 @@ bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
     return false;
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 fgi_config *fgi_config_create(const fg_registry *registry)
 {
@@ -108,7 +108,7 @@ fg_status fgi_config_select(const fgi_config *c, const char *section, const fg_e
                                    err);
 }
 
-/* ---- looking up ------------------------------------------------------------------------------ */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 bool fgi_config_is_given(const fgi_config *c, const char *path)
 {
@@ -136,7 +136,7 @@ const char *fgi_config_where(const fgi_config *c, const char *path)
 char *fgi_config_file(const fgi_config *c, const char *path, int *out_line)
 {
     const char *place = fgi_config_place(c, path);
-    const char *line = strrchr(place, ':'); /* of the column: the line's is the one before */
+    const char *line = strrchr(place, ':'); /* colon before the column */
     *out_line = 0;
     while (line != NULL && line > place && *--line != ':')
         ;
@@ -202,7 +202,7 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key)
     return fg_option_format(c->values, key->path, text, sizeof(text));
 }
 
-/* ---- keys that have no effect, and other programs' words ------------------------------------- */
+/* ---- keys without effect, spellings of other programs ---------------------------------------- */
 
 /* Whether the text is one of "a|b|c". */
 static bool is_listed(const char *list, const char *text)
@@ -216,7 +216,7 @@ static bool is_listed(const char *list, const char *text)
     return false;
 }
 
-/* Writes the key that decides to `chooser`. */
+/* Writes the key that it depends on to `chooser`. */
 static bool has_effect(const fgi_config *c, const char *only, char *chooser, size_t size)
 {
     const char *equals = only != NULL ? strchr(only, '=') : NULL;

@@ -1,5 +1,4 @@
-/* config_devices.c - which devices a configuration asks for: how that is written, and the old
- * spelling, tpu_cores.
+/* config_devices.c - the devices of a configuration: their syntax, and the old spelling, tpu_cores.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* config_help.c - the keys of the configuration for people at a terminal: by section in the help of
- * a command, in full by `fulgurite help config`.
+/* config_help.c - help for configuration keys on a terminal: by section in a command's help, in
+ * full in `fulgurite help config`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -31,8 +31,8 @@ static bool is_new_section(size_t index)
     return size != section_size(before) || strncmp(key->path, before->path, size) != 0;
 }
 
-/* Words in lines of HELP_WIDTH characters that begin with `indent` spaces; the first line has
- * `used` characters already. */
+/* Wraps words into lines of HELP_WIDTH characters, indented by `indent` spaces; the first line
+ * already has `used` characters. */
 static void print_wrapped(fgi_buf *out, const char *words, int indent, int used)
 {
     while (*words != '\0') {
@@ -76,7 +76,7 @@ static void print_key(fgi_buf *out, const fgi_config_key *key)
     print_wrapped(out, words, HELP_INDENT, HELP_INDENT - 1);
 }
 
-/* Whether `about` (NULL: everything) is the key or its section. */
+/* Whether `about` (NULL: everything) is this key or its section. */
 static bool is_about(const char *about, const fgi_config_key *key)
 {
     const size_t size = section_size(key);
@@ -109,7 +109,7 @@ static bool put_keys(fgi_buf *out, const char *about)
     return has_any;
 }
 
-/* ---- the public face ------------------------------------------------------------------------- */
+/* ---- public functions ------------------------------------------------------------------------ */
 
 size_t fg_recipe_key_count(void) { return fgi_config_key_count(); }
 

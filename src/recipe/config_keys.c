@@ -1,7 +1,7 @@
-/* config_keys.c - the sections of a configuration, and the keys that no row of a registry has: the
- * task, the data, the trainer, and what is around a model. To add one: add its row (in the order in
- * which --print-config shall show it), and read it where it matters; help, checks, completion and
- * docs/config.md follow (`docs/config.md` is made by `fulgurite help --config-reference`).
+/* config_keys.c - the sections of a configuration, and the keys that do not come from rows of a
+ * registry: task, data, trainer, and weights. To add a key, add its row (at its position in
+ * --print-config) and read it where it is used; help, checks, completion and docs/config.md are
+ * derived from it (`fulgurite help --config-reference` generates docs/config.md).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/config_table.h"
@@ -321,7 +321,7 @@ const fgi_config_section fgi_config_sections[] = {
 const size_t fgi_config_section_count =
     sizeof(fgi_config_sections) / sizeof(fgi_config_sections[0]);
 
-/* Names that users of other programs know; ours are suggested. */
+/* Names used by other programs; ours are suggested. */
 const fgi_config_elsewhere fgi_config_names_elsewhere[] = {
     {"log_every_n_steps", "trainer.log_every"},
     {"check_val_every_n_epoch", "trainer.val_every_epochs"},

@@ -1,5 +1,5 @@
-/* config_print.c - a configuration back to YAML, with the table's help as comments, and the
- * reference of all keys. What is printed reads back to the same values: the run's folder keeps it.
+/* config_print.c - writes a configuration as YAML, with the help of the keys as comments, and the
+ * reference of all keys. Reading the output gives the same values; the run's folder contains it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -15,9 +15,9 @@
 
 enum { COMMENT_WIDTH = 98 };
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
-/* Prints words in lines that begin with `start`. */
+/* Prints words, wrapped into lines that begin with `start`. */
 static void print_wrapped(fgi_buf *out, const char *start, const char *words)
 {
     const size_t width = COMMENT_WIDTH - strlen(start);
@@ -104,7 +104,7 @@ void fgi_config_print(const fgi_config *c, fgi_buf *out, bool with_comments)
 
 void fgi_config_print_model(const fgi_config *c, fgi_buf *out) { print_keys(c, out, false, true); }
 
-/* A vertical bar would end the table's cell. */
+/* Escaped, because a vertical bar would end the table cell. */
 static void print_cell(fgi_buf *out, const char *words)
 {
     for (; *words != '\0'; words++) {

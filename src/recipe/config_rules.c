@@ -1,8 +1,8 @@
-/* config_rules.c - sharding rules and the mesh: how they are written, and turned into the
- * library's.
+/* config_rules.c - sharding rules and the mesh: their syntax, and their conversion to the library's
+ * types.
  *
- * A rule is the text PATTERN=AXIS/AXIS..., "fc2.weight=none/model"; in YAML a mapping {match:
- * PATTERN, split: [AXIS, ...]} becomes that text (config_yaml.c).
+ * A rule is the string PATTERN=AXIS/AXIS..., "fc2.weight=none/model"; a YAML mapping {match:
+ * PATTERN, split: [AXIS, ...]} is converted to that string (config_yaml.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -25,7 +25,8 @@ static bool is_axis(const fg_mesh_options *mesh, const char *word, size_t size)
     return is_known;
 }
 
-/* `message` on the key's place: its line, or the command line's option, which names the key. */
+/* Reports `message` with the key's location: its line, or the option on the command line, which
+ * names the key. */
 static bool fail_at(const fgi_config *c, const char *path, const char *message, fg_error *err)
 {
     const char *place = fgi_config_place(c, path);
@@ -34,7 +35,7 @@ static bool fail_at(const fgi_config *c, const char *path, const char *message, 
                       message);
 }
 
-/* The axes of a rule, "fc2.weight=none/data+fsdp", are the mesh's. */
+/* Checks that the axes of a rule, "fc2.weight=none/data+fsdp", exist in the mesh. */
 static bool check_axes(const fgi_config *c, const char *rule, const fg_mesh_options *mesh,
                        fg_error *err)
 {

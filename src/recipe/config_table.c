@@ -1,8 +1,8 @@
-/* config_table.c - derives the keys of a configuration from the rows of a registry: which keys
- * there are, where they have an effect, and what their help says.
+/* config_table.c - derives the keys of a configuration from the rows of a registry: their names,
+ * when they have an effect, and their help.
  *
- * Options of one name are one key. Rows that explain it differently are named in its help; where
- * not every row of the section has it, it has an effect with those only.
+ * Options with the same name are one key. If rows describe it differently, its help names them; if
+ * only some rows of the section have it, it has an effect only with those.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/config_table.h"
@@ -34,14 +34,14 @@ static const char *keep(fgi_config_table *t, fgi_buf *text)
 static void add(fgi_config_table *t, const fg_option *option, const char *only)
 {
     if (t->count == MOST_KEYS)
-        return; /* a program that registers hundreds of options */
+        return; /* a program may register hundreds of options */
     t->options[t->count] = *option;
     t->keys[t->count] =
         (fgi_config_key){.path = option->name, .option = &t->options[t->count], .only = only};
     t->count++;
 }
 
-/* ---- the key that names a row ---------------------------------------------------------------- */
+/* ---- keys that name a row -------------------------------------------------------------------- */
 
 /* "a: help of a; b, c: help of both." */
 static void put_entries(fgi_buf *out, const entries *all)
@@ -109,7 +109,7 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
         NULL);
 }
 
-/* ---- the rows' options ----------------------------------------------------------------------- */
+/* ---- options of rows ------------------------------------------------------------------------- */
 
 static const fg_option *option_of(const fg_entry *entry, const char *name)
 {
@@ -133,7 +133,7 @@ static const char *automatic_in(const fg_entry *entry, const char *name)
 
 typedef const char *text_in(const fg_entry *entry, const char *name);
 
-/* The rows whose text is that of row `first`, "a, b"; *out_is_new: no row before it has it. */
+/* The rows with the same text as row `first`, "a, b"; *out_is_new: no earlier row has it. */
 static void put_names(fgi_buf *out, const entries *all, size_t first, const char *name,
                       text_in *text, const char *last_join)
 {
@@ -279,7 +279,7 @@ const fgi_config_table *fgi_config_table_built_in(void)
     return table;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 const fgi_config_key *fgi_config_table_find(const fgi_config_table *table, const char *path)
 {

@@ -1,5 +1,5 @@
-/* config_table.h - the keys that a configuration may have: those of the program (config_keys.c)
- * and, section by section, the options of the rows of a registry.
+/* config_table.h - the keys of a configuration: those in config_keys.c and, by section, the options
+ * of the rows of a registry.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_RECIPE_CONFIG_TABLE_H
@@ -8,28 +8,28 @@
 #include "base/arena.h"
 #include "recipe/config.h"
 
-/* A key that is written down here and not in a row. */
+/* A key that is not an option of a row. */
 typedef struct fgi_config_row {
-    fg_option option; /* its name is the whole path */
-    const char *only; /* "data.format=csv|npy": it has an effect there only; NULL: always */
+    fg_option option; /* its name is the full path */
+    const char *only; /* "data.format=csv|npy": only then it has an effect; NULL: always */
 } fgi_config_row;
 
 /* A section, in the order of --print-config: the key `name`, whose choices are the rows of a kind,
- * the rows' options, and further keys. */
+ * the options of these rows, and further keys. */
 typedef struct fgi_config_section {
     const char *name, *help; /* name "": keys at the top */
     bool has_entries;
     fg_registry_kind kind;
     bool has_auto;              /* of `name` */
     const char *initial;        /* of `name` */
-    const char *before, *after; /* help of `name`: in front of and behind that of the rows */
+    const char *before, *after; /* help of `name`, before and after that of the rows */
     const fgi_config_row *rows;
     size_t row_count;
 } fgi_config_section;
 
 extern const fgi_config_section fgi_config_sections[];
 extern const size_t fgi_config_section_count;
-/* Names that users of other programs know, and the key that is suggested. */
+/* Names used by other programs, and the key to suggest. */
 typedef struct fgi_config_elsewhere {
     const char *theirs, *ours;
 } fgi_config_elsewhere;
@@ -37,23 +37,23 @@ extern const fgi_config_elsewhere fgi_config_names_elsewhere[];
 extern const size_t fgi_config_elsewhere_count;
 
 typedef struct fgi_config_table {
-    fgi_arena arena; /* texts that were derived */
+    fgi_arena arena; /* derived strings */
     const fg_registry *registry;
-    fg_option *options; /* of the keys, with whole paths as names */
+    fg_option *options; /* of the keys, with full paths as names */
     fgi_config_key *keys;
     size_t count;
-    bool has_failed; /* while it is made: out of memory */
+    bool has_failed; /* out of memory during construction */
 } fgi_config_table;
 
 /* The keys of a registry, which must outlive the table. NULL when out of memory. */
 fgi_config_table *fgi_config_table_create(const fg_registry *registry);
 void fgi_config_table_destroy(fgi_config_table *table);
-/* Those of the rows that are built in: made once, never destroyed, constant afterwards; NULL when
- * out of memory. */
+/* The keys of the built-in rows: created once, never destroyed, constant; NULL when out of
+ * memory. */
 const fgi_config_table *fgi_config_table_built_in(void);
 const fgi_config_table *fgi_config_table_of(const fgi_config *c);
 
-/* The key of that path, or NULL; the path that a wrong one was meant to be, or NULL. */
+/* The key of that path, or NULL; the path that was probably meant by an unknown one, or NULL. */
 const fgi_config_key *fgi_config_table_find(const fgi_config_table *table, const char *path);
 const char *fgi_config_table_suggest(const fgi_config_table *table, const char *path);
 

@@ -1,6 +1,6 @@
-/* config_yaml.c - reads a configuration file with libfyaml, which knows the line and column of
- * every value; each error names them. Aliases and merge keys are rejected, so that the file
- * contains exactly what is read.
+/* config_yaml.c - reads a configuration file with libfyaml, which records the line and column of
+ * every value; each error names them. Aliases and merge keys are rejected, so that every value is
+ * visible where it is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <libfyaml.h>
@@ -33,7 +33,7 @@ static void place_of(const reader *r, struct fy_node *node, char *out, size_t si
         (void)fgi_snprintf(out, size, "%s", r->name);
 }
 
-/* Puts the place before what err holds. Always false. */
+/* Prefixes the location to the message in err. Always returns false. */
 static bool blame(reader *r, struct fy_node *node, const char *message)
 {
     char place[512];
@@ -41,8 +41,8 @@ static bool blame(reader *r, struct fy_node *node, const char *message)
     return fgi_refuse(r->err, "%s: %s", place, message);
 }
 
-/* Texts after '|' or '>'. libfyaml 0.7.12 gives bytes for some of them that it never wrote, and no
- * value here needs several lines. */
+/* Block scalars, after '|' or '>'. libfyaml 0.7.12 returns uninitialized bytes for some of them,
+ * and no value here needs several lines. */
 static bool is_block_text(struct fy_node *node)
 {
     const enum fy_node_style style = fy_node_get_style(node);
@@ -64,7 +64,7 @@ static bool is_text(struct fy_node *node)
     return scalar_of(node, &size) != NULL;
 }
 
-/* The scalar's text, owned by the caller; NULL for what is no plain or quoted scalar, or when out
+/* The scalar's text, owned by the caller; NULL if it is not a plain or quoted scalar, or when out
  * of memory. */
 static char *text_of(struct fy_node *node, bool *out_is_quoted)
 {
@@ -106,7 +106,7 @@ static bool wrong_kind(reader *r, const fgi_config_key *key, struct fy_node *at,
                        struct fy_node *node)
 {
     char message[640];
-    if (is_text(node)) /* its copy could not be made */
+    if (is_text(node)) /* out of memory */
         return fgi_refuse_memory(r->err);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
                        fgi_config_describe(key), kind_of(node));
@@ -119,7 +119,7 @@ static void free_tokens(fg_option_text *tokens, size_t count)
         fgi_free((char *)tokens[i].text);
 }
 
-/* Gives the tokens to the table's checks; names the place of `at`. */
+/* Sets the key from tokens, with the table's checks; errors name the location of `at`. */
 static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
                        const fg_option_text *tokens, size_t count)
 {
@@ -133,7 +133,7 @@ static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
     return false;
 }
 
-/* The axes of a rule, "model/none", after what `out` has; null is none. */
+/* Appends the axes of a rule, "model/none", to `out`; null is none. */
 static bool add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
                      struct fy_node *node, char *out, size_t size)
 {
@@ -155,7 +155,7 @@ static bool add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
     return true;
 }
 
-/* {match: PATTERN, split: [AXIS, ...]} as one text, owned by the caller; NULL after an error. */
+/* {match: PATTERN, split: [AXIS, ...]} as one string, owned by the caller; NULL after an error. */
 static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
                      struct fy_node *node)
 {
@@ -167,7 +167,8 @@ static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
         char *field = text_of(fy_node_pair_key(pair), NULL);
         const bool is_match = field != NULL && strcmp(field, "match") == 0;
         const bool is_split = field != NULL && strcmp(field, "split") == 0;
-        (void)fgi_snprintf(message, sizeof(message), "%s: a rule has match and split, not '%.60s'",
+        (void)fgi_snprintf(message, sizeof(message),
+                           "%s: expected the keys match and split of a rule, got '%.60s'",
                            key->path, field != NULL ? field : "");
         const bool is_lost = field == NULL && is_text(fy_node_pair_key(pair));
         fgi_free(field);
@@ -178,7 +179,8 @@ static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
         *(is_match ? &match : &split) = fy_node_pair_value(pair);
     }
     char *pattern = text_of(match, NULL);
-    (void)fgi_snprintf(message, sizeof(message), "%s: a rule requires match, a pattern, and split",
+    (void)fgi_snprintf(message, sizeof(message),
+                       "%s: expected a rule with match (a pattern) and split (its axes)",
                        key->path);
     if (pattern == NULL || split == NULL) {
         fgi_free(pattern);
@@ -229,7 +231,7 @@ static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name
     return is_good;
 }
 
-/* [0, 2] as one text. */
+/* [0, 2] as one string. */
 static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *name,
                          struct fy_node *node)
 {
@@ -246,7 +248,7 @@ static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *n
         fgi_free(text);
         used += size > 0 ? (size_t)size : 0;
         if (used >= sizeof(list) - 1)
-            return blame(r, item, "a list of too many devices");
+            return blame(r, item, "a list that is too long");
     }
     (void)fgi_snprintf(list + used, sizeof(list) - used, "]");
     return set_tokens(r, key, name, &(fg_option_text){.text = list}, 1);
@@ -270,7 +272,7 @@ static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
     return is_good;
 }
 
-/* ---- the file -------------------------------------------------------------------------------- */
+/* ---- file ------------------------------------------------------------------------------------ */
 
 static bool unknown(reader *r, struct fy_node *name, const char *path)
 {
@@ -279,7 +281,7 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
     if (nearest == NULL)
         nearest = fgi_config_table_suggest(fgi_config_table_of(r->c), path);
     if (fgi_config_table_find(fgi_config_table_of(r->c), path) !=
-        NULL) /* a whole path as one name */
+        NULL) /* a full path as one name */
         (void)fgi_snprintf(message, sizeof(message),
                            "unknown key '%.100s': write '%s' under '%.*s'", path,
                            strchr(path, '.') + 1, (int)(strchr(path, '.') - path), path);
@@ -292,7 +294,7 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
     return blame(r, name, message);
 }
 
-/* Reads a mapping whose keys are in `section` (NULL: at the top). */
+/* Reads a mapping with the keys of `section` (NULL: top level). */
 static bool read_mapping(reader *r, const char *section, struct fy_node *mapping);
 
 static bool read_section(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
@@ -339,7 +341,7 @@ static bool read_mapping(reader *r, const char *section, struct fy_node *mapping
     return true;
 }
 
-/* The parser's first complaint; always false. */
+/* Reports the parser's first error; always returns false. */
 static bool syntax_error(reader *r, struct fy_diag *diag)
 {
     void *place = NULL;
@@ -360,7 +362,7 @@ static bool read_root(reader *r, struct fy_document *document)
     return read_mapping(r, NULL, root);
 }
 
-/* Blanks and comments only: libfyaml makes no document of these. */
+/* Blank lines and comments only, for which libfyaml creates no document. */
 static bool is_empty(const char *text, size_t size)
 {
     bool in_comment = false;
@@ -372,7 +374,7 @@ static bool is_empty(const char *text, size_t size)
     return true;
 }
 
-/* Bytes of the character at text[0..size), 0 for what is no UTF-8 or a control character. */
+/* Length in bytes of the character at text[0..size), 0 for invalid UTF-8 and control characters. */
 static size_t character(const char *text, size_t size)
 {
     const unsigned char c = (unsigned char)text[0];
@@ -385,8 +387,8 @@ static size_t character(const char *text, size_t size)
     return length;
 }
 
-/* Refuses what YAML forbids, and directives (%YAML): libfyaml 0.7.12 does not come back from some
- * of these. */
+/* Rejects bytes that YAML forbids, and directives (%YAML): libfyaml 0.7.12 hangs on some of
+ * these. */
 static bool check_characters(const char *name, const char *text, size_t size, fg_error *err)
 {
     int line = 1, column = 1;
@@ -403,7 +405,7 @@ static bool check_characters(const char *name, const char *text, size_t size, fg
     return true;
 }
 
-/* What a line means for the division into documents. */
+/* How a line divides the file into documents. */
 typedef enum line_kind { LINE_BLANK, LINE_START, LINE_END, LINE_CONTENT } line_kind;
 
 static line_kind kind_of_line(const char *line, size_t size)
@@ -419,7 +421,7 @@ static line_kind kind_of_line(const char *line, size_t size)
     return is_marker && strncmp(line, "...", 3) == 0 ? LINE_END : LINE_CONTENT;
 }
 
-/* Refuses a second document: nothing of it would be read. */
+/* Rejects a second document, which would be ignored. */
 static bool check_single_document(const char *name, const char *text, size_t size, fg_error *err)
 {
     bool has_begun = false, has_ended = false;
@@ -450,7 +452,7 @@ bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t s
     const struct fy_diag_cfg quiet = {.level = FYET_ERROR, .module_mask = ~0U};
     struct fy_diag *diag = fy_diag_create(&quiet);
     if (diag == NULL)
-        return fgi_refuse(err, "%s: the YAML parser cannot start", name);
+        return fgi_refuse(err, "%s: cannot create the YAML parser", name);
     fy_diag_set_collect_errors(diag, true);
     const struct fy_parse_cfg options = {.diag = diag, .flags = FYPCF_QUIET};
     struct fy_document *document = fy_document_build_from_string(&options, text, size);
@@ -460,7 +462,7 @@ bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t s
     return is_good;
 }
 
-/* Whether it is a folder, or has the name of a data file. */
+/* Whether the path is a folder, or has the extension of a data file. */
 static bool is_data(const char *path)
 {
     static const char *const endings[] = {".csv", ".tsv", ".npy", ".gz", ".bin", "-ubyte"};

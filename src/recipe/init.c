@@ -1,4 +1,4 @@
-/* init.c - looks at data and writes a configuration that trains on them.
+/* init.c - inspects data and writes a configuration for training on it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "base/print.h"
 #include "recipe/init_look.h"
 
-/* ---- pieces of YAML -------------------------------------------------------------------------- */
+/* ---- YAML ------------------------------------------------------------------------------------ */
 
 /* "  key: value   # detected: why" */
 static void put(fgi_buf *out, const char *key, const char *value, const char *why)
@@ -26,7 +26,7 @@ static void put(fgi_buf *out, const char *key, const char *value, const char *wh
     fgi_buf_putc(out, '\n');
 }
 
-/* A string in double quotes. */
+/* Writes a string in double quotes. */
 static void put_string(fgi_buf *out, const char *key, const char *text, const char *why)
 {
     fgi_buf quoted = {0};
@@ -84,7 +84,7 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
                t->is_target_given ? "given by --target" : why);
 }
 
-/* Columns that number the rows, commented out of the inputs. */
+/* Ignores the columns that only number the rows, with a comment. */
 static void put_ignored(fgi_buf *out, const fgi_look_table *t)
 {
     bool is_first = true;
@@ -220,7 +220,7 @@ static void put_images(fgi_buf *out, const fgi_look_files *files)
     put_file(out, "path", files->path);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- configuration --------------------------------------------------------------------------- */
 
 static bool put_config(fgi_buf *out, const char *data, const char *target, fg_error *err)
 {

@@ -1,4 +1,4 @@
-/* init_files.c - recognises a file or folder of data by the names of its files.
+/* init_files.c - detects the format of a data file or folder from file names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -41,7 +41,7 @@ static bool is_there(const char *path)
     return stat(path, &info) == 0;
 }
 
-/* The first of these names ("a|b") that the folder has, owned; NULL: none. */
+/* The first of these names ("a|b") that exists in the folder, owned; NULL: none. */
 static char *find_name(const char *folder, const char *names)
 {
     char list[256];
@@ -75,7 +75,7 @@ static char *only_table(const char *folder)
     size_t count = 0;
     DIR *entries = opendir(folder);
     const struct dirent *entry;
-    while (entries != NULL && (entry = readdir(entries)) != NULL) { /* of a stream of our own */
+    while (entries != NULL && (entry = readdir(entries)) != NULL) { /* the stream is not shared */
         if (!is_table(entry->d_name))
             continue;
         fgi_free(found);
@@ -123,7 +123,7 @@ static bool look_at_folder(const char *folder, fgi_look_files *out)
     return false;
 }
 
-/* Inputs or targets of a pair of .npy files, by the letter that differs. */
+/* Finds the other file of an x/y pair of .npy files, whose names differ in one letter. */
 static bool look_at_pair(const char *path, fgi_look_files *out)
 {
     char *other = fgi_strdup(path);
@@ -169,7 +169,7 @@ bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
             "'%s': found no second .npy file with the targets: expected names such as "
             "x.npy and y.npy",
             path);
-    if (out->path == NULL) { /* whatever its name: fgi_look_table_read says if it is no table */
+    if (out->path == NULL) { /* whatever its extension */
         out->format = "csv";
         out->path = fgi_strdup(path);
     }

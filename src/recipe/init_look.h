@@ -1,5 +1,5 @@
-/* init_look.h - what `fulgurite init` finds out about data: their format and files, and for a CSV
- * its delimiter, header and columns.
+/* init_look.h - what `fulgurite init` detects about data: format and files, and for a CSV its
+ * delimiter, header and columns.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_RECIPE_INIT_LOOK_H
@@ -9,13 +9,13 @@
 
 enum { FGI_LOOK_DISTINCT = 100, FGI_LOOK_ROWS = 1000 };
 
-/* A column over the rows that were looked at. */
+/* A column of the rows that were read. */
 typedef struct fgi_look_column {
     char *name; /* owned; NULL without a header */
     size_t numbers, integers, missing, texts;
-    double min, max;                   /* of the numbers */
+    double min, max;                   /* of the numeric cells */
     char *distinct[FGI_LOOK_DISTINCT]; /* owned */
-    size_t distinct_count;             /* FGI_LOOK_DISTINCT: so many or more */
+    size_t distinct_count;             /* FGI_LOOK_DISTINCT: that many or more */
     char first_text[32];               /* a cell that is not numeric */
 } fgi_look_column;
 
@@ -23,8 +23,8 @@ typedef struct fgi_look_table {
     char delimiter;
     bool delimiter_is_sure;
     bool has_header, header_is_sure;
-    size_t rows; /* looked at, without the header */
-    bool is_all; /* these are all rows */
+    size_t rows; /* rows read, without the header */
+    bool is_all; /* all rows of the file were read */
     size_t column_count;
     fgi_look_column *columns;
     size_t target; /* the column to predict */
@@ -36,22 +36,22 @@ typedef struct fgi_look_table {
 bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err);
 void fgi_look_table_free(fgi_look_table *table);
 
-/* Whether the target's values are classes, and why in `reason`. */
+/* Whether the target's values are classes; writes the reason to `reason`. */
 bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, char *reason,
                                 size_t size);
-/* The side of the square that the features' pixels make, 0 when they are no image. */
+/* The side of the square image that the features form, 0 if they are not an image. */
 size_t fgi_look_image_side(const fgi_look_table *table);
 /* Whether the column only numbers the rows. */
 bool fgi_look_is_id(const fgi_look_table *table, size_t column);
 
-/* The files of a data set; names are owned, NULL where there is none. */
+/* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
     const char *format; /* "csv", "idx", "cifar10", "npy" */
     char *path;         /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
 } fgi_look_files;
 
-/* Recognises a file or a folder. */
+/* Detects the format of a file or folder. */
 bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err);
 void fgi_look_files_free(fgi_look_files *files);
 

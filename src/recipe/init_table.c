@@ -1,5 +1,5 @@
-/* init_table.c - looks at the first rows of a CSV file: delimiter, header, what the columns hold,
- * and which of them is probably to be predicted.
+/* init_table.c - inspects the first rows of a CSV file: delimiter, header, types of columns, and
+ * which column is probably the target.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
@@ -20,7 +20,8 @@ static const char delimiters[] = ",;\t|";
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* The beginning of the file, unpacked, terminated; *out_is_all: the whole. NULL with an error. */
+/* The beginning of the file, decompressed and NUL-terminated; *out_is_all: it is the whole file.
+ * NULL after an error. */
 static char *read_start(const char *path, size_t *out_size, bool *out_is_all, fg_error *err)
 {
     gzFile file = gzopen(path, "rb");
@@ -49,8 +50,8 @@ static char *read_start(const char *path, size_t *out_size, bool *out_is_all, fg
     return text;
 }
 
-/* The next cell of a row at *at, without quotes and spaces around it, in place; *out_ends: the row
- * ends after it. */
+/* The next cell of a row at *at, stripped in place of surrounding quotes and spaces; *out_ends: the
+ * row ends after it. */
 static char *next_cell(char **at, char delimiter, bool *out_ends)
 {
     char *from = *at, *to, *start;
@@ -60,7 +61,7 @@ static char *next_cell(char **at, char delimiter, bool *out_ends)
     const bool is_quoted = *from == '"';
     if (is_quoted)
         for (from++; *from != '\0' && (*from != '"' || from[1] == '"'); from++) {
-            from += *from == '"'; /* of two, the second */
+            from += *from == '"'; /* skip the second of two quotes */
             *to++ = *from;
         }
     from += is_quoted && *from == '"';
@@ -76,7 +77,8 @@ static char *next_cell(char **at, char delimiter, bool *out_ends)
     return start;
 }
 
-/* Cells of the row at `at` and where the next row begins; quotes are looked into only. */
+/* The number of cells in the row at `at`, and where the next row begins. The text is not
+ * modified. */
 static size_t count_cells(const char **at, char delimiter)
 {
     size_t count = 1;
@@ -92,7 +94,7 @@ static size_t count_cells(const char **at, char delimiter)
 
 /* ---- delimiter and header -------------------------------------------------------------------- */
 
-/* The columns that this delimiter makes of the first rows, 0 when they differ. */
+/* The number of columns of the first rows with this delimiter, 0 if it differs between rows. */
 static size_t even_columns(const char *text, char delimiter)
 {
     const char *at = text;
@@ -101,7 +103,7 @@ static size_t even_columns(const char *text, char delimiter)
         const char *start = at;
         const size_t count = count_cells(&at, delimiter);
         if (*at == '\0' && row > 0)
-            break; /* may be cut */
+            break; /* may be incomplete */
         if (*start == '\n' || *start == '\r')
             continue;
         if (columns != 0 && count != columns)
@@ -175,7 +177,7 @@ static void note_cell(fgi_look_column *c, const char *cell)
     c->integers += value == floor(value) && strpbrk(cell, ".eE") == NULL;
 }
 
-/* A row's cells into the columns, or as their names. */
+/* Adds a row's cells to the columns, or uses them as names. */
 static void take_row(fgi_look_table *t, char **at, bool as_names)
 {
     bool ends = false;
@@ -191,7 +193,8 @@ static void take_row(fgi_look_table *t, char **at, bool as_names)
     t->rows += !as_names;
 }
 
-/* Names in the first row: no number among them, but numbers below some; or names in all of it. */
+/* Whether the first row is a header: it has no number, but some columns have numbers below it; or
+ * all its cells look like names. */
 static void choose_header(fgi_look_table *t)
 {
     size_t names = 0, numeric = 0;
@@ -243,7 +246,7 @@ bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err)
         return fgi_refuse(
             err,
             "'%s' does not look like a CSV file: expected rows with the same number of "
-            "cells, two or more, divided by a comma, semicolon, tab or vertical bar",
+            "cells, two or more, separated by a comma, semicolon, tab or vertical bar",
             path);
     }
     out->columns = fgi_calloc(out->column_count, sizeof(*out->columns));
@@ -254,7 +257,7 @@ bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err)
     take_row(out, &at, true);
     while (out->rows < FGI_LOOK_ROWS && *at != '\0') {
         if (!out->is_all && strchr(at, '\n') == NULL)
-            break; /* cut */
+            break; /* incomplete */
         if (*at == '\n' || (*at == '\r' && at[1] == '\n'))
             at += *at == '\r' ? 2 : 1;
         else
@@ -265,7 +268,7 @@ bool fgi_look_table_read(const char *path, fgi_look_table *out, fg_error *err)
     choose_header(out);
     if (out->rows == 0) {
         fgi_look_table_free(out);
-        return fgi_refuse(err, "'%s' has a header but no rows: expected samples to look at", path);
+        return fgi_refuse(err, "'%s' has a header but no rows: expected at least one sample", path);
     }
     choose_target(out);
     return true;
@@ -282,7 +285,7 @@ void fgi_look_table_free(fgi_look_table *table)
     *table = (fgi_look_table){0};
 }
 
-/* ---- what it is ------------------------------------------------------------------------------ */
+/* ---- classification or regression ------------------------------------------------------------ */
 
 bool fgi_look_is_classification(const fgi_look_table *table, bool *out_is_sure, char *reason,
                                 size_t size)

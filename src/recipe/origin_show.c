@@ -1,4 +1,4 @@
-/* origin_show.c - a trained model for those who want to look at it: what `fulgurite show` prints.
+/* origin_show.c - prints a trained model, for `fulgurite show`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/recipe.h>
@@ -38,7 +38,7 @@ static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
     fgi_buf_putc(out, '\n');
 }
 
-/* The checkpoint that the name means, its files checked against their checksums. */
+/* Opens the named checkpoint and verifies the checksums of its files. */
 static fg_status open_checked(const char *name, const char *which, const fg_registry *registry,
                               fgi_run_origin *out, fg_error *err)
 {
@@ -46,7 +46,7 @@ static fg_status open_checked(const char *name, const char *which, const fg_regi
     fg_status status = FG_OK;
     if (fgi_run_origin_is_named(name)) {
         status = fgi_run_origin_open(name, which, NULL, registry, out, err);
-    } else { /* any other file is taken for one of tensors */
+    } else { /* any other file is read as a file of tensors */
         *out = (fgi_run_origin){0};
         status = fg_ckpt_open(name, &out->ckpt, err);
     }

@@ -1,4 +1,4 @@
-/* plan_input.c - the input rate that a planned step requires, and that of the loader on this host.
+/* plan_input.c - the input rate that a planned step requires, and the loader's rate on this host.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -14,15 +14,15 @@ static void put(json_t *o, const char *key, double value)
     (void)json_object_set_new(o, key, isfinite(value) ? json_real(value) : json_null());
 }
 
-/* How many parts a batch has of which each host loads one: as many as there are hosts, unless the
- * devices of several have the same samples. */
+/* The number of parts into which hosts divide a batch for loading: the number of hosts, unless the
+ * devices of several hosts use the same samples. */
 static int parts_of(const fg_client_info *info)
 {
     const int shards = info->mesh.batch_shards;
     return info->host_count < shards ? info->host_count : shards;
 }
 
-/* As the Trainer's loader of training batches. The batch is that of one host's devices. */
+/* A loader like the Trainer's for training. The batch is that of one host's devices. */
 static fg_loader_options loader_of(const fg_recipe *r, const fg_plan *plan, int parts)
 {
     const int workers = r->fit_data.workers;
@@ -32,7 +32,7 @@ static fg_loader_options loader_of(const fg_recipe *r, const fg_plan *plan, int 
                                .synchronous = workers<0, .workers = workers> 0 ? workers : 0};
 }
 
-/* What follows from the share, for people. */
+/* The conclusion from the ratio of delivered to required rate, as text. */
 static void put_verdict(json_t *o, const fg_recipe *r, double fraction, bool is_alone)
 {
     char words[160], advice[64];

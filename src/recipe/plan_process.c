@@ -77,7 +77,7 @@ typedef struct child {
     char problem[160]; /* what ended it, unless it ended by itself; "" for nothing */
 } child;
 
-/* Blocks what asks a process to stop, also in what exec makes of this one and in its threads. */
+/* Blocks the signals that ask a process to stop, also after exec and in all threads. */
 static void block_requests(void)
 {
     static const int requests[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
@@ -102,11 +102,11 @@ static _Noreturn void become(const char *program, char *const *argv, pid_t paren
     }
     const int why = errno;
     if (write(failure, &why, sizeof(why)) < 0)
-        errno = why; /* the exit status has to do */
+        errno = why; /* the exit status has to suffice */
     _exit(1);
 }
 
-/* Whether the new process has become the program; errno otherwise. */
+/* Whether the new process has executed the program; sets errno otherwise. */
 static bool has_begun(int failure, pid_t pid)
 {
     int why = 0;
@@ -145,8 +145,8 @@ static bool start(const char *program, char *const *argv, child *out)
 
 /* ---- watching -------------------------------------------------------------------------------- */
 
-/* Takes what the process has written; false at its end. Called when something can be read, so that
- * it does not wait and no signal interrupts it. */
+/* Reads what the process has written; false at end of file. Called when something can be read, so
+ * that it does not wait and no signal interrupts it. */
 static bool take_output(child *c)
 {
     char block[4096];

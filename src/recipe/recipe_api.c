@@ -1,4 +1,4 @@
-/* recipe_api.c - the public face of a run: opening, running, results.
+/* recipe_api.c - the public functions of a recipe: open, run, results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* Keys of old take their new names, which is told. */
+/* Renames old keys to their current names, with a message. */
 static bool read_old_keys(fg_recipe *r, fg_error *err)
 {
     bool was_old = false;
@@ -28,7 +28,7 @@ static bool read_old_keys(fg_recipe *r, fg_error *err)
     return true;
 }
 
-/* options.resume is short for a key. */
+/* options.resume is a shorthand for a key. */
 static bool read_resume(fg_recipe *r, fg_error *err)
 {
     const char *which = r->options->resume;
@@ -52,7 +52,7 @@ static bool read_config(fg_recipe *r, fg_error *err)
     r->config_path = o->config;
     if (r->config_path != NULL && fgi_run_is_evaluation(r) &&
         fgi_run_origin_is_named(r->config_path))
-        r->config_path = NULL; /* fgi_run_adopt knows what it is */
+        r->config_path = NULL; /* fgi_run_adopt finds out what it is */
     if (r->config_path != NULL && !fgi_config_read_file(r->c, r->config_path, err))
         return false;
     for (size_t i = 0; i < o->override_count; i++)
@@ -159,7 +159,8 @@ static fg_status go(fg_recipe *r, fg_error *err)
     return status;
 }
 
-/* After a fit: a complete run that was continued, or how to continue one that was cut off. */
+/* After a fit: reports that the continued run was already complete, or how to continue an
+ * interrupted one. */
 static void say_end(const fg_recipe *r, fg_status status)
 {
     const fg_result *train = &r->outcome.train;
@@ -184,8 +185,7 @@ fg_status fg_recipe_run(fg_recipe *r, fg_error *err)
 {
     if (r->was_run)
         return fgi_fail(err, FG_EINVAL,
-                        "fg_recipe_run: this recipe has been run already: open "
-                        "another one");
+                        "fg_recipe_run: this recipe has already been run: open another one");
     r->was_run = true;
     fgi_config_notes(r->c, note, r);
     fgi_config_warn(r->c, warn, r);
@@ -248,7 +248,7 @@ static fg_status put_text(fg_recipe *r, fg_recipe_text which, fg_error *err)
     case FG_RECIPE_PLAN_JSON:
     case FG_RECIPE_PLAN_LINES: return put_plan(r, which == FG_RECIPE_PLAN_JSON, err);
     }
-    return fgi_fail(err, FG_EINVAL, "fg_recipe_get_text: %d is no fg_recipe_text", (int)which);
+    return fgi_fail(err, FG_EINVAL, "fg_recipe_get_text: %d is not an fg_recipe_text", (int)which);
 }
 
 static fg_status give_text(fg_recipe *r, fg_status status, const char **out, fg_error *err)

@@ -1,4 +1,5 @@
-/* run_batch_find.c - the largest batch that fits; each that is tried is a message.
+/* run_batch_find.c - finds the largest batch that fits, with a message for each batch that is
+ * tried.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* run_command.c - from a configuration to a Trainer that is ready to run: data, task, options.
+/* run_command.c - creates a Trainer from a configuration: data, task, options.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/run.h"
@@ -15,7 +15,7 @@
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
-/* "Never" and "no limit", where the Trainer's 0 means its default. */
+/* "Never" and "no limit", because 0 is the Trainer's default. */
 static const int64_t NEVER = INT64_C(1) << 40;
 
 /* "auto", "8", "[0, 2]" */
@@ -25,7 +25,7 @@ static const char *devices(const fgi_config *c)
                                                     : fgi_config_text(c, "trainer.devices");
 }
 
-/* A limit of batches, as a count or a share; all of them are no limit. */
+/* A limit of batches, as a count or a fraction; all batches are no limit. */
 static int64_t limit_count(const fgi_config *c, const char *key)
 {
     return fgi_config_fraction(c, key) >= 0 ? 0 : fgi_config_amount(c, key, INT64_MAX);
@@ -37,7 +37,7 @@ static double limit_fraction(const fgi_config *c, const char *key)
     return fraction > 0 && fraction < 1 ? fraction : 0;
 }
 
-/* All batches, too, without shuffling. */
+/* Unlike for other limits, 1.0 has an effect: all batches, without shuffling. */
 static double overfit_fraction(const fgi_config *c)
 {
     const double fraction = fgi_config_fraction(c, "trainer.overfit_batches");
@@ -55,7 +55,7 @@ static int64_t max_epochs(const fgi_config *c)
     return steps >= 0 ? 0 : NEVER;
 }
 
-/* The figure by which "best" goes. */
+/* The metric that selects the best checkpoint. */
 static const char *monitor(const fg_recipe *r)
 {
     if (!fgi_config_is_auto(r->c, "trainer.monitor"))
@@ -127,15 +127,15 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
     };
 }
 
-/* ---- before ---------------------------------------------------------------------------------- */
+/* ---- preparation ----------------------------------------------------------------------------- */
 
-/* Nothing is run: programs are compiled only. */
+/* Compiles programs without running them. */
 static bool is_dry(const fg_recipe *r)
 {
     return r->options->kind == FG_RECIPE_FIND_BATCH || r->options->kind == FG_RECIPE_PLAN;
 }
 
-/* What is evaluated: test files where there are any, else the validation part. */
+/* The data to evaluate: test files if there are any, else the validation samples. */
 static fg_status choose_data(fg_recipe *r, fg_error *err)
 {
     const int64_t global = fgi_config_int(r->c, "trainer.global_batch_size");
@@ -182,7 +182,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
     return FG_EINVAL;
 }
 
-/* The client of a machine that is not there. */
+/* Opens a client for a machine that is not present. */
 static fg_status open_topology(fg_recipe *r, fg_error *err)
 {
     const fg_client_options options = {
@@ -198,7 +198,7 @@ static void say_lines(const fg_recipe *r, const char *text)
                 text);
 }
 
-/* The data and what is known of them: where the checkpoint says that, no training data are read. */
+/* Opens the data and their schema. If the checkpoint has the schema, no training data are read. */
 static fg_status open_data(fg_recipe *r, fg_error *err)
 {
     if (fgi_run_is_evaluation(r) && r->origin.data != NULL) {
@@ -229,7 +229,7 @@ static fg_status look_at_targets(fg_recipe *r, fg_error *err)
     return dataset != NULL ? fgi_run_task_find_center(&r->task, dataset, err) : FG_OK;
 }
 
-/* A trainer for the run, with the record that draws its curves. */
+/* A Trainer for the run, with a callback that records metrics for plots. */
 static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
     fg_attachment attachments[2];

@@ -1,5 +1,5 @@
-/* run_compare.c - compares what is configured with what a checkpoint was trained with, so that
- * weights are never run in another model or on other numbers than they have learned.
+/* run_compare.c - compares the configuration with that of a checkpoint, so that weights are not
+ * used in a different model or on differently preprocessed data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 enum { VALUE_SIZE = 48, PATH_SIZE = 96 };
 
-/* A value, cut to what a line has room for. */
+/* A value, truncated to fit a line. */
 static void cut(char *out, const char *value)
 {
     const size_t size = strlen(value);
@@ -39,10 +39,9 @@ static void add(fgi_run_differences *out, const char *path, const char *had, con
 static void compare_key(const fgi_config *had, const fgi_config *have, const fgi_config_key *key,
                         fgi_run_differences *out)
 {
-    char *before =
-        fgi_strdup(fgi_config_format(had, key)); /* in a buffer that the next call uses */
+    char *before = fgi_strdup(fgi_config_format(had, key)); /* a static buffer */
     if (before == NULL) {
-        out->count++; /* not known to be equal */
+        out->count++; /* cannot be compared */
         return;
     }
     const char *place =
@@ -62,7 +61,7 @@ static bool is_one_of(const char *name, const char *const *names)
 
 void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_run_differences *out)
 {
-    /* no part of what the model computes; the number of classes is compared as outputs */
+    /* not part of the model's computation; the number of classes is compared as outputs */
     static const char *const others[] = {
         "model.weights", "model.weights_prefix", "model.weights_skip", "model.weights_partial",
         "model.dropout", "model.freeze",         "model.classes",      NULL};
@@ -77,8 +76,7 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
 void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, const char *target,
                              fgi_run_differences *out)
 {
-    /* which files, how they are laid out, what is done about holes; and what fgi_run_compare_data
-     * sees
+    /* files, their layout, handling of missing values; and keys that fgi_run_compare_data compares
      */
     static const char *const others[] = {"data.format",     "data.path",
                                          "data.val",        "data.test",
@@ -99,7 +97,7 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
             continue;
         if (is_target && fgi_config_text(have, key->path) != NULL &&
             strcmp(fgi_config_text(have, key->path), target) == 0)
-            continue; /* by its name, or as the last column */
+            continue; /* the name, or that of the last column */
         if (!is_target || fgi_config_text(have, key->path) != NULL)
             compare_key(had, have, key, out);
     }
@@ -107,7 +105,7 @@ void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, cons
 
 /* ---- descriptions of data -------------------------------------------------------------------- */
 
-/* A path as people know it: preprocessing.mean is the key data.mean. */
+/* A path as the user knows it: preprocessing.mean is the key data.mean. */
 static void put_path(char *out, const char *base, const char *key)
 {
     if (strcmp(base, "preprocessing") == 0)
@@ -115,7 +113,7 @@ static void put_path(char *out, const char *base, const char *key)
     (void)fgi_snprintf(out, PATH_SIZE, "%s%s%s", base, *base != '\0' ? "." : "", key);
 }
 
-/* A comparison under way. */
+/* State of a comparison. */
 typedef struct comparison {
     fgi_run_differences *out;
     bool no_means; /* means and deviations of columns are not used */
@@ -132,7 +130,7 @@ static char *dump(const json_t *value, int precision)
                                                     JSON_REAL_PRECISION(precision));
 }
 
-/* In as many digits as it takes to see the difference. */
+/* Prints both with enough digits to show the difference. */
 static void add_values(const char *path, const json_t *had, const json_t *have,
                        fgi_run_differences *out)
 {
@@ -148,7 +146,7 @@ static void add_values(const char *path, const json_t *had, const json_t *have,
     fgi_free(b);
 }
 
-/* Columns have names, by which they are compared. */
+/* Columns are compared by name. */
 static bool has_names(const json_t *list)
 {
     return json_is_string(json_object_get(json_array_get(list, 0), "name"));
@@ -241,7 +239,7 @@ void fgi_run_compare_data(const json_t *had, const json_t *have, fgi_run_differe
     compare_json(&c, "", had, have);
 }
 
-/* ---- the error ------------------------------------------------------------------------------- */
+/* ---- error ----------------------------------------------------------------------------------- */
 
 fg_status fgi_run_compare_fail(const fgi_run_differences *differences, const char *path,
                                const char *hint, fg_error *err)

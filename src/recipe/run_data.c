@@ -1,4 +1,4 @@
-/* run_data.c - datasets out of the configuration's section `data`.
+/* run_data.c - creates datasets from the configuration's section `data`.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* The configuration is wrong: says where. */
+/* An error in the configuration, with its location. */
 static fg_status wrong(const fgi_config *c, const char *key, fg_error *err, const char *what)
 {
     (void)fgi_refuse(err, "%s: %s", fgi_config_where(c, key), what);
@@ -26,7 +26,7 @@ static fg_status need(const fgi_config *c, const char *key, fg_error *err)
     return FG_EINVAL;
 }
 
-/* Cuts the validation part out of the training part. */
+/* Splits the validation samples off the training samples. */
 static fg_status split(const fgi_config *c, fgi_run_data *data, fg_error *err)
 {
     fg_dataset *train = NULL, *val = NULL;
@@ -35,7 +35,7 @@ static fg_status split(const fgi_config *c, fgi_run_data *data, fg_error *err)
                          (uint64_t)fgi_config_int(c, "data.split_seed"), &train, &val, err);
     if (status != FG_OK)
         return status;
-    fg_dataset_destroy(data->train); /* the parts keep what they need of it */
+    fg_dataset_destroy(data->train); /* the parts retain what they need */
     data->train = train;
     data->val = val;
     return FG_OK;
@@ -143,7 +143,7 @@ static fg_status open_folder(const fgi_config *c, open_split *open, fgi_run_data
 
 /* ---- npy ------------------------------------------------------------------------------------- */
 
-/* Targets may lack where samples are for prediction only. */
+/* Targets may be missing if the samples are only for prediction. */
 static fg_status open_pair(const fgi_config *c, const char *x, const char *y, fg_dataset **out,
                            fg_error *err)
 {
@@ -156,7 +156,7 @@ static fg_status open_pair(const fgi_config *c, const char *x, const char *y, fg
     return fg_npy_open(fgi_config_text(c, x), fgi_config_text(c, y), NULL, out, err);
 }
 
-/* Mean and population deviation of all numbers of the targets, by Welford's sums. */
+/* Mean and population standard deviation of all numbers in the targets, by Welford's algorithm. */
 static fg_status measure(const fgi_config *c, const fg_dataset *targets, fgi_run_data *out,
                          fg_error *err)
 {
@@ -187,7 +187,8 @@ static fg_status measure(const fgi_config *c, const fg_dataset *targets, fgi_run
     return status;
 }
 
-/* Looks at the training targets of a regression. Only they are read: the inputs may be large. */
+/* Computes the statistics of a regression's training targets. Reads only the targets: the inputs
+ * may be large. */
 static fg_status measure_targets(const fgi_config *c, fgi_run_data *out, fg_error *err)
 {
     const fg_dtype dtype = fg_dataset_field(out->train, 1)->type.dtype;
@@ -197,7 +198,7 @@ static fg_status measure_targets(const fgi_config *c, fgi_run_data *out, fg_erro
         return FG_OK;
     fg_status status = open_pair(c, "data.y", "data.y", &targets.train, err);
     if (status == FG_OK && has_fraction(c))
-        status = split(c, &targets, err); /* by number and seed: the rows of the training part */
+        status = split(c, &targets, err); /* the rows of the training part */
     if (status == FG_OK)
         status = measure(c, targets.train, out, err);
     fgi_run_data_close(&targets);
@@ -222,7 +223,7 @@ static fg_status open_npy(const fgi_config *c, fgi_run_data *data, fg_error *err
     return status == FG_OK ? measure_targets(c, data, err) : status;
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- all formats ----------------------------------------------------------------------------- */
 
 fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *err)
 {

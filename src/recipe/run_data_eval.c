@@ -1,7 +1,7 @@
-/* run_data_eval.c - the samples that a checkpoint is evaluated on. They are read by the
- * checkpoint's own rules, so no training data are needed, and nothing that else is in the files can
- * change what a row means. The training file is opened only where the validation rows are a part of
- * it.
+/* run_data_eval.c - the samples for evaluating a checkpoint. They are read according to the
+ * checkpoint's description of its data, so no training data are needed, and the meaning of a row
+ * does not depend on the other rows. The training file is opened only if the validation rows are
+ * part of it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -12,13 +12,13 @@
 #include "base/print.h"
 #include "base/alloc.h"
 
-/* What was asked for, on its way to a dataset. */
+/* The data requested by the configuration. */
 typedef struct request {
     const fgi_config *c;
     fg_recipe_kind kind;
     const fgi_run_schema *schema;
     fg_csv_schema *rules; /* of a CSV */
-    const char *key;      /* that names the data, for messages */
+    const char *key;      /* the key that names the data, for messages */
     fg_error *err;
 } request;
 
@@ -33,7 +33,8 @@ static bool has_fraction(const request *q)
     return fgi_config_float(q->c, "data.val_fraction") > 0;
 }
 
-/* The keys that may name what a kind of run reads, the first that is given wins; `count` of them.
+/* The keys that may name the data of a kind of run, `count` of them; the first that is given is
+ * used.
  */
 static const char *const *keys_of(const char *format, fg_recipe_kind kind, size_t *out_count)
 {
@@ -44,7 +45,7 @@ static const char *const *keys_of(const char *format, fg_recipe_kind kind, size_
     return (strcmp(format, "csv") == 0 ? csv : npy) + skip;
 }
 
-/* The value of the first of these keys that is given, NULL when none is. */
+/* The value of the first of these keys that is given, NULL if none is. */
 static const char *named_file(request *q, const char *format)
 {
     size_t count;
@@ -91,7 +92,7 @@ static fg_status split(const request *q, fg_dataset *take_all, fg_dataset **out)
     return status;
 }
 
-/* Training data that cannot be opened are not needed for anything else. */
+/* Adds a hint to an error: the training data are only needed for the validation samples. */
 static fg_status part_is_gone(const request *q, fg_status status)
 {
     char text[sizeof(q->err->message)];
@@ -170,9 +171,9 @@ static fg_status open_folder(request *q, open_split *open, fg_dataset **out)
     return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
 }
 
-/* ---- what the model takes -------------------------------------------------------------------- */
+/* ---- checks against the model ---------------------------------------------------------------- */
 
-/* The file is not one for this model. */
+/* An error: the file does not match the model. */
 static fg_status wrong_data(const request *q)
 {
     q->err->status = FG_EFORMAT;
@@ -197,7 +198,7 @@ static fg_status check_type(const request *q, const char *what, const fg_type *h
     return wrong_data(q);
 }
 
-/* Class 3 here must be class 3 there. */
+/* Class indices must have the same meaning in both. */
 static fg_status check_classes(const request *q, const fg_dataset *dataset)
 {
     const fgi_run_schema *s = q->schema;

@@ -38,13 +38,13 @@ static long number_of(const char *name, const char *stem)
     return *end == '\0' ? number : 0;
 }
 
-/* The highest N of runs/STEM-N, 0 when there is none. */
+/* The highest N of runs/STEM-N, 0 if there is none. */
 static long newest(const char *stem)
 {
     long highest = 0;
     DIR *folder = opendir("runs");
     const struct dirent *entry;
-    while (folder != NULL && (entry = readdir(folder)) != NULL) { /* of a stream of our own */
+    while (folder != NULL && (entry = readdir(folder)) != NULL) { /* the stream is not shared */
         const long number = number_of(entry->d_name, stem);
         highest = number > highest ? number : highest;
     }
@@ -60,12 +60,12 @@ static char *numbered(const char *stem, long number)
     return fgi_take_text(&path);
 }
 
-/* mkdir is the claim: of two processes that try the same number, one takes the next. */
+/* mkdir claims the number: if two processes try the same one, one of them uses the next. */
 static fg_status claim(const char *stem, char **out, fg_error *err)
 {
     *out = NULL;
     if (mkdir("runs", 0777) != 0 && errno != EEXIST)
-        return fgi_fail_errno(err, "make the folder", "runs");
+        return fgi_fail_errno(err, "create the folder", "runs");
     for (long number = newest(stem) + 1;; number++) {
         char *path = numbered(stem, number);
         if (path == NULL)
@@ -76,7 +76,7 @@ static fg_status claim(const char *stem, char **out, fg_error *err)
         }
         fg_status status = FG_OK;
         if (errno != EEXIST)
-            status = fgi_fail_errno(err, "make the folder", path);
+            status = fgi_fail_errno(err, "create the folder", path);
         fgi_free(path);
         FGI_TRY(status);
     }
@@ -105,7 +105,7 @@ void fgi_run_dir_give_back(const char *folder)
     char *begun = fgi_path_join(folder, "config.yaml"), *lock = fgi_path_join(folder, "lock");
     if (begun != NULL && lock != NULL && access(begun, F_OK) != 0) {
         (void)unlink(lock);
-        (void)rmdir(folder); /* which fails where there is anything else */
+        (void)rmdir(folder); /* fails if the folder contains anything else */
         (void)rmdir("runs");
     }
     fgi_free(lock);
@@ -142,7 +142,7 @@ static bool write_config(const fgi_config *c, const char *path, fg_error *err)
 bool fgi_run_dir_is_used(const char *folder)
 {
     char *path = fgi_path_join(folder, "checkpoints/last");
-    const bool is_used = path != NULL && access(path, F_OK) == 0; /* the Trainer looks again */
+    const bool is_used = path != NULL && access(path, F_OK) == 0; /* the Trainer checks again */
     fgi_free(path);
     return is_used;
 }
@@ -155,7 +155,7 @@ bool fgi_run_dir_is_live(const char *folder)
     fgi_free(path);
     if (fd < 0)
         return false;
-    /* empty once a run has ended: then nobody is disturbed by asking for the lock */
+    /* empty once a run has ended; taking the lock then disturbs no other process */
     const bool is_live = fstat(fd, &info) == 0 && info.st_size > 0 &&
                          flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     (void)close(fd);

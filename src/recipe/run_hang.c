@@ -19,7 +19,7 @@
 
 enum { DEPTH = 64 };
 
-/* Of the thread that writes its stack. */
+/* State for the thread that writes its stack. */
 static int stack_file;
 static sem_t stack_written;
 
@@ -45,7 +45,7 @@ static void task_line(const char *tid, const char *name, char *out, size_t size)
     out[strcspn(out, "\n")] = '\0';
 }
 
-/* Lets a thread write its own stack; one that takes no signals, or does not run, is passed over. */
+/* Lets a thread write its own stack; skips a thread that blocks signals or does not run. */
 static void write_stack(const char *tid, int file)
 {
     char name[64], waits[64];
@@ -67,7 +67,7 @@ static void write_stacks(int file)
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
     void *frame[1];
     DIR *tasks = opendir("/proc/self/task");
-    (void)backtrace(frame, 1); /* loads what it needs now, not in a signal handler */
+    (void)backtrace(frame, 1); /* loads libgcc now, not in the signal handler */
     (void)sigemptyset(&action.sa_mask);
     if (tasks == NULL || sem_init(&stack_written, 0, 0) != 0 ||
         sigaction(SIGUSR2, &action, NULL) != 0)
@@ -90,7 +90,7 @@ static void put_report(const fg_recipe *r, const fg_hang *hang, fgi_buf *out)
         fgi_buf_puts(out, "\n  continue from it with --trainer.resume=last");
 }
 
-/* The report and the stacks into the run's folder, or where the user wants them. */
+/* Writes the report and the stacks to the run's folder, or to the user's stream. */
 static void write_file(const fg_recipe *r, const char *path, const char *report)
 {
     const int other = r->options->stacks != NULL ? fileno(r->options->stacks) : -1;

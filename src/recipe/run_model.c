@@ -1,5 +1,5 @@
-/* run_model.c - a run and the checkpoint that it evaluates, resumes or starts from: finding
- * it, comparing it with what is configured, and what the run's own checkpoints carry.
+/* run_model.c - the checkpoint that a run evaluates, resumes from or initializes from: finding it,
+ * comparing it with the configuration; and the attachments of the run's checkpoints.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
@@ -51,7 +51,7 @@ bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
     return is_good;
 }
 
-/* The checkpoint's configuration, and the command line's on top of it. */
+/* The checkpoint's configuration with the command line's overrides. */
 static bool read_adopted(fg_recipe *r, fg_error *err)
 {
     const char *path = fg_ckpt_path(r->origin.ckpt);
@@ -69,7 +69,8 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
     return is_good;
 }
 
-/* What the command line names: its first argument, or --ckpt=PATH where no data are configured. */
+/* The checkpoint on the command line: its first argument, or --ckpt=PATH if no data are
+ * configured. */
 static const char *named(const fg_recipe *r)
 {
     const char *ckpt = r->options->ckpt;
@@ -93,16 +94,17 @@ fg_status fgi_run_adopt(fg_recipe *r, fg_error *err)
     if (status != FG_OK)
         return status;
     if (r->origin.c == NULL) {
-        (void)fgi_refuse(err,
-                         "%s: carries no configuration, it is of another program or of an older "
-                         "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
-                         fg_ckpt_path(r->origin.ckpt), r->command);
+        (void)fgi_refuse(
+            err,
+            "%s: contains no configuration; it was written by another program or an older "
+            "version\ngive the configuration too: fulgurite %s CONFIG --ckpt=PATH",
+            fg_ckpt_path(r->origin.ckpt), r->command);
         return FG_EINVAL;
     }
     return read_adopted(r, err) ? FG_OK : err->status;
 }
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 static bool is_path(const char *which)
 {
@@ -110,7 +112,7 @@ static bool is_path(const char *which)
            access(which, F_OK) == 0;
 }
 
-/* `which` as the user wrote it: a word or a name of the run, or a path. */
+/* `which` as the user wrote it: a keyword, a name within the run, or a path. */
 static fg_status open_which(fg_recipe *r, const char *which, fg_error *err)
 {
     return fgi_run_origin_open(is_path(which) ? which : NULL, is_path(which) ? NULL : which,
@@ -131,7 +133,7 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
     if (r->origin.ckpt == NULL) {
         FGI_TRY(fgi_run_dir_existing(r->c, r->config_path, &r->folder, err));
         if (ckpt == NULL && given(r->c, "model.weights") != NULL) {
-            status = open_weights(r, err); /* these are meant */
+            status = open_weights(r, err); /* the weights to use */
         } else if (ckpt == NULL && r->folder == NULL) {
             (void)fgi_refuse(err,
                              "no weights: give a run's folder or a checkpoint, --ckpt=PATH, or "
@@ -154,8 +156,8 @@ static fg_status find_evaluated(fg_recipe *r, const char **out_resume, fg_error 
     return FG_OK;
 }
 
-/* The checkpoints of an earlier run are only deleted on request. The Trainer looks too, once it has
- * the folder for itself; where another process has it, the Trainer says which. */
+/* The checkpoints of an earlier run are only deleted on request. The Trainer checks again after
+ * locking the folder; if another process has locked it, the Trainer reports which. */
 static bool may_be_used(const fg_recipe *r, fg_error *err)
 {
     if (r->options->overwrite || !fgi_run_dir_is_used(r->folder) || fgi_run_dir_is_live(r->folder))
@@ -174,7 +176,7 @@ static fg_status find_new_folder(fg_recipe *r, fg_error *err)
     return may_be_used(r, err) ? FG_OK : FG_EINVAL;
 }
 
-/* A run that does not resume. */
+/* Prepares a run that does not resume. */
 static fg_status find_beginning(fg_recipe *r, const char **out_resume, fg_error *err)
 {
     *out_resume = NULL;
@@ -186,7 +188,8 @@ static fg_status find_beginning(fg_recipe *r, const char **out_resume, fg_error 
     return given(r->c, "model.weights") != NULL ? open_weights(r, err) : FG_OK;
 }
 
-/* A checkpoint given by its path is continued in its own run, unless trainer.run_dir names one. */
+/* A checkpoint given by its path is resumed in the run that it belongs to, unless trainer.run_dir
+ * is set. */
 static fg_status find_run_of_path(fg_recipe *r, fg_error *err)
 {
     if (!fgi_config_is_auto(r->c, "trainer.run_dir"))
@@ -237,10 +240,10 @@ fg_status fgi_run_find_origin(fg_recipe *r, const char **out_resume, fg_error *e
                                     : find_continued(r, out_resume, err);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Other weights to start from are the user's choice, but a model that computes something else with
- * them is rarely meant. */
+/* Initializing from any weights is the user's choice, but using them in a model with a different
+ * computation is rarely intended. */
 static void warn_of_start(const fg_recipe *r)
 {
     fgi_run_differences differences = {.text = ""};
@@ -248,7 +251,7 @@ static void warn_of_start(const fg_recipe *r)
         return;
     fgi_run_compare_model(r->origin.c, r->c, &differences);
     if (differences.count > 0)
-        fgi_run_say(r, FG_LOG_WARNING, "%s was trained as another model:%s",
+        fgi_run_say(r, FG_LOG_WARNING, "%s was trained with a different model:%s",
                     fg_ckpt_path(r->origin.ckpt), differences.text);
 }
 
@@ -279,7 +282,7 @@ fg_status fgi_run_check_origin(const fg_recipe *r, fg_error *err)
         err);
 }
 
-/* ---- starting weights ------------------------------------------------------------------------ */
+/* ---- initial weights ------------------------------------------------------------------------- */
 
 fg_status fgi_run_weights_options(const fgi_config *c, fg_load_options *out, fg_error *err)
 {
@@ -305,7 +308,7 @@ void fgi_run_say_weights(const fg_recipe *r)
         fgi_run_say(r, FG_LOG_INFO, "%s", report->text);
 }
 
-/* ---- what the run's own checkpoints carry -----------------------------------------------------
+/* ---- attachments of the run's checkpoints -----------------------------------------------------
  */
 
 static char *config_to_text(const fgi_config *c)

@@ -1,5 +1,5 @@
-/* run_notes.c - what a person is told before a run that may not be as it was meant: where a
- * relative path starts, a batch that is larger than the data.
+/* run_notes.c - hints about probable mistakes: relative paths, initial weights, a batch that is
+ * larger than the data.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -26,8 +26,8 @@ void fgi_run_say(const fg_recipe *r, fg_log_level level, const char *format, ...
     fgi_buf_fini(&text);
 }
 
-/* The file of that name in the configuration's folder, owned; NULL: there is none, or that is the
- * working directory. */
+/* The path of a file with that name in the configuration's folder, owned; NULL if there is none, or
+ * if the folder is the working directory. */
 static char *in_config_folder(const char *config_path, const char *path)
 {
     const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;

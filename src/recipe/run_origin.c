@@ -1,9 +1,8 @@
-/* run_origin.c - the checkpoint that a command works with: found by what the user wrote (a run's
- * folder, `last`, `best`, a checkpoint's folder, a .safetensors file), opened, and its attachments
- * read: config.yaml, the model's part of the configuration, and data.json, which describes the
- * data.
+/* run_origin.c - finds and opens the checkpoint named by the user (a run's folder, `last`, `best`,
+ * a checkpoint's folder, a .safetensors file) and reads its attachments: config.yaml, the model's
+ * part of the configuration, and data.json, which describes the data.
  *
- * The tensors are only looked at here; the Trainer reads them, with checksums.
+ * Tensors are only listed here; the Trainer reads them and verifies checksums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -28,7 +27,7 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Whether FOLDER/NAME is there; its time of change. */
+/* Whether FOLDER/NAME exists; its modification time. */
 static bool has(const char *folder, const char *name, struct timespec *out_time)
 {
     struct stat info;
@@ -87,7 +86,7 @@ static bool is_later(struct timespec a, struct timespec b)
     return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
 }
 
-/* The folder in runs/ that has saved last; *out is NULL when there is none. */
+/* The folder in runs/ with the newest checkpoint; *out is NULL if there is none. */
 static fg_status newest_run(char **out, fg_error *err)
 {
     char *newest = NULL;
@@ -96,7 +95,7 @@ static fg_status newest_run(char **out, fg_error *err)
     DIR *stream = opendir("runs");
     const struct dirent *entry;
     while (status == FG_OK && stream != NULL &&
-           (entry = readdir(stream)) != NULL) { /* of a stream of our own */
+           (entry = readdir(stream)) != NULL) { /* the stream is not shared */
         char *path = fgi_path_join("runs", entry->d_name);
         status = path != NULL ? FG_OK : fgi_no_memory(err);
         const bool is_run =
@@ -115,17 +114,17 @@ static fg_status newest_run(char **out, fg_error *err)
     return status;
 }
 
-/* ---- which ----------------------------------------------------------------------------------- */
+/* ---- selection ------------------------------------------------------------------------------- */
 
-/* A copy of the text; NULL stays NULL. */
+/* A copy of the string; NULL for NULL. */
 static fg_status copy(const char *text, char **out, fg_error *err)
 {
     *out = text != NULL ? fgi_strdup(text) : NULL;
     return *out != NULL || text == NULL ? FG_OK : fgi_no_memory(err);
 }
 
-/* Fills run_dir and which from a folder or file without slashes at its end; *out_path is what to
- * open when it is not to be found through the run. */
+/* Fills run_dir and which from a folder or file without trailing slashes; *out_path is the path to
+ * open if it cannot be found through the run. */
 static fg_status look_at_path(const char *path, const char *which, fgi_run_origin *out,
                               char **out_path, fg_error *err)
 {
@@ -173,14 +172,14 @@ static fg_status look_at(const char *arg, const char *which, fgi_run_origin *out
     const bool is_pointer = !is_folder(path) && is_word(name_of(path));
     fg_status status = look_at_path(path, which, out, out_path, err);
     if (status == FG_OK && which != NULL && (*out_path != NULL || is_pointer))
-        status = fgi_fail(err, FG_EINVAL,
-                          "'%s' names a checkpoint and --ckpt=%s another: expected one of them",
-                          arg, which);
+        status = fgi_fail(
+            err, FG_EINVAL,
+            "'%s' and --ckpt=%s name different checkpoints: expected only one of them", arg, which);
     fgi_free(path);
     return status;
 }
 
-/* `last` or `best` of a run's folder: the given one, else the newest. */
+/* `last` or `best` of a run's folder: the given folder, else the newest one. */
 static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_origin *out,
                                fg_error *err)
 {
@@ -198,7 +197,7 @@ static fg_status look_for_word(const char *word, const char *run_dir, fgi_run_or
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-/* A config.yaml that an older or newer version has written may not be readable any more. */
+/* A config.yaml written by an older or newer version may not be readable. */
 static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, fg_error *err)
 {
     fg_error inner = {0};
@@ -274,9 +273,9 @@ void fgi_run_origin_close(fgi_run_origin *origin)
     *origin = (fgi_run_origin){0};
 }
 
-/* ---- what it says ---------------------------------------------------------------------------- */
+/* ---- description ----------------------------------------------------------------------------- */
 
-/* A counter out of the model file's metadata, else out of state.json; -1: not known. */
+/* A counter from the model file's metadata, or else from state.json; -1: not known. */
 static int64_t counter(const fgi_run_origin *origin, const char *metadata, const char *key)
 {
     int64_t value = -1;

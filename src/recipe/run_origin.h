@@ -1,4 +1,4 @@
-/* run_origin.h - the checkpoint that a command works with, and what it says of itself.
+/* run_origin.h - the checkpoint that a command uses, and its description.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_RECIPE_RUN_ORIGIN_H
@@ -15,17 +15,17 @@
 #define FGI_RUN_ORIGIN_CONFIG "config.yaml"
 #define FGI_RUN_ORIGIN_DATA   "data.json"
 
-/* Zero-initialised there is none. */
+/* Zero-initialized: no checkpoint. */
 typedef struct fgi_run_origin {
     fg_ckpt *ckpt;
-    char *run_dir; /* of the run that it belongs to; NULL: not known */
+    char *run_dir; /* the run that it belongs to; NULL: not known */
     char *which;   /* "best", "last" or a name in that run; NULL: it was given by its path */
-    fgi_config *c; /* the model's configuration; NULL: it carries none */
-    json_t *data;  /* the data's description; NULL: it has none */
+    fgi_config *c; /* the model's configuration; NULL: none */
+    json_t *data;  /* the description of the data; NULL: none */
 } fgi_run_origin;
 
-/* Whether an argument names a run or a checkpoint, and not a configuration: last, best, a folder, a
- * .safetensors file, or the pointer file of a run. */
+/* Whether an argument names a run or a checkpoint rather than a configuration: last, best, a
+ * folder, a .safetensors file, or the pointer file of a run. */
 bool fgi_run_origin_is_named(const char *arg);
 
 /* Opens a checkpoint: by an argument as above (last and best are those of run_dir, or of the newest

@@ -1,6 +1,5 @@
-/* run_plan.c - one machine's plan, in the process that compiles for it: the step, the largest
- * batch, and what this host's loader can feed. One JSON object on standard output, whatever
- * happens.
+/* run_plan.c - the plan for one machine, in the process that compiles for it: the step, the largest
+ * batch, and the rate of this host's loader. The result is a JSON object, also after a failure.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/plan.h>
@@ -30,7 +29,7 @@ static void put(json_t *object, const char *key, json_t *take_value)
     (void)json_object_set_new(object, key, take_value);
 }
 
-/* ---- what was found ---------------------------------------------------------------------------
+/* ---- results ---------------------------------------------------------------------------
  */
 
 static json_t *collectives(const fg_plan *plan)
@@ -84,7 +83,7 @@ static void put_work(json_t *o, const fg_plan *p, int64_t samples)
     put(o, "fingerprint", p->fingerprint[0] != '\0' ? json_string(p->fingerprint) : json_null());
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
+/* ---- plan --------------------------------------------------------------------------------
  */
 
 static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fits)
@@ -92,7 +91,7 @@ static void on_tried(void *self, int64_t batch_size, int64_t need_bytes, bool fi
     const fg_recipe *r = self;
     const bool is_known = need_bytes >= 0;
     fgi_run_say(r, FG_LOG_INFO, "%s: batch_size %" PRId64 " %s%s%s%s", r->options->topology,
-                batch_size, fits ? "fits" : "is too much", is_known ? ": needs " : "",
+                batch_size, fits ? "fits" : "is too large", is_known ? ": needs " : "",
                 is_known ? fgi_bytes_words((double)need_bytes) : "", is_known ? " per device" : "");
 }
 
@@ -117,7 +116,7 @@ static fg_status search(json_t *o, fg_recipe *r, fg_error *err)
 /* ---- several batches --------------------------------------------------------------------------
  */
 
-/* Reads "8,64,512" or takes powers of two; returns how many, 0 when it is no list. */
+/* Parses "8,64,512", or uses powers of two; returns their number, 0 if it is not a list. */
 static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
 {
     size_t count = 0;
@@ -135,7 +134,7 @@ static size_t sweep_sizes(const char *text, int64_t out[SWEEP_MAX])
     return count;
 }
 
-/* The step for each of the batches: memory, and cycles per sample. */
+/* Compiles the step for each batch size: memory, and cycles per sample. */
 static fg_status sweep(json_t *o, fg_recipe *r, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];
@@ -227,9 +226,9 @@ bool fgi_run_plan_check(const fg_recipe_options *options, fg_error *err)
 {
     int64_t sizes[SWEEP_MAX];
     if (options->topology == NULL)
-        return fgi_refuse(err, "to plan, name a machine: topology");
+        return fgi_refuse(err, "to plan, name a machine: set topology");
     if (options->sweep == NULL || sweep_sizes(options->sweep, sizes) > 0)
         return true;
-    return fgi_refuse(err, "--sweep=%s: expected batches between commas, at most %d",
+    return fgi_refuse(err, "--sweep=%s: expected batch sizes separated by commas, at most %d",
                       options->sweep, SWEEP_MAX);
 }

@@ -1,5 +1,5 @@
-/* run_predict.c - predictions into a CSV or .npy file, and the confusion matrix, which is computed
- * from predictions too.
+/* run_predict.c - writes predictions as CSV or .npy, and computes the confusion matrix from
+ * predictions.
  *
  *   classification  CSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
  *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]
@@ -49,7 +49,7 @@ static size_t largest(const float *row, size_t width)
 
 /* ---- CSV ------------------------------------------------------------------------------------- */
 
-/* A cell, in quotes where it must be (RFC 4180). */
+/* A cell, quoted if necessary (RFC 4180). */
 static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
 {
     if (strpbrk(cell, ",\"\r\n") == NULL) {
@@ -113,7 +113,7 @@ fg_status fgi_run_predict(fg_recipe *r, fg_error *err)
 
 /* ---- confusion matrix ------------------------------------------------------------------------ */
 
-/* The classes of all samples; the other fields are read and dropped. */
+/* Reads the classes of all samples; discards the other fields. */
 static fg_status read_labels(fg_dataset *dataset, int32_t *out, fg_error *err)
 {
     void *fields[FG_MAX_FIELDS] = {0};

@@ -1,6 +1,6 @@
-/* run_report.c - what a run says at its end: its curves and metrics.
+/* run_report.c - the curves and metrics at the end of a run.
  *
- * The record is a callback of the Trainer, which owns it; the run borrows it until the Trainer is
+ * A callback records them; the Trainer owns it, and the run borrows it until the Trainer is
  * destroyed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -42,7 +42,7 @@ static fg_status add_point(fgi_run_curve *curve, int64_t step, const fg_progress
     return FG_OK;
 }
 
-/* Nothing of an earlier run is changed before this. */
+/* Files of an earlier run are not changed before this. */
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
     const fgi_run_record *r = self;
@@ -97,7 +97,7 @@ fg_status fgi_run_record_add(fg_recipe *r, fg_error *err)
     return status;
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- end of a run ---------------------------------------------------------------------------- */
 
 void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out)
 {

@@ -1,5 +1,5 @@
-/* run_schema.c - the description of a model's data: made from datasets, written to data.json, read
- * back from it.
+/* run_schema.c - the description of a model's data: created from datasets, written to and read from
+ * data.json.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>

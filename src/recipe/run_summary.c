@@ -1,5 +1,5 @@
-/* run_summary.c - one JSON object with what happened, whether it went well or not.
- * A figure that is not known is null.
+/* run_summary.c - the summary of a run, successful or not, as one JSON object. Unknown values are
+ * null.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -38,7 +38,7 @@ static json_t *idle_of(const fg_idle *idle)
                      number(idle->other_s));
 }
 
-/* The most memory that this process has had, as the kernel counts it. */
+/* Peak memory of this process, as reported by the kernel. */
 static int64_t peak_rss_bytes(void)
 {
     struct rusage usage;
@@ -52,7 +52,7 @@ static const char *status_word(const fg_error *error)
     return error->status == FG_ESTOPPED ? "stopped" : "failed";
 }
 
-/* Kind and number of the devices; null where it did not come to that. */
+/* Kind and number of the devices; null if the run failed before. */
 static void put_devices(json_t *root, const fg_recipe *r)
 {
     fg_error err;
@@ -64,7 +64,7 @@ static void put_devices(json_t *root, const fg_recipe *r)
         root, "devices", is_known ? count(fg_client_get_info(client)->device_count) : json_null());
 }
 
-/* How the devices shared the work; null where it did not come to a fit. */
+/* How the devices shared the work; null if the fit did not start. */
 static void put_settings(json_t *root, const fg_recipe *r)
 {
     const fg_fit_settings *settings = r->trainer != NULL ? fg_trainer_settings(r->trainer) : NULL;
@@ -81,7 +81,7 @@ static void put_result(json_t *root, const fg_recipe *r)
 {
     static const fg_result nothing;
     const fg_result *f = r->has_result ? &r->outcome.train : &nothing;
-    const double unknown = r->has_result ? 1 : (double)NAN; /* times NaN: null */
+    const double unknown = r->has_result ? 1 : (double)NAN; /* NaN for unknown times: null */
     json_t *step = json_pack("{s:o, s:o}", "median", number(f->step_median_s * 1e3 * unknown),
                              "p95", number(f->step_p95_s * 1e3 * unknown));
     (void)json_object_set_new(root, "epochs", count(f->epochs));

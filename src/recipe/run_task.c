@@ -1,9 +1,9 @@
-/* run_task.c - the task of a configuration: a ready model, its loss and its optimizer.
+/* run_task.c - creates the task of a configuration: model, loss and optimizer.
  *
- * Inputs come as the files have them and become f32 on the device, scaled and normalised there. A
- * classification has cross-entropy and accuracy; a regression has the mean squared error of the
- * standardised target, and MAE, RMSE and R^2 in the target's unit. The targets of a CSV are
- * standardised by its dataset, those of .npy files here, on the device.
+ * Inputs are uploaded in the dtype of the files, and cast to f32, scaled and normalized on the
+ * device. Classification uses cross-entropy and accuracy; regression uses the mean squared error of
+ * the standardized target, and MAE, RMSE and R^2 in the target's unit. The targets of a CSV are
+ * standardized by its dataset, those of .npy files here, on the device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -18,9 +18,9 @@
 
 enum { MOST_CHANNELS = 4096 };
 
-/* ---- the model ------------------------------------------------------------------------------- */
+/* ---- model ----------------------------------------------------------------------------------- */
 
-/* By the patterns of model.freeze; a mistake is the tree's. */
+/* Freezes by the patterns of model.freeze; an error is recorded in the module. */
 static void freeze(const fgi_run_task *t, fg_module *root)
 {
     static const char key[] = "model.freeze";
@@ -49,12 +49,12 @@ static void build(void *self, fg_module *root)
     for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
         options.image[i] = fgi_config_int_at(t->c, "data.image", i);
     fg_here(t->file, t->line);
-    options.input.dtype = FG_F32; /* what `prepare` makes of it */
+    options.input.dtype = FG_F32; /* the result of `prepare` */
     t->model = fg_model_create(root, &options);
     freeze(t, root);
 }
 
-/* T[B, ...] as stored to f32[B, ...], scaled and normalised. */
+/* T[B, ...] as stored -> f32[B, ...], scaled and normalized. */
 static fg_tensor prepare(const fgi_run_task *t, fg_tensor x)
 {
     fg_trace *trace = fg_tensor_trace(x);
@@ -70,7 +70,7 @@ static fg_tensor prepare(const fgi_run_task *t, fg_tensor x)
     return x;
 }
 
-/* Logits f32[B, C], or what is predicted: f32[B] or f32[B, K]. */
+/* Logits f32[B, C], or predicted values: f32[B] or f32[B, K]. */
 static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch)
 {
     fg_here(t->file, t->line);
@@ -110,7 +110,7 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
     return fg_add_scalar(fg_mul_scalar(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);
 }
 
-/* ---- the optimizer --------------------------------------------------------------------------- */
+/* ---- optimizer ------------------------------------------------------------------------------- */
 
 double fgi_run_task_lr(const fgi_run_task *task)
 {
@@ -136,7 +136,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* data.task's loss unless the configuration names one. */
+/* The task's default loss unless the configuration names one. */
 static fg_status find_loss(fgi_run_task *t, fg_error *err)
 {
     const fgi_config *c = t->c;
@@ -180,7 +180,7 @@ static fg_status find_rows(fgi_run_task *t, fg_error *err)
     return schedule->create(t->schedule_values, &t->schedule, err);
 }
 
-/* ---- what follows from the data -------------------------------------------------------------- */
+/* ---- settings derived from the data ---------------------------------------------------------- */
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -190,7 +190,7 @@ static fg_status find_classes(const fgi_config *c, fgi_run_task *t, fg_error *er
     if (t->target.dtype != FG_S32 || t->target.rank != 0 || classes < 1) {
         char type[96];
         (void)fgi_refuse(err,
-                         "task classification: the target is %s : expected integer class indices, "
+                         "task classification: the target is %s: expected integer class indices, "
                          "s32[], starting at 0 (for numbers, set task: regression)",
                          fg_type_format(&t->target, type, sizeof(type)));
         return FG_EINVAL;
@@ -242,7 +242,7 @@ static fg_status check_config(const fgi_config *c, fg_error *err)
     return FG_EINVAL;
 }
 
-/* data.scale, which by itself follows from how the samples are stored. */
+/* data.scale; auto depends on the dtype of the stored samples. */
 static double scale_of(const fgi_config *c, const fg_type *input)
 {
     if (!fgi_config_is_auto(c, "data.scale"))

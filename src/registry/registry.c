@@ -1,4 +1,4 @@
-/* registry.c - rows by kind and name: those that are built in, and those that a program adds.
+/* registry.c - rows by kind and name: built-in rows, and rows added by a program.
  *
  * Rows are borrowed; the registry owns only its lists.
  *
@@ -27,7 +27,7 @@ struct fg_registry {
     list lists[KINDS];
 };
 
-/* ---- finding --------------------------------------------------------------------------------- */
+/* ---- lookup ---------------------------------------------------------------------------------- */
 
 size_t fg_registry_count(const fg_registry *registry, fg_registry_kind kind)
 {
@@ -40,7 +40,7 @@ const fg_entry *fg_registry_at(const fg_registry *registry, fg_registry_kind kin
     return index < l->count ? l->entries[index] : NULL;
 }
 
-/* Whether the word is the row's name or another program's name for it. */
+/* Whether the word is the row's name or one of its aliases. */
 static bool is_called(const fg_entry *entry, const char *word)
 {
     if (fgi_is_same_word(word, strlen(word), entry->name))
@@ -86,7 +86,7 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Options of one name are one key of the configuration. */
+/* Options with the same name are one key of the configuration. */
 static fg_status check_same(const fg_entry *entry, const fg_option *option, const fg_entry *other,
                             fg_error *err)
 {
@@ -98,11 +98,10 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
             !is_same_text(theirs->choices, option->choices) || theirs->min != option->min ||
             theirs->max != option->max || theirs->is_below_max != option->is_below_max ||
             theirs->has_auto != option->has_auto)
-            return fgi_fail(
-                err, FG_EINVAL,
-                "option '%s' of '%s' has another kind, default, range or choices than that of "
-                "'%s': expected the same, or another name",
-                option->name, entry->name, other->name);
+            return fgi_fail(err, FG_EINVAL,
+                            "option '%s' of '%s' differs from that of '%s' in kind, default, range "
+                            "or choices: expected the same, or a different name",
+                            option->name, entry->name, other->name);
     }
     return FG_OK;
 }
@@ -112,7 +111,7 @@ static fg_status check_option(const list *l, const fg_entry *entry, size_t index
     const fg_option *option = &entry->options[index];
     if (!is_name(option->name) || strcmp(option->name, "name") == 0)
         return fgi_fail(err, FG_EINVAL,
-                        "option '%s' of '%s': expected a name of lower case letters, digits and _, "
+                        "option '%s' of '%s': expected a name of lower-case letters, digits and _, "
                         "other than 'name'",
                         option->name != NULL ? option->name : "", entry->name);
     if (option->help == NULL || option->example == NULL ||
@@ -123,24 +122,24 @@ static fg_status check_option(const list *l, const fg_entry *entry, size_t index
                                                   : "choices");
     for (size_t i = 0; i < index; i++)
         if (strcmp(entry->options[i].name, option->name) == 0)
-            return fgi_fail(err, FG_EINVAL, "'%s' has two options '%s'", entry->name, option->name);
+            return fgi_fail(err, FG_EINVAL, "'%s' has two options named '%s'", entry->name,
+                            option->name);
     for (size_t i = 0; i < l->count; i++)
         FGI_TRY(check_same(entry, option, l->entries[i], err));
     return FG_OK;
 }
 
-/* Whether the row is one that a registry can hold; has_functions: it has all that its kind needs.
+/* Checks a row before it is added; has_functions: it has all functions that its kind requires.
  */
 static fg_status check(const list *l, const fg_entry *entry, bool has_functions, fg_error *err)
 {
     fg_option_values *values = NULL;
     if (!is_name(entry->name))
-        return fgi_fail(err, FG_EINVAL,
-                        "name '%s': expected lower case letters, digits and _ alone",
+        return fgi_fail(err, FG_EINVAL, "name '%s': expected only lower-case letters, digits and _",
                         entry->name != NULL ? entry->name : "");
     for (size_t i = 0; i < l->count; i++)
         if (is_called(l->entries[i], entry->name))
-            return fgi_fail(err, FG_EINVAL, "there is a '%s' already", entry->name);
+            return fgi_fail(err, FG_EINVAL, "'%s' is already registered", entry->name);
     if (entry->help == NULL || !has_functions)
         return fgi_fail(err, FG_EINVAL, "'%s' has no %s", entry->name,
                         entry->help == NULL ? "help" : "functions");
@@ -194,7 +193,7 @@ fg_status fg_registry_add_schedule(fg_registry *registry, const fg_schedule_entr
                FGI_RESERVED(fg_schedule_entry, entry), err);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status add_built_in(fg_registry *r, fg_error *err)
 {

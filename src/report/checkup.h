@@ -1,4 +1,4 @@
-/* checkup.h - what the files of fulgurite doctor share: all that was found out.
+/* checkup.h - declarations shared by the files of fulgurite doctor: all results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_CHECKUP_H
@@ -13,26 +13,26 @@
 
 enum { FGI_DOCTOR_FINDINGS = 64, FGI_DOCTOR_PLUGINS = 3 };
 
-/* The plugin of an accelerator that a program would load. */
+/* The plugin that a program would load for an accelerator. */
 typedef struct fgi_checkup_plugin {
     const char *accelerator;
     char path[1024]; /* "": none was found */
     char source[48];
-    char version[64]; /* of its Python package; "" where it cannot be told */
+    char version[64]; /* of its Python package; "" if unknown */
 } fgi_checkup_plugin;
 
-/* Whether the devices do what they are told. */
+/* Result of the device test. */
 typedef struct fgi_checkup_test {
     bool was_run, is_good;
     char platform[16], version[200];
     char kind[64];
     int devices, api_major, api_minor;
-    int bad_device; /* whose product is wrong, -1 */
+    int bad_device; /* whose matmul is wrong; -1: none */
     double seconds;
     fg_error err;
 } fgi_checkup_test;
 
-/* How fast a folder's files are read. */
+/* Read throughput of a folder's files. */
 typedef struct fgi_checkup_speed {
     bool was_measured;
     int64_t files, bytes;
@@ -50,23 +50,23 @@ typedef struct fgi_checkup {
     int64_t cache_bytes, cache_files, cache_free_bytes;
     fgi_checkup_speed speed;
     fgi_checkup_test test;
-    fg_finding findings[FGI_DOCTOR_FINDINGS]; /* the host's, then the program's own */
+    fg_finding findings[FGI_DOCTOR_FINDINGS]; /* the host's findings, then the program's */
     size_t finding_count;
-    char texts[8][400]; /* of the program's own */
+    char texts[8][400]; /* of the program's findings */
     size_t text_count;
 } fgi_checkup;
 
 /* Plugins, compile cache, the data folder (doctor_probe.c). folder may be NULL. */
 void fgi_checkup_probe(fgi_checkup *d, const char *folder);
-/* A matmul on each device and a sum over all (doctor_test.c). Devices that do not
- * answer for timeout_s end the process, after the report. */
+/* Runs a matmul on each device and a sum over all (doctor_test.c). If devices do not respond within
+ * timeout_s, prints the report and ends the process. */
 void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *devices,
                           double timeout_s);
-/* One more finding of the program's own. */
+/* Adds a finding of the program. */
 void fgi_checkup_find(fgi_checkup *d, fg_severity severity, const char *code, const char *command,
                       const char *format, ...) FG_PRINTF(5, 6);
 
-/* What was found, as lines or as one JSON object (doctor_print.c). */
+/* Prints the results, as lines or as one JSON object (doctor_print.c). */
 void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d);
 void fgi_checkup_print_json(fgi_buf *out, const fgi_checkup *d);
 bool fgi_checkup_is_wrong(const fgi_checkup *d);

@@ -1,4 +1,4 @@
-/* chip_table.c - fulgurite devices --table: what accelerators can do at best, and who says so.
+/* chip_table.c - fulgurite devices --table: the peak performance of accelerators, with sources.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/chip_table.h"
@@ -9,7 +9,7 @@
 #include <fulgurite/chip.h>
 #include <jansson.h>
 
-/* A figure in its unit, or "-" where it is not known. */
+/* A value in its unit, or "-" if unknown. */
 static void put(fgi_buf *out, int width, double value, double unit)
 {
     if (value > 0)
@@ -72,8 +72,7 @@ void fgi_chip_table_print(fgi_buf *out, bool as_json)
                    "int8", "GiB", "GB/s", "links", "matrix units", "GHz", "source");
     for (size_t i = 0; i < fg_chip_count(); i++)
         print_row(out, fg_chip_at(i));
-    fgi_buf_printf(out,
-                   "Rates are in 10^12 multiplications and additions a second, of a whole chip; "
-                   "links (ICI) in GB/s,\nboth directions together. -: not public or not there. "
-                   "*: follows from peak and matrix units.\n");
+    fgi_buf_printf(out, "Rates are in TFLOPS (TOPS for integers) of a whole chip; links (ICI) in "
+                        "GB/s,\nboth directions together. -: not published or not present. *: "
+                        "derived from peak and matrix units.\n");
 }

@@ -9,7 +9,7 @@
 
 static const char *const severities[] = {"note", "warning", "wrong"};
 
-/* "GiB" of a size, "?" where it is not known. */
+/* A size in GiB, "?" if unknown. */
 static const char *gib(int64_t bytes, char text[32])
 {
     (void)fgi_snprintf(text, 32, bytes >= 0 ? "%.1f GiB" : "?", (double)bytes / 1073741824.0);

@@ -1,4 +1,4 @@
-/* doctor_probe.c - which plugins are installed, the compile cache, how fast data are read.
+/* doctor_probe.c - installed plugins, the compile cache, and read throughput.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -42,7 +42,7 @@ enum { PLACES = 32, DEPTH = 4, MOST_FILES = 4000 };
 /* ---- plugins ----------------------------------------------------------------------------------
  */
 
-/* The version in the name of the package's folder next to it: libtpu-0.0.51.dist-info. */
+/* The version, from the name of the package's folder next to it: libtpu-0.0.51.dist-info. */
 static void find_version(fgi_checkup_plugin *p)
 {
     char folder[1024];
@@ -63,7 +63,7 @@ static void find_version(fgi_checkup_plugin *p)
             const size_t size = strlen(names[i]);
             const char *end = strstr(e->d_name, ".dist-info");
             const bool is_it = end != NULL && strncmp(e->d_name, names[i], size) == 0;
-            /* the name tells whose it is: tpu, cuda or cpu */
+            /* the name contains the platform: tpu, cuda or cpu */
             if (is_it && strstr(names[i], p->accelerator) != NULL)
                 (void)fgi_snprintf(p->version, sizeof(p->version), "%.*s",
                                    (int)(end - e->d_name - (ptrdiff_t)size), e->d_name + size);
@@ -100,8 +100,7 @@ static void find_plugins(fgi_checkup *d)
                          "there is a TPU, but libtpu is not installed");
     if (d->plugins[2].path[0] == '\0')
         fgi_checkup_find(d, d->plugins[0].path[0] || d->plugins[1].path[0] ? FG_NOTE : FG_WRONG,
-                         "no-cpu-plugin", "fulgurite setup cpu",
-                         "the CPU's plugin is not installed");
+                         "no-cpu-plugin", "fulgurite setup cpu", "the CPU plugin is not installed");
 }
 
 /* ---- the compile cache ------------------------------------------------------------------------
@@ -121,8 +120,8 @@ static void count_cache(fgi_checkup *d, const char *folder)
         (void)closedir(list);
 }
 
-/* Where programs are kept by default (fg_client_options.cache_dir); the folder itself or the
- * nearest above it that is there must be writable. */
+/* The default folder of cached programs (fg_client_options.cache_dir). The folder, or its nearest
+ * existing parent, must be writable. */
 static void find_cache(fgi_checkup *d)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -133,8 +132,9 @@ static void find_cache(fgi_checkup *d)
     else if (home != NULL && *home != '\0')
         (void)fgi_snprintf(d->cache, sizeof(d->cache), "%.900s/.cache/fulgurite", home);
     else {
-        fgi_checkup_find(d, FG_WARNING, "no-cache", "export HOME=FOLDER",
-                         "neither HOME nor XDG_CACHE_HOME is set: every start compiles again");
+        fgi_checkup_find(
+            d, FG_WARNING, "no-cache", "export HOME=FOLDER",
+            "neither HOME nor XDG_CACHE_HOME is set: programs are recompiled at every start");
         return;
     }
     (void)fgi_snprintf(folder, sizeof(folder), "%s/programs", d->cache);
@@ -145,9 +145,10 @@ static void find_cache(fgi_checkup *d)
     d->cache_free_bytes =
         statvfs(folder, &disk) == 0 ? (int64_t)(disk.f_bavail * disk.f_frsize) : -1;
     if (!d->cache_is_writable)
-        fgi_checkup_find(d, FG_WARNING, "cache-closed", "export XDG_CACHE_HOME=FOLDER",
-                         "compiled programs cannot be kept in %.200s: every start compiles again",
-                         d->cache);
+        fgi_checkup_find(
+            d, FG_WARNING, "cache-closed", "export XDG_CACHE_HOME=FOLDER",
+            "cannot cache compiled programs in %.200s: they are recompiled at every start",
+            d->cache);
     else if (d->cache_free_bytes >= 0 && d->cache_free_bytes < 1LL << 30)
         fgi_checkup_find(d, FG_WARNING, "disk", NULL, "only %lld MiB are free in %.200s",
                          (long long)(d->cache_free_bytes >> 20), folder);
@@ -170,7 +171,7 @@ static bool has_enough(const reader *r)
            fgi_now_s() - r->begin > MOST_SECONDS;
 }
 
-/* The kernel is asked to forget what it has of the file, so that the disk is measured. */
+/* Drops the file from the page cache, so that the disk is measured. */
 static void read_file(reader *r, int folder, const char *name)
 {
     const int fd = openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -220,8 +221,8 @@ static void measure(fgi_checkup *d, const char *folder)
                          folder);
     else if (d->speed.files >= 1000 && d->speed.bytes / d->speed.files < 64 << 10)
         fgi_checkup_find(d, FG_WARNING, "many-files", NULL,
-                         "%.200s has many small files (%lld bytes each): a few large ones are read "
-                         "faster, most of all from a notebook's mounted data",
+                         "%.200s has many small files (%lld bytes each): a few large files are "
+                         "read faster, especially from mounted data of a notebook",
                          folder, (long long)(d->speed.bytes / d->speed.files));
 }
 

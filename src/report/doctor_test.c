@@ -1,8 +1,8 @@
-/* doctor_test.c - whether the devices compute: a matmul on each, and a sum over all.
+/* doctor_test.c - tests the devices: a matmul on each, and a sum over all.
  *
- * The rows of one batch lie on the devices in order, eight on each, and are multiplied there by one
- * matrix; the mean over the whole batch needs all devices' sums. All numbers are small integers, so
- * each result is exact in every format.
+ * The rows of one batch are sharded across the devices, eight rows each, and multiplied by a
+ * replicated matrix; the mean over the whole batch requires an all-reduce. All values are small
+ * integers, so results are exact in every dtype.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/fulgurite.h>
@@ -96,7 +96,7 @@ static fg_status make_data(int64_t rows, fg_dataset **out, fg_error *err)
     return status;
 }
 
-/* What was found out so far is all that there will be: nobody comes back from a device that hangs.
+/* Prints the results so far and exits: a call on a device that hangs does not return.
  */
 static void give_up(void *self, const fg_hang *hang)
 {
@@ -173,7 +173,7 @@ void fgi_checkup_run_test(fgi_checkup *d, const char *accelerator, const char *d
     fg_client_close(client);
     test->seconds = fgi_now_s() - begin;
     for (char *end = strchr(test->err.message, '\n'); end != NULL; end = strchr(end, '\n'))
-        *end = ';'; /* a finding is one line */
+        *end = ';'; /* only the first line of the message */
     if (status != FG_OK)
         fgi_checkup_find(d, FG_WRONG, "test-failed", "fulgurite devices", "%.380s",
                          test->err.message);

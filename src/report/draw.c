@@ -1,7 +1,7 @@
-/* draw.c - plots drawn with characters, printed at the end of a run.
+/* draw.c - text plots, printed at the end of a run.
  *
- * A chart is a grid of dots, 2 wide and 4 high in each character (braille); in ASCII each character
- * is one dot. All sizes are counted in characters; names may be UTF-8.
+ * A chart is a grid of dots, 2 wide and 4 high in each braille character; in ASCII, each character
+ * is one dot. All sizes are in characters; names may be UTF-8.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/draw.h"
@@ -17,7 +17,7 @@
 
 enum { MIN_COLUMNS = 30, MAX_COLUMNS = 400, MIN_ROWS = 5, MAX_ROWS = 100, LABEL_COLUMNS = 10 };
 
-/* Characters of a UTF-8 text, not counting what continues one. */
+/* The number of characters of a UTF-8 string, not counting continuation bytes. */
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -43,14 +43,14 @@ static int clamp(int value, int least, int most)
 
 /* ---- curves ---------------------------------------------------------------------------------- */
 
-/* How each series is drawn; the first one with dots. */
+/* The mark of each series; the first is drawn with dots. */
 static const char marks[FGI_DRAW_MAX_SERIES] = {'\0', 'o', 'x', '+'};
 
 typedef struct chart {
     int columns, rows;  /* of the area within the axes, in characters */
-    int dots_x, dots_y; /* dots in a character */
+    int dots_x, dots_y; /* dots per character */
     double x0, x1, y0, y1;
-    unsigned char *dots; /* braille bits or 1, a character each */
+    unsigned char *dots; /* braille bits or 1, for each character */
     char *letters;       /* of the other series, 0: none */
 } chart;
 
@@ -90,7 +90,7 @@ static void set_dot(chart *c, int x, int y, char letter)
         c->dots[at] |= c->dots_x == 2 ? bits[y % 4][x % 2] : 1;
 }
 
-/* A straight line between two dots, both ends included. */
+/* A straight line between two dots, including both ends. */
 static void set_line(chart *c, int x0, int y0, int x1, int y1, char letter)
 {
     const int steps = abs(x1 - x0) > abs(y1 - y0) ? abs(x1 - x0) : abs(y1 - y0);
@@ -219,7 +219,7 @@ static const char *class_name(const char *const *names, size_t index)
     return number;
 }
 
-/* Prints a name in exactly `width` characters, right-aligned, cut where it is longer. */
+/* Prints a name in exactly `width` characters, right-aligned and truncated. */
 static void print_name(fgi_buf *out, const char *name, size_t width)
 {
     const size_t bytes = bytes_of(name, width);
@@ -248,7 +248,7 @@ static void measure(matrix *m)
         m->cell_width = (size_t)width > m->cell_width ? (size_t)width : m->cell_width;
     }
     m->name_width = m->name_width < 16 ? m->name_width : 16;
-    for (size_t i = 0; i < m->n; i++) { /* heads of columns: as wide as the names allow */
+    for (size_t i = 0; i < m->n; i++) { /* column headings: wide enough for the names */
         const size_t width = width_of(class_name(m->names, i));
         const size_t requested = width < 6 ? width : 6;
         m->cell_width = requested > m->cell_width ? requested : m->cell_width;
@@ -293,7 +293,7 @@ static void print_matrix(fgi_buf *out, const matrix *m, bool is_ascii)
         print_row(out, m, row, is_ascii);
 }
 
-/* For many classes: the pairs that are taken for each other most often. */
+/* For many classes: the most frequent confusions. */
 static void print_worst(fgi_buf *out, const matrix *m)
 {
     enum { MOST = 10 };

@@ -1,5 +1,5 @@
-/* helpers.h - small things that reports and recipes share: errors of the user's input, sizes in
- * words, the clock.
+/* helpers.h - helpers for reports and recipes: errors in the user's input, readable sizes, the
+ * clock.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_HELPERS_H
@@ -14,22 +14,22 @@
 #include "base/text.h"
 #include "base/buf.h"
 
-/* FG_EINVAL in err, and false, for functions that return bool. */
+/* Sets err to FG_EINVAL and returns false, for functions that return bool. */
 bool fgi_refuse(fg_error *err, const char *format, ...) FG_PRINTF(2, 3);
 /* The same from errno: "cannot open 'path': No such file or directory". */
 bool fgi_refuse_errno(fg_error *err, const char *what, const char *path);
 
-/* FG_ENOMEM in err, and false. */
+/* Sets err to FG_ENOMEM and returns false. */
 bool fgi_refuse_memory(fg_error *err);
-/* The first bytes of a text as a text of its own (fgi_free), or NULL. */
+/* A copy of the first bytes of a string (fgi_free), or NULL. */
 char *fgi_strndup(const char *text, size_t size);
 
-/* The text of a buffer (fgi_free), which is empty afterwards; NULL when out of memory. */
+/* Takes the text of a buffer (fgi_free), which is empty afterwards; NULL when out of memory. */
 char *fgi_take_text(fgi_buf *buf);
-/* Whether two words are equal but for the case of ASCII letters: 0, as strcasecmp. */
+/* Compares two words ignoring the case of ASCII letters; 0 if equal, like strcasecmp. */
 int fgi_compare_nocase(const char *a, const char *b);
 
-/* The value as JSON (fgi_free); NULL when out of memory, or when it has none. */
+/* The value as JSON text (fgi_free); NULL when out of memory, or if it cannot be represented. */
 char *fgi_json_text(const json_t *value, size_t flags);
 void fgi_json_print(fgi_buf *out, const json_t *value, size_t flags);
 

@@ -13,7 +13,7 @@
 
 enum { MAX_PLACES = 32, MAX_TPUS = 64 };
 
-/* What was found out about one accelerator. */
+/* What is known about one accelerator. */
 typedef struct finding {
     const char *accelerator;
     fg_plugin_candidate places[MAX_PLACES];
@@ -37,7 +37,7 @@ static void look(finding *f, const char *accelerator, const char *plugin_path)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* The reason's first line; the others tell the places, which --places lists better. */
+/* The first line of the reason; the others list locations, which --places prints. */
 static void print_reason(fgi_buf *out, const finding *f)
 {
     const char *end = strchr(f->err.message, '\n');
@@ -140,7 +140,7 @@ static void print_use(fgi_buf *out, const fg_tpu_use *use)
     fgi_buf_putc(out, '\n');
 }
 
-/* The text, and JSON at its end where there is one (a new reference). */
+/* The text, as JSON if it ends with JSON (a new reference). */
 static fg_status give(fgi_buf *text, json_t *root, size_t flags, char **out, fg_error *err)
 {
     if (root != NULL) {
@@ -173,7 +173,7 @@ fg_status fg_report_devices(const char *plugin_path, bool with_places, bool as_j
                             fg_error *err)
 {
     static const char *const accelerators[] = {"tpu", "cuda", "cpu"};
-    const char *taken = NULL; /* where nothing is asked for: the first that can be used */
+    const char *taken = NULL; /* by default, the first that can be used */
     fgi_buf text = {0};
     finding *f = fgi_calloc(1, sizeof(*f));
     *out = NULL;

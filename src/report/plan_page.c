@@ -1,6 +1,6 @@
-/* plan_page.c - a page of results: all machines in one table, then for each its memory, batches,
- * layers, collectives and input. Lengths within a table are drawn by the table; curves, which need
- * axes, by gnuplot.
+/* plan_page.c - a page of results: all machines in one table, then memory, batches, layers,
+ * collectives and input of each. Bars are drawn with table cells; curves, which need axes, with
+ * gnuplot.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plan_page.h"
@@ -15,9 +15,9 @@
 #include "base/print.h"
 #include "base/alloc.h"
 
-enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* of memory that is so many times more */ };
+enum { WORST_LAYERS = 12, SWEEP_MAX = 64, SMALL = 20 /* available / needed memory */ };
 
-/* ---- the object ------------------------------------------------------------------------------ */
+/* ---- JSON object ----------------------------------------------------------------------------- */
 
 static double number(const json_t *o, const char *key)
 {
@@ -40,7 +40,7 @@ static void cell(fgi_buf *out, const char *words)
     fgi_buf_puts(out, "</td>");
 }
 
-/* Numbers; an empty cell where one is not known. */
+/* Numbers; an empty cell if unknown. */
 static void count_cell(fgi_buf *out, double value)
 {
     fgi_buf_puts(out, "<td class=\"n\">");
@@ -92,7 +92,7 @@ static void time_cell(fgi_buf *out, double seconds)
     fgi_buf_printf(out, "<td class=\"n\">%s</td>", duration(seconds, words));
 }
 
-/* Headings of a table; those of numbers begin with '#'. */
+/* Headings of a table; those of number columns begin with '#'. */
 static void begin_table(fgi_buf *out, const char *const *heads)
 {
     fgi_buf_puts(out, "<table>\n<tr>");
@@ -255,7 +255,7 @@ static size_t known(const double *values, size_t count)
     return n;
 }
 
-/* Draws where there are points enough for a line; false when gnuplot could not. */
+/* Draws a plot if there are enough points for a line; false if gnuplot failed. */
 static bool put_curve(fgi_buf *out, const sweep *s, const double *y,
                       const fgi_plot_options *options)
 {
@@ -332,15 +332,16 @@ static void put_sweep(fgi_buf *out, const json_t *o)
     sweep_table(out, o);
     const double filled = number(o, "saturation_batch");
     if (filled > 0)
-        fgi_buf_printf(out,
-                       "<p>From a batch of %.0f on, cycles per sample are within a tenth of the "
-                       "least.</p>\n",
-                       filled);
+        fgi_buf_printf(
+            out,
+            "<p>Starting at a batch of %.0f, cycles per sample are within a tenth of the "
+            "least.</p>\n",
+            filled);
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-/* "129 is padded to 256"; the batch is named as such. */
+/* "129 is padded to 256"; the batch dimension is named. */
 static void dimension_cell(fgi_buf *out, const json_t *dim)
 {
     const double size = number(dim, "size"), padded = number(dim, "padded");
@@ -389,7 +390,7 @@ static void put_layers(fgi_buf *out, const json_t *analysis)
     fgi_html_element(out, "h3", "Layers");
     fgi_buf_printf(out,
                    "<p class=\"note\">Cycles are the compiler&#39;s estimate. %zu of %zu "
-                   "layers, in the plan&#39;s order: what padding costs most comes first.</p>\n",
+                   "layers, sorted by the cost of padding.</p>\n",
                    count < WORST_LAYERS ? count : WORST_LAYERS, count);
     begin_table(out, heads);
     for (i = 0; i < count && i < WORST_LAYERS; i++)
@@ -402,7 +403,7 @@ static void put_layers(fgi_buf *out, const json_t *analysis)
 
 static void put_collectives(fgi_buf *out, const json_t *o, const json_t *analysis)
 {
-    static const char *const heads[] = {"collective", "#times a step",    "#bytes", "",
+    static const char *const heads[] = {"collective", "#per step",        "#bytes", "",
                                         "algorithm",  "#time (estimate)", NULL};
     const json_t *list = json_object_get(analysis, "collectives");
     if (json_array_size(list) == 0)
@@ -453,7 +454,7 @@ static void put_slow(fgi_buf *out, const json_t *analysis)
 
 static void put_input(fgi_buf *out, const json_t *o)
 {
-    static const char *const heads[] = {"", "#samples/s", "#a second", "", NULL};
+    static const char *const heads[] = {"", "#samples/s", "#per second", "", NULL};
     const bool is_shared = number(o, "hosts") > 1;
     const double need =
         number(o, is_shared ? "input_host_samples_per_s" : "input_needed_samples_per_s");
@@ -483,7 +484,7 @@ static void put_input(fgi_buf *out, const json_t *o)
         fgi_html_element(out, "p", words);
 }
 
-/* ---- the page -------------------------------------------------------------------------------- */
+/* ---- page ------------------------------------------------------------------------------------ */
 
 static void put_facts(fgi_buf *out, const json_t *o)
 {
@@ -548,9 +549,9 @@ void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root
     }
     fgi_html_element(
         out, "p",
-        "Compiled for these machines and not run on them. Memory is what their compilers "
-        "lay out; times and cycles are the compilers' estimates, not measured. Batches "
-        "are samples of one device; the largest one leaves a tenth of the memory free.");
+        "Compiled for these machines and not run on them. Memory is what their compilers allocate; "
+        "times and cycles are the compilers' estimates, not measurements. Batch sizes are samples "
+        "per device; the largest one leaves a tenth of the memory free.");
     put_overview(out, machines);
     json_array_foreach(machines, i, o) put_machine(out, o);
     fgi_html_end(out);

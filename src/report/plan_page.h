@@ -1,4 +1,4 @@
-/* plan_page.h - the object of `fulgurite plan --json` as one page for people.
+/* plan_page.h - the object of `fulgurite plan --json` as an HTML page.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_REPORT_PLAN_PAGE_H
@@ -14,7 +14,7 @@
  * their values are in the tables only. config_path may be NULL. */
 void fgi_plan_page_put(fgi_buf *out, const char *config_path, const json_t *root);
 
-/* One machine's object as lines for people. */
+/* One machine's object as readable text. */
 void fgi_plan_print(fgi_buf *out, const json_t *o);
 
 #endif

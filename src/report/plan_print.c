@@ -1,4 +1,4 @@
-/* plan_print.c - a machine's plan as lines for people.
+/* plan_print.c - a machine's plan as readable text.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
@@ -92,7 +92,7 @@ static void print_work(fgi_buf *out, const json_t *o)
                    "  matrix multiplications and convolutions: %.0f, with 16-bit operands: %.0f\n",
                    number(o, "matmuls"), number(o, "matmuls_16bit"));
     json_array_foreach(json_object_get(o, "collectives"), i, one)
-        fgi_buf_printf(out, "  %s: %.0f a step, %s\n", text(one, "kind"), number(one, "count"),
+        fgi_buf_printf(out, "  %s: %.0f per step, %s\n", text(one, "kind"), number(one, "count"),
                        fgi_bytes_words(number(one, "bytes")));
 }
 
@@ -136,7 +136,7 @@ static void print_sweep(fgi_buf *out, const json_t *o)
                            number(one, "cycles_per_sample"));
     }
     if (has(o, "saturation_batch"))
-        fgi_buf_printf(out, "  the matrix units are saturated starting at batch %.0f\n",
+        fgi_buf_printf(out, "  the matrix units are saturated at batch sizes of %.0f or more\n",
                        number(o, "saturation_batch"));
 }
 

@@ -1,5 +1,5 @@
-/* plot.c - writes a script for gnuplot, runs it, takes its SVG. Script and picture are files in
- * memory, so that neither process ever waits for the other to read.
+/* plot.c - writes a script for gnuplot, runs it and reads its SVG output. Script and output are
+ * files in memory, so that neither process waits for the other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "report/plot.h"
@@ -22,7 +22,7 @@ enum { MOST_S = 30, LOOK_EVERY_MS = 5, EXIT_NOT_FOUND = 127 };
 
 /* ---- the script ------------------------------------------------------------------------------ */
 
-/* In quotes; only what cannot mean anything to gnuplot. */
+/* A quoted string of only those characters that have no special meaning to gnuplot. */
 static void put_quoted(fgi_buf *out, const char *text)
 {
     static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -94,7 +94,7 @@ static int spawn(int script, int picture, pid_t *out_pid)
     return failed;
 }
 
-/* The exit status; -1 for a process that was ended, by us where it took too long. */
+/* The exit status; -1 if the process was killed, also by us after a timeout. */
 static int await(pid_t pid)
 {
     const double begin = fgi_now_s();
@@ -123,13 +123,13 @@ static char *read_back(int file)
     return NULL;
 }
 
-/* Runs the script and takes what it writes. */
+/* Runs the script and reads its output. */
 static char *run_script(const char *text, size_t size, int script, int picture, fg_error *err)
 {
     pid_t pid;
     if (script < 0 || picture < 0 || write(script, text, size) != (ssize_t)size ||
         lseek(script, 0, SEEK_SET) != 0) {
-        (void)fgi_refuse_errno(err, "make a file in memory for", "gnuplot");
+        (void)fgi_refuse_errno(err, "create a file in memory for", "gnuplot");
         return NULL;
     }
     const int failed = spawn(script, picture, &pid);

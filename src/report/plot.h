@@ -9,8 +9,8 @@
 
 typedef struct fgi_plot_options {
     const char *title, *x_label; /* NULL: none */
-    const char *y_format;        /* of numbers at the y axis, as gnuplot takes it; a constant */
-    bool is_log_y;               /* else y begins at 0 */
+    const char *y_format;        /* gnuplot format of numbers on the y axis; a constant */
+    bool is_log_y;               /* otherwise y starts at 0 */
     const char *limit_name;      /* NULL: no line is drawn at `limit`, and no legend */
     double limit;                /* of y */
 } fgi_plot_options;

@@ -1,4 +1,4 @@
-/* report.c - the public face of reports.
+/* report.c - the public functions of reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/report.h>

@@ -96,7 +96,7 @@ static void no_place_for_runs_is_an_error(void **state)
     fgt_write(fgt_path(folder, "digits.yaml"), digits, strlen(digits));
     fgt_write(fgt_path(folder, "runs"), "", 0);
     contains(program_gives(1, folder, "fit digits.yaml -q --trainer.run_dir=null")->err,
-             "fulgurite fit: cannot make the folder 'runs");
+             "fulgurite fit: cannot create the folder 'runs");
 }
 
 static const struct CMUnitTest tests[] = {

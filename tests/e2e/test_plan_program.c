@@ -41,7 +41,7 @@ static void mistakes_are_reported(void **state)
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --time-limit=soon")->err,
              "--time-limit=soon: expected a positive number");
     contains(program_gives(2, NULL, PLAN "--topology=v5e-8 --sweep=8,x")->err,
-             "--sweep=8,x: expected batches between commas");
+             "--sweep=8,x: expected batch sizes separated by commas");
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
 }
 
@@ -444,7 +444,7 @@ static void step_that_does_not_fit_is_an_answer(void **state)
         program_gives(0, NULL,
                       "plan " FGT_SOURCE_DIR "/examples/digits_mlp.yaml --topology=v5e-1 --json "
                       "--model.hidden=[60000,60000]");
-    contains(o->err, "v5e-1: batch_size 1 is too much");
+    contains(o->err, "v5e-1: batch_size 1 is too large");
     assert_null(strstr(o->err, " fits"));
     json_t *one = only(o, &root);
     assert_true(json_is_false(json_object_get(one, "fits")));

@@ -183,11 +183,12 @@ static void a_resumed_run_keeps_its_settings(void **state)
     (void)snprintf(command, sizeof(command), "%s--data.path=gone.csv", resume);
     (void)program_gives(0, folder, command);
     /* weights to start from may be of another model, which is said */
-    contains(program_gives(0, folder,
-                           "fit zoo.yaml --data.path=gone.csv --model.activation=tanh "
-                           "--model.weights=runs/zoo-1 --trainer.max_steps=1")
-                 ->err,
-             "was trained as another model:\n  model.activation: relu in the checkpoint, tanh by");
+    contains(
+        program_gives(0, folder,
+                      "fit zoo.yaml --data.path=gone.csv --model.activation=tanh "
+                      "--model.weights=runs/zoo-1 --trainer.max_steps=1")
+            ->err,
+        "was trained with a different model:\n  model.activation: relu in the checkpoint, tanh by");
     (void)state;
 }
 
@@ -272,7 +273,7 @@ static void what_is_missing_is_said(void **state)
              "no data to validate: set data.val or data.val_fraction\n");
     contains(program_gives(2, folder, "validate .")->err, "is neither a run's folder");
     contains(program_gives(2, folder, "validate runs/zoo-1/checkpoints/last --ckpt=best")->err,
-             "names a checkpoint and --ckpt=best another");
+             "and --ckpt=best name different checkpoints");
     contains(program_gives(1, folder, "validate runs/zoo-1 --ckpt=step-7")->err,
              "no checkpoint 'step-7', neither as a path nor in 'runs/zoo-1/checkpoints'");
     /* tensors of another program */
@@ -280,7 +281,7 @@ static void what_is_missing_is_said(void **state)
     const fg_ckpt_tensor tensor = {"w", {.dtype = FG_F32, .rank = 1, .dim = {1}}, &one};
     fgt_ok(fg_safetensors_write(fgt_path(folder, "alien.safetensors"), &tensor, 1, NULL, &err));
     contains(program_gives(2, folder, "validate alien.safetensors")->err,
-             "alien.safetensors: carries no configuration");
+             "alien.safetensors: contains no configuration");
     (void)state;
 }
 

@@ -1,4 +1,4 @@
-/* test_base_error.c - status codes, errors on their way up, the log, dtypes and types.
+/* test_base_error.c - status codes, error propagation, the log, dtypes and types.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -92,7 +92,8 @@ static void macros_pass_failures_on(void **state)
     assert_string_equal(err.message, "");
     assert_int_equal(outer(true, &cleaned, NULL), FG_EFORMAT);
     assert_int_equal(outer(true, &cleaned, &err), FG_EFORMAT);
-    assert_string_equal(err.message, "bad magic: bad magic"); /* the context read the old text */
+    /* the context was formatted from the old text */
+    assert_string_equal(err.message, "bad magic: bad magic");
     assert_int_equal(cleaned, 3);
 }
 
@@ -146,7 +147,8 @@ static void hear(void *self, fg_log_level level, const char *line)
     h->level = level;
     snprintf(h->line, sizeof(h->line), "%s", line);
     if (h->count++ == 0)
-        fgi_log(FG_LOG_WARNING, "from inside"); /* allowed: the library may log meanwhile */
+        /* allowed: the library may be logging concurrently */
+        fgi_log(FG_LOG_WARNING, "from inside");
 }
 
 static void lines_reach_the_log_function(void **state)

@@ -129,7 +129,7 @@ static void a_failed_write_keeps_the_old_file(void **state)
     struct rlimit before;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     const struct rlimit small = {.rlim_cur = 1000, .rlim_max = before.rlim_max};
-    signal(SIGXFSZ, SIG_IGN); /* so that write says EFBIG */
+    signal(SIGXFSZ, SIG_IGN); /* so that write fails with EFBIG */
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     const fg_status status = fgi_file_write_atomic(path, large, sizeof(large), &err);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -259,7 +259,7 @@ static void each_allocation_may_fail(void **state)
 
 typedef struct worker {
     atomic_int runs;
-    atomic_int block_term, block_segv; /* how many threads do */
+    atomic_int block_term, block_segv; /* how many threads to start */
 } worker;
 
 static void *work(void *self)
@@ -309,7 +309,7 @@ static void clock_and_conditions_agree(void **state)
     const struct timespec deadline = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
     pthread_mutex_lock(&mutex);
     int result = 0;
-    while (result == 0) /* woken for nothing: wait on */
+    while (result == 0) /* spurious wakeup: keep waiting */
         result = pthread_cond_timedwait(&cond, &mutex, &deadline);
     pthread_mutex_unlock(&mutex);
     assert_int_equal(result, ETIMEDOUT);

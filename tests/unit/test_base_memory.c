@@ -1,4 +1,5 @@
-/* test_base_memory.c - counted allocation and its faults, growing arrays, arenas, buffers, maps.
+/* test_base_memory.c - counted allocation, injected failures, growing arrays, arenas, buffers,
+ * maps.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -35,7 +36,7 @@ static void blocks_are_counted(void **state)
 
 static void impossible_sizes_are_refused(void **state)
 {
-    volatile size_t huge = SIZE_MAX; /* volatile: the compiler warns of such a constant */
+    volatile size_t huge = SIZE_MAX; /* volatile: the compiler warns about such a constant */
     const long before = fgi_alloc_live();
     assert_null(fgi_calloc(huge / 2, 3));
     assert_null(fgi_alloc_aligned(huge));
@@ -57,7 +58,7 @@ static void exactly_one_allocation_fails(void **state)
     assert_true(fgi_alloc_has_failed());
     fgi_alloc_fail_after(0);
     assert_false(fgi_alloc_has_failed());
-    assert_null(fgi_realloc(blocks[0], 100)); /* blocks[0] stays as it was */
+    assert_null(fgi_realloc(blocks[0], 100)); /* blocks[0] is unchanged */
     fgi_alloc_fail_after(0);
     assert_null(fgi_alloc_aligned(1));
     fgi_alloc_fail_after(0);
@@ -163,7 +164,7 @@ static void buffer_builds_text(void **state)
     fgi_free(taken);
 }
 
-/* Every length around the first capacities, so that each boundary of printf's two tries is met. */
+/* Every length around the first capacities, to cover both attempts of printf at each boundary. */
 static void buffer_printf_is_exact_at_boundaries(void **state)
 {
     for (int length = 0; length < 300; length++) {
@@ -202,7 +203,7 @@ static void buffer_has_a_limit(void **state)
 {
     fgi_buf buf = {0};
     fgi_buf_putc(&buf, 'a');
-    fgi_buf_add(&buf, "", (size_t)1 << 30); /* refused before a byte is read */
+    fgi_buf_add(&buf, "", (size_t)1 << 30); /* rejected before a byte is read */
     assert_true(buf.failed);
     assert_int_equal(buf.size, 1);
     fgi_buf_fini(&buf);
@@ -264,7 +265,7 @@ static void map_survives_a_failed_growth(void **state)
     fgi_map_fini(&map);
 }
 
-/* Everything in this file that allocates, in one go. */
+/* All allocating functions in this file, in one scenario. */
 static fg_status use_all(void *self, fg_error *err)
 {
     fg_status status = FG_OK;

@@ -1,5 +1,5 @@
-/* test_base_number.c - elements of host arrays as doubles: every 16-bit float there and back,
- * rounding at the borders, what integers hold.
+/* test_base_number.c - elements of host arrays as doubles: round trip of every 16-bit float,
+ * rounding at the boundaries, ranges of integers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

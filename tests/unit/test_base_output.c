@@ -1,5 +1,5 @@
-/* test_base_output.c - writing to where a path leads: files and links to them are replaced whole,
- * devices, FIFOs and descriptors are written to and stay what they are.
+/* test_base_output.c - writing through a path: files, also behind links, are replaced atomically;
+ * devices, FIFOs and descriptors are written to directly.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -54,7 +54,7 @@ static void bad_arguments_are_refused(void **state)
     assert_int_equal(fg_file_write("/nowhere/at/all/x", "x", 1, &err), FG_ENOTFOUND);
 }
 
-/* The target is replaced in its own folder, and the links stay links. */
+/* The target is replaced in its folder, and the links remain links. */
 static void links_are_followed(void **state)
 {
     fg_error err = {0};
@@ -69,7 +69,8 @@ static void links_are_followed(void **state)
     assert_content(fgt_path(there, "target"), "new");
     assert_int_equal(count_entries(there), 1);
     assert_int_equal(count_entries(folder), 3);
-    assert_int_equal(unlink(fgt_path(there, "target")), 0); /* a link to what is not there yet */
+    /* a link to a file that does not exist yet */
+    assert_int_equal(unlink(fgt_path(there, "target")), 0);
     fgt_ok(fg_file_write(direct, "next", 4, &err));
     assert_true(S_ISLNK(kind_of(direct)));
     assert_content(fgt_path(there, "target"), "next");

@@ -1,4 +1,5 @@
-/* test_base_rng.c - Threefry against published answers, what is drawn from it, and permutations.
+/* test_base_rng.c - Threefry compared with published values, distributions derived from it, and
+ * permutations.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -96,7 +97,7 @@ static void permutation_of_huge_ranges_stays_inside(void **state)
         }
 }
 
-/* Each of the six orders of three things comes up about as often, over many keys. */
+/* All six permutations of three elements are equally frequent over many keys. */
 static void small_permutations_are_fair(void **state)
 {
     enum { KEYS = 12000 };
@@ -112,9 +113,9 @@ static void small_permutations_are_fair(void **state)
         fgt_close("frequency of an order", count[orders[i]], KEYS / 6.0, 0, 0.15);
 }
 
-/* Standard scores of chi-squared sums over EPOCHS orders of n things, each with a different key:
- * which thing is where, which two come first, which two come last; and of the number of odd orders.
- * Keys are made as the sampler makes those of its epochs. */
+/* Standard scores of chi-squared sums over EPOCHS permutations of n elements, each with a different
+ * key: positions, first pair, last pair; and of the number of odd permutations. Keys are derived as
+ * in the sampler. */
 typedef struct fairness {
     double position, first_pair, last_pair, parity;
 } fairness;
@@ -145,7 +146,7 @@ static fairness measure(size_t n)
     double odd = 0;
     for (size_t i = 0; i < n * n; i++) {
         place[i] = 0;
-        first[i] = last[i] = i / n == i % n ? -1 : 0; /* no thing comes twice: not a cell */
+        first[i] = last[i] = i / n == i % n ? -1 : 0; /* no element occurs twice: not a cell */
     }
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         uint64_t order[LARGEST];

@@ -1,4 +1,4 @@
-/* test_base_text.c - numbers out of text, near names, hashes.
+/* test_base_text.c - parsing numbers, similar names, hashes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -123,7 +123,7 @@ static void reals_with_anything_else_are_refused(void **state)
     assert_true(value == 1.1111111111111112);
 }
 
-/* Random numbers in several notations are read as libc reads them, to the last bit. */
+/* Random numbers in several notations are parsed exactly as libc does. */
 static void reals_round_as_libc_does(void **state)
 {
     for (uint64_t i = 0; i < 20000; i++) {
@@ -202,7 +202,7 @@ static void the_nearest_name_is_found(void **state)
 
 static void hashes_match_published_answers(void **state)
 {
-    /* XXH3 of nothing, from the sanity checks of xxHash's own tests. */
+    /* XXH3 of no bytes, from the sanity checks in xxHash's tests. */
     char text[33];
     fgi_hash_format(fgi_hash_bytes("", 0), text);
     assert_string_equal(text, "99aa06d3014798d86001c324468d497f");

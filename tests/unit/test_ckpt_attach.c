@@ -12,7 +12,8 @@
 
 /* ---- failures of the system ------------------------------------------------------------------ */
 
-/* Four processes save one state in any order: the first one's is there, once, and says so. */
+/* Four processes save one state in any order: exactly one checkpoint exists, by the first process,
+ * and records that. */
 static const fg_attachment two_texts[] = {{"config.yaml", "task: regression\n"},
                                           {"data.json", "{\"classes\": [\"\xc3\xa4\", \"\\\"\"]}"}};
 
@@ -95,8 +96,8 @@ static void bad_attachments_are_refused(void **state)
     (void)state;
 }
 
-/* Replaced, pruned and abandoned checkpoints leave no file of an attachment behind; what is not the
- * library's own stays. */
+/* Replaced, pruned and abandoned checkpoints leave no attachment files behind; other files are
+ * kept. */
 static void attachments_are_removed_with_their_checkpoint(void **state)
 {
     fg_error err = {0};

@@ -21,9 +21,9 @@
 
 enum { KILLED = 99, FAILED = 98 };
 
-static long calls_left = -1;  /* negative: no end in sight */
-static bool has_no_exchange;  /* plays a file system that cannot exchange folders */
-static int good_renames = -1; /* so many, then one that fails; negative: all are good */
+static long calls_left = -1;  /* negative: no limit */
+static bool has_no_exchange;  /* simulates a file system that cannot exchange folders */
+static int good_renames = -1; /* that many succeed, then one fails; negative: all succeed */
 
 static void count_call(void)
 {
@@ -42,7 +42,7 @@ static void *real(const char *name)
     return function;
 }
 
-/* a function pointer out of dlsym, without the cast that ISO C forbids */
+/* a function pointer from dlsym, without the cast that ISO C forbids */
 #define REAL(type, name)                                                                           \
     type function;                                                                                 \
     void *object = real(name);                                                                     \
@@ -56,7 +56,7 @@ ssize_t write(int fd, const void *data, size_t size)
     return function(fd, data, size > 60 ? size / 2 : size); /* short writes, too */
 }
 
-/* A process that ends loses nothing that it has written, so the disk need not be waited for. */
+/* A process that ends loses nothing that it has written, so fsync is not needed. */
 int fsync(int fd)
 {
     count_call();
@@ -130,7 +130,7 @@ static fg_status go_on(const char *folder, fg_error *err)
     return status == FG_OK ? fgi_ckpt_prune(folder, 1, err) : status;
 }
 
-/* The step of the checkpoint that a resumed run would take. */
+/* The step of the checkpoint that a resumed run would use. */
 static int last_step(const char *folder)
 {
     fg_error err = {0};
@@ -147,7 +147,7 @@ static int last_step(const char *folder)
     return step;
 }
 
-/* Ends a run before its n-th call; true when it came to its end instead. */
+/* Ends a run before its n-th call; true if the run completed instead. */
 static bool run_until(const char *folder, long n)
 {
     const pid_t child = fork();
@@ -178,11 +178,11 @@ static void check_every_end(void)
         before = step;
         if (n % 4 != 0)
             continue;
-        assert_true(run_until(folder, -1)); /* and the run can be taken up again */
+        assert_true(run_until(folder, -1)); /* and the run can be resumed */
         assert_int_equal(last_step(folder), 4);
         struct stat info;
         assert_int_equal(stat(folder, &info), 0);
-        assert_int_equal(info.st_nlink, 3); /* "c" alone: all leftovers are swept */
+        assert_int_equal(info.st_nlink, 3); /* only "c": all leftovers are removed */
     }
     assert_int_equal(before, 4);
 }
@@ -212,8 +212,8 @@ static int count_entries(const char *path)
     return count - 2;
 }
 
-/* The old checkpoint keeps its name when either of the two renames fails, and nothing else stays;
- * without a failure the new one has it. */
+/* The old checkpoint keeps its name if either of the two renames fails, and nothing else remains;
+ * without a failure, the new checkpoint has the name. */
 static void a_failed_replacement_leaves_the_old_one(void **state)
 {
     for (int failing = 0; failing <= 2; failing++) {

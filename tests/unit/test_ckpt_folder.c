@@ -16,7 +16,7 @@
 #include "ckpt/series.h"
 #include "ckpt_value.h"
 
-/* The value of what `which` stands for; the checkpoint's three places must agree. */
+/* The value in the checkpoint `which`; its three copies must agree. */
 static float load(const char *folder, const char *which)
 {
     fg_error err = {0};
@@ -262,9 +262,9 @@ static void last_survives_damage(void **state)
     assert_true(load(folder, "last") == 3); /* no pointer at all */
     fgt_ok(fgi_ckpt_point(folder, "last", "c", &err));
     fgt_write(fgt_path(folder, "c/model.safetensors"), "x", 1);
-    assert_true(load(folder, "last") == 2); /* the target is damaged */
+    assert_true(load(folder, "last") == 2); /* the checkpoint it names is damaged */
     fgt_write(fgt_path(folder, "last"), "\0\1/", 3);
-    assert_true(load(folder, "last") == 2); /* so is the pointer */
+    assert_true(load(folder, "last") == 2); /* and so is the pointer */
     assert_true(warnings >= 5);
     fgt_ok(fgi_ckpt_point(folder, "best", "c", &err));
     assert_int_equal(fgi_ckpt_resolve(folder, "best", &path, &err), FG_EFORMAT); /* never another */
@@ -325,18 +325,18 @@ static void leftovers_are_ignored_and_swept(void **state)
     assert_int_equal(rename(fgt_path(folder, "alive"), fgt_path(folder, alive)), 0);
     fgt_write(fgt_path(folder, last), "z", 1);
     fgt_write(fgt_path(folder, "x.tmp.notes"), "mine", 4);
-    assert_true(load(folder, "last") == 2); /* b was being replaced: its old self counts */
+    assert_true(load(folder, "last") == 2); /* b was being replaced: the old version is valid */
     fgt_ok(fgi_ckpt_sweep(folder, &err));
     assert_false(folder_has(folder, dead) || folder_has(folder, last));
     assert_true(folder_has(folder, alive) && folder_has(folder, old) &&
                 folder_has(folder, "x.tmp.notes"));
     value_save_ok(folder, "b", 5);
-    value_save_ok(folder, "c", 6); /* b stands again, so its old self goes */
+    value_save_ok(folder, "c", 6); /* b is complete again, so the old version is removed */
     assert_false(folder_has(folder, old));
     assert_true(load(folder, "last") == 6);
 }
 
-/* Sets the time of the last write of a checkpoint and of its files. */
+/* Sets the modification time of a checkpoint and of its files. */
 static void set_age(const char *folder, const char *name, long seconds)
 {
     static const char *const inside[] = {"manifest.json", "model.safetensors", "state.safetensors",
@@ -349,8 +349,8 @@ static void set_age(const char *folder, const char *name, long seconds)
     }
 }
 
-/* A PID of another container or host says nothing: there only the age of the last write counts,
- * however dead the same number is here. */
+/* The PID of another container or host cannot be checked here: only the age of the last write
+ * counts. */
 static void what_other_machines_write_is_left_alone(void **state)
 {
     fg_error err = {0};
@@ -377,12 +377,12 @@ static void what_other_machines_write_is_left_alone(void **state)
     set_age(folder, older, FGI_ABANDONED_AFTER_S + 60);
     fgt_ok(fgi_ckpt_sweep(folder, &err));
     assert_false(folder_has(folder, older));
-    assert_int_equal(count_entries(folder), 2); /* that may be alive, and no clock */
+    assert_int_equal(count_entries(folder), 2); /* may be alive, and there is no timestamp */
 }
 
 /* ---- failures of the system ------------------------------------------------------------------ */
 
-/* In a separate process, which may not write files longer than the limit. */
+/* In a separate process with a file size limit. */
 static int save_under_limit(const char *folder, rlim_t bytes)
 {
     const pid_t child = fork();

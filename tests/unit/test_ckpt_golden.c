@@ -1,5 +1,5 @@
 /* test_ckpt_golden.c - tensor files compared with those of the safetensors library: its files are
- * read correctly, and what we write of the same tensors has the same bytes.
+ * read correctly, and our files of the same tensors have the same bytes.
  * tests/golden/ckpt/record.py made the files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -114,7 +114,7 @@ static void odd_names_and_shapes_are_written_alike(void **state)
     check_write(GOLDEN "names.safetensors", names, NAMES_COUNT, NULL);
 }
 
-/* Where python3 (or $FGT_PYTHON) has the library: it opens a file of ours. */
+/* If python3 (or $FGT_PYTHON) has the library: it opens our file. */
 static void the_library_opens_our_file(void **state)
 {
     char command[1024], out[512];

@@ -1,5 +1,5 @@
-/* test_ckpt_safetensors.c - tensor files that lie: each claim of a header made false, and the error
- * that says so; what the writer refuses; allocation failures on both sides.
+/* test_ckpt_safetensors.c - invalid tensor files: every field of a header falsified, and the
+ * resulting error; what the writer rejects; allocation failures in reader and writer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -132,8 +132,8 @@ static void a_file_without_tensors_is_valid(void **state)
     fgi_safetensors_close(&out);
 }
 
-/* Every cut of a good file, and every single byte of it changed, gives an error or a file whose
- * tensors lie within it; the sanitizers see the rest. */
+/* Truncating a valid file anywhere, or changing any byte, gives an error or a file whose tensors
+ * are within bounds; the sanitizers check the rest. */
 static void cuts_and_flips_never_read_outside(void **state)
 {
     const file good = make("{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
@@ -262,8 +262,8 @@ static void every_allocation_may_fail(void **state)
     fgt_fault_loop(write_then_read, path);
 }
 
-/* jansson's own allocations: it calls some of these failures bad JSON, so either error will do, but
- * nothing may leak. */
+/* jansson's allocations: it reports some of these failures as invalid JSON, so either error is
+ * accepted, but nothing may leak. */
 static void allocations_of_jansson_may_fail(void **state)
 {
     static const char text[] = "{\"a\": [1, 2.5, \"text\"], \"b\": {\"c\": null}}";

@@ -1,5 +1,5 @@
-/* test_cli_config.c - configurations: defaults, YAML and overrides into values; each way to be
- * wrong and what is said about it; the way back to YAML.
+/* test_cli_config.c - configurations: defaults, YAML and overrides; every kind of error and its
+ * message; writing YAML.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -10,7 +10,7 @@
 #include "recipe/config.h"
 #include "recipe/run.h"
 
-/* What a text adds to the defaults; fails the test when it is refused. */
+/* The defaults overridden by a YAML text; fails the test if it is rejected. */
 static fgi_config *read_ok(const char *yaml)
 {
     fg_error err = {0};
@@ -57,7 +57,7 @@ static void defaults(void **state)
     fgi_config_destroy(NULL);
 }
 
-/* The example of the design, but for what later versions bring. */
+/* A complete example. */
 static void a_whole_file(void **state)
 {
     fgi_config *c =
@@ -94,7 +94,7 @@ static void a_whole_file(void **state)
     assert_int_equal(fgi_config_amount(c, "trainer.limit_train_batches", 1), 1);
     assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 21), 7);
     assert_int_equal(fgi_config_amount(c, "trainer.limit_val_batches", 3), 3);
-    assert_false(fgi_config_is_auto(c, "trainer.run_dir")); /* quoted, it is a name */
+    assert_false(fgi_config_is_auto(c, "trainer.run_dir")); /* quoted: a name */
     assert_string_equal(fgi_config_text(c, "trainer.run_dir"), "auto");
     assert_false(fgi_config_is_given(c, "trainer.seed"));
     fgi_config_destroy(c);
@@ -195,7 +195,7 @@ static void wrong_values(void **state)
             "scalar ('|' or '>'), which is not supported here");
 }
 
-/* Rules of splitting: mappings in a file, texts in one line. */
+/* Sharding rules: mappings in a file, strings on the command line. */
 static void rules(void **state)
 {
     fg_error err = {0};
@@ -223,10 +223,12 @@ static void rules(void **state)
     refused("trainer: {sharding: [fc1]}\n",
             "run.yaml:1:11: trainer.sharding: expected {match: PATTERN, split: [AXIS, ...]} or "
             "PATTERN=AXIS/AXIS, got 'fc1'");
-    refused("trainer: {sharding: [{match: fc1, axis: model}]}\n",
-            "run.yaml:1:35: trainer.sharding: a rule has match and split, not 'axis'");
+    refused(
+        "trainer: {sharding: [{match: fc1, axis: model}]}\n",
+        "run.yaml:1:35: trainer.sharding: expected the keys match and split of a rule, got 'axis'");
     refused("trainer: {sharding: [{split: [model]}]}\n",
-            "run.yaml:1:11: trainer.sharding: a rule requires match, a pattern, and split");
+            "run.yaml:1:11: trainer.sharding: expected a rule with match (a pattern) and split "
+            "(its axes)");
     refused("trainer: {sharding: [{match: fc1, split: [[model]]}]}\n",
             "run.yaml:1:11: trainer.sharding: expected a list of {match: PATTERN, split: [AXIS, "
             "...]} (for example [fc1.*=model, fc2.weight=none/model]), got a list");
@@ -236,7 +238,7 @@ static void rules(void **state)
 static void meshes(void **state)
 {
     static const struct {
-        const char *yaml, *message; /* message: NULL, it is read */
+        const char *yaml, *message; /* message: NULL: valid */
         fg_mesh_axis axes[4];
     } rows[] = {
         {"model: {name: mlp}\n", NULL, {{"data", -1}, {"model", 1}}},
@@ -317,7 +319,8 @@ static void keep_line(void *self, const char *line)
     (void)strncat(self, "\n", 2);
 }
 
-/* A key that another makes void is worth a warning, unless it has its default anyway. */
+/* A key without effect, because of another key, causes a warning unless it has its default
+ * value. */
 static void keys_without_effect(void **state)
 {
     char lines[2048] = "";
@@ -357,7 +360,7 @@ static void overrides(void **state)
     assert_string_equal(err.message, "--trainer.batch_size: expected an integer from 1 to 16777216 "
                                      "(for example 64), got 'many'");
     assert_int_equal(fgi_config_int(c, "trainer.batch_size"),
-                     64); /* a refused value changes nothing */
+                     64); /* a rejected value changes nothing */
     assert_false(fgi_config_override(c, "trainer.batchsize=1", &err));
     assert_string_equal(err.message,
                         "--trainer.batchsize: unknown key: did you mean 'trainer.batch_size'?");
@@ -366,11 +369,11 @@ static void overrides(void **state)
     fgi_config_destroy(c);
 }
 
-/* However devices are written, in a file or on the command line; and as they are printed. */
+/* All ways to write devices, in a file or on the command line, and how they are printed. */
 static void devices_in_every_spelling(void **state)
 {
     static const struct {
-        const char *written, *printed; /* NULL: refused */
+        const char *written, *printed; /* NULL: rejected */
     } rows[] = {
         {"auto", "auto"},
         {"8", "8"},
@@ -439,7 +442,7 @@ static void devices_in_every_spelling(void **state)
 static void tpu_cores_is_the_old_spelling(void **state)
 {
     static const struct {
-        const char *yaml, *devices, *message; /* message: NULL, it is read */
+        const char *yaml, *devices, *message; /* message: NULL: valid */
     } rows[] = {
         {"trainer: {tpu_cores: 8}\n", "8", NULL},
         {"trainer: {tpu_cores: [1]}\n", "[1]", NULL},
@@ -476,7 +479,7 @@ static void tpu_cores_is_the_old_spelling(void **state)
     fgi_config_destroy(c);
 }
 
-/* Values that YAML would take for something else when written bare. */
+/* Strings that YAML would read as another type if unquoted. */
 static void what_is_printed_reads_back(void **state)
 {
     static const char *const texts[] = {
@@ -535,7 +538,7 @@ static void the_reference_is_up_to_date(void **state)
     fgi_free(made);
 }
 
-/* Each row of the table: explained, in a known section, named once. */
+/* Each row of the table has help and a known section, and its name is unique. */
 static void the_table_is_sound(void **state)
 {
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
@@ -556,7 +559,7 @@ static void the_table_is_sound(void **state)
                     key->option->help[strlen(key->option->help) - 1] == '.');
         assert_ptr_equal(fgi_config_find(key->path), key);
         assert_int_equal(key->option->kind == FG_OPTION_CHOICE, key->option->choices != NULL);
-        if (key->only != NULL) { /* names a choice that is there */
+        if (key->only != NULL) { /* names an existing choice */
             char chooser[64];
             (void)snprintf(chooser, sizeof(chooser), "%.*s",
                            (int)(strchr(key->only, '=') - key->only), key->only);
@@ -573,7 +576,7 @@ static void the_table_is_sound(void **state)
 
 static void keep_note(void *self, const char *line) { (void)snprintf(self, 512, "%s", line); }
 
-/* Any case, and the words of other programs; what is understood is said. */
+/* Choices in any case, and other programs' spellings, which are reported. */
 static void choices_in_other_spellings(void **state)
 {
     static const struct {
@@ -626,7 +629,7 @@ static void choices_in_other_spellings(void **state)
             "resnet34|resnet50, got 'resnet': did you mean 'resnet18'?");
 }
 
-/* null on the command line is as if the key had not been given. */
+/* null on the command line resets a key to not given. */
 static void a_key_can_be_unset(void **state)
 {
     fg_error err = {0};

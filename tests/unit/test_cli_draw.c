@@ -1,4 +1,4 @@
-/* test_cli_draw.c - plots drawn with characters, compared whole.
+/* test_cli_draw.c - text plots, compared as a whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -45,7 +45,7 @@ static void a_falling_line_in_ascii(void **state)
                "          * loss   o val_loss\n");
 }
 
-/* Four dots high and two wide a character: a line that falls by the chart's height. */
+/* A character is four dots high and two wide: a line from the top to the bottom of the chart. */
 static void a_falling_line_in_braille(void **state)
 {
     const double x[] = {0, 1}, y[] = {1, 0};
@@ -75,7 +75,7 @@ static void what_cannot_be_drawn_is_left_out(void **state)
     fgi_draw_curves(out, &empty, 1, &options);
     drawn(out, "          (no numbers to draw)\n          (no numbers to draw)\n");
     out = begin();
-    fgi_draw_curves(out, &level, 1, &options); /* two points with a hole between them */
+    fgi_draw_curves(out, &level, 1, &options); /* two points with a gap between them */
     assert_non_null(out->data);
     assert_non_null(strstr(out->data, "         |*                  *\n"));
     fgi_buf_fini(out);
@@ -123,7 +123,7 @@ static void the_locale_decides(void **state)
     assert_false(cli_is_utf8());
 }
 
-/* The terminal's own, unless that is too narrow to draw in; what is no terminal has 80. */
+/* The terminal's width, unless it is too narrow; 80 if it is not a terminal. */
 static void columns_are_the_terminals(void **state)
 {
     (void)state;

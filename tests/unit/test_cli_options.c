@@ -1,5 +1,5 @@
-/* test_cli_options.c - command lines against an option table: the forms an option may have, mixing
- * with arguments, and the keys of the configuration.
+/* test_cli_options.c - parsing command lines: the forms of options, mixing with arguments, and
+ * configuration keys.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -32,8 +32,8 @@ static const cli_command command = {.name = "try",
 
 enum { MOST_WORDS = 12 };
 
-/* Parses words that end with NULL, standard error closed meanwhile; the exit status of a refusal,
- * or -1. */
+/* Parses NULL-terminated words with standard error closed; returns the exit status if they are
+ * rejected, or -1. */
 static int parse(cli_call *call, ...)
 {
     static const char *argv[MOST_WORDS];
@@ -88,7 +88,7 @@ static void keys_are_passed_on(void **state)
     assert_string_equal(call.overrides[1], "data.path=x y");
     assert_string_equal(call.overrides[2], "task=regression");
     assert_int_equal(call.count, 1);
-    /* what is true or false needs no value */
+    /* booleans need no value */
     assert_int_equal(parse(&call, "--data.no_header", "a", "--trainer.detect_anomaly", NULL), -1);
     assert_int_equal(call.count, 1);
     assert_string_equal(call.overrides[0], "data.no_header=true");
@@ -97,7 +97,7 @@ static void keys_are_passed_on(void **state)
     assert_string_equal(call.overrides[0], "data.no_header=False");
 }
 
-/* What the refusal says goes to a file. */
+/* Captures the error message in a file. */
 static void refused(const char *message, const char *a, const char *b)
 {
     char said[512];
@@ -142,7 +142,7 @@ static void mistakes(void **state)
     refused("fulgurite try: expected FILE" SEE, "--flag", NULL);
 }
 
-/* Every key's help and example; one section; one key; none of that name. */
+/* Help for every key, with an example; for a section; for a key; for an unknown name. */
 static void help_of_the_keys(void **state)
 {
     fg_error err;

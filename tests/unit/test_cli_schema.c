@@ -1,5 +1,5 @@
-/* test_cli_schema.c - the description of a model's data: every field of it through data.json and
- * back, what is no description, and how two of them differ.
+/* test_cli_schema.c - the description of a model's data: round trip of every field through
+ * data.json, invalid descriptions, and differences between two descriptions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -68,7 +68,7 @@ static void descriptions_are_read_back(void **state)
     }
 }
 
-/* A regression has no classes, and a target that is learned as it is no scale. */
+/* A regression has no classes, and a target without standardization has no scale. */
 static void a_plain_regression(void **state)
 {
     (void)state;
@@ -92,7 +92,7 @@ static void a_plain_regression(void **state)
     json_decref(object);
 }
 
-/* The columns of a CSV come along: the target's name and its scale are theirs. */
+/* The schema of a CSV is included, with the target's name and scale. */
 static void columns_of_a_csv(void **state)
 {
     (void)state;
@@ -115,7 +115,7 @@ static void columns_of_a_csv(void **state)
     json_decref(csv);
 }
 
-/* ---- what is no description ------------------------------------------------------------------ */
+/* ---- invalid descriptions -------------------------------------------------------------------- */
 
 static json_t *usual(void)
 {
@@ -133,7 +133,7 @@ static void others_are_refused(void **state)
     static const char all[] = "ckpt: data.json: expected task, data_format, input, target, outputs "
                               "and class_names";
     static const struct {
-        const char *key, *value; /* NULL: the key is not there */
+        const char *key, *value; /* NULL: the key is missing */
         fg_status status;
         const char *message;
     } rows[] = {
@@ -248,7 +248,7 @@ static void differences_are_named(void **state)
     }
 }
 
-/* More than the message has room for. */
+/* More differences than fit in the message. */
 static void many_differences_are_counted(void **state)
 {
     (void)state;

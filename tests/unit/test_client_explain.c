@@ -1,6 +1,6 @@
 /* test_client_explain.c - the error when the requested devices are not available: what was found,
- * why it cannot be used, and what to run. On machines set up in folders, and on the fake plugin
- * that plays a TPU.
+ * why it cannot be used, and what to run. On machines simulated by folders, and on the fake plugin
+ * that simulates a TPU.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -48,7 +48,7 @@ static void hold(const char *what, const char *command)
     machine_link(&m, "/proc/812/fd/7", what);
 }
 
-/* The lock file, locked by that process as /proc/locks tells it. */
+/* The lock file, locked by that process according to /proc/locks. */
 static void lock(void)
 {
     struct stat file;
@@ -126,11 +126,11 @@ static void a_missing_plugin(void **state)
         for (int k = 0; k < 3; k++)
             holds(err.message, rows[i].says[k]);
         if (rows[i].parts == NOTHING && strcmp(rows[i].accelerator, "cpu") != 0)
-            assert_null(strstr(err.message, "pip install")); /* that would not help */
+            assert_null(strstr(err.message, "pip install")); /* which would not help */
     }
 }
 
-/* ---- a plugin that gives no device ------------------------------------------------------------
+/* ---- a plugin without devices ------------------------------------------------------------
  */
 
 static const char no_device[] =
@@ -156,7 +156,7 @@ static const struct {
       "libtpu says: making a client (libtpu.so): NOT_FOUND: TPU initialization failed: ",
       "\nuse accelerator=cpu or accelerator=auto to train without one"},
      "kill"},
-    /* chips that another process has */
+    /* chips held by another process */
     {"tpu",
      no_device,
      CHIPS | CHIP_HELD,
@@ -169,7 +169,7 @@ static const struct {
      {"libtpu is in use: process 812 (python notebook.py) is using /tmp/libtpu_lockfile; ",
       "stop it: kill 812", "multi-process lockfile"},
      "rm /tmp/libtpu_lockfile"},
-    /* chips that are free, and still nothing */
+    /* the chips are free, but there are no devices */
     {"tpu",
      no_device,
      CHIPS,
@@ -220,7 +220,7 @@ static fg_status open_tpu(const char *devices, fg_client **out, fg_error *err)
     return fg_client_open(&options, out, err);
 }
 
-/* What is said depends on this machine; that it is said does not. */
+/* The content of the message depends on this machine; that there is one does not. */
 static void libtpu_is_explained_when_opened(void **state)
 {
     fg_error err = {0};
@@ -239,13 +239,13 @@ static void libtpu_is_explained_when_opened(void **state)
     assert_null(client);
 }
 
-/* A host of v2 or v3 has eight cores and gives one or all; later ones give any number. */
+/* A v2 or v3 host has eight cores and provides one or all; later hosts provide any number. */
 static void cores_of_a_tpu(void **state)
 {
     static const struct {
         int kind;
         const char *devices;
-        int count, first; /* 0: refused */
+        int count, first; /* 0: rejected */
         const char *says;
     } rows[] = {
         {2, "auto", 8, 0, NULL},
@@ -295,7 +295,7 @@ static void cores_of_a_tpu(void **state)
     assert_int_equal(fgi_alloc_live(), 0);
 }
 
-/* The plugin of another accelerator is no TPU, and is not taken for one. */
+/* The plugin of another accelerator is not mistaken for a TPU. */
 static void a_named_accelerator_never_falls_back(void **state)
 {
     fg_error err = {0};
@@ -305,7 +305,7 @@ static void a_named_accelerator_never_falls_back(void **state)
         .accelerator = "tpu", .plugin_path = FAKE_PATH, .cache_dir = ""};
     assert_int_equal(fg_client_open(&options, &client, &err), FG_EPLUGIN);
     holds(err.message, "is for 'cpu', but 'tpu' was requested");
-    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0); /* what auto would take */
+    assert_int_equal(setenv("FULGURITE_PLUGIN", FAKE_PATH, 1), 0); /* what auto would use */
     assert_int_equal(
         fg_client_open(&(fg_client_options){.accelerator = "cuda", .cache_dir = ""}, &client, &err),
         FG_EPLUGIN);

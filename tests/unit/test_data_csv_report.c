@@ -1,5 +1,5 @@
-/* test_data_csv_report.c - types of columns that are found in a CSV file: warnings, errors that
- * name the cell, and the report.
+/* test_data_csv_report.c - inferred column types of a CSV file: warnings, errors that name the
+ * cell, and the report.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -21,7 +21,7 @@ static void keep_line(void *self, fg_log_level level, const char *line)
         (void)snprintf(log_text + used, sizeof(log_text) - used, "%s\n", line);
 }
 
-/* What opening a text warns of. */
+/* The warnings from opening a CSV text. */
 static const char *warned(const char *text, const fg_csv_options *options)
 {
     fg_csv_parts parts;
@@ -42,7 +42,7 @@ static void nearly_numeric_columns_are_warned_of(void **state)
                         "category; 3 of its 5 values are numbers. If the text means a missing "
                         "value, add it to data.na_values; to require numbers, add the column to "
                         "data.numeric; to keep the categories, add it to data.categorical\n");
-    /* categories by the user's word, numbers by it, or missing */
+    /* declared categorical, declared numeric, or missing */
     assert_string_equal(
         warned(text,
                &(fg_csv_options){.task = "regression", .categorical = age, .categorical_count = 1}),
@@ -62,7 +62,7 @@ static void nearly_numeric_columns_are_warned_of(void **state)
     fgt_ok(csv_open_text(text, &missing, &parts));
     csv_expect_row(parts.train, 2, 1, (const double[]){7.0 / 3});
     csv_destroy(&parts);
-    /* a column of texts with some numbers is one of texts */
+    /* a column of strings with some numbers is categorical */
     assert_string_equal(warned("c,y\na,1\nb,2\n7,3\n", &(fg_csv_options){.task = "regression"}),
                         "");
     assert_non_null(strstr(warned("x,y\n1,1\n2,2\n3,x\n", NULL),
@@ -73,7 +73,7 @@ static void nearly_numeric_columns_are_warned_of(void **state)
         "t.csv:2: row 1, column 'x': '1,5' looks like a number with a decimal comma"));
 }
 
-/* The cell that is wrong is blamed, not one that comes to grief by it. */
+/* The error names the wrong cell, not a later one affected by it. */
 static void the_cell_that_is_wrong_is_blamed(void **state)
 {
     const char *const both[] = {"a", "b"};
@@ -101,7 +101,7 @@ static void the_cell_that_is_wrong_is_blamed(void **state)
         FG_EINVAL, "column 'a' is listed both as numeric and as categorical");
 }
 
-/* "inf" is a number, and not one to train with. */
+/* "inf" is a number, but cannot be used in training. */
 static void infinite_values_are_errors_in_numeric_columns(void **state)
 {
     static const char *const texts[] = {"inf", "-inf", "INF", "Infinity"};
@@ -124,7 +124,7 @@ static void infinite_values_are_errors_in_numeric_columns(void **state)
                          &(fg_csv_options){.missing = "mean", .na_values = na, .na_value_count = 1},
                          &parts));
     csv_destroy(&parts);
-    fgt_ok(csv_open_text("a,y\nu,1.5\ninf,2\n", NULL, &parts)); /* a text among texts */
+    fgt_ok(csv_open_text("a,y\nu,1.5\ninf,2\n", NULL, &parts)); /* a string among strings */
     assert_int_equal(fg_csv_schema_feature_count(parts.schema), 2);
     csv_destroy(&parts);
 }
@@ -143,7 +143,7 @@ static void another_delimiter_is_suggested(void **state)
     csv_expect_error("a,y\n1,3\n", &(fg_csv_options){.delimiter = '\t'}, FG_EFORMAT,
                      "t.csv:1: with the delimiter '\\t' there is only one column, but ',' occurs 1 "
                      "time in each of the first rows\nset data.delimiter: \",\"");
-    fg_csv_parts parts; /* one column, and not by mistake */
+    fg_csv_parts parts; /* one column, intentionally */
     fgt_ok(csv_open_text("a\n1\n2\n", &(fg_csv_options){.target = ""}, &parts));
     csv_destroy(&parts);
 }
@@ -177,7 +177,7 @@ static void the_report_lists_the_columns(void **state)
     assert_string_equal(c.text, "loft");
     assert_int_equal(fg_csv_schema_column(parts.schema, 4, &c, &err), FG_EINVAL);
     csv_destroy(&parts);
-    /* of many columns only the first are listed, and the target */
+    /* if there are many columns, only the first ones and the target are listed */
     char text[2048] = "";
     size_t size = 0;
     for (int row = 0; row < 3; row++)
@@ -193,7 +193,7 @@ static void the_report_lists_the_columns(void **state)
     csv_destroy(&parts);
 }
 
-/* The pixels of an image have one line together; a column of one value has no deviation. */
+/* All pixels of an image share one line; a constant column has no deviation. */
 static void the_report_sums_up_pixels(void **state)
 {
     const char *const id[] = {"id"};
@@ -220,7 +220,8 @@ static void the_report_sums_up_pixels(void **state)
     csv_destroy(&parts);
 }
 
-/* y leads back to the file's numbers, at any scale; statistics are of the training rows. */
+/* The file's values can be recovered from y at any scale; statistics are those of the training
+ * rows. */
 static void a_target_is_standardized(void **state)
 {
     static const double scales[] = {1, 1e6, 1e-20, 1e30}, offsets[] = {0, 1e9, 0, 0};

@@ -10,7 +10,7 @@
 /* ---- types and the report ----------------------------------------------------------------------
  */
 
-/* Rules of a schema go with it: what counts as missing too. */
+/* A schema includes its rules, such as the missing-value markers. */
 static void a_schema_keeps_what_is_missing(void **state)
 {
     const char *const na[] = {"n.a.", "-"};
@@ -152,10 +152,10 @@ static void new_files_need_no_target(void **state)
     fgt_ok(csv_open_text("0,1,5\n1,0,6\n0,3,5\n1,4,6\n",
                          &(fg_csv_options){.no_header = true, .target = "0", .no_normalize = true},
                          &parts));
-    fgt_write(file, "8,9\n", 4); /* columns 1 and 2: the target, column 0, is not there */
+    fgt_write(file, "8,9\n", 4); /* columns 1 and 2: the target, column 0, is missing */
     fgt_ok(fg_csv_apply(parts.schema, file, &dataset, &err));
     assert_int_equal(fg_dataset_field_count(dataset), 1);
-    assert_int_equal(fg_dataset_class_count(dataset), 2); /* names for what is predicted */
+    assert_int_equal(fg_dataset_class_count(dataset), 2); /* names of the predictions */
     float x[2];
     fgt_ok(fg_dataset_read(dataset, 0, (void *const[]){x}, &err));
     assert_true(x[0] == 8.0f && x[1] == 9.0f);

@@ -1,4 +1,4 @@
-/* Datasets: what a spec must be, reading, ownership, subsets and splits.
+/* Datasets: validation of specs, reading, ownership, subsets and splits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -111,7 +111,7 @@ static void expect_refused(const fg_dataset_spec *spec, const char *message)
     assert_int_equal(fg_dataset_create(&nothing_ops, &one, spec, &dataset, &err), FG_EINVAL);
     assert_string_equal(err.message, message);
     assert_null(dataset);
-    assert_int_equal(destroyed, before + 1); /* consumed all the same */
+    assert_int_equal(destroyed, before + 1); /* consumed nevertheless */
 }
 
 static void a_wrong_spec_is_named(void **state)
@@ -162,7 +162,7 @@ static void arrays_must_be_there(void **state)
     assert_string_equal(err.message, "the dataset has neither a read nor a gather function");
 }
 
-/* A reader that fails on sample 3 with a text and on sample 4 without one. */
+/* A reader that fails on sample 3 with a message and on sample 4 without one. */
 static fg_status read_failing(void *self, int64_t index, void *const *out_fields, fg_error *e)
 {
     if (index == 3)
@@ -219,7 +219,7 @@ static void a_subset_names_a_wrong_index(void **state)
 
 static void gathering_many_rows_of_a_subset(void **state)
 {
-    enum { ROWS = 700 }; /* more than a subset translates at once */
+    enum { ROWS = 700 }; /* more indices than a subset translates at once */
     fg_dataset *dataset = pair_dataset(FG_BORROW), *subset;
     int64_t indices[ROWS];
     static float x[ROWS][3];

@@ -1,5 +1,5 @@
-/* test_data_first_row.c - of several rows that are wrong the first is named, however many threads
- * find one: in batches, CSV files and NumPy targets.
+/* test_data_first_row.c - of several invalid rows the first is reported, regardless of which thread
+ * finds one first: in batches, CSV files and NumPy targets.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -12,7 +12,7 @@
 
 enum { ROWS = 16, ROW_BYTES = 100000, SLOW = 3, FAST = 12 };
 
-/* The later row fails at once, the earlier one after a while. */
+/* The later row fails immediately, the earlier one after a delay. */
 static fg_status read_row(void *self, int64_t index, void *const *out_fields, fg_error *err)
 {
     (void)self;
@@ -63,7 +63,7 @@ static void expect(const char *text, const fg_csv_options *options, const char *
         fail_msg("'%s' is not in '%s'", place, err.message);
 }
 
-/* Missing cells, short rows: the first line, whichever column is read first. */
+/* Missing cells and short rows: the first line is reported, whichever column is read first. */
 static void of_a_csv_file(void **state)
 {
     (void)state;

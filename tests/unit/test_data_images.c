@@ -1,4 +1,4 @@
-/* IDX and CIFAR-10: plain and gzip, damaged, truncated, lying.
+/* IDX and CIFAR-10: plain and gzip, damaged, truncated, inconsistent.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -15,7 +15,7 @@ static fg_error err;
 
 enum { MOST_BYTES = 1 << 20 };
 
-/* A file in the making. */
+/* A file under construction. */
 static unsigned char file[MOST_BYTES];
 static size_t file_size;
 
@@ -116,7 +116,7 @@ static void mnist_comes_plain_or_gzip_by_either_name(void **state)
         make_mnist(folder, "train", 25, form & 1, form & 2);
         make_mnist(folder, "t10k", 7, form & 1, form & 2);
         check_mnist(folder, FG_TRAIN, 25);
-        check_mnist(folder, FG_VAL, 7); /* fewer than ten classes in it, and still 10 */
+        check_mnist(folder, FG_VAL, 7); /* fewer than ten classes occur, but the count is 10 */
         check_mnist(folder, FG_TEST, 7);
     }
 }

@@ -1,4 +1,5 @@
-/* The loader: order, slots, jumps, errors, and an end at any moment. Also run with ThreadSanitizer.
+/* The loader: order, slots, seeking, errors, and destruction at any time. Also run with
+ * ThreadSanitizer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -59,7 +60,7 @@ static fg_loader *start(fg_dataset *take_dataset, const fg_loader_options *optio
 {
     fg_loader *loader;
     fgt_ok(fg_loader_create(take_dataset, options, &loader, &err));
-    fg_dataset_destroy(take_dataset); /* the loader holds on to it */
+    fg_dataset_destroy(take_dataset); /* the loader holds a reference */
     return loader;
 }
 
@@ -135,7 +136,7 @@ static void the_order_is_the_samplers_for_any_number_of_threads(void **state)
                                                                .prefetch = slots});
                 check_epoch(loader, shuffled, (fgi_sample_position){0, 0});
                 const fg_host_batch *batch;
-                fgt_ok(fg_loader_next(loader, &batch, &err)); /* the end stays the end */
+                fgt_ok(fg_loader_next(loader, &batch, &err)); /* repeated calls return the end */
                 assert_null(batch);
                 fgt_ok(fg_loader_start_epoch(loader, 1, 0, &err));
                 check_epoch(loader, shuffled, (fgi_sample_position){1, 0});
@@ -204,7 +205,7 @@ static void running_ahead_goes_on_through_epochs(void **state)
                                                                          .synchronous = synchronous,
                                                                          .run_ahead = true});
         for (int64_t epoch = 0; epoch < 4; epoch++) {
-            if (epoch % 2 == 1) /* saying so changes nothing */
+            if (epoch % 2 == 1) /* setting the default changes nothing */
                 fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
             check_epoch(loader, shuffled, (fgi_sample_position){epoch, 0});
         }
@@ -227,7 +228,7 @@ static void jumps_drop_what_was_prepared(void **state)
         fgt_ok(fg_loader_next(loader, &held, &err));
         assert_non_null(held);
         fgt_ok(fg_loader_start_epoch(loader, place.epoch + 1, 5, &err));
-        assert_int_equal(held->epoch, place.epoch); /* a held batch stays as it is */
+        assert_int_equal(held->epoch, place.epoch); /* a batch in use is not modified */
         assert_int_equal(held->position, place.position);
         check_rows(held);
         if (jump % 10 == 0)
@@ -255,7 +256,8 @@ static void a_jump_drops_batches_that_are_ready(void **state)
     fg_loader_destroy(loader);
 }
 
-/* Going to the next epoch before the end of this one was asked for keeps what was prepared. */
+/* Seeking to the next epoch before the end of the current one was delivered keeps prepared
+ * batches. */
 static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
 {
     fg_loader *loader =
@@ -277,7 +279,7 @@ static void the_next_epoch_may_be_named_at_the_end_of_this(void **state)
     fg_loader_destroy(loader);
 }
 
-/* Large rows in memory are copied by several workers, each its part of the batch. */
+/* Large rows in memory are copied by several workers, each of which copies a part of the batch. */
 static void large_batches_are_shared_out(void **state)
 {
     enum { BIG = 50, BIG_BYTES = 100000 };
@@ -355,7 +357,7 @@ static void a_synchronous_loader_does_not_wait_for_its_own_caller(void **state)
     fg_loader_destroy(loader);
 }
 
-/* Batches that another thread gives back, the newer of two first. */
+/* Batches released by another thread, the newer one first. */
 typedef struct releaser {
     fg_loader *loader;
     pthread_mutex_t lock;

@@ -1,4 +1,5 @@
-/* .npy: files that NumPy wrote (tests/golden/data/make_npy.py), files that lie, and our own.
+/* .npy: files written by NumPy (tests/golden/data/make_npy.py), inconsistent files, and files that
+ * we write.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -1,4 +1,4 @@
-/* The order of samples: every sample once, for any world, batch and point of resuming.
+/* The order of samples: every sample once, for any world size, batch size and resume position.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -8,8 +8,8 @@
 
 enum { MOST = 200 };
 
-/* The epoch's samples from `position` on, put together from the slices of all ranks; fillers left
- * out but checked. Returns how many there are. */
+/* The epoch's samples starting at `position`, combined from the slices of all ranks; padding rows
+ * are checked and omitted. Returns their number. */
 static int64_t collect(fgi_sampler sampler, fgi_sample_position at, int64_t out[MOST])
 {
     int64_t total = 0;
@@ -65,7 +65,7 @@ static void a_resume_goes_on_with_the_next_sample(void **state)
     fgi_sampler s = {.count = 97, .batch = 8, .shuffle = true, .seed = 1, .world = 1};
     int64_t whole[MOST], rest[MOST];
     (void)collect(s, (fgi_sample_position){7, 0}, whole);
-    s.batch = 20; /* another batch size and world need not line up with the place */
+    s.batch = 20; /* the position need not be a multiple of the new batch size and world size */
     s.world = 2;
     for (int64_t position = 0; position < 97; position += 3) {
         assert_int_equal(collect(s, (fgi_sample_position){7, position}, rest), 97 - position);
@@ -87,7 +87,7 @@ static void epochs_and_seeds_differ(void **state)
         same_seed += first[i] == other[i];
         in_place += first[i] == i;
     }
-    /* of a random permutation one in a hundred stays in place on average */
+    /* a random permutation of 100 has one fixed point on average */
     assert_in_range(same_epoch, 0, 8);
     assert_in_range(same_seed, 0, 8);
     assert_in_range(in_place, 0, 8);
@@ -117,8 +117,8 @@ static void drop_last_leaves_the_tail_out(void **state)
     assert_int_equal(fgi_sampler_batches(&s), 0);
 }
 
-/* Recorded once: a change of the order would break the resume of runs that exist. The two sizes are
- * permuted by two algorithms. */
+/* Recorded: a different order would break resuming existing runs. The two sizes use different
+ * algorithms. */
 static void the_order_is_pinned(void **state)
 {
     fgi_sampler s = {.count = 10, .batch = 10, .shuffle = true, .seed = 42, .world = 1};

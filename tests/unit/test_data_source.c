@@ -1,5 +1,5 @@
-/* test_data_source.c - sources: every sample once, in an order that neither ranks nor resumes
- * change. Also run with ThreadSanitizer.
+/* test_data_source.c - sources: every sample once, in an order that does not depend on ranks and
+ * resumes. Also run with ThreadSanitizer.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -13,9 +13,9 @@ static fg_error err;
 
 enum { MOST = 256 };
 
-/* A source that counts: sample i is x = {i, 2 i}, y = i; epoch e begins with offset e * 1000. */
+/* A counting source: sample i is x = {i, 2 i}, y = i; epoch e starts at offset e * 1000. */
 typedef struct counter {
-    int64_t count;    /* samples it has */
+    int64_t count;    /* number of samples */
     int64_t fails_at; /* -1: nowhere */
     bool open_fails, is_silent;
     atomic_int opened, closed, decoded, passed, skipped, destroyed;
@@ -104,7 +104,7 @@ static fg_loader *start(counter *c, const fg_loader_options *options)
     return loader;
 }
 
-/* Reads to the epoch's end, and checks every batch; the samples in order go to out. */
+/* Reads to the end of the epoch and checks every batch; writes the samples in order to out. */
 static int64_t read_epoch(fg_loader *loader, int64_t epoch, int64_t position, int64_t *out)
 {
     int64_t n = 0;
@@ -163,7 +163,8 @@ static void every_sample_comes_once(void **state)
                 assert_int_equal(fg_loader_batch_count(loader), -1);
                 assert_int_equal(read_epoch(loader, 0, 0, order), counts[i]);
                 assert_each_once(order, counts[i]);
-                assert_int_equal(read_epoch(loader, 0, 0, order), 0); /* the end stays the end */
+                /* repeated calls return the end */
+                assert_int_equal(read_epoch(loader, 0, 0, order), 0);
                 fgt_ok(fg_loader_start_epoch(loader, 4, 0, &err));
                 assert_int_equal(read_epoch(loader, 4, 0, order), counts[i]);
                 assert_each_once(order, counts[i]);
@@ -196,14 +197,14 @@ static void a_buffer_shuffles_within_its_size(void **state)
     assert_in_range(in_place, 0, 20); /* one in twenty on average: 6 */
     assert_in_range(same, 0, 20);
     fg_loader_destroy(loader);
-    /* recorded once: a change of the order would break the resume of runs that exist */
+    /* recorded: a different order would break resuming existing runs */
     static const int64_t pinned[20] = {19, 6, 14, 1, 12, 17, 15, 18, 4, 16,
                                        13, 5, 10, 7, 0,  11, 2,  8,  9, 3};
     for (int i = 0; i < 20; i++)
         assert_int_equal(first[i], pinned[i]);
 }
 
-/* Of the samples in a small buffer any two are equally likely to come first. The bound is 4.5
+/* Any pair of the samples in a small buffer is equally likely to come first. The bound is 4.5
  * standard deviations of chi-squared with 19 degrees of freedom. */
 static void small_buffers_are_fair(void **state)
 {
@@ -248,7 +249,7 @@ static void the_order_is_the_sources_otherwise(void **state)
     }
 }
 
-/* Batch k holds the same samples for any number of ranks, and no rank the samples of another. */
+/* Batch k has the same samples for any number of ranks, and ranks share no samples. */
 static void ranks_shard_the_samples(void **state)
 {
     enum { COUNT = 101, BATCH = 16, BATCHES = 7 };
@@ -270,7 +271,7 @@ static void ranks_shard_the_samples(void **state)
                 loader = start(&mine, &options);
                 for (int64_t k = 0; k < BATCHES; k++) {
                     fgt_ok(fg_loader_next(loader, &b, &err));
-                    assert_non_null(b); /* all ranks have as many batches */
+                    assert_non_null(b); /* all ranks have the same number of batches */
                     const int64_t first = k * BATCH + options.rank * rows, left = COUNT - first;
                     assert_int_equal(b->valid, left < 0 ? 0 : left < rows ? left : rows);
                     assert_int_equal(b->size, rows);
@@ -285,7 +286,7 @@ static void ranks_shard_the_samples(void **state)
                 fg_loader_destroy(loader);
                 decoded += mine.decoded;
             }
-            /* in the source's order nobody decodes what another trains with */
+            /* without shuffling, no rank decodes another rank's samples */
             assert_int_equal(decoded, buffer == 1 ? COUNT : COUNT * options.world);
         }
     }
@@ -308,7 +309,7 @@ static void it_resumes_anywhere(void **state)
                 const int64_t at = options.position, left = at < COUNT ? COUNT - at : 0;
                 counter c = {.count = COUNT, .fails_at = -1};
                 fg_dataset *dataset;
-                options.batch_size = 4 + at % 3; /* need not be what it was */
+                options.batch_size = 4 + at % 3; /* may differ from before */
                 fgt_ok(create(&c, false, can_skip, &dataset));
                 fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
                 fg_dataset_destroy(dataset);
@@ -352,7 +353,7 @@ static void jumps_and_epochs_ahead(void **state)
                                                            .shuffle_buffer = 9,
                                                            .run_ahead = true});
         for (int64_t epoch = 0; epoch < 4; epoch++) {
-            if (epoch % 2 == 1) /* saying so changes nothing */
+            if (epoch % 2 == 1) /* setting the default changes nothing */
                 fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
             assert_int_equal(read_epoch(loader, epoch, 0, order), 37);
             assert_each_once(order, 37);

@@ -1,4 +1,4 @@
-/* test_device_list.c - which devices a text means, and what is said where they are not there.
+/* test_device_list.c - parsing lists of devices, and the errors if they do not exist.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

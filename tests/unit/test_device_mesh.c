@@ -25,7 +25,7 @@ static fgi_mesh mesh_of(const char *text, int count)
     return mesh;
 }
 
-/* Each process finds the same order, with its own devices as one run of local indices. */
+/* Each process computes the same order, in which its devices have consecutive local indices. */
 static void devices_of_all_processes(void **state)
 {
     fg_mesh_options options;
@@ -170,7 +170,7 @@ static void texts_that_are_no_mesh(void **state)
     assert_int_equal(options.axes[1].size, -1);
 }
 
-/* Every element of an array is in as many shards as it has copies, at its own place. */
+/* Every element of an array is in as many shards as it has copies, at the right position. */
 static void shards_tile_the_array(void **state)
 {
     static const struct {
@@ -210,7 +210,7 @@ static void shards_tile_the_array(void **state)
     }
 }
 
-/* The shards that JAX makes (tests/golden/mesh/record_shards.py). */
+/* The same shards as JAX's (tests/golden/mesh/record_shards.py). */
 static void shards_are_those_of_jax(void **state)
 {
     const fg_type type = {.dtype = FG_U8, .rank = 3, .dim = {8, 4, 2}};
@@ -235,7 +235,7 @@ static void shards_are_those_of_jax(void **state)
     (void)fclose(file);
 }
 
-/* Rules, then the strategy, whose fsdp axis a rule may have taken. */
+/* Rules, then the strategy, whose fsdp axis a rule may already use. */
 static void rules_and_strategies(void **state)
 {
     static const fg_sharding_rule rules[] = {

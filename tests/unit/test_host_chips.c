@@ -1,5 +1,5 @@
-/* test_host_chips.c - the table of accelerators: its values are consistent, and device
- * kinds lead to their rows.
+/* test_host_chips.c - the table of accelerators: its values are consistent, and device kinds map to
+ * their rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -53,7 +53,7 @@ static void peak_rates_are_as_they_were(void **state)
     free(text);
 }
 
-/* A matrix unit of n x n makes n n multiplications and as many additions a cycle. */
+/* An n x n matrix unit performs n * n multiply-adds per cycle. */
 static void peak_follows_from_matrix_units_and_clock(void **state)
 {
     (void)state;
@@ -71,7 +71,7 @@ static void peak_follows_from_matrix_units_and_clock(void **state)
 
 static void kinds_lead_to_rows(void **state)
 {
-    /* the TPUs' are those that libtpu's topologies report */
+    /* the kinds of TPUs are those reported by libtpu's topologies */
     static const char *const cases[][2] = {
         {"TPU v2", "TPU v2"},
         {"TPU v3", "TPU v3"},

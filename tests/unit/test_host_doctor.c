@@ -1,5 +1,5 @@
-/* test_host_doctor.c - what is found out about machines set up from tests/golden/hosts: the place,
- * the TPU, what is wrong and how to fix it.
+/* test_host_doctor.c - reports for machines simulated from tests/golden/hosts: the environment, the
+ * TPU, problems and fixes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -153,7 +153,7 @@ static void pod_of_v4(void **state)
                  "TPU_PROCESS_BOUNDS=1,1,1");
 }
 
-/* The same with what it says to set: nothing is wrong any more. */
+/* The same after applying the suggested variables: nothing is wrong. */
 static void one_host_of_a_pod_by_its_own_chips(void **state)
 {
     (void)state;
@@ -227,7 +227,7 @@ static void broken_container(void **state)
                                                    "the chips on the PCI bus are v6e");
 }
 
-/* A container's limits are what counts, in both forms of control groups. */
+/* The container's limits apply, with cgroups v1 and v2. */
 static void limits_of_a_container_count(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_host_metrics.c - libtpu's counters over gRPC and the metadata server over HTTP, against a
- * server of the test's that replays what grpcio sent (tests/golden/tpu_metrics/record.py).
+/* test_host_metrics.c - libtpu's counters over gRPC and the metadata server over HTTP, with a test
+ * server that replays recorded responses of grpcio (tests/golden/tpu_metrics/record.py).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -57,7 +57,7 @@ static fg_status read_from(server *s, fg_tpu_use out[8], size_t *count, fg_error
     return status;
 }
 
-/* From one that serves the use of memory, and these two too; it has four devices. */
+/* A server with memory use and these two metrics, and four devices. */
 static void read_four(fgi_mapping totals, fgi_mapping duties, fg_tpu_use out[8])
 {
     fg_error err = {0};
@@ -74,7 +74,7 @@ static void counters_are_read(void **state)
     (void)state;
     fg_tpu_use use[8];
     read_four(total, duty, use);
-    for (int i = 0; i < 4; i++) { /* sent in no order, of two chips with two devices each */
+    for (int i = 0; i < 4; i++) { /* sent in arbitrary order, for two chips with two devices each */
         assert_int_equal(use[i].device, i);
         assert_true(use[i].memory_used_bytes == ((i + 1LL) << 30) + i);
         assert_true(use[i].memory_total_bytes == 16LL << 30);
@@ -115,12 +115,12 @@ static void other_servers_are_refused(void **state)
     assert_int_equal(read_from(&s, use, &count, &err), FG_EIO);
     server mute = {.lines = {{NULL, NULL, 0}}};
     assert_int_equal(read_from(&mute, use, &count, &err), FG_EIO);
-    /* nobody listens there any more */
+    /* nothing listens on that port any more */
     assert_int_equal(fg_tpu_use_read(mute.address, use, 8, &count, &err), FG_EIO);
     assert_non_null(strstr(err.message, mute.address));
 }
 
-/* Whatever comes: an error or numbers, no fault. */
+/* Arbitrary bytes give an error or numbers, but no crash. */
 static void damaged_answers_do_no_harm(void **state)
 {
     (void)state;
@@ -160,7 +160,7 @@ static void ports_come_from_the_environment(void **state)
     assert_int_equal(unsetenv("TPU_RUNTIME_METRICS_PORTS"), 0);
     server_stop(&s);
     fgt_ok(status);
-    assert_int_equal(count, 4); /* more than there was room for */
+    assert_int_equal(count, 4); /* more than fit */
     assert_int_equal(use[1].device, 1);
 }
 
@@ -185,7 +185,8 @@ static void memory_may_fail(void **state)
 /* ---- the metadata server ----------------------------------------------------------------------
  */
 
-/* A TPU VM whose slice only the metadata server tells, queried over HTTP as Google's requires. */
+/* A TPU VM whose slice is only known to the metadata server, queried with the headers that Google's
+ * server requires. */
 static void metadata_server_reports_the_slice(void **state)
 {
     (void)state;
@@ -218,7 +219,7 @@ static void metadata_server_reports_the_slice(void **state)
     assert_int_equal(info->tpu_hosts, 4);
     assert_int_equal(info->tpu_worker, 3);
     fg_host_close(host);
-    /* the same without an answer: libtpu would wait for it */
+    /* the same without a response: libtpu would wait for it */
     fgt_ok(fg_host_open(&(fg_host_options){.root = m.root, .metadata = url}, &host, &err));
     assert_false(fg_host_get_info(host)->has_metadata);
     assert_string_equal(fg_host_finding_at(host, 1)->code, "metadata-silent");

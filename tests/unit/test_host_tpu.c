@@ -1,5 +1,5 @@
-/* test_host_tpu.c - TPUs are found, and their holders, on machines set up in folders; what libtpu
- * is told before it is loaded.
+/* test_host_tpu.c - detection of TPUs and of processes that hold them, on machines simulated by
+ * folders; the variables set before libtpu is loaded.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -29,10 +29,10 @@ static int fresh(void **state)
     return 0;
 }
 
-/* ---- finding ----------------------------------------------------------------------------------
+/* ---- detection ----------------------------------------------------------------------------------
  */
 
-/* The numbers are those of JAX's cloud_tpu_init.py and of tpu-info's device.py. */
+/* The ids are those in JAX's cloud_tpu_init.py and tpu-info's device.py. */
 static void generation_is_reported_by_pci_numbers(void **state)
 {
     static const struct {
@@ -89,7 +89,7 @@ static void network_card_of_google_is_no_tpu(void **state)
                               "/dev/vfio/N: none; TPU_ACCELERATOR_TYPE: not set");
 }
 
-/* Other devices are passed through VFIO too; the IOMMU groups tell them apart. */
+/* Other devices are passed through VFIO too; the IOMMU groups distinguish them. */
 static void vfio_nodes_are_those_of_the_chips(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void vfio_nodes_are_those_of_the_chips(void **state)
     machine_file(&m, "/dev/vfio/2", "");
     machine_file(&m, "/dev/vfio/7", "");
     fgi_host_tpu_scan(&m.host, &scan);
-    assert_int_equal(scan.node_count, 3); /* no groups to be seen: any may be */
+    assert_int_equal(scan.node_count, 3); /* no visible groups: any device may be a TPU */
     machine_link(&m, "/sys/bus/pci/devices/0000:00:04.0/iommu_group",
                  "../../../kernel/iommu_groups/12");
     machine_link(&m, "/sys/bus/pci/devices/0000:00:05.0/iommu_group",
@@ -113,7 +113,8 @@ static void vfio_nodes_are_those_of_the_chips(void **state)
     assert_int_equal(scan.chips, 2);
 }
 
-/* A container may hide the bus: the nodes are chips then, the environment names them. */
+/* A container may hide the bus: then the device nodes are chips, and the environment names the
+ * type. */
 static void nodes_count_where_the_bus_is_hidden(void **state)
 {
     (void)state;
@@ -171,7 +172,7 @@ static void bounds_report_the_slice(void **state)
     assert_int_equal(scan.hosts, 1);
 }
 
-/* Of v2 to v4, v5p and 7x the number counts cores, of the others chips. */
+/* For v2 to v4, v5p and 7x, the number counts cores, for the others chips. */
 static void types_are_taken_apart(void **state)
 {
     static const struct {
@@ -198,7 +199,7 @@ static void types_are_taken_apart(void **state)
 /* ---- holders ----------------------------------------------------------------------------------
  */
 
-enum { OTHER = 5000812 }; /* above the kernel's greatest pid */
+enum { OTHER = 5000812 }; /* above the kernel's largest pid */
 
 static void holder_of_a_node_is_named(void **state)
 {
@@ -237,7 +238,8 @@ static void gpu_holder_is_named(void **state)
 {
     (void)state;
     fgi_device_holder holder;
-    machine_link(&m, "/proc/5000812/fd/9", "/dev/nvidiactl"); /* opened by whoever only asks */
+    /* opened by processes that only query it */
+    machine_link(&m, "/proc/5000812/fd/9", "/dev/nvidiactl");
     assert_false(fgi_host_device_holder(&m.host, "cuda", &holder));
     machine_link(&m, "/proc/5000812/fd/10", "/dev/nvidia0");
     assert_true(fgi_host_device_holder(&m.host, "cuda", &holder));
@@ -281,7 +283,7 @@ static void holder_of_the_lock_is_named(void **state)
     assert_int_equal(holder.pid, 0);
 }
 
-/* Really locked, by a child; /proc of the fake machine says nothing of it. */
+/* Actually locked, by a child process; /proc of the fake machine does not show it. */
 static void live_lock_is_never_said_to_be_left_over(void **state)
 {
     (void)state;
@@ -312,7 +314,7 @@ static void live_lock_is_never_said_to_be_left_over(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_true(is_held);
     assert_false(holder.is_left_lock);
-    if (holder.pid != 0) /* some kernels do not tell */
+    if (holder.pid != 0) /* some kernels do not report it */
         assert_int_equal(holder.pid, child);
     assert_null(strstr(text, "rm /tmp"));
     assert_non_null(strstr(text, "libtpu is in use: "));
@@ -324,7 +326,7 @@ static void live_lock_is_never_said_to_be_left_over(void **state)
     (void)close(ready[1]);
 }
 
-/* Looking must not drop a lock that this process has. */
+/* Checking must not release a lock that this process holds. */
 static void own_lock_survives_the_look(void **state)
 {
     (void)state;
@@ -340,7 +342,7 @@ static void own_lock_survives_the_look(void **state)
     assert_false(fgi_host_device_holder(&m.host, "tpu", &holder));
     assert_false(holder.is_left_lock);
     const pid_t child = fork();
-    if (child == 0) { /* asks, as another process, whether it is locked still */
+    if (child == 0) { /* checks in another process whether it is still locked */
         struct flock asked = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         const int other = open(path, O_RDWR);
         _exit(fcntl(other, F_GETLK, &asked) == 0 && asked.l_type == F_WRLCK ? 0 : 1);
@@ -351,7 +353,7 @@ static void own_lock_survives_the_look(void **state)
     (void)close(fd);
 }
 
-/* ---- explaining -------------------------------------------------------------------------------
+/* ---- explanations -------------------------------------------------------------------------------
  */
 
 static void no_tpu_is_explained_by_what_was_looked_at(void **state)
@@ -390,7 +392,7 @@ static void metadata_is_skipped_without_a_chip(void **state)
     assert_string_equal(value_of(v, count, "TPU_SKIP_MDS_QUERY"), "1");
     assert_string_equal(value_of(v, count, "TPU_WORKER_HOSTNAMES"), "localhost");
     assert_null(value_of(v, count, "ALLOW_MULTIPLE_LIBTPU_LOAD"));
-    machine_set(&m, "TPU_SKIP_MDS_QUERY=true"); /* the user's own value stays */
+    machine_set(&m, "TPU_SKIP_MDS_QUERY=true"); /* the user's value is kept */
     count = fgi_host_tpu_variables(&m.host, false, v);
     assert_null(value_of(v, count, "TPU_SKIP_MDS_QUERY"));
     fresh(NULL);
@@ -413,7 +415,7 @@ static void preparing_sets_this_process(void **state)
     fgi_host_tpu_prepare(false);
     assert_string_equal(getenv("TPU_SKIP_MDS_QUERY"), "1");
     assert_string_equal(getenv("TPU_WORKER_HOSTNAMES"), "mine");
-    /* a later look does not take it for what the place has told */
+    /* a later check does not mistake it for a variable of the environment */
     assert_null(fgi_host_variable(NULL, "TPU_SKIP_MDS_QUERY"));
     assert_string_equal(fgi_host_variable(NULL, "TPU_WORKER_HOSTNAMES"), "mine");
 }

@@ -1,6 +1,6 @@
 /* test_input_rate.c - the loader's rate, on datasets that sleep for each sample: no reader can be
- * faster than its sleep, so a bound from above is certain on any machine. Nothing is asserted from
- * below but that samples are counted at all.
+ * faster than its sleep, so an upper bound holds on any machine. The only lower bound is that some
+ * samples are counted.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -16,7 +16,7 @@ enum { WIDTH = 6, SLEEP_MS = 2, SAMPLE_BYTES = WIDTH * 2 + 4 };
 
 static const fg_field fields[] = {{"x", {FG_F16, 1, {WIDTH}}}, {"y", {FG_S32, 0, {0}}}};
 
-/* What the reader below is asked to do, and has done. */
+/* Input and output of the reader below. */
 typedef struct reader {
     int64_t failing; /* a sample, or -1 */
     atomic_long reads;
@@ -46,8 +46,8 @@ static fg_dataset *asleep(reader *r, int64_t count)
     return dataset;
 }
 
-/* Each of `workers` reads one sample in SLEEP_MS at best. What was read before the measured time,
- * but counts, is in the slots: at most `slots` batches. */
+/* Each worker reads at most one sample per SLEEP_MS. Samples read before the measurement that still
+ * count are in the slots: at most `slots` batches. */
 static void check_bound(const fg_input_rate *rate, int workers, int64_t slots, int64_t batch)
 {
     const double most =
@@ -74,7 +74,7 @@ static void no_worker_reads_faster_than_it_sleeps(void **state)
     }
 }
 
-/* An epoch of five samples in batches of four: filled-up rows are no samples. */
+/* An epoch of five samples in batches of four: padding rows are not counted as samples. */
 static void short_epochs_follow_one_another(void **state)
 {
     reader r = {.failing = -1};
@@ -87,7 +87,7 @@ static void short_epochs_follow_one_another(void **state)
     fg_dataset_destroy(dataset);
 }
 
-/* A batch that takes longer than the time is waited for. */
+/* A batch that takes longer than the measurement is completed. */
 static void one_batch_at_least(void **state)
 {
     reader r = {.failing = -1};

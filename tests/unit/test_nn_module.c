@@ -35,7 +35,7 @@ static void names_are_paths_and_order_is_pytorchs(void **state)
     assert_string_equal(fg_variable_name(deep), "b.0.c.weight");
     assert_string_equal(fg_module_name(b), "b.0");
     assert_ptr_equal(fg_module_root(b), root);
-    /* A module's own come first, then its children's as they were made. */
+    /* A module's variables come first, then those of its children in the order of creation. */
     assert_int_equal(fg_module_variable_count(root), 3);
     assert_ptr_equal(fg_module_variable_at(root, 0), own);
     assert_ptr_equal(fg_module_variable_at(root, 1), second);
@@ -68,7 +68,7 @@ static void first_error_is_kept_and_stops_building(void **state)
     fg_module *a = fg_module_child(root, "a");
     assert_null(fg_module_child(root, "a"));
     assert_string_equal(error_of(a, FG_EINVAL), "there is a module 'a' already");
-    assert_null(fg_module_child(root, "b")); /* nothing is built any more */
+    assert_null(fg_module_child(root, "b")); /* nothing more is built */
     assert_null(fg_linear_create(root, "fc", &(fg_linear_options){.in = 1, .out = 1}));
     assert_null(fg_model_create(root, &(fg_model_options){.name = "linear"}));
     assert_string_equal(error_of(root, FG_EINVAL), "there is a module 'a' already");
@@ -78,7 +78,7 @@ static void first_error_is_kept_and_stops_building(void **state)
     const fg_type type = {FG_F32, 1, {3}};
     a = fg_module_child(root, "a");
     (void)fg_module_variable(fg_module_child(a, "b"), "w", &type, NULL);
-    assert_null(fg_module_variable(a, "b.w", &type, NULL)); /* the same path another way */
+    assert_null(fg_module_variable(a, "b.w", &type, NULL)); /* the same path in another way */
     assert_string_equal(error_of(root, FG_EINVAL), "there is a variable 'a.b.w' already");
     assert_int_equal(fg_module_variable_count(root), 1);
     fg_module_destroy(root);
@@ -144,7 +144,7 @@ static void conv_files_are_oihw(void **state)
     for (int i = 0; i < 4; i++)
         assert_int_equal(type->dim[axis[i]], want[i]);
     assert_int_not_equal(axis[2], axis[3]);
-    assert_true(axis[2] < axis[3]); /* rows before columns */
+    assert_true(axis[2] < axis[3]); /* rows, then columns */
     assert_null(fg_variable_file_axis(fg_module_find(root, "c.bias")));
     fg_module_destroy(root);
 }
@@ -182,7 +182,8 @@ static void summary_walks_depth_first(void **state)
     fg_module_destroy(root);
 }
 
-/* ---- applying without a device: types and errors ----------------------------------------------
+/* ---- application without a device: types and errors
+ * ----------------------------------------------
  */
 
 static fg_trace *trace_of(void)
@@ -261,7 +262,7 @@ static void models_have_the_papers_sizes(void **state)
         parameters_of(&(fg_model_options){.name = "lenet", .input = flat, .outputs = 10}), 61706);
 }
 
-/* torchvision's nets with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
+/* torchvision's networks with 1000 classes have 11,689,512, 21,797,672 and 25,557,032. */
 static void residual_nets_are_as_large_as_torchvisions(void **state)
 {
     const fg_type photo = {FG_U8, 3, {224, 224, 3}}, flat = {FG_F32, 1, {64}};
@@ -333,7 +334,7 @@ static void models_refuse_what_does_not_go(void **state)
             .name = "resnet18", .input = flat, .outputs = 2, .options = "width=-1"}),
         "resnet18.width: expected an integer from 1 to 4096 (for example 32), got '-1'");
     assert_string_equal(refused(&(fg_model_options){.name = "lenet", .input = tiny, .outputs = 2}),
-                        "lenet: images of 3x9 pixels; 4 are the least");
+                        "lenet: images of 3x9 pixels: expected at least 4");
     assert_int_equal(parameters_of(&(fg_model_options){
                          .name = "lenet", .input = odd, .outputs = 2, .image = {7, 9, 1}}) > 0,
                      1);
@@ -367,7 +368,7 @@ static void applying_wrongly_is_kept_in_the_trace(void **state)
     fg_module_destroy(root);
 }
 
-/* ---- first values ---------------------------------------------------------------------------- */
+/* ---- initial values -------------------------------------------------------------------------- */
 
 static void read_all(const fg_variable *variable, float *out, size_t count)
 {
@@ -411,7 +412,7 @@ static void first_values_are_pytorchs_distributions(void **state)
         fgt_close("mean square", square / n, a * a / 3, 0, 5 * 0.9 / __builtin_sqrt(n));
         assert_true(least >= -a && most < a);
         assert_true(least < -a * (1 - 20 / n) && most > a * (1 - 20 / n));
-        for (int q = 0; q < 4; q++) /* the distribution function at four places */
+        for (int q = 0; q < 4; q++) /* the cumulative distribution function at four points */
             fgt_close("share below", below[q] / n, (0.25 + 0.5 * q) / 2, 2.5 / __builtin_sqrt(n),
                       0);
     }
@@ -442,7 +443,7 @@ static void first_values_depend_on_seed_and_name_only(void **state)
     fg_module_destroy(root);
 }
 
-/* ---- allocations that fail ------------------------------------------------------------------- */
+/* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status build_and_trace(void *self, fg_error *err)
 {

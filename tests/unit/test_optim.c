@@ -1,5 +1,5 @@
 /* test_optim.c - schedules compared with PyTorch's at every step; optimizers without a device:
- * variables, errors, numbers of a launch. Recorded by tests/golden/nn/record.py.
+ * variables, errors, hyperparameters of a launch. Recorded by tests/golden/nn/record.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -202,7 +202,7 @@ static void schedule_sets_the_launchs_numbers(void **state)
     fg_optimizer_begin_step(o, 14);
     assert_true(fg_optimizer_get_lr(o) == 0.5);
     assert_true(fg_optimizer_get_momentum(o) == 0.85);
-    fg_optimizer_set_lr(o, 0.25); /* the peak, at once */
+    fg_optimizer_set_lr(o, 0.25); /* the peak, immediately */
     assert_true(fg_optimizer_get_lr(o) == 0.25);
     fg_optimizer_begin_step(o, 49);
     assert_true(fg_optimizer_get_lr(o) == 0.25 / 25 / 1e4);
@@ -210,7 +210,8 @@ static void schedule_sets_the_launchs_numbers(void **state)
     assert_true(fg_optimizer_get_lr(o) == 0.25);
     assert_true(fg_optimizer_get_momentum(o) == 0.9);
     assert_int_equal(fg_optimizer_set_schedule(o, &cycle, 0, &err), FG_EINVAL);
-    assert_string_equal(err.message, "schedule 'onecycle' over 0 steps: it requires their number");
+    assert_string_equal(
+        err.message, "schedule 'onecycle' over 0 steps: expected a number of steps greater than 0");
     fg_optimizer_begin_step(NULL, 0);
     fg_module_destroy(root);
 }
@@ -246,7 +247,7 @@ static const char *root_error(fg_module *root)
     return err.message;
 }
 
-/* Also of a decay rate of 0, whose logarithm is infinite, in the two halves of an f64. */
+/* Also with a decay rate of 0, whose logarithm is infinite, as the two parts of an f64. */
 static void optimizers_take_a_zero_that_is_meant(void **state)
 {
     fg_module *root = model_of();
@@ -301,7 +302,7 @@ static void bad_numbers_are_kept_in_the_root(void **state)
     (void)fg_module_variable(root, "n", &(fg_type){.dtype = FG_S32}, NULL);
     assert_null(fg_sgd_create(root, NULL));
     assert_string_equal(root_error(root),
-                        "sgd: parameter 'n' is s32: only floating ones are trained");
+                        "sgd: parameter 'n' is s32: only floating-point parameters can be trained");
     assert_null(fg_sgd_create(NULL, NULL));
 }
 
@@ -337,7 +338,7 @@ static void wrong_gradients_are_kept_in_the_trace(void **state)
     fg_module_destroy(root);
 }
 
-/* ---- allocations that fail ------------------------------------------------------------------- */
+/* ---- allocation failures --------------------------------------------------------------------- */
 
 static fg_status create_and_trace(void *self, fg_error *err)
 {

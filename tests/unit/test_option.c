@@ -1,5 +1,5 @@
-/* test_option.c - option tables: what values a row accepts, what messages say, and that values
- * remember whether and where they were given.
+/* test_option.c - option tables: the values that a row accepts, messages, and that values record
+ * whether and where they were given.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -110,7 +110,7 @@ static void defaults_are_values_that_were_not_given(void **state)
     fg_option_values_destroy(NULL);
 }
 
-/* What each text becomes, as YAML. */
+/* Each text and its value as YAML. */
 static void text_becomes_values(void **state)
 {
     static const struct {
@@ -234,7 +234,7 @@ static void a_zero_that_was_given_is_not_a_default(void **state)
 {
     fg_option_values *v = make();
     fg_error err = {0};
-    assert_true(fg_option_number(v, "rate") == 0.25); /* what auto stands for */
+    assert_true(fg_option_number(v, "rate") == 0.25); /* the value of auto */
     fgt_ok(fg_option_set(v, "rate", "0", NULL, &err));
     assert_true(fg_option_number(v, "rate") == 0 && signbit(fg_option_number(v, "rate")));
     assert_true(signbit(FG_ZERO) && FG_ZERO == 0);
@@ -302,7 +302,7 @@ static void other_programs_words_are_remembered(void **state)
     fg_option_values_destroy(v);
 }
 
-/* Values of another table, such as that of one model among all. */
+/* Values selected for another table, such as that of one model. */
 static void values_can_be_selected(void **state)
 {
     static const fg_option some[] = {
@@ -319,7 +319,7 @@ static void values_can_be_selected(void **state)
     fg_error err = {0};
     fgt_ok(fg_option_set(v, "shape", "box", "a.yaml:1:2", &err));
     fgt_ok(fg_option_values_select(v, NULL, some, 2, &selected, &err));
-    fg_option_values_destroy(v); /* the selection has its own copies */
+    fg_option_values_destroy(v); /* the selection has copies */
     assert_string_equal(fg_option_string(selected, "shape"), "square");
     assert_string_equal(fg_option_alias(selected, "shape"), "box");
     assert_string_equal(fg_option_place(selected, "shape"), "a.yaml:1:2");
@@ -357,7 +357,7 @@ static void rows_say_what_they_accept(void **state)
     assert_string_equal(fg_option_describe(&rows[3], text, 9), "a string"); /* cut */
 }
 
-/* Out of a table whose names are whole paths. */
+/* From a table whose names are full paths. */
 static void values_of_a_section_can_be_selected(void **state)
 {
     static const fg_option keys[] = {

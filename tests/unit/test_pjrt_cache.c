@@ -1,5 +1,5 @@
-/* test_pjrt_cache.c - compiled programs on disk: what is part of the key, what a damaged file is
- * found out by, which files go when the folder is full, where the folder is. On the fake plugin.
+/* test_pjrt_cache.c - compiled programs on disk: the components of the key, detection of damaged
+ * files, eviction when the folder is full, location of the folder. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -43,7 +43,7 @@ static bool is_loaded(const char *cache, const char *program, const char *key)
     return stats.compile_cache_hits == 1;
 }
 
-/* The one file of the folder's programs. */
+/* The only program file in the folder. */
 static const char *only_file(const char *cache)
 {
     static char path[512];
@@ -90,7 +90,8 @@ static void all_that_goes_into_a_program_is_in_its_key(void **state)
     assert_true(is_loaded(cache, text, "key"));
 }
 
-/* One bit anywhere, a byte less or more: compiled again, and intact afterwards. */
+/* After flipping any bit, or removing or adding a byte, the program is compiled again and the file
+ * is intact afterwards. */
 static void damage_is_found(void **state)
 {
     (void)state;
@@ -120,22 +121,22 @@ static void damage_is_found(void **state)
     fgi_free(data);
 }
 
-/* What is loaded is run: files of other users are not. */
+/* A loaded program is executed, so files of other users are not loaded. */
 static void a_file_of_another_user_is_not_loaded(void **state)
 {
     (void)state;
     const char *cache = fgt_temp_folder();
     assert_false(is_loaded(cache, text, "key"));
     if (geteuid() != 0)
-        return; /* nobody else can give files away */
+        return; /* only root can change the owner of files */
     assert_int_equal(chown(only_file(cache), 12345, -1), 0);
     assert_false(is_loaded(cache, text, "key"));
-    assert_true(is_loaded(cache, text, "key")); /* our own has taken its place */
+    assert_true(is_loaded(cache, text, "key")); /* replaced by our file */
 }
 
 /* ---- the folder's limit ---------------------------------------------------------------------- */
 
-/* A file without content that counts so many bytes, last used so long ago. */
+/* A sparse file of the given size, last used that long ago. */
 static void place(const char *folder, const char *name, long long bytes, time_t seconds_ago)
 {
     const char *path = fgt_path(folder, name);
@@ -167,7 +168,7 @@ static void the_least_recently_used_go_first(void **state)
     assert_true(is_loaded(cache, text, "key"));
 }
 
-/* Up to 2^30 bytes stay, one more is too much; a program that is loaded counts as used. */
+/* Up to 2^30 bytes are kept; one more byte is too much. A loaded program counts as used. */
 static void the_limit_is_a_gibibyte(void **state)
 {
     (void)state;
@@ -189,7 +190,7 @@ static void the_limit_is_a_gibibyte(void **state)
     }
 }
 
-/* ---- where it is ----------------------------------------------------------------------------- */
+/* ---- location -------------------------------------------------------------------------------- */
 
 static void the_folder_follows_the_environment(void **state)
 {
@@ -205,9 +206,9 @@ static void the_folder_follows_the_environment(void **state)
     assert_true(is_loaded(NULL, text, "key"));
     assert_int_equal(setenv("HOME", "", 1), 0); /* no home, no cache */
     assert_false(is_loaded(NULL, text, "key"));
-    assert_false(is_loaded("", text, "key")); /* nor where it is turned off */
+    assert_false(is_loaded("", text, "key")); /* nor if it is turned off */
     assert_false(is_loaded("", text, "key"));
-    const char *cache = fgt_temp_folder(); /* nor where the compiler is to dump what it does */
+    const char *cache = fgt_temp_folder(); /* nor if the compiler is to write dumps */
     assert_int_equal(setenv("XLA_FLAGS", "--xla_dump_to=/dev/null", 1), 0);
     assert_false(is_loaded(cache, text, "key"));
     assert_false(is_loaded(cache, text, "key"));

@@ -1,5 +1,5 @@
-/* test_pjrt_fake.c - running programs on the fake plugin: every way in which a plugin can fail or
- * be late, and that nothing is leaked by any of them.
+/* test_pjrt_fake.c - executing programs on the fake plugin: all failures and delays of a plugin,
+ * without leaks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -112,7 +112,7 @@ static void late_failure_reaches_event_and_outputs(void **state)
     fake_plugin.set("execute_late_error", 13);
     fgt_ok(fgi_execute(f.step, f.args, 2, outs, &done, &err));
     fake_plugin.set("execute_late_error", 0);
-    /* the failure travels through a program that was launched meanwhile */
+    /* the failure propagates through a program that was launched meanwhile */
     fgt_ok(fgi_execute(f.step, (fg_array *[]){outs[0], f.args[1]}, 2, next, NULL, &err));
     assert_false(fgi_event_is_ready(done));
     fake_plugin.set("hold", 0);
@@ -134,8 +134,8 @@ static void late_failure_reaches_event_and_outputs(void **state)
     fake_step_end(&f);
 }
 
-/* Also the handles of donated arrays are let go meanwhile, though the plugin's own call for that
- * waits for the program that took them. */
+/* Handles of donated arrays are released without waiting, although the plugin's call waits for the
+ * program that they were donated to. */
 static void chain_of_late_steps_is_launched_ahead(void **state)
 {
     (void)state;
@@ -241,7 +241,7 @@ static void asynchronous_upload_says_when_data_is_free(void **state)
     fg_array *a;
     fgi_event *done;
     fake_plugin.set("delay_ms", 2);
-    /* 64-byte aligned: used in place until the array is gone */
+    /* 64-byte aligned: used in place until the array is destroyed */
     memcpy(data, numbers, sizeof numbers);
     fgt_ok(fgi_array_upload(client, &vec4, NULL, data, FGI_UPLOAD_ASYNC, &a, &done, &err));
     fgt_ok(fg_array_read(a, got, sizeof got, &err));
@@ -287,7 +287,7 @@ static void download_does_not_wait(void **state)
     fake_step_end(&f);
 }
 
-/* ---- being called -----------------------------------------------------------------------------
+/* ---- host callbacks -----------------------------------------------------------------------------
  */
 
 typedef struct heard {
@@ -344,7 +344,7 @@ static void listener_is_called_once_for_all_devices(void **state)
     fake_plugin.set("execute_late_error", 13);
     fgt_ok(fgi_execute(f.step, f.args, 2, outs, &done, &err));
     fgt_ok(fgi_event_on_ready(done, listen, &failed, &err));
-    fgi_event_destroy(done); /* the call comes all the same */
+    fgi_event_destroy(done); /* it is called nevertheless */
     wait_for(&failed);
     assert_int_equal(failed.status, FG_EDEVICE);
     assert_non_null(strstr(failed.message, "a cosmic ray"));

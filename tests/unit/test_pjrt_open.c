@@ -1,5 +1,5 @@
-/* test_pjrt_open.c - opening a client and compiling on the fake plugin: every way in which a plugin
- * can refuse, and that nothing is leaked by any of them.
+/* test_pjrt_open.c - opening a client and compiling on the fake plugin: all failures of a plugin,
+ * without leaks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -84,9 +84,10 @@ static void optional_client_options_are_dropped(void **state)
         strstr(err.message, "making a client (fakepjrt.so): INTERNAL: No visible GPU devices."));
 }
 
-/* The plugin sees those devices alone, smallest first; ours come in the order asked for. */
-/* On a slice of TPUs the ids of a process have gaps. Devices are in the order of their ids; the
- * rows of a program are the devices that were named for them, in that order. */
+/* The plugin sees only those devices, in ascending order; the client has them in the requested
+ * order. */
+/* In a slice of TPUs, the ids of a process have gaps. Devices are in the order of their ids; the
+ * rows of a program are the requested devices, in the requested order. */
 static void ids_with_gaps_keep_their_order(void **state)
 {
     static const int64_t ids[2][4] = {{0, 1, 4, 5}, {2, 3, 6, 7}};
@@ -145,7 +146,7 @@ static void only_the_chosen_gpus_are_opened(void **state)
     assert_int_equal(fake_plugin.get("visible_devices"), 123);
     assert_int_equal(fg_client_get_info(client)->device_count, 3);
     fg_client_close(client);
-    /* only what the plugin does not know is left out */
+    /* only options that the plugin does not support are omitted */
     fake_plugin.set("unknown_options", 2);
     fake_plugin.set("devices", 8);
     fake_plugin.set("visible_devices", 0);
@@ -153,7 +154,7 @@ static void only_the_chosen_gpus_are_opened(void **state)
     assert_int_equal(fake_plugin.get("visible_devices"), 123);
     assert_int_equal(fake_plugin.get("client_options"), 1);
     fg_client_close(client);
-    /* a plugin that does not know the option shows all: they are chosen afterwards */
+    /* a plugin that does not support the option shows all devices, which are then selected */
     fake_plugin.set("unknown_options", 1);
     fake_plugin.set("devices", 8);
     opt.devices = "5,2";
@@ -326,7 +327,7 @@ static void program_that_cannot_be_serialised_still_runs(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    FAKE_CASE(failing_initialisation_is_reported), /* first: a plugin is initialised once */
+    FAKE_CASE(failing_initialisation_is_reported), /* first, because a plugin is initialized once */
     FAKE_CASE(versions_are_checked),
     FAKE_CASE(failing_client_is_reported),
     FAKE_CASE(plugin_for_something_else_is_refused),

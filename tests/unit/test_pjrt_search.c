@@ -1,4 +1,4 @@
-/* test_pjrt_search.c - where plugins are looked for, and what is said about files that are none.
+/* test_pjrt_search.c - where plugins are searched for, and errors for files that are not plugins.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "pjrt/plugin.h"
 
-static char root[512]; /* a machine of the test's own */
+static char root[512]; /* a simulated machine */
 
 static void write_at(const char *path, const void *data, size_t size)
 {
@@ -130,7 +130,7 @@ static void pyenv_is_seen_through(void **state)
     write_at(fgt_path(root, "pyenv/version"), "3.13.1\n", 7);
     setenv("PATH", fgt_path(root, "pyenv/shims"), 1);
     search("tpu", NULL, c);
-    setenv("PYENV_VERSION", "3.9.9", 1); /* not there: the shims' folder itself is named */
+    setenv("PYENV_VERSION", "3.9.9", 1); /* missing: the shims' folder is reported */
     fg_plugin_candidate other[40];
     search("tpu", NULL, other);
     unsetenv("PYENV_VERSION");
@@ -249,7 +249,7 @@ static void machine_reports_what_it_holds(void **state)
     assert_true(fgi_machine_has(machine, "cpu"));
     assert_false(fgi_machine_has(machine, "tpu"));
     assert_false(fgi_machine_has(machine, "cuda"));
-    /* Google's network card is no TPU */
+    /* Google's network card is not a TPU */
     write_at(fgt_path(machine, "sys/bus/pci/devices/0000:00:04.0/vendor"), "0x1ae0\n", 7);
     write_at(fgt_path(machine, "sys/bus/pci/devices/0000:00:04.0/device"), "0x0042\n", 7);
     assert_false(fgi_machine_has(machine, "tpu"));
@@ -260,7 +260,7 @@ static void machine_reports_what_it_holds(void **state)
     assert_true(fgi_machine_has(machine, "cuda"));
 }
 
-/* ---- files that are no plugins ----------------------------------------------------------------
+/* ---- files that are not plugins ----------------------------------------------------------------
  */
 
 static Elf64_Ehdr good_header(void)
@@ -318,7 +318,7 @@ static void bad_files_are_reported_apart(void **state)
     assert_refused(&h, sizeof h, "is truncated: it has 64 bytes");
 }
 
-/* Without section headers the loaded segments still tell. */
+/* Without section headers, the loaded segments are used. */
 static void stripped_file_is_measured_by_its_segments(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /* test_pjrt_world.c - a client that is one of several processes: the order of all their devices,
- * which of them are its own, and programs that run on all of them. The fake plugin makes the
- * processes up, with ids that are not in the order of the processes, and lists devices backwards.
+ * which of them are its own, and programs that run on all of them. The fake plugin simulates the
+ * processes, with ids that are not in the order of the processes, and lists devices backwards.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -16,7 +16,7 @@ enum { DEVICES_MAX = 8, BYTES_MAX = 64 };
 
 static fake_control fake;
 
-/* Devices of several processes; all of them by (process, id), counted out by hand. */
+/* Devices of several processes, sorted by (process, id) by hand. */
 typedef struct world {
     int processes, each, interleaved;
     int64_t id[DEVICES_MAX];
@@ -67,7 +67,7 @@ static fgi_executable *compile(fg_client *client, const fgi_compile_options *opt
     return program;
 }
 
-/* Every process finds the same order, and its own devices as one run of it. */
+/* Every process computes the same order, in which its devices are consecutive. */
 static void devices_are_ordered_by_process_and_id(void **state)
 {
     (void)state;
@@ -99,7 +99,7 @@ static void devices_are_ordered_by_process_and_id(void **state)
     }
 }
 
-/* The bytes that hexadecimal digits stand for; returns how many. */
+/* Decodes hexadecimal digits; returns the number of bytes. */
 static size_t bytes_of(const char *digits, unsigned char out[BYTES_MAX])
 {
     size_t count = 0;
@@ -109,8 +109,8 @@ static size_t bytes_of(const char *digits, unsigned char out[BYTES_MAX])
     return count;
 }
 
-/* What the processes tell their compilers is one and the same, with the assignment in it that JAX
- * writes for this order. */
+/* All processes pass identical compile options, with the same device assignment as JAX's for this
+ * order. */
 static void the_assignment_follows_that_order(void **state)
 {
     (void)state;
@@ -163,7 +163,7 @@ static void a_program_of_all_processes_runs_here_too(void **state)
             fg_array_release(outs[i]);
         fg_array_release(argument);
         fgi_executable_destroy(program);
-        /* another program is this process's alone */
+        /* another program runs only in this process */
         program = compile(client, &(fgi_compile_options){.device_count = 2});
         fgt_ok(fgi_executable_counts(program, &replicas, &partitions, &err));
         assert_int_equal(partitions, 2);
@@ -172,7 +172,7 @@ static void a_program_of_all_processes_runs_here_too(void **state)
     }
 }
 
-/* One device a process: a program of all is still one of several devices. */
+/* One device per process: a program of all processes still has several devices. */
 static void lone_devices_make_a_world(void **state)
 {
     static const world three = {.processes = 3, .each = 1, .id = {0, 1, 2}};
@@ -218,7 +218,7 @@ static void what_cannot_span_processes_is_refused(void **state)
     fg_client_close(client);
 }
 
-/* A compiled program is kept for the process that it was compiled in. */
+/* A compiled program is cached for the process that it was compiled in. */
 static void each_process_has_its_own_cache_entry(void **state)
 {
     static const struct {

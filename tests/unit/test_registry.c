@@ -123,11 +123,11 @@ static void wrong_rows_are_refused(void **state)
         const char *message;
     } rows[] = {
         {{.entry = {.help = "x"}, .create = create},
-         "optimizer: name '': expected lower case letters, digits and _ alone"},
+         "optimizer: name '': expected only lower-case letters, digits and _"},
         {{.entry = {.name = "My-SGD", .help = "x"}, .create = create},
-         "optimizer: name 'My-SGD': expected lower case letters, digits and _ alone"},
+         "optimizer: name 'My-SGD': expected only lower-case letters, digits and _"},
         {{.entry = {.name = "adam", .help = "x"}, .create = create},
-         "optimizer: there is a 'adam' already"},
+         "optimizer: 'adam' is already registered"},
         {{.entry = {.name = "mine"}, .create = create}, "optimizer: 'mine' has no help"},
         {{.entry = {.name = "mine", .help = "x"}}, "optimizer: 'mine' has no functions"},
         {{.entry = {.name = "mine", .help = "x", .options = &no_help, .option_count = 1},
@@ -135,11 +135,11 @@ static void wrong_rows_are_refused(void **state)
          "optimizer: option 'x' of 'mine' has no help"},
         {{.entry = {.name = "mine", .help = "x", .options = &bad_name, .option_count = 1},
           .create = create},
-         "optimizer: option 'Big' of 'mine': expected a name of lower case letters, digits and _, "
+         "optimizer: option 'Big' of 'mine': expected a name of lower-case letters, digits and _, "
          "other than 'name'"},
         {{.entry = {.name = "mine", .help = "x", .options = &named_name, .option_count = 1},
           .create = create},
-         "optimizer: option 'name' of 'mine': expected a name of lower case letters, digits and _, "
+         "optimizer: option 'name' of 'mine': expected a name of lower-case letters, digits and _, "
          "other than 'name'"},
         {{.entry = {.name = "mine", .help = "x", .options = &bad_default, .option_count = 1},
           .create = create},
@@ -147,13 +147,11 @@ static void wrong_rows_are_refused(void **state)
          "'one'"},
         {{.entry = {.name = "mine", .help = "x", .options = &other_kind, .option_count = 1},
           .create = create},
-         "optimizer: option 'lr' of 'mine' has another kind, default, range or choices than that "
-         "of "
-         "'sgd': "
-         "expected the same, or another name"},
+         "optimizer: option 'lr' of 'mine' differs from that of 'sgd' in kind, default, range or "
+         "choices: expected the same, or a different name"},
         {{.entry = {.name = "mine", .help = "x", .options = twice, .option_count = 2},
           .create = create},
-         "optimizer: 'mine' has two options 'x'"},
+         "optimizer: 'mine' has two options named 'x'"},
     };
     fg_registry *registry = make();
     fg_error err = {0};
