@@ -61,8 +61,7 @@ typedef struct fgi_run_task {
     fg_option_values *model_values, *optimizer_values, *schedule_values; /* of the rows' options */
     fg_schedule schedule;
     fg_model *model;
-    /* where the configuration names the model, for messages; NULL: nowhere */ nowhere * /
-        char *file;
+    char *file; /* the file that names the model, for messages; NULL: none */
     int line;
     float mean[4096], std[4096]; /* one per channel, or one for all; mean_count 0: none */
     int64_t mean_count, std_count;
