@@ -1,8 +1,8 @@
 /* train.h - the Trainer: a task, a loop, checkpoints, metrics.
  *
- * A task says how to build the model and what one step computes; the Trainer does the rest. Each
- * step function is called once for each shape of batch, to be traced; after that its program is
- * launched again and again. It must be free of side effects: what it wants seen it logs.
+ * A task defines how to build the model and what one step computes; the Trainer does the rest. Each
+ * step function is called once for each batch shape, to be traced; after that, its program is
+ * launched repeatedly. It must have no side effects; log any value you want to see.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FULGURITE_TRAIN_H
@@ -23,93 +23,95 @@ extern "C" {
 
 /* ---- tasks ----------------------------------------------------------------------------------- */
 
-/* A step while it is traced, and its batch. Both live for the call of the step function only. */
+/* A step while it is traced, and its batch. Both are only valid during the call of the step
+ * function. */
 typedef struct fg_step fg_step;
 typedef struct fg_batch fg_batch;
 
-/* A field of the batch by name, T[B, ...]; poison, and an error in the trace that lists the names,
- * when there is none. */
+/* Returns a field of the batch by name, T[B, ...]. If there is none, returns poison and stores an
+ * error in the trace that lists the names. */
 FG_API fg_tensor fg_batch_get(const fg_batch *batch, const char *name);
-/* The same by number: in every reader 0 is the input and 1 the target. */
+/* Returns a field by index: in every reader, 0 is the input and 1 the target. */
 FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
-/* How many of its B rows are samples: f32[]. Fewer than B in the last batch of an epoch. Divide by
- * this, never by B as a number of the host, which counts padding rows too. */
+/* Returns the number of valid rows, f32[]: fewer than B in a partial last batch. Divide by this,
+ * not by B, which includes padding rows. */
 FG_API fg_tensor fg_batch_count(const fg_batch *batch);
 FG_API int fg_batch_field_count(const fg_batch *batch);
 
-/* Logs a metric of this step under "train_NAME", "val_NAME" or "test_NAME". value is floating or
- * integer:
+/* Logs a metric of this step under "train_NAME", "val_NAME" or "test_NAME". value has a
+ * floating-point or integer dtype:
  *
- *   T[B, ...] or T[B * T]   numbers of samples or tokens, which are averaged
+ *   T[B, ...] or T[B * T]   values of samples or tokens, which are averaged
  *   T[]                     a mean over the batch
  *
- * What is reported is the mean over all batches since the last line, or of the epoch or evaluation:
- * the Trainer keeps (sum, sum of weights) on the device and reads it every log_every steps without
- * waiting. Padding rows are left out. A scalar weighs by what it was divided by, if it comes from a
- * loss of ops.h, fg_mean or fg_weighted_mean, also when it was scaled: the mean loss by token is
- * exact, and so is the perplexity, exp of the reported loss. Otherwise it weighs by the samples of
- * the batch. The loss that a step returns is logged as "loss" by itself: logging another value
- * under that name is an error (FG_EINVAL, kept in the trace). At most FG_MAX_METRICS names. */
+ * The reported value is the mean over all batches since the last line, or over the epoch or
+ * evaluation: the Trainer keeps (sum, sum of weights) on the device and reads it every log_every
+ * steps without waiting. Padding rows are masked out. A scalar is weighted by its denominator if it
+ * comes from a loss in ops.h, fg_mean or fg_weighted_mean, even if it was scaled: the mean loss per
+ * token is exact, and so is the perplexity, exp of the reported loss. Otherwise it is weighted by
+ * the number of samples in the batch. The loss that a step returns is logged as "loss"
+ * automatically: logging another value under that name is an error (FG_EINVAL, stored in the
+ * trace). At most FG_MAX_METRICS names. */
 #define FG_MAX_METRICS 16
 FG_API void fg_step_log(fg_step *step, const char *name, fg_tensor value);
-/* The same with weights: sum(weight * value) / sum(weight) over all batches. weight is numeric or
- * bool and broadcasts to value's shape; where it is 0, value may be anything. For the accuracy of
- * tokens some of which are ignored:
+/* Logs a weighted mean: sum(weight * value) / sum(weight) over all batches. weight is numeric or
+ * bool and broadcasts to the shape of value; where it is 0, value has no effect. For example, the
+ * accuracy over tokens except padding:
  *     fg_step_log_weighted(step, "acc", fg_accuracy(logits, label), fg_ne(label, padding)); */
 FG_API void fg_step_log_weighted(fg_step *step, const char *name, fg_tensor value,
                                  fg_tensor weight);
-/* What the returned loss was divided by: f32[] or an integer scalar. The losses of several batches
- * are averaged, and gradients accumulated (accumulate_grad_batches), by this weight. Only needed
- * where the graph doesn't say it: a loss that you divide by a sum of weights yourself, or one that
- * combines means with different denominators. */
+/* Sets the denominator of the returned loss: f32[] or an integer scalar. It is the weight of this
+ * batch when losses are averaged and gradients accumulated (accumulate_grad_batches). Only needed
+ * if the graph does not show it: for a loss that you divide by a sum of weights yourself, or one
+ * that combines means with different denominators. */
 FG_API void fg_step_set_weight(fg_step *step, fg_tensor weight);
-/* For fg_step_log_regression. */
+/* Options of fg_step_log_regression; 0 is the default in []. */
 typedef struct fg_regression_options {
-    double
-        unit; /* mae and rmse are multiplied by this: the deviation of a standardised target [1] */
-    double center; /* a number near the targets, so that r2 is not a difference of large sums [0] */
+    double unit;   /* mae and rmse are multiplied by this: for a standardized target, its standard
+                      deviation                                                               [1] */
+    double center; /* a value near the targets, so that r2 is not a difference of large sums [0] */
     uint64_t reserved[2];
 } fg_regression_options;
 
-/* Logs how far predictions are from their targets, both floating T[B] or T[B, K]:
+/* Logs regression metrics of predictions and targets, both floating-point T[B] or T[B, K]:
  *
  *   mae    mean of |p - y|
  *   rmse   square root of the mean of (p - y)^2
  *   r2     1 - sum of (p - y)^2 / sum of (y - mean of y)^2, the coefficient of determination; NaN
- *          where all targets are equal; not for T[B, K]
+ *          if all targets are equal; not for T[B, K]
  *
- * over all samples that count of an epoch, or of the steps of a log line: they follow from sums, so
- * neither batches nor devices nor padding rows change them. Takes the names above and "r2_squares",
- * which is not shown. opt may be NULL. Errors, kept in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL.
- */
+ * over all valid rows of an epoch, or of the steps of a log line: they follow from sums, so neither
+ * batches nor devices nor padding rows change them. Uses the names above and "r2_squares", which is
+ * not shown. opt may be NULL. Errors, stored in the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. */
 FG_API void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor target,
                                    const fg_regression_options *opt);
-/* The trace that the step is written into. */
+/* Returns the trace of the step, borrowed. */
 FG_API fg_trace *fg_step_trace(const fg_step *step);
 
-/* The last batch of an epoch is filled up with padding rows, unless drop_last is set or the batches
- * come out even. What a step computes from its batch leaves them out by itself: fg_mean, fg_sum,
- * fg_max, losses and batch norm count valid rows only, and an operation that would mix
- * samples with padding rows is an error (ops.h, "batches with padding rows";
- * docs/howto/padding.md).
- */
+/* The functions of a task.
+ *
+ * The last batch of an epoch is padded, unless drop_last is set or the batch size divides the
+ * number of samples. Steps ignore padding rows automatically: fg_mean, fg_sum, fg_max, losses and
+ * batch norm only use valid rows, and an operation that would mix samples with padding rows is an
+ * error (ops.h, "batches with padding rows"; docs/howto/padding.md). */
 typedef struct fg_task_ops {
-    /* Makes the layers, in root. Called once. Errors stay in the module. */
+    /* Creates the layers, in root. Called once. Errors are stored in the module. */
     void (*build)(void *self, fg_module *root);
-    /* The loss, f32[], of a training batch. */
+    /* Returns the loss, f32[], of a training batch. */
     fg_tensor (*train_step)(void *self, fg_step *step, const fg_batch *batch);
-    /* The loss of a validation batch; the trace is not in training mode. NULL: no validation. */
+    /* Returns the loss of a validation batch; the trace is not in training mode. NULL: no
+     * validation. */
     fg_tensor (*val_step)(void *self, fg_step *step, const fg_batch *batch);
-    /* The loss of a test batch. NULL: val_step. */
+    /* Returns the loss of a test batch. NULL: val_step is used. */
     fg_tensor (*test_step)(void *self, fg_step *step, const fg_batch *batch);
-    /* What is to be predicted, T[B, ...]. NULL: no prediction. */
+    /* Returns the predictions, T[B, ...]. NULL: no prediction. */
     fg_tensor (*predict_step)(void *self, fg_step *step, const fg_batch *batch);
-    /* Makes the optimizer of root's parameters. Called once, before fit. */
+    /* Creates the optimizer of root's parameters. Called once, before the first fit. */
     fg_optimizer *(*optimizer)(void *self, fg_module *root);
     void (*reserved[4])(void); /* must be NULL */
 } fg_task_ops;
 
-/* A model and what is done with it: a table of functions and what they are called with. */
+/* A task: a table of functions, and the argument that they are called with. */
 typedef struct fg_task {
     const char *name;
     void *self;
@@ -119,43 +121,44 @@ typedef struct fg_task {
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
-/* One logged number. */
+/* One logged value. */
 typedef struct fg_metric {
     char name[64]; /* "train_loss" */
-    double value;  /* mean over the samples since the last line; NaN when none counted */
+    double value;  /* mean over the samples since the last line; NaN if there were none */
 } fg_metric;
 
-/* What a callback is told. Plain numbers: no callback can read a device by accident. */
+/* What a callback receives. Plain numbers: no callback can read a device by accident. */
 typedef struct fg_progress {
     int64_t step;             /* optimizer steps done */
-    int64_t epoch;            /* from 0 */
-    int64_t batch, batches;   /* of this epoch or evaluation: done, and all (-1 if not known) */
-    int64_t total_steps;      /* that this fit will run, -1 if not known */
+    int64_t epoch;            /* starting at 0 */
+    int64_t batch, batches;   /* of this epoch or evaluation: done, and in total (-1: unknown) */
+    int64_t total_steps;      /* of the run, including those before a resume; -1: unknown */
     double lr;                /* of the last step */
-    double samples_per_s;     /* over the last window, 0 when not known yet */
-    const fg_metric *metrics; /* what this event brings; NULL when nothing */
+    double samples_per_s;     /* over the last window, 0: not known yet */
+    const fg_metric *metrics; /* of this event, borrowed for the call; NULL: none */
     size_t metric_count;
     const char *path; /* a checkpoint's folder, for `saved` */
 } fg_progress;
 
-/* Called on the thread that called fit, in this order (docs/hooks.md has it in full); any may be
- * NULL. A status other than FG_OK ends the run soon, after the state is saved: FG_ESTOPPED without
- * being an error, any other as the run's error, for which err->message may be filled in; from
- * fit_start it ends the fit at once. They may not start their own Trainer again.
+/* The functions of a callback. They are called on the thread that called fit, in this order
+ * (docs/hooks.md describes it in full); any may be NULL. A status other than FG_OK ends the run
+ * after the state is saved: FG_ESTOPPED requests a stop and is not an error; any other is the run's
+ * error, for which err->message may be filled in; from fit_start it ends the fit at once. Callbacks
+ * must not call fit, validate, test or predict of their Trainer.
  *
  *   fit_start
  *     epoch_start
- *       batch_end ...      after each batch's launch, whose results are not known yet; the step is
- *                          counted at the last batch of those that are accumulated for it
- *       log ...            when the metrics of a window have arrived; with them, where they say
- *                          something: train_nonfinite_steps (so far), and of the last step
- *                          train_lost_updates and train_loss_scale
- *       val_start  val_end every validation
- *       saved              every checkpoint, when it is on the disk: some steps after it was
- *                          taken, unless checkpoints.wait_for_saves. step, epoch and batch are
- *                          the checkpoint's
- *     epoch_end            metrics of the whole epoch
- *   fit_end                for every fit_start, also after a failure
+ *       batch_end ...      after the launch of each batch, before its results are known; with
+ *                          accumulation, `step` increases at the last batch of a step
+ *       log ...            when the metrics of a window have arrived; may include
+ *                          train_nonfinite_steps (so far), and train_lost_updates and
+ *                          train_loss_scale (of the last step)
+ *       val_start  val_end around each validation
+ *       saved              when a checkpoint is on the disk: some steps after it was taken, unless
+ *                          checkpoints.wait_for_saves is set. step, epoch and batch are those of
+ *                          the checkpoint
+ *     epoch_end            with the metrics of the whole epoch
+ *   fit_end                once for each fit_start, also after a failure
  *
  * Validation, test and prediction outside of fit:
  *
@@ -163,7 +166,7 @@ typedef struct fg_progress {
  */
 typedef struct fg_callback_ops {
     const char
-        *name; /* of its state in checkpoints; needed by save and load, unique in a Trainer */
+        *name; /* of its state in checkpoints; required by save and load, unique in a Trainer */
     fg_status (*fit_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*epoch_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*batch_end)(void *self, const fg_progress *at, fg_error *err);
@@ -175,15 +178,14 @@ typedef struct fg_callback_ops {
     fg_status (*fit_end)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*eval_start)(void *self, const fg_progress *at, fg_error *err);
     fg_status (*eval_end)(void *self, const fg_progress *at, fg_error *err);
-    /* The callback's own state, as part of each checkpoint: both, with a name, or none. save is
-     * called between two steps whenever a checkpoint is taken: it returns the size of the state in
-     * bytes, and writes them to `bytes` if `size`, the room there, is enough. Called first with
-     * room 0, then with the size that it returned. 0: nothing to save. The format is the callback's
-     * own.
-     */
+    /* Saves the state of the callback as part of each checkpoint. Set both save and load, with a
+     * name, or neither. save is called between two steps when a checkpoint is taken: it returns the
+     * size of the state in bytes, and writes the state to `bytes` if `size`, the capacity, is
+     * sufficient. It is called with size 0 first, then with the size that it returned. 0: there is
+     * no state. The callback chooses the format. */
     size_t (*save)(void *self, void *bytes, size_t size);
-    /* Gets them back before fit_start of a fit that resumes; an error ends the fit. Not called
-     * where the checkpoint has no state of this name, which a warning says. */
+    /* Receives these bytes before fit_start of a fit that resumes; an error ends the fit. If the
+     * checkpoint has no state of this name, a warning is logged and load is not called. */
     fg_status (*load)(void *self, const void *bytes, size_t size, fg_error *err);
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     void (*reserved[4])(void);   /* must be NULL */
@@ -191,64 +193,64 @@ typedef struct fg_callback_ops {
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
-/* Owner thread only; one task for its life. */
+/* Trains one task. Not thread-safe: use it on one thread. */
 typedef struct fg_trainer fg_trainer;
 
-/* A run that hangs: what the Trainer has waited for longer than options.hang.watchdog_s.
+/* Describes a hang: what the Trainer has waited for longer than options.hang.watchdog_s.
  * Strings are borrowed for the call. */
 typedef struct fg_hang {
-    const char *doing;      /* "training step 12 does not end on cpu:3 (1 of 8 devices)" */
+    const char *doing;      /* "training step 12 has not finished on cpu:3 (1 of 8 devices)" */
     const char *stage;      /* "training", "validation", "test", "prediction" */
-    int64_t step;           /* of that stage, from 1 */
-    const char *devices;    /* those that have not answered, as far as is known */
+    int64_t step;           /* of that stage, starting at 1; 0: not a single step */
+    const char *devices;    /* that have not answered, as far as is known */
     const char *last_event; /* "training step 11 ended 600.3 s ago" */
-    const char *checkpoint; /* folder of the last one, "" when there is none */
-    double seconds;         /* that it has lasted */
+    const char *checkpoint; /* folder of the last checkpoint, "": none */
+    double seconds;         /* since the Trainer started waiting */
 } fg_hang;
-/* Called on a thread of the Trainer's while its own thread waits: it may report, and end the
- * process, but not use the Trainer. When it returns, the run waits on, and it is called again each
- * time that watchdog_s have passed. */
+/* Called on the watchdog's thread while the Trainer's thread waits: it may report, or end the
+ * process, but must not use the Trainer. When it returns, the run keeps waiting, and it is called
+ * again each time another watchdog_s seconds have passed. */
 typedef void fg_hang_fn(void *self, const fg_hang *hang);
 
-/* The options of a Trainer come in groups; a member left 0 takes the default in []. The library
+/* The options of a Trainer are grouped; a member that is 0 means the default in []. The library
  * copies what they point to, except for the client. */
 
-/* On which devices, and how they share the work. */
+/* Which devices to use, and how to distribute the work. */
 typedef struct fg_trainer_devices {
-    const char *accelerator; /* "auto": a TPU, then CUDA, then the CPU; "tpu", "cuda", "cpu": that
-                                and no other                                             ["auto"] */
-    const char *devices;     /* which of its devices, as in fg_client_options: "auto", "-1": all (of
-                                the CPU's: one); "8"; "0,2"; "[1]": the second alone. A number makes
-                                so many virtual devices of the CPU                       ["auto"] */
-    const char *strategy;    /* "single": one device; "ddp": each device has the whole model and a
-                                shard of every batch; "fsdp": parameters are sharded as well
-                                (dist.h); "auto": by the number of devices               ["auto"] */
-    fg_mesh_options mesh;    /* how the devices are arranged, as in fg_client_options */
-    const fg_sharding_rule *sharding_rules; /* how parameters are sharded, by name; the first that
-                                               matches applies                            [none] */
+    const char *accelerator; /* "auto": the first available of TPU, CUDA and CPU; "tpu", "cuda",
+                                "cpu": only that                                         ["auto"] */
+    const char *devices;     /* which of its devices, as in fg_client_options: "auto" or "-1": all
+                                (on the CPU: one); "8": the first 8; "0,2" or "[1]": by index. A
+                                number creates that many virtual devices on the CPU      ["auto"] */
+    const char *strategy;    /* "single": one device; "ddp": model replicated, batch sharded;
+                                "fsdp": parameters sharded as well (dist.h); "auto": depends on the
+                                number of devices                                        ["auto"] */
+    fg_mesh_options mesh;    /* the mesh of the devices, as in fg_client_options */
+    const fg_sharding_rule *sharding_rules; /* how parameters are sharded, by name; the first rule
+                                               that matches applies                       [none] */
     size_t sharding_rule_count;
     fg_client *client;     /* an open client to use instead, borrowed                      [NULL] */
-    const char *cache_dir; /* of compiled programs, as in fg_client_options            [NULL: on] */
+    const char *cache_dir; /* folder for compiled programs, as in fg_client_options    [NULL: on] */
     uint64_t reserved[2];
 } fg_trainer_devices;
 
-/* How long to train, and on how much of the data. */
+/* How long to train, and on which part of the data. */
 typedef struct fg_trainer_limits {
-    int64_t max_epochs;          /* [1 when max_steps is 0 too, else no limit]                    */
+    int64_t max_epochs;          /* [1 if max_steps is 0 too, else no limit]                      */
     int64_t max_steps;           /* optimizer steps                                    [no limit] */
     int64_t limit_train_batches; /* of each epoch                                      [no limit] */
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
     double limit_train_fraction; /* the same as a fraction of all batches, 0 to 1; at least one
                                     batch                                              [no limit] */
-    double limit_val_fraction;   /* a fraction of val                                  [no limit] */
-    /* Train on the first batches only, the same ones in the same order in every epoch, and validate
-     * on as many of val: a model that cannot learn these has a mistake. A count, or a fraction of
-     * all batches. They replace the limits above                                         [0: off]
+    double limit_val_fraction;   /* the same for validation                            [no limit] */
+    /* Train on the first batches only, in the same order in every epoch, and validate on as many
+     * batches of val: a model that cannot overfit these has a bug. A number, or a fraction of all
+     * batches. They override the limits above                                            [0: off]
      */
     int64_t overfit_batches;
     double overfit_fraction;
-    /* One training and one validation batch, no files: does everything work? Replaces the limits,
-     * run_dir and sanity_val_steps                                                       [false] */
+    /* Run one training batch and one validation batch without writing files, as a test. Overrides
+     * the limits, run_dir and sanity_val_steps                                           [false] */
     bool fast_dev_run;
     uint64_t reserved[2];
 } fg_trainer_limits;
@@ -256,99 +258,99 @@ typedef struct fg_trainer_limits {
 /* When to validate. */
 typedef struct fg_trainer_validation {
     int64_t val_every_epochs; /*                                                              [1] */
-    int64_t val_every_steps;  /* also within an epoch                                        [no] */
-    /* Validation batches before the first step of a fit that starts anew, to find mistakes early;
-     * their metrics are dropped. -1: all                                               [0: none] */
+    int64_t val_every_steps;  /* also within an epoch                                     [never] */
+    /* Validation batches before the first step of a new run, to find mistakes early; their metrics
+     * are discarded. -1: all                                                           [0: none] */
     int64_t sanity_val_steps;
     uint64_t reserved[2];
 } fg_trainer_validation;
 
-/* What the Trainer does to the optimizer's learning rate. */
+/* How the Trainer changes the optimizer's learning rate. */
 typedef struct fg_trainer_lr {
-    const char *lr_scaling;  /* how the learning rate follows the batch: "none"; "linear": times k
-                                (Goyal et al. 2017); "sqrt": times sqrt(k) (Krizhevsky 2014).
-                                k: samples of a step / base_batch_size               ["none"] */
-    int64_t base_batch_size; /* the batch that the optimizer's learning rate is meant for
-                                [one device's batch: k is devices * accumulate_grad_batches]  */
-    const fg_schedule *schedule; /* of the learning rate, sized by the steps that will run
-                                                                                       [constant] */
+    const char *lr_scaling;      /* scaling with the batch size: "none"; "linear": times k (Goyal et
+                                    al. 2017); "sqrt": times sqrt(k) (Krizhevsky 2014), where k =
+                                    samples per step / base_batch_size                   ["none"] */
+    int64_t base_batch_size;     /* batch size that the optimizer's learning rate is meant for
+                                    [that of one device: k is devices * accumulate_grad_batches]  */
+    const fg_schedule *schedule; /* learning-rate schedule over the steps of the run   [constant] */
     uint64_t reserved[2];
 } fg_trainer_lr;
 
-/* The run's folder, what is saved there, and what a run starts from. */
+/* The run folder, what is saved to it, and what a run starts from. */
 typedef struct fg_trainer_checkpoints {
-    const char *run_dir;       /* metrics.csv, metrics.jsonl, checkpoints/; NULL: no files. One fit
-                                  at a time writes there                                          */
-    int64_t save_every_epochs; /* [1 with a run_dir]; -1: only at the end                         */
-    int64_t save_every_steps;  /* also within an epoch                                       [no] */
-    int keep_checkpoints;      /* newest that stay, beside last and best; -1: all             [1] */
-    const char *monitor;       /* the metric that decides which checkpoint is "best": "val_NAME" is
-                                  compared after each validation, "train_NAME", the mean over an
-                                  epoch, after each whole epoch                      ["val_loss"] */
-    bool monitor_max;          /* more is better                                          [false] */
-    const char *resume;        /* "last", "best", a path: go on from there; "auto": from last where
-                                  there is one                                             [NULL] */
-    const char *weights;       /* .safetensors or checkpoint with starting weights         [NULL] */
-    /* How `weights` are loaded (weights.h): all of the model by default. What was loaded is in
-     * fg_trainer_load_report. */
+    const char *run_dir;       /* folder for metrics.csv, metrics.jsonl and checkpoints/; locked
+                                  during a fit; NULL: no files                             [NULL] */
+    int64_t save_every_epochs; /* -1: only at the end                          [1 with a run_dir] */
+    int64_t save_every_steps;  /* also within an epoch                                    [never] */
+    int keep_checkpoints;      /* how many recent checkpoints to keep in addition to last and best;
+                                  -1: all                                                     [1] */
+    const char *monitor;       /* metric that selects the best checkpoint: "val_NAME" is compared
+                                  after each validation, "train_NAME", the mean over an epoch, after
+                                  each epoch                                         ["val_loss"] */
+    bool monitor_max;          /* larger values are better                                [false] */
+    const char *resume;        /* "last", "best" or a path: continue from that checkpoint; "auto":
+                                  from last if there is one                                [NULL] */
+    const char *weights;       /* .safetensors file or checkpoint with starting weights    [NULL] */
+    /* How to load `weights` (weights.h); by default, the whole model must match.
+     * fg_trainer_load_report returns what was loaded. */
     fg_load_options weights_options;
-    /* A fit whose run_dir holds the checkpoints of an earlier run, which it does not resume, is
-     * refused. true: it deletes these checkpoints before its first step                  [false] */
+    /* Delete the checkpoints of an earlier run in run_dir before the first step. By default, a fit
+     * that does not resume them is refused                                               [false] */
     bool overwrite;
-    /* A checkpoint is copied to the host between two steps and written by a thread while training
-     * goes on; `saved` is called when it is on the disk. true: training waits for that   [false] */
+    /* Wait until each checkpoint is on the disk. By default, it is copied to the host between two
+     * steps and written while training continues; `saved` is called later                [false] */
     bool wait_for_saves;
-    /* Texts that every checkpoint carries under names of your own, and fg_ckpt_attachment reads
-     * back (ckpt.h): configuration, description of the data                               [none] */
+    /* Text to store in every checkpoint under names that you choose, such as a configuration or a
+     * description of the data; fg_ckpt_attachment (ckpt.h) reads it                       [none] */
     const fg_attachment *attachments;
     size_t attachment_count;
     uint64_t reserved[2];
 } fg_trainer_checkpoints;
 
-/* In which numbers a step computes. */
+/* Precision and gradients of a step. */
 typedef struct fg_trainer_numerics {
     /* "32-true", "bf16-mixed", "bf16-true", "16-mixed", "16-true", "64-true":
-     * fg_trace_set_precision says what each means; f16 and f64 do not go on TPUs     ["32-true"] */
+     * see fg_trace_set_precision. TPUs do not support f16 and f64                    ["32-true"] */
     const char *precision;
-    bool stochastic_rounding; /* of "bf16-true": parameters are rounded stochastically    [false] */
-    /* A gradient that is not finite ends the run with FG_ENUMERIC: step, parameter, NaN or
-     * infinite; no update is made of it. It costs some passes over the gradients and weights. Under
-     * a scaled loss only when the scale has come down to 1                               [false] */
+    bool stochastic_rounding; /* round parameters stochastically; only with "bf16-true"   [false] */
+    /* End the run with FG_ENUMERIC at the first gradient that is not finite; the error names the
+     * step and the parameter, and the update is skipped. Costs additional passes over gradients and
+     * weights. With loss scaling, only applies once the scale has dropped to 1           [false] */
     bool detect_anomaly;
-    int64_t accumulate_grad_batches; /* batches of a step: the optimizer gets the gradient of the
-                                        mean loss over all their samples, or tokens: as of one large
+    int64_t accumulate_grad_batches; /* batches per optimizer step: the gradient is that of the mean
+                                        loss over all their samples or tokens, as for one large
                                         batch; the last step of an epoch may have fewer. Batch norm
-                                        goes by each batch's own statistics                   [1] */
+                                        uses the statistics of each batch                     [1] */
     uint64_t reserved[2];
 } fg_trainer_numerics;
 
-/* What people see of a run. */
+/* Progress output and logging. */
 typedef struct fg_trainer_output {
-    FILE *progress; /* where to report progress; NULL: nowhere                             [NULL] */
-    /* "bar": one line that is redrawn, and a line that stays per epoch (of epochs shorter than a
-     * second, one a second); "plain": a line per epoch, and some within long ones; "auto": a bar
-     * where `progress` is a terminal and TERM is not "dumb", otherwise plain            ["auto"] */
+    FILE *progress; /* where to write progress; NULL: nowhere                              [NULL] */
+    /* "bar": a progress bar, and a line per epoch (at most one per second); "plain": a line per
+     * epoch, and more during long epochs; "auto": bar if `progress` is a terminal and TERM is not
+     * "dumb", else plain                                                                ["auto"] */
     const char *progress_style;
-    int64_t log_every; /* steps from one line of metrics to the next                         [50] */
+    int64_t log_every; /* steps between lines of metrics                                     [50] */
     uint64_t reserved[2];
 } fg_trainer_output;
 
-/* What to do about a run that hangs. */
+/* Detection of hangs. */
 typedef struct fg_trainer_hang {
-    double watchdog_s;  /* seconds without an answer after which a run is said to hang, by a warning
-                           and by `report`; compilation has a warning of its own, after 300
+    double watchdog_s;  /* seconds without progress after which a hang is reported, by a warning and
+                           by `report`. Long compilations have a separate warning, after 300 s
                                                                                         [0: never] */
-    fg_hang_fn *report; /* called then                                                     [NULL] */
+    fg_hang_fn *report; /* function to call; NULL: only log the warning                    [NULL] */
     void *report_self;
     uint64_t reserved[2];
 } fg_trainer_hang;
 
 typedef struct fg_trainer_options {
-    uint64_t seed;       /* of weights, order and dropout                                     [0] */
-    bool handle_signals; /* while a fit runs, the first SIGINT, SIGTERM or SIGHUP saves and stops,
-                            and says so on output.progress; a second one does what it did before. A
-                            SIGPIPE that would end the process is ignored. Afterwards the process's
-                            own handlers are back. false: no handler is touched           [false] */
+    uint64_t seed;       /* for initial weights, sample order and dropout                     [0] */
+    bool handle_signals; /* during a fit, save and stop on the first SIGINT, SIGTERM or SIGHUP, with
+                            a note on output.progress; a second signal has its previous effect. A
+                            SIGPIPE that would end the process is ignored. Previous handlers are
+                            restored after the fit. false: no handler is changed          [false] */
     fg_trainer_devices devices;
     fg_trainer_limits limits;
     fg_trainer_validation validation;
@@ -360,177 +362,181 @@ typedef struct fg_trainer_options {
     uint64_t reserved[4];
 } fg_trainer_options;
 
-/* Checks and copies the options; opens nothing yet. options may be NULL. Errors: FG_EINVAL,
- * FG_ENOMEM. */
+/* Creates a Trainer: checks and copies the options, but opens nothing yet. options may be NULL.
+ * Errors: FG_EINVAL, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
                                                fg_error *err);
-/* NULL is allowed. Destroys its callbacks. */
+/* Destroys the Trainer and its callbacks. NULL is allowed. */
 FG_API void fg_trainer_destroy(fg_trainer *trainer);
 
-/* Opens the client now and not in the first call, so that fg_trainer_client tells the devices.
- * Nothing is done when it is open. Errors: those of fg_client_open; FG_EINVAL where the devices do
- * not go with the strategy. */
+/* Opens the client before the first call of fit or an evaluation, so that fg_trainer_client can
+ * be used. Does nothing if it is open. Errors: those of fg_client_open; FG_EINVAL if the strategy
+ * does not support the devices. */
 FG_API FG_MUST_USE fg_status fg_trainer_open(fg_trainer *trainer, fg_error *err);
 
-/* Adds a callback; ops must outlive the Trainer, take_self is consumed, also on failure. Errors:
- * FG_ENOMEM. */
+/* Adds a callback. ops must outlive the Trainer; take_self is consumed, also on failure. Errors:
+ * FG_ENOMEM, FG_EINVAL for save or load without the other or without a unique name. */
 FG_API FG_MUST_USE fg_status fg_trainer_add_callback(fg_trainer *trainer,
                                                      const fg_callback_ops *ops, void *take_self,
                                                      fg_error *err);
 
-/* Data of fit, validate, test and predict: each takes its own part, the others may be NULL.
- * Datasets are borrowed. */
+/* Data for fit, validate, test and predict: each uses its part, the others may be NULL. Datasets
+ * are borrowed. Members that are 0 mean the default in []. */
 typedef struct fg_fit_data {
     fg_dataset *train;
-    fg_dataset *val;     /* of fit and fg_trainer_validate; fit may do without: NULL */
-    fg_dataset *test;    /* of fg_trainer_test */
-    fg_dataset *predict; /* of fg_trainer_predict: only the fields that predict_step reads matter */
-    int64_t batch_size;  /* samples that each device (row of the mesh) takes in a batch; a step of
-                            the optimizer has accumulate_grad_batches of these                [32] */
-    int64_t global_batch_size; /* samples of all devices together, instead of batch_size; they
-                                  divide it evenly                       [batch_size * rows] */
-    int workers;     /* loader threads          [as fg_loader_options; -1: none, in line] */
+    fg_dataset *val;     /* for fit and fg_trainer_validate; optional in fit */
+    fg_dataset *test;    /* for fg_trainer_test */
+    fg_dataset *predict; /* for fg_trainer_predict; only needs the fields that predict_step reads */
+    int64_t batch_size;  /* samples per batch on each device (each row of the mesh); an optimizer
+                            step has accumulate_grad_batches of these                         [32] */
+    int64_t global_batch_size; /* samples per batch on all devices together, instead of batch_size;
+                                  a multiple of the number of rows       [batch_size * rows] */
+    int workers;     /* loader threads; -1: load on the calling thread [as fg_loader_options] */
     bool no_shuffle; /* keep the dataset's order in training                        [false] */
-    bool drop_last;  /* leave out the incomplete batch at an epoch's end            [false] */
-    int64_t shuffle_buffer; /* a training source is shuffled within so many samples, as in
+    bool drop_last;  /* drop the incomplete batch at the end of an epoch            [false] */
+    int64_t shuffle_buffer; /* a training source is shuffled within this many samples, as in
                                fg_loader_options                                           [1] */
     uint64_t reserved[2];
 } fg_fit_data;
 
-/* Trains. Again after an earlier fit it goes on from where that one ended, up to the limits. Epochs
- * of a source end with it; where it does not tell its length, a schedule needs max_steps or
+/* Trains. A second fit continues where the previous one ended, up to the limits. An epoch of a
+ * source ends when the source does; if its length is unknown, a schedule requires max_steps or
  * limit_train_batches.
- * FG_ESTOPPED when a signal or a callback ended it; the state is then saved (with a run_dir) and
- * the result is whole. Mistakes in validation are looked for before the first step; after it an
- * error leaves the state saved where that is possible, and says where. run_dir is locked against
- * other fits; FG_EINVAL when one of another process has it, or when it holds the checkpoints of an
- * earlier run that is neither resumed nor to be overwritten. Errors: those of client, data,
- * compiler and device. */
+ *
+ * Returns FG_ESTOPPED if a signal or a callback stopped the fit; the state is then saved (with a
+ * run_dir) and the result is complete. The validation step is compiled before the first training
+ * step, to find mistakes early. If a later error leaves the weights intact, the state is saved, and
+ * the message contains the path. run_dir is locked during the fit.
+ *
+ * Errors: FG_EINVAL if another process has locked run_dir, or if it contains the checkpoints of an
+ * earlier run that is neither resumed nor overwritten; those of client, data, compiler and
+ * device. */
 FG_API FG_MUST_USE fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task,
                                             const fg_fit_data *data, fg_error *err);
 
-/* One pass over data->val (validate) or data->test (test) with the present weights: those of the
- * last fit, or of options.checkpoints.resume or .weights. Metrics are in the result. */
+/* Evaluates the present weights (those of the last fit, or of options.checkpoints.resume or
+ * .weights) in one pass over data->val (validate) or data->test (test). The metrics are in the
+ * result. Errors: as fg_trainer_fit. */
 FG_API FG_MUST_USE fg_status fg_trainer_validate(fg_trainer *trainer, const fg_task *task,
                                                  const fg_fit_data *data, fg_error *err);
 FG_API FG_MUST_USE fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task,
                                              const fg_fit_data *data, fg_error *err);
 
-/* Receives rows of predictions in the dataset's order: type is T[count, ...], data row-major and
- * borrowed for the call, first is the dataset's number of row 0. */
+/* Receives rows of predictions in the dataset's order: type is T[count, ...]; data is row-major and
+ * borrowed for the call; first is the index of row 0 in the dataset. A status other than FG_OK ends
+ * the pass with that status. */
 typedef fg_status fg_predict_fn(void *self, const fg_type *type, const void *data, int64_t first,
                                 fg_error *err);
-/* One pass over data->predict; `write` receives the predictions of its samples in their order. */
+/* Makes one pass over data->predict and calls `write` with the predictions, in the order of the
+ * samples. Errors: as fg_trainer_fit, and those of `write`. */
 FG_API FG_MUST_USE fg_status fg_trainer_predict(fg_trainer *trainer, const fg_task *task,
                                                 const fg_fit_data *data, fg_predict_fn *write,
                                                 void *self, fg_error *err);
 
-/* Told of each batch that fg_trainer_find_batch tries: samples of each device, bytes it needs of
- * one
- * (-1: the compiler gave up before it knew), and whether that is little enough. */
+/* Called for each batch size that fg_trainer_find_batch tries: samples per device, bytes of device
+ * memory needed (-1: unknown, because compilation failed), and whether that fits. */
 typedef void fg_batch_tried_fn(void *self, int64_t batch_size, int64_t need_bytes, bool fits);
 
 typedef struct fg_batch_fit {
-    int64_t batch_size;        /* the largest that fits, of each device; 0: none does */
-    int64_t global_batch_size; /* of all */
-    int64_t need_bytes;        /* of one device, by the compiled program; -1: none fits */
-    int64_t limit_bytes;       /* what one has; of the CPU's devices, their share of the host's */
-    bool all_fit;              /* it is all the training samples: larger ones make no sense */
+    int64_t batch_size;        /* the largest that fits, per device; 0: none fits */
+    int64_t global_batch_size; /* on all devices together */
+    int64_t need_bytes;        /* memory of one device, by the compiled program; -1: none fits */
+    int64_t limit_bytes;       /* memory of one device; on the CPU, its part of the host's memory */
+    bool all_fit;              /* the batch contains all training samples */
     uint64_t reserved[4];      /* set to 0 */
 } fg_batch_fit;
 
-/* Finds the largest batch whose training step leaves a tenth of each device's memory free, to
- * within a sixteenth, by compiling the step for several: nothing is run. It begins with
- * data->batch_size. tried may be NULL. Errors: those of fg_trainer_fit before its first step,
- * FG_EUNSUPPORTED where nobody knows how much memory there is. */
+/* Finds the largest batch size whose training step leaves 10 % of each device's memory free, to
+ * within 1/16, by compiling the step for several sizes, starting with data->batch_size. Nothing is
+ * executed. tried may be NULL. Errors: those of fg_trainer_fit before its first step;
+ * FG_EUNSUPPORTED if the amount of memory is unknown. */
 FG_API FG_MUST_USE fg_status fg_trainer_find_batch(fg_trainer *trainer, const fg_task *task,
                                                    const fg_fit_data *data,
                                                    fg_batch_tried_fn *tried, void *self,
                                                    fg_batch_fit *out, fg_error *err);
 
-/* The module that the task built, borrowed; NULL before the first fit or evaluation. */
+/* Returns the module that the task built, borrowed; NULL before the first fit or evaluation. */
 FG_API fg_module *fg_trainer_module(const fg_trainer *trainer);
-/* What loading options.checkpoints.weights did, borrowed; entry_count is 0 before that. */
+/* Returns what was loaded from options.checkpoints.weights, borrowed; entry_count is 0 before
+ * that. */
 FG_API const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer);
-/* NULL before fg_trainer_open, the first fit or evaluation, unless one was given. */
+/* Returns the client, borrowed; NULL before fg_trainer_open, fit or an evaluation opens it. */
 FG_API fg_client *fg_trainer_client(const fg_trainer *trainer);
 
-/* The effective settings of a fit: its batches, steps and learning rates as they follow from
- * options, data and devices. They are set before the first step: callbacks may ask for them from
- * fit_start on. Texts are constants. */
+/* The effective settings of a fit: batches, steps and learning rates, derived from options, data
+ * and devices. They are set before the first step, so callbacks can use them starting with
+ * fit_start. Strings are constants. */
 typedef struct fg_fit_settings {
     const char *strategy;      /* "single", "ddp", "fsdp" */
-    int device_count;          /* all that take part */
-    int batch_shards;          /* that a batch is cut into: devices along the mesh's batch axes */
-    int64_t batch_size;        /* samples of each of these in a batch */
-    int64_t global_batch_size; /* of all */
-    int64_t accumulate_grad_batches; /* batches of a step of the optimizer */
-    int64_t steps_per_epoch;         /* of the optimizer; -1: a source does not tell */
-    int64_t total_steps;             /* those before a resume included; -1: no limit, or unknown */
+    int device_count;          /* all devices used */
+    int batch_shards;          /* shards of a batch: devices along the batch axes of the mesh */
+    int64_t batch_size;        /* samples per shard */
+    int64_t global_batch_size; /* samples per batch */
+    int64_t accumulate_grad_batches; /* batches per optimizer step */
+    int64_t steps_per_epoch;         /* optimizer steps; -1: unknown (source) */
+    int64_t total_steps;             /* including those before a resume; -1: no limit, or unknown */
     const char *lr_scaling;          /* "none", "linear", "sqrt" */
     int64_t base_batch_size;         /* that lr_given is meant for */
-    double lr_given, lr_factor;      /* the optimizer's, and what the rule makes of it */
-    double lr;                       /* lr_given * lr_factor: the schedule's peak */
-    double lr_at[5];                 /* the schedule at 0, 25, 50, 75 and 100 % of the steps */
+    double lr_given, lr_factor;      /* the optimizer's learning rate, and the scaling factor */
+    double lr;                       /* lr_given * lr_factor: the peak of the schedule */
+    double lr_at[5];                 /* the learning rate at 0, 25, 50, 75 and 100 % of the steps */
 } fg_fit_settings;
-/* Of the last fit; all zero before the first. */
+/* Returns the settings of the present or last fit, borrowed; all zero before the first. */
 FG_API const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer);
 
-/* Where the time of the device went, in seconds from the end of the first step of the last call to
- * the end of its last, validations included. The device is idle from the end of a step until the
- * next one could begin: launched, and its batch there. The parts, which say what the host did
- * meanwhile, are not negative and sum to idle_s. */
+/* What the device spent its time on, in seconds between the end of the first and the last step of a
+ * call, including validation. The device is idle from the end of a step until the next one can
+ * start, which requires that it was launched and its batch has arrived. The parts, by what the host
+ * did meanwhile, are not negative and sum to idle_s. */
 typedef struct fg_idle {
     double busy_s, idle_s;
-    double input_s;  /* waited for the loader */
-    double upload_s; /* sent a batch, or the device waited for it to arrive */
-    double compile_s;
-    double read_s; /* waited for a value */
-    double checkpoint_s;
+    double input_s;       /* waiting for the loader */
+    double upload_s;      /* uploading a batch, or waiting for its arrival on the device */
+    double compile_s;     /* compiling */
+    double read_s;        /* waiting for a value from the device */
+    double checkpoint_s;  /* saving */
     double other_s;       /* launches, callbacks, everything else */
     uint64_t reserved[2]; /* set to 0 */
 } fg_idle;
 
-/* Metrics of a result, at most. */
+/* The largest number of metrics in a result. */
 #define FG_MAX_RESULTS (3 * FG_MAX_METRICS)
 
-/* What happened in the last fit, validate, test or predict. A figure that is not known is NaN, or
- * -1 where it is an integer. Steps are those of the call: in fit, of training alone. */
+/* The result of the last fit, validate, test or predict. Values that are not known are NaN, or -1
+ * for integers. Times per step are those of the call; in fit, of training steps only. */
 typedef struct fg_result {
     fg_status status;
-    int64_t epochs, steps; /* done, those before a resume included */
+    int64_t epochs, steps; /* done, including those before a resume */
     size_t metric_count;
-    fg_metric metrics[FG_MAX_RESULTS]; /* the last of each name, over a whole epoch or evaluation */
+    fg_metric metrics[FG_MAX_RESULTS]; /* the last of each name, over an epoch or evaluation */
     double time_to_first_step_s;       /* from the call to the first finished step */
-    double step_median_s, step_p95_s;  /* from the end of what ran before to the step's own */
+    double step_median_s, step_p95_s;  /* from the end of the previous step to its end */
     double samples_per_s;              /* over the same time */
-    double host_overhead_s;            /* the Trainer's own work for a step: processor time of its
-                                          thread, the plugin's calls not counted; every 16th step
-                                          is measured */
-    double plugin_s;                   /* the plugin's calls for a step, too: launch, upload */
+    double host_overhead_s;            /* per step: processor time of the Trainer's thread, without
+                                          calls of the plugin; every 16th step is measured */
+    double plugin_s;                   /* per step: calls of the plugin (launch, upload) */
     int64_t compiles, compile_cache_hits;
     double compile_s;
-    int64_t host_reads; /* blocking ones */
+    int64_t host_reads; /* blocking reads of device values */
     fg_idle idle;
-    int64_t device_peak_bytes; /* memory of the train program, as the compiler says */
-    double step_flops; /* of a batch: multiplications and additions of the train program's products
-                          of matrices and convolutions, counted from the graph, all devices */
-    double mxu_use; /* the share of the devices' peak rate (chip.h) that they make at samples_per_s
-                       with whole batches, 0 to 1: what the model needs, not what a counter of the
-                       device says. NaN where the peak is not known, as for a CPU */
-    char checkpoint[512]; /* folder of the last one saved, "" when none */
+    int64_t device_peak_bytes; /* memory of the train program, as reported by the compiler */
+    double step_flops; /* per batch: multiplications and additions of the matmuls and convolutions
+                          of the train program, counted from the graph, on all devices */
+    double mxu_use; /* fraction of the devices' peak rate (chip.h) that these need at samples_per_s
+                       with full batches, 0 to 1: model FLOP utilization, not a hardware counter.
+                       NaN if the peak is not known, as for a CPU */
+    char checkpoint[512]; /* folder of the last checkpoint saved or resumed from, "": none */
 
-    /* Steps with a gradient that is not finite, those before a resume included. */
-    int64_t nonfinite_steps;
-    /* "bf16-true", "16-true": share of the elements that the last step was to change and rounding
-     * kept as they were. */
-    double lost_updates;
-    double loss_scale; /* of the last step, where the loss is scaled */
+    int64_t nonfinite_steps; /* with a gradient that was not finite, including before a resume */
+    double lost_updates;     /* "bf16-true", "16-true": fraction of the elements whose last update
+                                was lost to rounding */
+    double loss_scale;       /* of the last step, if the loss is scaled */
 
     /* The run was complete before this fit, by max_epochs or max_steps: nothing was trained, and
      * the metrics are those that it ended with. */
     bool nothing_to_do;
 } fg_result;
+/* Returns the result of the last call, borrowed; all zero before the first. */
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* callback_state.c - callbacks' own state in checkpoints: copied when a checkpoint is taken, given
- * back before the first step of a run that resumes.
+/* callback_state.c - state of callbacks in checkpoints: copied when a checkpoint is taken, loaded
+ * before the first step of a run that resumes.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/callback_state.h"
@@ -11,22 +11,21 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "train/callbacks.h"
-#include "train/trainer.h"
 
 #define PREFIX "callback."
 
-/* The Trainer's callback of this name that has state; NULL: there is none. */
-static const fgi_callback *find(const fg_trainer *trainer, const char *name)
+/* Whether a callback of this name saves state. */
+static bool has(const fgi_callbacks *list, const char *name)
 {
-    for (size_t i = 0; i < trainer->callback_count; i++) {
-        const fg_callback_ops *ops = trainer->callbacks[i].ops;
+    for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
+        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
         if (ops->save != NULL && strcmp(ops->name, name) == 0)
-            return &trainer->callbacks[i];
+            return true;
     }
-    return NULL;
+    return false;
 }
 
-fg_status fgi_callback_state_check(const fg_trainer *trainer, const fg_callback_ops *ops,
+fg_status fgi_callback_state_check(const fgi_callbacks *list, const fg_callback_ops *ops,
                                    fg_error *err)
 {
     if (ops->save == NULL && ops->load == NULL)
@@ -36,16 +35,16 @@ fg_status fgi_callback_state_check(const fg_trainer *trainer, const fg_callback_
                         "callback '%s': expected all of name, save and load, or neither save nor "
                         "load",
                         ops->name != NULL ? ops->name : "");
-    if (find(trainer, ops->name) != NULL)
+    if (has(list, ops->name))
         return fgi_fail(err, FG_EINVAL,
-                        "there is a callback '%s' with state already: give each its own name",
+                        "there is a callback '%s' with state already: give each a unique name",
                         ops->name);
     return FG_OK;
 }
 
-static fg_status save_one(const fgi_callback *callback, fgi_callback_state *out, fg_error *err)
+static fg_status save_one(const fg_callback_ops *ops, void *self, fgi_callback_state *out,
+                          fg_error *err)
 {
-    const fg_callback_ops *ops = callback->ops;
     fgi_buf name = {0};
     fgi_buf_printf(&name, PREFIX "%s", ops->name);
     const fg_status status = fgi_buf_status(&name, err);
@@ -53,13 +52,13 @@ static fg_status save_one(const fgi_callback *callback, fgi_callback_state *out,
         out->name = fgi_buf_take(&name);
     fgi_buf_fini(&name);
     FGI_TRY(status);
-    out->size = ops->save(callback->self, NULL, 0);
+    out->size = ops->save(self, NULL, 0);
     if (out->size == 0)
         return FG_OK;
     out->bytes = fgi_alloc(out->size);
     if (out->bytes == NULL)
         return fgi_no_memory(err);
-    const size_t size = ops->save(callback->self, out->bytes, out->size);
+    const size_t size = ops->save(self, out->bytes, out->size);
     if (size != out->size)
         return fgi_fail(err, FG_EINVAL,
                         "callback '%s': save returned %zu bytes, then %zu: its state must not "
@@ -68,18 +67,19 @@ static fg_status save_one(const fgi_callback *callback, fgi_callback_state *out,
     return FG_OK;
 }
 
-fg_status fgi_callback_states_save(const fg_trainer *trainer, fgi_callback_state **out,
+fg_status fgi_callback_states_save(const fgi_callbacks *list, fgi_callback_state **out,
                                    size_t *out_count, fg_error *err)
 {
     *out_count = 0;
-    *out = fgi_calloc(trainer->callback_count + 1, sizeof **out);
+    *out = fgi_calloc(fgi_callbacks_count(list) + 1, sizeof **out);
     if (*out == NULL)
         return fgi_no_memory(err);
-    for (size_t i = 0; i < trainer->callback_count; i++) {
-        const fgi_callback *callback = &trainer->callbacks[i];
-        if (callback->ops->save == NULL)
+    for (size_t i = 0; i < fgi_callbacks_count(list); i++) {
+        const fg_callback_ops *ops = fgi_callbacks_ops(list, i);
+        if (ops->save == NULL)
             continue;
-        const fg_status status = save_one(callback, &(*out)[(*out_count)++], err);
+        void *self = fgi_callbacks_self(list, i);
+        const fg_status status = save_one(ops, self, &(*out)[(*out_count)++], err);
         if (status != FG_OK) {
             fgi_callback_states_free(*out, *out_count);
             *out = NULL;
@@ -99,25 +99,24 @@ void fgi_callback_states_free(fgi_callback_state *states, size_t count)
     fgi_free(states);
 }
 
-/* State that no callback claims is told of: it is not in the next checkpoint. */
-static void warn_of_unclaimed(const fg_trainer *trainer, const fg_ckpt *ckpt, const char *path)
+/* Warns of state that no callback claims: the next checkpoint will not contain it. */
+static void warn_of_unclaimed(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path)
 {
     for (size_t i = 0; i < fg_ckpt_count(ckpt); i++) {
         const fg_tensor_info *info = fg_ckpt_info(ckpt, i);
         if (info->part != FG_CKPT_STATE || strncmp(info->name, PREFIX, strlen(PREFIX)) != 0)
             continue;
         const char *name = info->name + strlen(PREFIX);
-        if (find(trainer, name) == NULL)
+        if (!has(list, name))
             fgi_log(FG_LOG_WARNING,
-                    "%s: has the state of a callback '%s' that this run lacks: it is dropped", path,
-                    name);
+                    "%s: has state of a callback '%s' that this run does not have: it is dropped",
+                    path, name);
     }
 }
 
-static fg_status load_one(const fgi_callback *callback, const fg_ckpt *ckpt, const char *path,
-                          fg_error *err)
+static fg_status load_one(const fg_callback_ops *ops, void *self, const fg_ckpt *ckpt,
+                          const char *path, fg_error *err)
 {
-    const fg_callback_ops *ops = callback->ops;
     size_t index = 0;
     fgi_buf name = {0};
     fgi_buf_printf(&name, PREFIX "%s", ops->name);
@@ -125,12 +124,11 @@ static fg_status load_one(const fgi_callback *callback, const fg_ckpt *ckpt, con
     if (status != FG_OK)
         goto done;
     if (!fg_ckpt_find(ckpt, FG_CKPT_STATE, name.data, &index)) {
-        fgi_log(FG_LOG_WARNING, "%s: has no state of the callback '%s': it starts anew", path,
+        fgi_log(FG_LOG_WARNING, "%s: has no state of the callback '%s', which starts fresh", path,
                 ops->name);
         goto done;
     }
-    status = ops->load(callback->self, fg_ckpt_data(ckpt, index),
-                       fg_ckpt_info(ckpt, index)->size_bytes, err);
+    status = ops->load(self, fg_ckpt_data(ckpt, index), fg_ckpt_info(ckpt, index)->size_bytes, err);
     if (status != FG_OK)
         status = fgi_context(err, status, "%s: the state of callback '%s'", path, ops->name);
 done:
@@ -138,12 +136,13 @@ done:
     return status;
 }
 
-fg_status fgi_callback_states_load(const fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
+fg_status fgi_callback_states_load(const fgi_callbacks *list, const fg_ckpt *ckpt, const char *path,
                                    fg_error *err)
 {
-    for (size_t i = 0; i < trainer->callback_count; i++)
-        if (trainer->callbacks[i].ops->load != NULL)
-            FGI_TRY(load_one(&trainer->callbacks[i], ckpt, path, err));
-    warn_of_unclaimed(trainer, ckpt, path);
+    for (size_t i = 0; i < fgi_callbacks_count(list); i++)
+        if (fgi_callbacks_ops(list, i)->load != NULL)
+            FGI_TRY(
+                load_one(fgi_callbacks_ops(list, i), fgi_callbacks_self(list, i), ckpt, path, err));
+    warn_of_unclaimed(list, ckpt, path);
     return FG_OK;
 }

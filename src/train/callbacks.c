@@ -1,10 +1,94 @@
-/* callbacks.c - telling callbacks what happened, in the order they were added.
+/* callbacks.c - the list of callbacks, which are called in the order they were added.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/error.h"
 #include "train/callbacks.h"
-#include "train/saver.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/reserved.h"
+#include "train/callback_state.h"
 #include "train/trainer.h"
+
+typedef struct callback {
+    const fg_callback_ops *ops;
+    void *self;
+    bool has_failed; /* in this fit: only fit_end is called */
+} callback;
+
+struct fgi_callbacks {
+    callback *at;
+    size_t count, capacity;
+};
+
+/* ---- the list -------------------------------------------------------------------------------- */
+
+fg_status fgi_callbacks_create(fgi_callbacks **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_callbacks_destroy(fgi_callbacks *list)
+{
+    if (list == NULL)
+        return;
+    for (size_t i = 0; i < list->count; i++)
+        if (list->at[i].ops->destroy != NULL)
+            list->at[i].ops->destroy(list->at[i].self);
+    fgi_free(list->at);
+    fgi_free(list);
+}
+
+size_t fgi_callbacks_count(const fgi_callbacks *list) { return list->count; }
+
+const fg_callback_ops *fgi_callbacks_ops(const fgi_callbacks *list, size_t i)
+{
+    return list->at[i].ops;
+}
+
+void *fgi_callbacks_self(const fgi_callbacks *list, size_t i) { return list->at[i].self; }
+
+void fgi_callbacks_promote_last(fgi_callbacks *list)
+{
+    const callback last = list->at[list->count - 1];
+    memmove(list->at + 1, list->at, (list->count - 1) * sizeof *list->at);
+    list->at[0] = last;
+}
+
+void fgi_callbacks_reset(fgi_callbacks *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->at[i].has_failed = false;
+}
+
+static fg_status add(fgi_callbacks *list, const fg_callback_ops *ops, void *self, fg_error *err)
+{
+    if (list->count == list->capacity) {
+        callback *grown = fgi_grow(list->at, list->count, &list->capacity, sizeof *grown);
+        if (grown == NULL)
+            return fgi_no_memory(err);
+        list->at = grown;
+    }
+    list->at[list->count++] = (callback){.ops = ops, .self = self};
+    return FG_OK;
+}
+
+fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
+                                  fg_error *err)
+{
+    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
+    if (status == FG_OK)
+        status = fgi_callback_state_check(trainer->callbacks, ops, err);
+    if (status == FG_OK)
+        status = add(trainer->callbacks, ops, take_self, err);
+    if (status != FG_OK && ops->destroy != NULL)
+        ops->destroy(take_self);
+    return status;
+}
+
+/* ---- calling them ---------------------------------------------------------------------------- */
 
 typedef fg_status callback_fn(void *self, const fg_progress *at, fg_error *err);
 
@@ -26,49 +110,42 @@ static callback_fn *function_of(const fg_callback_ops *ops, fgi_event_kind kind)
     return NULL;
 }
 
-/* Within a fit, and once there is something to lose, a callback's error ends the run as a stop
- * does: the state is saved first. */
-static bool is_put_off(const fg_trainer *trainer, fgi_event_kind kind)
+/* Between the start and the end of a fit, a callback's error ends the run like a stop: the state is
+ * saved first. */
+static bool is_deferred(const fg_trainer *trainer, fgi_event_kind kind)
 {
-    return trainer->is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
+    return trainer->call.is_running && kind != FGI_ON_FIT_START && kind != FGI_ON_FIT_END;
 }
 
-static fg_status take_error(fg_trainer *trainer, fgi_callback *callback, fgi_event_kind kind,
+static fg_status take_error(fg_trainer *trainer, callback *failed, fgi_event_kind kind,
                             fg_status status, const fg_error *local, fg_error *err)
 {
     const char *text = local->message[0] != '\0' ? local->message : "a callback ended the run";
-    if (!is_put_off(trainer, kind))
+    if (!is_deferred(trainer, kind))
         return fgi_fail(err, status, "%s", text);
-    callback->has_failed = true;
-    trainer->is_stopping = true;
-    if (trainer->failure.status == FG_OK)
-        (void)fgi_fail(&trainer->failure, status, "%s", text);
+    failed->has_failed = true;
+    trainer->call.is_stopping = true;
+    if (trainer->fit.failure.status == FG_OK)
+        (void)fgi_fail(&trainer->fit.failure, status, "%s", text);
     return FG_OK;
 }
 
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at, fg_error *err)
 {
-    for (size_t i = 0; i < trainer->callback_count; i++) {
-        fgi_callback *callback = &trainer->callbacks[i];
-        callback_fn *function = function_of(callback->ops, kind);
-        if (function == NULL || (callback->has_failed && kind != FGI_ON_FIT_END))
+    const fgi_callbacks *list = trainer->callbacks;
+    for (size_t i = 0; i < list->count; i++) {
+        callback *each = &list->at[i];
+        callback_fn *function = function_of(each->ops, kind);
+        if (function == NULL || (each->has_failed && kind != FGI_ON_FIT_END))
             continue;
         fg_error local = {0};
-        const fg_status status = function(callback->self, at, &local);
+        const fg_status status = function(each->self, at, &local);
         if (status == FG_ESTOPPED)
-            trainer->is_stopping = true;
+            trainer->call.is_stopping = true;
         else if (status != FG_OK)
-            return take_error(trainer, callback, kind, status, &local, err);
+            return take_error(trainer, each, kind, status, &local, err);
     }
     return FG_OK;
-}
-
-void fgi_forget_failures(fg_trainer *trainer)
-{
-    trainer->failure = (fg_error){0};
-    fgi_saver_forget_failures(trainer->saver);
-    for (size_t i = 0; i < trainer->callback_count; i++)
-        trainer->callbacks[i].has_failed = false;
 }
 
 fg_progress fgi_progress_at(const fg_trainer *trainer)
@@ -77,8 +154,8 @@ fg_progress fgi_progress_at(const fg_trainer *trainer)
         .step = trainer->cursor.step,
         .epoch = trainer->cursor.epoch,
         .batch = trainer->cursor.epoch_batches,
-        .batches = trainer->batches_per_epoch,
-        .total_steps = trainer->settings.total_steps,
-        .lr = trainer->optimizer != NULL ? fg_optimizer_get_lr(trainer->optimizer) : 0,
+        .batches = trainer->fit.batches_per_epoch,
+        .total_steps = trainer->fit.settings.total_steps,
+        .lr = trainer->model.optimizer != NULL ? fg_optimizer_get_lr(trainer->model.optimizer) : 0,
     };
 }

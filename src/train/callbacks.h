@@ -1,4 +1,6 @@
-/* callbacks.h - callbacks: who they are, and telling them what happened.
+/* callbacks.h - the list of callbacks, and calling them.
+ *
+ * What the list holds is private to callbacks.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_CALLBACKS_H
@@ -6,11 +8,18 @@
 
 #include <fulgurite/train.h>
 
-typedef struct fgi_callback {
-    const fg_callback_ops *ops;
-    void *self;
-    bool has_failed; /* in this fit: it is told of nothing but the end */
-} fgi_callback;
+typedef struct fgi_callbacks fgi_callbacks;
+
+fg_status fgi_callbacks_create(fgi_callbacks **out, fg_error *err);
+/* Also destroys the callbacks; NULL is allowed. */
+void fgi_callbacks_destroy(fgi_callbacks *list);
+size_t fgi_callbacks_count(const fgi_callbacks *list);
+const fg_callback_ops *fgi_callbacks_ops(const fgi_callbacks *list, size_t i);
+void *fgi_callbacks_self(const fgi_callbacks *list, size_t i);
+/* Moves the callback added last to the front. */
+void fgi_callbacks_promote_last(fgi_callbacks *list);
+/* A fit starts: callbacks that failed in an earlier one are called again. */
+void fgi_callbacks_reset(fgi_callbacks *list);
 
 typedef enum fgi_event_kind {
     FGI_ON_FIT_START,
@@ -25,13 +34,11 @@ typedef enum fgi_event_kind {
     FGI_ON_EVAL_START,
     FGI_ON_EVAL_END
 } fgi_event_kind;
-/* Calls all callbacks; FG_ESTOPPED from one sets is_stopping and is no failure. Within a fit, from
- * its first epoch on, another status sets is_stopping too, and is kept in trainer->failure. */
+/* Calls all callbacks. FG_ESTOPPED from one requests a stop and is not a failure. Between the start
+ * and the end of a fit, any other status requests a stop too, and becomes the fit's failure. */
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);
-/* A fit begins: those of callbacks and of saves count anew. */
-void fgi_forget_failures(fg_trainer *trainer);
-/* Where training stands, for a callback. */
+/* The present position of training, for a callback. */
 fg_progress fgi_progress_at(const fg_trainer *trainer);
 
 #endif

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 #include "train/result.h"
+#include "train/stage.h"
 #include "train/train_compile.h"
 #include "train/trainer.h"
 
@@ -20,7 +21,7 @@ fg_status fgi_trainer_compile(fg_trainer *trainer, const fg_task *task, fgi_stag
     if (status == FG_OK)
         status = fgi_stage_compile(trainer, kind, data, &first);
     if (status == FG_OK)
-        *out = fgi_step_program_executable(trainer->stage[kind].program);
+        *out = fgi_step_program_executable(fgi_stage_program(trainer->stage[kind]));
     return fgi_trainer_leave(trainer, status, &first, err);
 }
 
@@ -34,16 +35,16 @@ static int64_t bytes_of(const fg_trainer *trainer, const fg_variable *variable)
 fgi_state_bytes fgi_trainer_state_bytes(const fg_trainer *trainer)
 {
     fgi_state_bytes bytes = {0};
-    const size_t count = fg_module_variable_count(trainer->root);
+    const size_t count = fg_module_variable_count(trainer->model.root);
     for (size_t i = 0; i < count; i++) {
-        const fg_variable *variable = fg_module_variable_at(trainer->root, i);
+        const fg_variable *variable = fg_module_variable_at(trainer->model.root, i);
         if (fg_variable_get_kind(variable) == FG_PARAMETER)
             bytes.parameters += bytes_of(trainer, variable);
         else
             bytes.buffers += bytes_of(trainer, variable);
     }
-    for (size_t i = 0; trainer->optimizer && i < fg_optimizer_variable_count(trainer->optimizer);
-         i++)
-        bytes.optimizer += bytes_of(trainer, fg_optimizer_variable_at(trainer->optimizer, i));
+    for (size_t i = 0;
+         trainer->model.optimizer && i < fg_optimizer_variable_count(trainer->model.optimizer); i++)
+        bytes.optimizer += bytes_of(trainer, fg_optimizer_variable_at(trainer->model.optimizer, i));
     return bytes;
 }

@@ -15,6 +15,8 @@
 
 #include "base/error.h"
 #include "base/print.h"
+#include "train/stage.h"
+#include "train/trainer.h"
 
 /* Share of the memory that a batch which is proposed leaves free: what compiles to the last byte
  * does not run, for programs and transfers want some, too. */
@@ -53,7 +55,7 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
 {
     fgi_program_cost cost;
     const fgi_state_bytes state = fgi_trainer_state_bytes(trainer);
-    FGI_TRY(fgi_step_program_cost(trainer->stage[kind].program, &cost, err));
+    FGI_TRY(fgi_step_program_cost(fgi_stage_program(trainer->stage[kind]), &cost, err));
     const int64_t kept = state.parameters + state.buffers + state.optimizer;
     const int64_t arguments = least0(cost.argument_bytes), temp = least0(cost.temp_bytes);
     const int64_t outputs = least0(least0(cost.output_bytes) - least0(cost.alias_bytes));
@@ -100,7 +102,7 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
 {
     fgi_memory m;
     char parts[192], need[24], limit[24], used[24];
-    if (fgi_memory_of(trainer, stage->kind, &m, NULL) != FG_OK || m.limit < 0)
+    if (fgi_memory_of(trainer, fgi_stage_get_kind(stage), &m, NULL) != FG_OK || m.limit < 0)
         return FG_OK; /* nobody says: the run itself will tell */
     /* the parameters may be there already, and then count twice */
     const int64_t others = least0(used_bytes(trainer->client) - m.parameters - m.optimizer);
@@ -109,7 +111,7 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
     breakdown(&m, parts, sizeof parts);
     return fgi_fail(
         err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
-        fgi_stage_prefix(stage->kind), fgi_bytes_text(m.need, need, sizeof need),
+        fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_text(m.need, need, sizeof need),
         fgi_bytes_text(m.limit, limit, sizeof limit), others > 0 ? ", taken of it " : "",
         others > 0 ? fgi_bytes_text(others, used, sizeof used) : "", parts);
 }
@@ -247,7 +249,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (begin(&s, trainer, data, NULL) != FG_OK || least_limit(trainer->client) < 0 ||
         fgi_batch_size(trainer, data, &size, NULL) != FG_OK)
         return;
-    const bool is_known = trainer->stage[FGI_TRAIN].program != NULL &&
+    const bool is_known = fgi_stage_program(trainer->stage[FGI_TRAIN]) != NULL &&
                           fgi_memory_of(trainer, FGI_TRAIN, &m, NULL) == FG_OK;
     if (is_known)
         breakdown(&m, parts, sizeof parts);

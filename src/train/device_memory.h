@@ -4,7 +4,7 @@
 #ifndef FGI_TRAIN_DEVICE_MEMORY_H
 #define FGI_TRAIN_DEVICE_MEMORY_H
 
-#include "train/trainer.h"
+#include "train/stage.h"
 
 /* Bytes of one device, as the compiled program says: padding is in them. */
 typedef struct fgi_memory {

@@ -15,7 +15,10 @@
 #include "train/result.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
+#include "train/windows.h"
 
 /* Sums in f32 on the device are exact enough for so many batches; then they move to the host. */
 enum { WINDOW_BATCHES = 64 };
@@ -24,19 +27,19 @@ enum { WINDOW_BATCHES = 64 };
 static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows,
                              fg_progress *at, bool *out_more, fg_error *err)
 {
-    const fg_host_batch *batch = stage->first;
-    stage->first = NULL;
+    const fg_host_batch *batch = fgi_stage_take_first(stage);
     if (batch == NULL)
         FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
     *out_more = batch != NULL;
     if (batch == NULL)
         return FG_OK;
+    const int64_t samples = batch->valid;
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
-    windows->is_open = true;
+    fgi_windows_add(windows, samples);
     if (++at->batch % WINDOW_BATCHES == 0)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err));
-    if (!trainer->is_running)
+    if (!trainer->call.is_running)
         return fgi_notify(trainer, FGI_ON_BATCH_END, at, err);
     fgi_progress_validating(trainer->progress, at);
     return FG_OK;
@@ -49,45 +52,47 @@ static fg_status pass(fg_trainer *trainer, fgi_stage *stage, fgi_windows *window
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
     at.batches = fgi_stage_batches(stage, limit);
-    if (stage->first == NULL)
-        FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    if (!fgi_stage_has_first(stage))
+        FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     FGI_TRY(fgi_stage_clear_sums(trainer, stage, err));
     while (has_more && (at.batches < 0 || at.batch < at.batches) && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(launch_next(trainer, stage, windows, &at, &has_more, err));
-        if (!trainer->is_running)
+        if (!trainer->call.is_running)
             fgi_work_end(trainer, watch);
     }
-    trainer->evaluated_batches = at.batch;
+    trainer->call.evaluated_batches = at.batch;
     FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, 0, err);
 }
 
 fg_status fgi_evaluate_ahead(fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[kind];
-    if (stage->first != NULL)
+    fgi_stage *stage = trainer->stage[kind];
+    const fg_host_batch *batch = NULL;
+    if (fgi_stage_has_first(stage))
         return FG_OK;
-    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
-    return fgi_feed_next(trainer, stage, &stage->first, err);
+    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
+    FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
+    fgi_stage_keep_first(stage, batch);
+    return FG_OK;
 }
 
 fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
                        fg_metric *out_metrics, size_t *out_count, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[kind];
-    fgi_windows windows = {0};
-    const fg_status status = pass(trainer, stage, &windows, limit, err);
-    if (status != FG_OK) {
-        fgi_windows_abandon(&windows);
-        fg_array_release(stage->sums); /* those of a step that failed would fail the next one */
-        stage->sums = NULL;
-        return status;
-    }
-    *out_count = fgi_windows_means(&windows, stage, NULL, out_metrics);
-    if (!trainer->is_stopping)
-        fgi_result_put(&trainer->result, out_metrics, *out_count);
-    return FG_OK;
+    fgi_stage *stage = trainer->stage[kind];
+    fgi_windows *windows = NULL;
+    FGI_TRY(fgi_windows_create(&windows, err));
+    const fg_status status = pass(trainer, stage, windows, limit, err);
+    if (status == FG_OK)
+        *out_count = fgi_windows_means(windows, stage, NULL, out_metrics);
+    else
+        fgi_stage_drop_sums(stage);
+    fgi_windows_destroy(windows);
+    if (status == FG_OK && !trainer->call.is_stopping)
+        fgi_result_put(&trainer->call.result, out_metrics, *out_count);
+    return status;
 }
 
 /* ---- outside of fit -------------------------------------------------------------------------- */
@@ -102,7 +107,7 @@ static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status stat
         status = drained;
         *first = later;
     }
-    if (status == FG_OK && trainer->is_stopping)
+    if (status == FG_OK && trainer->call.is_stopping)
         status = fgi_fail(first, FG_ESTOPPED, "stopped by a callback");
     fgi_result_end(trainer, kind);
     return fgi_trainer_leave(trainer, status, first, err);
@@ -119,12 +124,12 @@ static fg_status evaluate(fg_trainer *trainer, const fg_task *task, fgi_stage_ki
     const int64_t limit = fgi_stage_limit(trainer, kind);
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
-    at.batches = fgi_stage_batches(&trainer->stage[kind], limit);
+    at.batches = fgi_stage_batches(trainer->stage[kind], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
     FGI_TRY(fgi_evaluate(trainer, kind, limit, metrics, &count, err));
-    if (trainer->is_stopping)
+    if (trainer->call.is_stopping)
         return FG_OK;
-    at.batch = trainer->evaluated_batches;
+    at.batch = trainer->call.evaluated_batches;
     at.metrics = metrics;
     at.metric_count = count;
     return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
@@ -193,9 +198,9 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
     const int64_t begin = fgi_now_ns();
     fg_trainer *trainer = p->trainer;
     const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .stage = (int)FGI_PREDICT});
+        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .stage = (int)FGI_PREDICT});
     fg_status status = fgi_event_wait(r->arrived, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     fgi_feed_waited(p->trainer->feed, end - begin);
     fgi_ledger_add(p->trainer->ledger, FGI_READ, begin, end);
@@ -263,7 +268,7 @@ static fg_status predict_batches(prediction *p, fgi_stage *stage, fg_progress *a
 {
     fg_trainer *trainer = p->trainer;
     bool has_more = true;
-    FGI_TRY(fg_loader_start_epoch(stage->loader, 0, 0, err));
+    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), 0, 0, err));
     while (has_more && !fgi_stop_requested(trainer)) {
         const int64_t watch = fgi_work_begin(trainer);
         FGI_TRY(predict_next(p, stage, at, &has_more, err));
@@ -280,14 +285,14 @@ static fg_status predict(prediction *p, const fg_task *task, const fg_fit_data *
     FGI_TRY(fgi_stage_prepare(trainer, FGI_PREDICT, data, err));
     fg_progress at = fgi_progress_at(trainer);
     at.batch = 0;
-    at.batches = fgi_stage_batches(&trainer->stage[FGI_PREDICT], 0);
+    at.batches = fgi_stage_batches(trainer->stage[FGI_PREDICT], 0);
     FGI_TRY(fgi_notify(trainer, FGI_ON_EVAL_START, &at, err));
-    const fg_status status = predict_batches(p, &trainer->stage[FGI_PREDICT], &at, err);
+    const fg_status status = predict_batches(p, trainer->stage[FGI_PREDICT], &at, err);
     for (int i = 0; i < 2; i++) {
         drop_rows(&p->batch[i]);
         fgi_free_aligned(p->batch[i].host);
     }
-    if (status != FG_OK || trainer->is_stopping)
+    if (status != FG_OK || trainer->call.is_stopping)
         return status;
     return fgi_notify(trainer, FGI_ON_EVAL_END, &at, err);
 }

@@ -13,8 +13,10 @@
 #include "train/accumulate.h"
 #include "train/feed.h"
 #include "train/ledger.h"
+#include "train/stage.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 struct fgi_feed {
     pthread_mutex_t mutex;
@@ -88,10 +90,10 @@ static upload *upload_begin(fgi_feed *feed, fgi_stage *stage, const fg_host_batc
 {
     upload *u = fgi_calloc(1, sizeof *u);
     if (u == NULL) {
-        fg_loader_release(stage->loader, batch);
+        fg_loader_release(fgi_stage_loader(stage), batch);
         return NULL;
     }
-    *u = (upload){.feed = feed, .loader = stage->loader, .batch = batch};
+    *u = (upload){.feed = feed, .loader = fgi_stage_loader(stage), .batch = batch};
     atomic_init(&u->open, 1);
     (void)pthread_mutex_lock(&feed->mutex);
     feed->uploads_open++;
@@ -121,9 +123,10 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
 /* The Trainer's thread begins something for the stage's next step; gives what it did before. */
 static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing doing)
 {
-    const int64_t step = stage->kind == FGI_TRAIN ? trainer->cursor.step + 1 : 0;
-    return fgi_watch_set(&trainer->watchdog,
-                         (fgi_watch){.doing = doing, .stage = (int)stage->kind, .step = step});
+    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    const int64_t step = kind == FGI_TRAIN ? trainer->cursor.step + 1 : 0;
+    return fgi_watch_set(trainer->watchdog,
+                         (fgi_watch){.doing = doing, .stage = (int)kind, .step = step});
 }
 
 /* Waits until devices read fewer batches than a loader has, so that it has one to fill. */
@@ -141,8 +144,8 @@ fg_status fgi_feed_next(fg_trainer *trainer, fgi_stage *stage, const fg_host_bat
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = watch(trainer, stage, FGI_DOING_INPUT);
     await_slot(trainer->feed);
-    const fg_status status = fg_loader_next(stage->loader, out, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    const fg_status status = fg_loader_next(fgi_stage_loader(stage), out, err);
+    (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     trainer->feed->wait_ns += end - begin;
     fgi_ledger_add(trainer->ledger, FGI_INPUT, begin, end);
@@ -205,8 +208,8 @@ static fg_status name_step(const fgi_flight *flight, fg_status status, fg_error 
 /* A step has failed after its launch: one of training takes the weights with it. */
 static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
 {
-    if (flight->kind == FGI_TRAIN && trainer->lost_step == 0)
-        trainer->lost_step = flight->number;
+    if (flight->kind == FGI_TRAIN && trainer->model.lost_step == 0)
+        trainer->model.lost_step = flight->number;
     if (err != NULL)
         *err = flight->error;
     return name_step(flight, flight->error.status, err);
@@ -218,13 +221,13 @@ static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
     fgi_feed *feed = flight->feed;
     const int64_t begin = fgi_now_ns();
     const fgi_watch before =
-        fgi_watch_set(&trainer->watchdog, (fgi_watch){.doing = FGI_DOING_STEP,
-                                                      .stage = (int)flight->kind,
-                                                      .step = flight->number,
-                                                      .event = flight->done});
+        fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_STEP,
+                                                     .stage = (int)flight->kind,
+                                                     .step = flight->number,
+                                                     .event = flight->done});
     while (flight->open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     return fgi_now_ns() - begin;
 }
 
@@ -242,7 +245,7 @@ static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
             feed->wait_ns += await_flight(trainer, flight);
         fgi_event_destroy(flight->done);
         flight->done = NULL;
-        fgi_watch_done(&trainer->watchdog, (int)flight->kind, flight->number);
+        fgi_watch_done(trainer->watchdog, (int)flight->kind, flight->number);
         if (flight->error.status != FG_OK && status == FG_OK)
             status = flight_failed(trainer, flight, err);
         fgi_ledger_retired(trainer->ledger, feed->retired, flight);
@@ -258,32 +261,17 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
     const fg_status status = retire(trainer, 0, err);
     const int64_t begin = fgi_now_ns();
     const fgi_watch before =
-        fgi_watch_set(&trainer->watchdog, (fgi_watch){.doing = FGI_DOING_UPLOAD});
+        fgi_watch_set(trainer->watchdog, (fgi_watch){.doing = FGI_DOING_UPLOAD});
     (void)pthread_mutex_lock(&feed->mutex);
     while (feed->uploads_open > 0)
         (void)pthread_cond_wait(&feed->changed, &feed->mutex);
     (void)pthread_mutex_unlock(&feed->mutex);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     feed->wait_ns += fgi_now_ns() - begin;
     return status;
 }
 
 /* ---- launching ------------------------------------------------------------------------------- */
-
-/* Gives the step its numbers: rows that count, key of randomness, learning rate. */
-static void set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch)
-{
-    stage->valid.value.s32 = (int32_t)batch->valid;
-    if (stage->kind != FGI_TRAIN)
-        return;
-    fgi_accumulator *a = stage->accumulator;
-    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
-    const int64_t number = trainer->cursor.step * batches + fgi_accumulator_batches(a);
-    fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
-    fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step);
-    if (a != NULL)
-        fgi_accumulator_add(a);
-}
 
 /* The flight that the next launch will be; batch NULL: an update. */
 static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
@@ -291,14 +279,14 @@ static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
 {
     fgi_feed *feed = trainer->feed;
     fgi_flight *flight = &feed->flight[feed->launched % FGI_IN_FLIGHT];
-    const bool is_part = stage->accumulator != NULL && batch != NULL;
+    const fgi_stage_kind kind = fgi_stage_get_kind(stage);
+    const bool is_part = fgi_stage_accumulator(stage) != NULL && batch != NULL;
     *flight = (fgi_flight){
         .feed = feed,
-        .kind = stage->kind,
-        .is_step = !is_part && (stage->kind == FGI_TRAIN || !trainer->is_running),
+        .kind = kind,
+        .is_step = !is_part && (kind == FGI_TRAIN || !trainer->call.is_running),
         .is_part = is_part,
-        .number =
-            batch == NULL || stage->kind == FGI_TRAIN ? trainer->cursor.step + 1 : batch->index + 1,
+        .number = batch == NULL || kind == FGI_TRAIN ? trainer->cursor.step + 1 : batch->index + 1,
         .samples = batch != NULL ? batch->valid : 0,
     };
     return flight;
@@ -311,7 +299,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
     fg_status status = FG_OK;
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = watch(trainer, stage, FGI_DOING_UPLOAD);
-    for (int f = 0; status == FG_OK && f < stage->field_count; f++) {
+    for (int f = 0; status == FG_OK && f < fgi_stage_field_count(stage); f++) {
         fgi_event *ready = NULL;
         status = upload_field(trainer, u, f, &out_fields[f], err);
         if (status == FG_OK)
@@ -321,7 +309,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
         fgi_event_destroy(ready);
     }
     fgi_ledger_add(trainer->ledger, FGI_UPLOAD, begin, fgi_now_ns());
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     return status;
 }
 
@@ -335,27 +323,16 @@ static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_do
 }
 
 static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
-                        fg_array *const *feeds, fg_array **out_prediction, fg_error *err)
+                        fg_array *const *fields, fg_array **out_prediction, fg_error *err)
 {
-    const size_t count = (size_t)stage->field_count + (stage->kind == FGI_PREDICT ? 0 : 1);
-    fg_array *out = NULL;
     fgi_event *done = NULL;
     flight->launch_ns = fgi_now_ns();
     const fgi_watch before = watch(trainer, stage, FGI_DOING_LAUNCH);
-    const fg_status status =
-        fgi_step_program_launch(stage->program, feeds, count, &out, &done, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
-    if (status != FG_OK)
-        return status;
-    launched(trainer, flight, done);
-    if (stage->kind == FGI_PREDICT) {
-        *out_prediction = out;
-        return FG_OK;
-    }
-    fg_array_release(stage->sums);
-    stage->sums = out;
-    stage->fresh.value.u32 = 0;
-    return FG_OK;
+    const fg_status status = fgi_stage_launch(stage, fields, out_prediction, &done, err);
+    (void)fgi_watch_set(trainer->watchdog, before);
+    if (status == FG_OK)
+        launched(trainer, flight, done);
+    return status;
 }
 
 /* A flight that was not launched: nothing may write into it any more. */
@@ -371,26 +348,25 @@ static void cancel(fgi_flight *flight)
 fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err)
 {
-    fg_array *feeds[FG_MAX_FIELDS + 1] = {NULL};
+    fg_array *fields[FG_MAX_FIELDS] = {NULL};
     upload *u = upload_begin(trainer->feed, stage, batch);
     if (u == NULL)
         return fgi_no_memory(err);
     fg_status status = retire(trainer, FGI_IN_FLIGHT - 1, err);
     if (status == FG_OK) {
         fgi_flight *flight = next_flight(trainer, stage, batch);
-        status = send(trainer, stage, flight, u, feeds, err);
+        status = send(trainer, stage, flight, u, fields, err);
         if (status == FG_OK) {
-            set_scalars(trainer, stage, batch);
-            feeds[stage->field_count] = stage->sums;
-            status = launch(trainer, stage, flight, feeds, out_prediction, err);
+            fgi_stage_set_scalars(trainer, stage, batch->valid);
+            status = launch(trainer, stage, flight, fields, out_prediction, err);
         }
         if (status != FG_OK) {
             cancel(flight);
             (void)name_step(flight, status, err);
         }
     }
-    for (int f = 0; f < stage->field_count; f++)
-        fg_array_release(feeds[f]);
+    for (int f = 0; f < fgi_stage_field_count(stage); f++)
+        fg_array_release(fields[f]);
     upload_part_done(u);
     return status;
 }
@@ -400,10 +376,10 @@ fg_status fgi_feed_update(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
     fgi_event *done = NULL;
     FGI_TRY(retire(trainer, FGI_IN_FLIGHT - 1, err));
     fgi_flight *flight = next_flight(trainer, stage, NULL);
-    fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step);
+    fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
     flight->launch_ns = fgi_now_ns();
-    fgi_step_program *update =
-        fgi_accumulator_update(stage->accumulator, trainer->options.seed, trainer->cursor.step);
+    fgi_step_program *update = fgi_accumulator_update(fgi_stage_accumulator(stage),
+                                                      trainer->options.seed, trainer->cursor.step);
     const fg_status status = fgi_step_program_launch(update, NULL, 0, NULL, &done, err);
     if (status != FG_OK)
         return name_step(flight, status, err);

@@ -29,7 +29,9 @@
 #include "train/saver.h"
 #include "train/signals.h"
 #include "train/snapshot.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/windows.h"
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
@@ -69,19 +71,19 @@ static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_err
     trainer->cursor.sample_count = fg_dataset_count(data->train);
     trainer->cursor.batch_size = size;
     trainer->cursor.shuffle_buffer = fgi_shuffle_buffer(data);
-    trainer->drop_last = data->drop_last;
+    trainer->fit.drop_last = data->drop_last;
     return FG_OK;
 }
 
 static bool epoch_is_over(const fg_trainer *trainer)
 {
-    const int64_t limit = trainer->train_limit;
+    const int64_t limit = trainer->fit.train_limit;
     const int64_t left = trainer->cursor.sample_count - trainer->cursor.position;
     if (limit > 0 && trainer->cursor.epoch_batches >= limit)
         return true;
     if (trainer->cursor.sample_count < 0)
         return trainer->cursor.has_read_epoch;
-    return left <= 0 || (trainer->drop_last && left < trainer->cursor.batch_size);
+    return left <= 0 || (trainer->fit.drop_last && left < trainer->cursor.batch_size);
 }
 
 /* Whether all steps are done. */
@@ -107,12 +109,12 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     size_t i = 0;
     while (i < count && strcmp(metrics[i].name, o->checkpoints.monitor) != 0)
         i++;
-    if (i == count && !trainer->has_warned)
+    if (i == count && !trainer->fit.has_warned)
         fgi_log(FG_LOG_WARNING,
                 "%s does not log the metric '%s' that selects the best checkpoint (monitor)",
                 is_monitoring_training(trainer) ? "training" : "validation",
                 o->checkpoints.monitor);
-    trainer->has_warned |= i == count;
+    trainer->fit.has_warned |= i == count;
     if (i == count || !isfinite(metrics[i].value))
         return false;
     const double value = metrics[i].value;
@@ -128,7 +130,8 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
 /* Begins to save this state unless that has been done. */
 static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
-    if (trainer->options.checkpoints.run_dir == NULL || (trainer->is_saved && !is_best))
+    if (trainer->options.checkpoints.run_dir == NULL ||
+        (fgi_saver_is_current(trainer->saver) && !is_best))
         return FG_OK;
     return fgi_saver_begin(trainer, is_best, err);
 }
@@ -143,33 +146,32 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     fg_progress at = fgi_progress_at(trainer);
     int64_t limit;
     *out_best = false;
-    if (data->val == NULL || trainer->task.ops->val_step == NULL ||
+    if (data->val == NULL || trainer->model.task.ops->val_step == NULL ||
         trainer->cursor.validated_step == trainer->cursor.step)
         return FG_OK;
     const int64_t begin = fgi_now_ns();
-    trainer->is_saved = false;
+    fgi_saver_set_current(trainer->saver, false);
     trainer->cursor.owes_validation = true;
     if (fgi_stop_requested(trainer))
         return FG_OK;
     FGI_TRY(fgi_stage_prepare(trainer, FGI_VAL, data, err));
     limit = fgi_stage_limit(trainer, FGI_VAL);
     at.batch = 0;
-    at.batches = fgi_stage_batches(&trainer->stage[FGI_VAL], limit);
+    at.batches = fgi_stage_batches(trainer->stage[FGI_VAL], limit);
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_START, &at, err));
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
-    if (trainer->is_stopping) /* cut short */
+    if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
     /* metrics of the steps before have arrived by now, and are told in the order of steps */
-    FGI_TRY(
-        fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
-    at.batch = trainer->evaluated_batches;
+    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
+    at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
     trainer->cursor.validated_step = trainer->cursor.step;
     *out_best = !is_monitoring_training(trainer) && is_new_best(trainer, metrics, count);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_VAL_END, &at, err));
-    trainer->window_start_ns += fgi_now_ns() - begin;
+    fgi_windows_exclude(trainer->windows, fgi_now_ns() - begin);
     return FG_OK;
 }
 
@@ -194,13 +196,13 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
 /* Launches the next batch and, if it is the step's last, the update; tells of it. */
 static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_host_batch *batch = NULL;
     FGI_TRY(fgi_feed_next(trainer, stage, &batch, err));
     if (batch == NULL && trainer->cursor.sample_count < 0)
         return fgi_fail(err, FG_EINVAL, "the training source gave no %s in epoch %lld",
                         trainer->cursor.position > 0 ? "further sample"
-                        : trainer->drop_last         ? "whole batch"
+                        : trainer->fit.drop_last     ? "whole batch"
                                                      : "sample",
                         (long long)trainer->cursor.epoch);
     if (batch == NULL)
@@ -212,13 +214,13 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     FGI_TRY(fgi_feed_launch(trainer, stage, batch, NULL, err));
     trainer->cursor.epoch_batches++;
     trainer->cursor.position = next_position;
-    trainer->window_samples += valid;
-    trainer->train_windows.is_open = true;
-    trainer->is_saved = false;
+    fgi_windows_add(trainer->windows, valid);
+    fgi_saver_set_current(trainer->saver, false);
     const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
-    *out_is_last = stage->accumulator == NULL ||
-                   fgi_accumulator_batches(stage->accumulator) == batches || epoch_is_over(trainer);
-    if (*out_is_last && stage->accumulator != NULL)
+    const fgi_accumulator *accumulator = fgi_stage_accumulator(stage);
+    *out_is_last = accumulator == NULL || fgi_accumulator_batches(accumulator) == batches ||
+                   epoch_is_over(trainer);
+    if (*out_is_last && accumulator != NULL)
         FGI_TRY(fgi_feed_update(trainer, stage, err));
     trainer->cursor.step += *out_is_last;
     const fg_progress at = fgi_progress_at(trainer);
@@ -229,17 +231,15 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
  * A stop waits for its end, so that every checkpoint is of a whole number of steps. */
 static fg_status train_step(fg_trainer *trainer, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    fgi_windows *windows = &trainer->train_windows;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    fgi_windows *windows = trainer->windows;
     bool is_done = false;
-    fgi_accumulator_begin(stage->accumulator);
-    trainer->step_start.position = trainer->cursor.position;
-    trainer->step_start.batches = trainer->cursor.epoch_batches;
-    trainer->step_start.has_read_epoch = trainer->cursor.has_read_epoch;
-    trainer->is_in_step = true;
+    fgi_accumulator_begin(fgi_stage_accumulator(stage));
+    trainer->fit.step_start = trainer->cursor;
+    trainer->fit.is_in_step = true;
     while (!is_done)
         FGI_TRY(train_batch(trainer, &is_done, err));
-    trainer->is_in_step = false;
+    trainer->fit.is_in_step = false;
     if (is_due(trainer->options.output.log_every, trainer->cursor.step))
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
@@ -249,13 +249,13 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     fg_metric metrics[FG_MAX_METRICS];
     bool is_best = false;
-    FGI_TRY(fgi_windows_close(trainer, &trainer->train_windows, stage, err));
-    FGI_TRY(fgi_windows_collect(trainer, &trainer->train_windows, stage, 0, err));
-    const size_t count = fgi_windows_means(&trainer->train_windows, stage, NULL, metrics);
-    fgi_result_put(&trainer->result, metrics, count);
+    FGI_TRY(fgi_windows_close(trainer, trainer->windows, stage, err));
+    FGI_TRY(fgi_windows_collect(trainer, trainer->windows, stage, 0, err));
+    const size_t count = fgi_windows_means(trainer->windows, stage, NULL, metrics);
+    fgi_result_put(&trainer->call.result, metrics, count);
     if (is_due(o->validation.val_every_epochs, trainer->cursor.epoch + 1) ||
         is_due(o->validation.val_every_steps, trainer->cursor.step))
         FGI_TRY(validate(trainer, data, &is_best, err));
@@ -264,12 +264,12 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     if (is_monitoring_training(trainer))
         is_best = is_new_best(trainer, metrics, count);
     fg_progress at = fgi_progress_at(trainer);
-    fgi_windows_clear(&trainer->train_windows);
+    fgi_windows_clear(trainer->windows);
     trainer->cursor.epoch++;
     trainer->cursor.position = 0;
     trainer->cursor.has_read_epoch = false;
     trainer->cursor.epoch_batches = 0;
-    trainer->is_saved = false;
+    fgi_saver_set_current(trainer->saver, false);
     at.metrics = metrics;
     at.metric_count = count;
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_END, &at, err));
@@ -282,10 +282,10 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 /* An epoch, or what is left of it. */
 static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
     const fg_progress at = fgi_progress_at(trainer);
-    FGI_TRY(
-        fg_loader_start_epoch(stage->loader, trainer->cursor.epoch, trainer->cursor.position, err));
+    FGI_TRY(fg_loader_start_epoch(fgi_stage_loader(stage), trainer->cursor.epoch,
+                                  trainer->cursor.position, err));
     FGI_TRY(fgi_notify(trainer, FGI_ON_EPOCH_START, &at, err));
     FGI_TRY(fgi_stage_refresh(trainer, stage, err));
     if (trainer->cursor.owes_validation)
@@ -304,80 +304,27 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whether the window in the checkpoint is of these metrics. */
-static bool is_same_window(const fg_trainer *trainer, const fgi_stage *stage)
-{
-    if (trainer->restored.metric_count != stage->metric_count)
-        return false;
-    for (size_t i = 0; i < stage->metric_count; i++)
-        if (strcmp(trainer->restored.metric[i], stage->metric[i]) != 0)
-            return false;
-    return true;
-}
-
-/* A window that was open when the checkpoint was made goes on, and so does the epoch's mean. */
-static fg_status continue_window(fg_trainer *trainer, fg_error *err)
-{
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sums(stage)}};
-    fg_array *sums = NULL;
-    const bool is_same = is_same_window(trainer, stage), is_open = trainer->restored.is_open;
-    if (trainer->restored.metric_count > 0 && !is_same)
-        fgi_windows_clear(&trainer->train_windows); /* the task logs other things now */
-    trainer->restored.metric_count = 0;
-    trainer->restored.is_open = false;
-    if (!is_same || !is_open)
-        return FG_OK;
-    FGI_TRY(fgi_array_upload(trainer->client, &type, NULL, trainer->restored.sums, FGI_UPLOAD_COPY,
-                             &sums, NULL, err));
-    fg_array_release(stage->sums);
-    stage->sums = sums;
-    stage->fresh.value.u32 = 0;
-    trainer->train_windows.is_open = true;
-    return FG_OK;
-}
-
-static fg_status open_run(fg_trainer *trainer, fg_error *err)
-{
-    if (trainer->options.checkpoints.run_dir == NULL || trainer->logger != NULL)
-        return FG_OK;
-    fgi_logger *logger = NULL;
-    const int process = fg_client_get_info(trainer->client)->process_index;
-    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->cursor.step,
-                              trainer->cursor.log_lines, &logger, err));
-    if (logger == NULL)
-        return FG_OK;
-    FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
-    trainer->logger = logger;
-    /* to the front: what another callback fails at is in the log already */
-    const fgi_callback last = trainer->callbacks[trainer->callback_count - 1];
-    memmove(trainer->callbacks + 1, trainer->callbacks,
-            (trainer->callback_count - 1) * sizeof *trainer->callbacks);
-    trainer->callbacks[0] = last;
-    return FG_OK;
-}
-
 /* The steps are done: the last metrics, and the state. A run that was stopped leaves its window
  * open, in the checkpoint, for the run that goes on. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    fgi_windows *windows = &trainer->train_windows;
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    fgi_windows *windows = trainer->windows;
     fg_metric metrics[FG_MAX_METRICS];
     float open_sums[FGI_MOST_SUMS] = {0};
     bool is_best = false;
-    if (!trainer->is_stopping)
+    if (!trainer->call.is_stopping)
         FGI_TRY(fgi_windows_close(trainer, windows, stage, err));
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, 0, err));
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, open_sums, err));
-    if (trainer->cursor.epoch_batches > 0 && !trainer->result.nothing_to_do)
-        fgi_result_put(&trainer->result, metrics,
+    if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
+        fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
-    if (trainer->cursor.epoch_batches > 0 && !trainer->is_stopping)
+    if (trainer->cursor.epoch_batches > 0 && !trainer->call.is_stopping)
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
-    if (trainer->failure.status != FG_OK && trainer->cursor.step == 0)
+    if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
         return FG_OK; /* nothing is lost by leaving the folder as it was */
     return fgi_saver_finish(trainer, is_best, err);
 }
@@ -392,18 +339,18 @@ static bool has_more(const fg_trainer *trainer)
  * missing. */
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
-    const bool validates = data->val != NULL && trainer->task.ops->val_step != NULL;
+    const bool validates = data->val != NULL && trainer->model.task.ops->val_step != NULL;
     const bool owes =
         trainer->cursor.owes_validation || (trainer->cursor.epoch_batches > 0 && validates &&
                                             trainer->cursor.validated_step != trainer->cursor.step);
-    return !has_more(trainer) && !owes && !trainer->restored.is_open;
+    return !has_more(trainer) && !owes && !fgi_windows_is_pending(trainer->windows);
 }
 
 /* Whether a validation may come before the fit ends. */
 static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const fg_trainer_options *o = &trainer->options;
-    if (data->val == NULL || trainer->task.ops->val_step == NULL)
+    if (data->val == NULL || trainer->model.task.ops->val_step == NULL)
         return false;
     return o->validation.val_every_steps > 0 || o->limits.max_steps > 0 ||
            o->limits.max_epochs <= 0 || o->validation.val_every_epochs <= o->limits.max_epochs;
@@ -439,21 +386,20 @@ static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fi
     FGI_TRY(find_start(trainer, task, data, err));
     if (trainer->cursor.step >
         0) /* the learning rate of the last step is told until the next one */
-        fg_optimizer_begin_step(trainer->optimizer, trainer->cursor.step - 1);
-    trainer->result.nothing_to_do = is_complete(trainer, data);
-    if (trainer->result.nothing_to_do) /* where this Trainer has trained it */
-        fgi_result_put(&trainer->result, trainer->fit_metrics, trainer->fit_metric_count);
-    if (!trainer->result.nothing_to_do) {
+        fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
+    trainer->call.result.nothing_to_do = is_complete(trainer, data);
+    if (trainer->call.result.nothing_to_do) /* where this Trainer has trained it */
+        fgi_result_put(&trainer->call.result, trainer->last_fit.metrics, trainer->last_fit.count);
+    if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
         FGI_TRY(try_validation(trainer, data, err));
-        FGI_TRY(continue_window(trainer, err));
+        FGI_TRY(fgi_windows_continue(trainer, trainer->windows, trainer->stage[FGI_TRAIN], err));
     }
     FGI_TRY(fgi_run_clear(trainer, err));
-    FGI_TRY(open_run(trainer, err));
+    FGI_TRY(fgi_run_open(trainer, err));
     const fg_progress at = fgi_progress_at(trainer);
-    trainer->has_started = true;
-    trainer->window_start_ns = fgi_now_ns();
-    trainer->window_samples = 0;
+    trainer->fit.has_started = true;
+    fgi_windows_start_clock(trainer->windows);
     return fgi_notify(trainer, FGI_ON_FIT_START, &at, err);
 }
 
@@ -471,24 +417,26 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
 /* Whether a step that failed took the weights with it; notes which. */
 static bool has_lost_weights(fg_trainer *trainer)
 {
-    for (size_t i = 0; trainer->root != NULL && i < fg_module_variable_count(trainer->root); i++)
-        if (trainer->lost_step == 0 &&
-            fgi_variable_is_lost(fg_module_variable_at(trainer->root, i)))
-            trainer->lost_step = trainer->cursor.step + 1;
-    if (trainer->lost_step == 0 && fgi_accumulator_is_lost(trainer->stage[FGI_TRAIN].accumulator))
-        trainer->lost_step = trainer->cursor.step + 1;
-    return trainer->lost_step != 0;
+    for (size_t i = 0;
+         trainer->model.root != NULL && i < fg_module_variable_count(trainer->model.root); i++)
+        if (trainer->model.lost_step == 0 &&
+            fgi_variable_is_lost(fg_module_variable_at(trainer->model.root, i)))
+            trainer->model.lost_step = trainer->cursor.step + 1;
+    if (trainer->model.lost_step == 0 &&
+        fgi_accumulator_is_lost(fgi_stage_accumulator(trainer->stage[FGI_TRAIN])))
+        trainer->model.lost_step = trainer->cursor.step + 1;
+    return trainer->model.lost_step != 0;
 }
 
 /* An error ends the fit: what can be saved is saved, and the error says where. */
 static void end_failed(fg_trainer *trainer, fg_error *err)
 {
-    const char *path = trainer->result.checkpoint;
+    const char *path = trainer->call.result.checkpoint;
     const bool is_lost = has_lost_weights(trainer);
     if (!is_lost)
         fgi_saver_rescue(trainer, err);
     fgi_saver_abandon(trainer);
-    fgi_windows_abandon(&trainer->train_windows);
+    fgi_windows_abandon(trainer->windows);
     if (is_lost)
         (void)fgi_fail(err, err->status, "%s\nthe weights on the device are lost; %s%s",
                        err->message, path[0] != '\0' ? "the last saved are in " : "none were saved",
@@ -498,8 +446,8 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
 /* A stop, in order: what it was, and where its state is. */
 static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 {
-    const fg_error *failure = &trainer->failure;
-    const char *path = trainer->result.checkpoint;
+    const fg_error *failure = &trainer->fit.failure;
+    const char *path = trainer->call.result.checkpoint;
     const char *saved = path[0] != '\0' ? "; saved in " : "";
     if (failure->status == FG_OK)
         return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s",
@@ -514,14 +462,14 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
-    const fg_error *failure = &trainer->failure;
+    const fg_error *failure = &trainer->fit.failure;
     const fg_status drained = fgi_feed_drain(trainer, &later);
     if (status == FG_OK && drained != FG_OK) {
         status = drained;
         *err = later;
     }
     if (status == FG_OK)
-        return trainer->is_stopping ? end_stopped(trainer, err) : FG_OK;
+        return trainer->call.is_stopping ? end_stopped(trainer, err) : FG_OK;
     end_failed(trainer, err);
     if (failure->status == FG_OK)
         return status;
@@ -531,9 +479,10 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 /* For a later fit that finds the run complete. */
 static void keep_metrics(fg_trainer *trainer)
 {
-    const fg_result *result = &trainer->result;
-    trainer->fit_metric_count = result->metric_count;
-    memcpy(trainer->fit_metrics, result->metrics, result->metric_count * sizeof result->metrics[0]);
+    const fg_result *result = &trainer->call.result;
+    trainer->last_fit.count = result->metric_count;
+    memcpy(trainer->last_fit.metrics, result->metrics,
+           result->metric_count * sizeof result->metrics[0]);
 }
 
 fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
@@ -545,9 +494,10 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     own.no_shuffle |=
         trainer->options.limits.overfit_batches > 0 || trainer->options.limits.overfit_fraction > 0;
     data = &own;
-    trainer->is_running = true;
-    trainer->has_started = trainer->is_in_step = false;
-    fgi_forget_failures(trainer);
+    trainer->call.is_running = true;
+    trainer->fit = (fgi_fit){0};
+    fgi_saver_reset(trainer->saver);
+    fgi_callbacks_reset(trainer->callbacks);
     if (trainer->options.handle_signals)
         fgi_signals_catch(trainer);
     fg_status status = run(trainer, task, data, &first);
@@ -557,12 +507,12 @@ fg_status fg_trainer_fit(fg_trainer *trainer, const fg_task *task, const fg_fit_
     if (trainer->options.handle_signals)
         fgi_signals_release();
     fgi_result_end(trainer, FGI_TRAIN);
-    if (trainer->has_started)
+    if (trainer->fit.has_started)
         keep_metrics(trainer);
-    trainer->is_running = false;
+    trainer->call.is_running = false;
     const fg_progress at = fgi_progress_at(trainer);
     const fg_status told =
-        trainer->has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
+        trainer->fit.has_started ? fgi_notify(trainer, FGI_ON_FIT_END, &at, &later) : FG_OK;
     if (status == FG_OK && told != FG_OK) {
         status = told;
         first = later;

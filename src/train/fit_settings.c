@@ -124,8 +124,8 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
 static void scale_lr(fg_trainer *trainer)
 {
     const int asked = rule_of(&trainer->options), rule = asked < RULES ? asked : NONE;
-    fg_fit_settings *settings = &trainer->settings;
-    fg_optimizer *optimizer = trainer->optimizer;
+    fg_fit_settings *settings = &trainer->fit.settings;
+    fg_optimizer *optimizer = trainer->model.optimizer;
     const double samples =
         (double)settings->global_batch_size * (double)settings->accumulate_grad_batches;
     const double k = samples / (double)settings->base_batch_size;
@@ -144,7 +144,7 @@ static void describe(fg_trainer *trainer, int64_t size)
 {
     const fg_trainer_options *o = &trainer->options;
     const int shards = fgi_batch_shards(trainer);
-    trainer->settings = (fg_fit_settings){
+    trainer->fit.settings = (fg_fit_settings){
         .strategy = fgi_strategy_name(trainer),
         .device_count = fg_client_get_info(trainer->client)->device_count,
         .batch_shards = shards,
@@ -168,11 +168,11 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
 {
     fg_error why = {0};
     const fg_status status = fg_optimizer_set_schedule(
-        trainer->optimizer, trainer->options.lr.schedule, trainer->total_steps, &why);
+        trainer->model.optimizer, trainer->options.lr.schedule, trainer->fit.total_steps, &why);
     if (status == FG_OK)
         return FG_OK;
     return fgi_fail(err, status, "%s%s", why.message,
-                    trainer->total_steps < 0
+                    trainer->fit.total_steps < 0
                         ? "\nthe training source does not report its length: set max_steps"
                         : "");
 }
@@ -199,17 +199,18 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
         return fgi_fail(err, FG_EINVAL, "an epoch has no step: %lld samples in batches of %lld%s",
                         (long long)count, (long long)size,
                         data->drop_last ? " (the incomplete one is dropped)" : "");
-    trainer->train_limit =
+    trainer->fit.train_limit =
         fgi_limit(o->limits.limit_train_batches, o->limits.limit_train_fraction, batches);
-    if (trainer->train_limit > 0)
-        batches = batches < 0 ? trainer->train_limit : smaller(batches, trainer->train_limit);
+    if (trainer->fit.train_limit > 0)
+        batches =
+            batches < 0 ? trainer->fit.train_limit : smaller(batches, trainer->fit.train_limit);
     const int64_t steps = steps_of(trainer, batches);
     if (batches < 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
     else if (o->limits.max_epochs > 0 && o->limits.max_epochs <= INT64_MAX / steps)
         all = steps * o->limits.max_epochs;
-    trainer->batches_per_epoch = batches;
-    trainer->total_steps = o->limits.max_steps > 0 ? smaller(all, o->limits.max_steps) : all;
+    trainer->fit.batches_per_epoch = batches;
+    trainer->fit.total_steps = o->limits.max_steps > 0 ? smaller(all, o->limits.max_steps) : all;
     describe(trainer, size);
     scale_lr(trainer);
     return set_schedule(trainer, err);
@@ -225,21 +226,21 @@ static int64_t left_of_epoch(const fg_trainer *trainer)
     if (trainer->cursor.has_read_epoch)
         return 0;
     const int64_t left =
-        trainer->drop_last ? samples / size : samples / size + (samples % size != 0);
-    if (trainer->train_limit <= 0)
+        trainer->fit.drop_last ? samples / size : samples / size + (samples % size != 0);
+    if (trainer->fit.train_limit <= 0)
         return steps_of(trainer, left);
-    const int64_t allowed = trainer->train_limit - trainer->cursor.epoch_batches;
+    const int64_t allowed = trainer->fit.train_limit - trainer->cursor.epoch_batches;
     return steps_of(trainer, smaller(left, allowed > 0 ? allowed : 0));
 }
 
 fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    fg_fit_settings *settings = &trainer->settings;
+    fg_fit_settings *settings = &trainer->fit.settings;
     int64_t all = INT64_MAX;
     const int64_t epochs = o->limits.max_epochs - trainer->cursor.epoch - 1; /* after this one */
-    const int64_t steps = steps_of(trainer, trainer->batches_per_epoch);
-    if (trainer->batches_per_epoch < 0)
+    const int64_t steps = steps_of(trainer, trainer->fit.batches_per_epoch);
+    if (trainer->fit.batches_per_epoch < 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
     else if (o->limits.max_epochs > 0 && epochs < 0)
         all = trainer->cursor.step;
@@ -248,8 +249,8 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     if (o->limits.max_steps > 0)
         all = smaller(all, o->limits.max_steps > trainer->cursor.step ? o->limits.max_steps
                                                                       : trainer->cursor.step);
-    trainer->total_steps = all;
-    settings->steps_per_epoch = trainer->batches_per_epoch < 0 ? -1 : steps;
+    trainer->fit.total_steps = all;
+    settings->steps_per_epoch = trainer->fit.batches_per_epoch < 0 ? -1 : steps;
     settings->total_steps = all < ENDLESS ? all : -1;
     for (int i = 0; i < 5 && all < 0; i++) /* a schedule needs no length, or was refused */
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr, 0, all);
@@ -258,7 +259,10 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
                                             (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
     if (all == 0)
         return FG_OK; /* nothing to do, and no place in a schedule */
-    return fg_optimizer_set_schedule(trainer->optimizer, o->lr.schedule, all, err);
+    return fg_optimizer_set_schedule(trainer->model.optimizer, o->lr.schedule, all, err);
 }
 
-const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer) { return &trainer->settings; }
+const fg_fit_settings *fg_trainer_settings(const fg_trainer *trainer)
+{
+    return &trainer->fit.settings;
+}

@@ -1,14 +1,15 @@
-/* health.c - what the device tells of its updates beside the metrics: gradients that are not
- * finite, updates that rounding took away, the scale of the loss.
+/* health.c - what the device reports about updates in addition to the metrics: gradients that are
+ * not finite, updates lost to rounding, the loss scale.
  *
- * The optimizer keeps these numbers in a variable of its own (src/optim/guard.c); the training
- * program appends them to the metrics' sums, so that no read is added. Where a step has several
- * batches the update is another program, and the numbers are those of the step before.
+ * The optimizer keeps these values in a variable (src/optim/guard.c); the training program appends
+ * them to the metrics' sums, so that they need no extra read. If a step has several batches, the
+ * update is a separate program, and the values are those of the previous step.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "optim/optimizer.h"
@@ -16,13 +17,26 @@
 #include "train/health.h"
 #include "train/trainer.h"
 
-static const double WORTH_A_WARNING = 0.25; /* share of updates lost */
+static const double WORTH_A_WARNING = 0.25; /* fraction of updates lost */
 
 _Static_assert((int)FGI_HEALTH == (int)FGI_HEALTH_SIZE, "memory for the optimizer's report");
 
+struct fgi_health {
+    float value[FGI_HEALTH]; /* as last read; zeros if !is_known */
+    bool is_known, has_warned_of_bad, has_warned_of_lost;
+};
+
+fg_status fgi_health_create(fgi_health **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_health_destroy(fgi_health *health) { fgi_free(health); }
+
 fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
 {
-    fg_optimizer *optimizer = trainer->optimizer;
+    fg_optimizer *optimizer = trainer->model.optimizer;
     if (trainer->precision->scales_loss && !fgi_optimizer_scales_loss(optimizer))
         FGI_TRY(fg_optimizer_set_loss_scale(optimizer, NULL, err));
     if (trainer->options.numerics.stochastic_rounding)
@@ -32,14 +46,14 @@ fg_status fgi_health_prepare(fg_trainer *trainer, fg_error *err)
 
 fg_tensor fgi_health_value(fg_trainer *trainer, fg_trace *trace)
 {
-    return fg_variable_value(trace, fgi_optimizer_health(trainer->optimizer));
+    return fg_variable_value(trace, fgi_optimizer_health(trainer->model.optimizer));
 }
 
 static fg_status anomaly(const fg_trainer *trainer, const float *health, fg_error *err)
 {
     const size_t culprit = (size_t)health[FGI_HEALTH_CULPRIT];
     const fg_variable *parameter =
-        fg_optimizer_parameter_at(trainer->optimizer, culprit > 0 ? culprit - 1 : 0);
+        fg_optimizer_parameter_at(trainer->model.optimizer, culprit > 0 ? culprit - 1 : 0);
     return fgi_fail(err, FG_ENUMERIC,
                     "training step %lld: the gradient of '%s' has %s\nthe step was skipped, as is "
                     "any later one with such a gradient",
@@ -47,35 +61,35 @@ static fg_status anomaly(const fg_trainer *trainer, const float *health, fg_erro
                     health[FGI_HEALTH_KIND] < 1.5f ? "NaN" : "an infinite number");
 }
 
-/* Says once each what is worth knowing. */
+/* Warns of each problem once. */
 static void advise(fg_trainer *trainer, const float *health, int64_t step)
 {
-    const bool is_scaled = fgi_optimizer_scales_loss(trainer->optimizer);
+    const bool is_scaled = fgi_optimizer_scales_loss(trainer->model.optimizer);
     const double lost = (double)health[FGI_HEALTH_LOST];
-    if (health[FGI_HEALTH_BAD] > 0 && !is_scaled && !trainer->has_warned_of_bad)
+    if (health[FGI_HEALTH_BAD] > 0 && !is_scaled && !trainer->health->has_warned_of_bad)
         fgi_log(FG_LOG_WARNING,
                 "up to step %lld the gradients of %.0f steps were not finite; detect_anomaly names "
                 "the parameter",
                 (long long)step, (double)health[FGI_HEALTH_BAD]);
-    if (lost > WORTH_A_WARNING && !trainer->has_warned_of_lost)
+    if (lost > WORTH_A_WARNING && !trainer->health->has_warned_of_lost)
         fgi_log(FG_LOG_WARNING,
                 "precision '%s': step %lld left %.0f %% of the elements that it updates unchanged, "
                 "because the update was less than half a unit in the last place; use '%s', "
                 "or stochastic_rounding",
                 trainer->precision->name, (long long)step, 100 * lost,
                 trainer->precision->matmul == FG_F16 ? "16-mixed" : "bf16-mixed");
-    trainer->has_warned_of_bad |= health[FGI_HEALTH_BAD] > 0;
-    trainer->has_warned_of_lost |= lost > WORTH_A_WARNING;
+    trainer->health->has_warned_of_bad |= health[FGI_HEALTH_BAD] > 0;
+    trainer->health->has_warned_of_lost |= lost > WORTH_A_WARNING;
 }
 
-fg_status fgi_health_take(fg_trainer *trainer, const float *health, int64_t step, fg_error *err)
+fg_status fgi_health_take(fg_trainer *trainer, const float *values, int64_t step, fg_error *err)
 {
     for (int i = 0; i < FGI_HEALTH; i++)
-        trainer->health[i] = health[i];
-    trainer->has_health = true;
-    if (health[FGI_HEALTH_STEP] > 0)
-        return anomaly(trainer, health, err);
-    advise(trainer, health, step);
+        trainer->health->value[i] = values[i];
+    trainer->health->is_known = true;
+    if (values[FGI_HEALTH_STEP] > 0)
+        return anomaly(trainer, values, err);
+    advise(trainer, values, step);
     return FG_OK;
 }
 
@@ -83,7 +97,7 @@ fg_status fgi_health_end(fg_trainer *trainer, fg_error *err)
 {
     float health[FGI_HEALTH];
     fgi_event *done = NULL;
-    const fg_variable *variable = fgi_optimizer_health(trainer->optimizer);
+    const fg_variable *variable = fgi_optimizer_health(trainer->model.optimizer);
     FGI_TRY(fgi_variable_download(variable, health, sizeof health, &done, err));
     if (done != NULL) {
         const fg_status status = fgi_event_wait(done, err);
@@ -110,24 +124,24 @@ static size_t put(fg_metric *out, size_t count, const char *name, float value)
 size_t fgi_health_metrics(const fg_trainer *trainer, fg_metric *out)
 {
     size_t count = 0;
-    const float *health = trainer->health;
+    const float *health = trainer->health->value;
     if (health[FGI_HEALTH_BAD] > 0)
         count = put(out, count, "train_nonfinite_steps", health[FGI_HEALTH_BAD]);
     if (counts_lost(trainer))
         count = put(out, count, "train_lost_updates", health[FGI_HEALTH_LOST]);
-    if (fgi_optimizer_scales_loss(trainer->optimizer))
+    if (fgi_optimizer_scales_loss(trainer->model.optimizer))
         count = put(out, count, "train_loss_scale", health[FGI_HEALTH_SCALE]);
     return count;
 }
 
 void fgi_health_result(const fg_trainer *trainer, fg_result *out)
 {
-    const float *health = trainer->health;
-    const bool is_known = trainer->has_health;
+    const float *health = trainer->health->value;
+    const bool is_known = trainer->health->is_known;
     out->nonfinite_steps = is_known ? (int64_t)health[FGI_HEALTH_BAD] : -1;
     out->lost_updates =
         is_known && counts_lost(trainer) ? (double)health[FGI_HEALTH_LOST] : (double)NAN;
-    out->loss_scale = is_known && fgi_optimizer_scales_loss(trainer->optimizer)
+    out->loss_scale = is_known && fgi_optimizer_scales_loss(trainer->model.optimizer)
                           ? (double)health[FGI_HEALTH_SCALE]
                           : (double)NAN;
 }

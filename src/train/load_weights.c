@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "train/file_order.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 /* Everything that a report owns is in one of these blocks. */

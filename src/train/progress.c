@@ -384,7 +384,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
     fgi_progress *p = self;
     char label[80] = "evaluating";
     (void)err;
-    if (p->trainer->is_running) {
+    if (p->trainer->call.is_running) {
         fg_progress before = *at;
         before.batch--;
         show_val(p, &before);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/print.h"
+#include "pjrt/pjrt.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 
@@ -21,8 +22,9 @@ static void put_shape(const fg_type *type, char *out, size_t size)
 static void put_settings(FILE *out, const fg_trainer *trainer, const fg_progress *at)
 {
     const fg_fit_settings *settings = fg_trainer_settings(trainer);
-    (void)fgi_fprintf(out, "%s, lr %g (scaling rule: %s", fg_optimizer_name(trainer->optimizer),
-                      settings->lr, settings->lr_scaling);
+    (void)fgi_fprintf(out, "%s, lr %g (scaling rule: %s",
+                      fg_optimizer_name(trainer->model.optimizer), settings->lr,
+                      settings->lr_scaling);
     if (settings->lr_factor != 1)
         (void)fgi_fprintf(out, ", %g x %g", settings->lr_given, settings->lr_factor);
     (void)fprintf(out, "), batches of %" PRId64, settings->global_batch_size);

@@ -1,6 +1,6 @@
-/* regression.c - metrics that are no means, but follow from means: a step logs the parts, one
- * number a sample, which are summed on the device like any metric; the host puts them together, so
- * the value is that of the whole epoch.
+/* regression.c - metrics that are not means, but follow from means. A step logs the means, one
+ * value per sample, which the device sums like any metric; the host combines them (metrics.c), so
+ * that the value is that of the whole epoch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -8,19 +8,19 @@
 
 #include <fulgurite/ops.h>
 #include "base/error.h"
-#include "train/trainer.h"
+#include "train/metrics.h"
+#include "train/stage.h"
 
-/* ---- on the device --------------------------------------------------------------------------- */
-
-/* Gives the metric logged last a rule. */
+/* Sets the rule of the metric logged last. */
 static void set_rule(fg_step *step, fgi_metric_rule rule)
 {
-    fgi_stage *stage = fgi_step_stage(step);
-    if (stage->kind != FGI_PREDICT && fg_trace_error(fg_step_trace(step), NULL) == FG_OK)
-        stage->rule[stage->metric_count - 1] = rule;
+    const fgi_stage *stage = fgi_step_stage(step);
+    if (fgi_stage_get_kind(stage) != FGI_PREDICT &&
+        fg_trace_error(fg_step_trace(step), NULL) == FG_OK)
+        fgi_metrics_set_rule(fgi_stage_metrics(stage), rule);
 }
 
-/* One number a sample. */
+/* One value per sample. */
 static fg_tensor by_sample(fg_tensor value)
 {
     return fg_tensor_type(value)->rank == 1 ? value : fg_mean(value, 1, (const int[]){1});
@@ -39,8 +39,8 @@ static bool is_checked(fg_step *step, fg_tensor prediction, fg_tensor target)
     else if (p->rank < 1 || p->rank > 2 || p->rank != y->rank ||
              memcmp(p->dim, y->dim, (size_t)p->rank * sizeof p->dim[0]) != 0)
         (void)fgi_trace_fail(fg_step_trace(step), FG_ESHAPE,
-                             "log_regression(%s, %s): expected two tensors [B] or [B, K] of one "
-                             "shape",
+                             "log_regression(%s, %s): expected two tensors [B] or [B, K] of the "
+                             "same shape",
                              fg_type_format(p, a, sizeof a), fg_type_format(y, b, sizeof b));
     return fg_trace_error(fg_step_trace(step), NULL) == FG_OK;
 }
@@ -75,28 +75,4 @@ void fg_step_log_regression(fg_step *step, fg_tensor prediction, fg_tensor targe
     set_rule(step, (fgi_metric_rule){.kind = FGI_DETERMINATION});
     fg_step_log(step, "r2_squares", fg_mul(centered, centered));
     set_rule(step, (fgi_metric_rule){.kind = FGI_HIDDEN});
-}
-
-/* ---- on the host ----------------------------------------------------------------------------- */
-
-bool fgi_metric_value(const fgi_stage *stage, size_t i, const double *sum, const double *weight,
-                      double *out)
-{
-    const fgi_metric_rule *rule = &stage->rule[i];
-    const double mean = weight[i] > 0 ? sum[i] / weight[i] : (double)NAN;
-    *out = mean;
-    switch (rule->kind) {
-    case FGI_MEAN: break;
-    case FGI_SCALED: *out = rule->factor * mean; break;
-    case FGI_ROOT: *out = rule->factor * sqrt(mean); break;
-    case FGI_DETERMINATION: {
-        const double variance = sum[i + 1] / weight[i + 1] - mean * mean;
-        /* what the rounding of f32 sums leaves of equal targets is no variance */
-        const bool is_constant = !(variance > 1e-6 * sum[i + 1] / weight[i + 1]);
-        *out = is_constant ? (double)NAN : 1 - sum[i - 1] / weight[i - 1] / variance;
-        break;
-    }
-    case FGI_HIDDEN: return false;
-    }
-    return true;
 }

@@ -12,7 +12,10 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/result.h"
+#include "train/saver.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 /* Where a metric has its place: at its name, or else behind those of its kind. Training comes
  * before validation, whichever was first: the order does not depend on where a run was interrupted.
@@ -64,15 +67,12 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     FGI_TRY_RESERVED(fg_task, task, err);
     FGI_TRY_RESERVED(fg_task_ops, task->ops, err);
     FGI_TRY_RESERVED(fg_fit_data, data, err);
-    if (trainer->is_busy)
+    if (trainer->call.is_busy)
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer is running: a callback must not start it again");
-    FGI_TRY(fgi_watchdog_start(&trainer->watchdog, &trainer->options, err));
-    fgi_watch_checkpoint(&trainer->watchdog, trainer->last_checkpoint);
-    trainer->is_busy = true;
-    trainer->is_stopping = false;
-    trainer->result = (fg_result){0};
-    trainer->stats_before = stats_of(trainer);
+    FGI_TRY(fgi_watchdog_start(trainer->watchdog, err));
+    fgi_watch_checkpoint(trainer->watchdog, fgi_saver_last(trainer->saver));
+    trainer->call = (fgi_call){.is_busy = true, .stats_before = stats_of(trainer)};
     fgi_ledger_start(trainer->ledger, fgi_now_ns());
     return FG_OK;
 }
@@ -80,13 +80,13 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
 /* What the train program's products need, against what the devices could do in the same time. */
 static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
 {
-    fg_result *result = &trainer->result;
+    fg_result *result = &trainer->call.result;
     fg_device_info device = {0};
     double busy_s = 0;
     result->step_flops = result->mxu_use = (double)NAN;
-    if (stage->program == NULL)
+    if (fgi_stage_program(stage) == NULL)
         return;
-    const fgi_matmul_flops *flops = fgi_step_program_flops(stage->program);
+    const fgi_matmul_flops *flops = fgi_step_program_flops(fgi_stage_program(stage));
     const int count = fg_client_get_info(trainer->client)->device_count;
     if (fg_device_get_info(trainer->client, 0, &device, NULL) != FG_OK)
         return;
@@ -97,21 +97,22 @@ static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
         if (flops->of[i] > 0)
             busy_s += rate > 0 ? flops->of[i] / (rate * count) : (double)NAN;
     }
-    result->mxu_use = busy_s * result->samples_per_s / (double)stage->batch_size;
+    result->mxu_use = busy_s * result->samples_per_s / (double)fgi_stage_batch_size(stage);
 }
 
 void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
 {
-    fg_result *result = &trainer->result;
-    const fg_client_stats now = stats_of(trainer), before = trainer->stats_before;
-    const fgi_stage *stage = &trainer->stage[kind];
+    fg_result *result = &trainer->call.result;
+    const fg_client_stats now = stats_of(trainer), before = trainer->call.stats_before;
+    const fgi_stage *stage = trainer->stage[kind];
     fgi_program_cost cost;
     fgi_ledger_result(trainer->ledger, result);
     result->epochs = trainer->cursor.epoch;
     result->steps = trainer->cursor.step;
     fgi_health_result(trainer, result);
     result->device_peak_bytes = -1;
-    if (stage->program != NULL && fgi_step_program_cost(stage->program, &cost, NULL) == FG_OK)
+    const fgi_step_program *program = fgi_stage_program(stage);
+    if (program != NULL && fgi_step_program_cost(program, &cost, NULL) == FG_OK)
         result->device_peak_bytes = cost.peak_bytes;
     count_mxu(trainer, stage);
     result->compiles = now.compiles - before.compiles;
@@ -123,9 +124,9 @@ void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind)
 fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
                             fg_error *err)
 {
-    fgi_watchdog_stop(&trainer->watchdog);
-    trainer->result.status = status;
-    trainer->is_busy = false;
+    fgi_watchdog_stop(trainer->watchdog);
+    trainer->call.result.status = status;
+    trainer->call.is_busy = false;
     if (status != FG_OK && err != NULL)
         *err = *error;
     return status;

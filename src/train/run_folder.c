@@ -24,8 +24,30 @@
 #include "base/temporary.h"
 #include "base/text.h"
 #include "ckpt/series.h"
+#include "train/callbacks.h"
+#include "train/logger.h"
 #include "train/run_folder.h"
 #include "train/trainer.h"
+
+struct fgi_run {
+    int lock;           /* descriptor of the locked file, -1: not held */
+    fgi_logger *logger; /* one of the callbacks; NULL: none */
+};
+
+fg_status fgi_run_create(fgi_run **out, fg_error *err)
+{
+    *out = NULL;
+    fgi_run *run = fgi_calloc(1, sizeof *run);
+    if (run == NULL)
+        return fgi_no_memory(err);
+    run->lock = -1;
+    *out = run;
+    return FG_OK;
+}
+
+void fgi_run_destroy(fgi_run *run) { fgi_free(run); }
+
+fgi_logger *fgi_run_logger(const fgi_run *run) { return run->logger; }
 
 /* ---- the lock -------------------------------------------------------------------------------- */
 
@@ -110,7 +132,7 @@ static fg_status lock(int fd, const char *run_dir, const char *path, fg_error *e
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
 {
     const char *run_dir = trainer->options.checkpoints.run_dir;
-    if (run_dir == NULL || trainer->run_lock >= 0 ||
+    if (run_dir == NULL || trainer->run->lock >= 0 ||
         fg_client_get_info(trainer->client)->process_index != 0)
         return FG_OK;
     FGI_TRY(fgi_folder_make(run_dir, err));
@@ -124,7 +146,7 @@ fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
     else
         status = lock(fd, run_dir, path, err);
     if (status == FG_OK)
-        trainer->run_lock = fd;
+        trainer->run->lock = fd;
     else if (fd >= 0)
         (void)close(fd);
     fgi_free(path);
@@ -133,13 +155,13 @@ fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err)
 
 void fgi_run_release(fg_trainer *trainer)
 {
-    if (trainer->run_lock < 0)
+    if (trainer->run->lock < 0)
         return;
-    if (ftruncate(trainer->run_lock, 0) != 0)
+    if (ftruncate(trainer->run->lock, 0) != 0)
         fgi_log(FG_LOG_DEBUG, "'%s': the lock's file could not be emptied",
                 trainer->options.checkpoints.run_dir);
-    (void)close(trainer->run_lock);
-    trainer->run_lock = -1;
+    (void)close(trainer->run->lock);
+    trainer->run->lock = -1;
 }
 
 /* ---- an earlier run -------------------------------------------------------------------------- */
@@ -149,9 +171,9 @@ static fg_status is_resumed(const fg_trainer *trainer, const char *folder, bool 
 {
     char there[PATH_MAX], here[PATH_MAX];
     *out = false;
-    if (trainer->result.checkpoint[0] == '\0')
+    if (trainer->call.result.checkpoint[0] == '\0')
         return FG_OK;
-    char *parent = fgi_path_parent(trainer->result.checkpoint);
+    char *parent = fgi_path_parent(trainer->call.result.checkpoint);
     if (parent == NULL)
         return fgi_no_memory(err);
     *out = realpath(parent, there) != NULL && realpath(folder, here) != NULL &&
@@ -168,7 +190,7 @@ static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_e
     bool is_own = false;
     fg_status status = FG_OK;
     *out_folder = NULL;
-    if (trainer->options.checkpoints.run_dir == NULL || trainer->logger != NULL)
+    if (trainer->options.checkpoints.run_dir == NULL || trainer->run->logger != NULL)
         return FG_OK;
     char *folder = fgi_path_join(trainer->options.checkpoints.run_dir, "checkpoints");
     if (folder == NULL)
@@ -206,4 +228,23 @@ fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err)
     const fg_status status = folder != NULL ? fgi_ckpt_clear(folder, err) : FG_OK;
     fgi_free(folder);
     return status;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+fg_status fgi_run_open(fg_trainer *trainer, fg_error *err)
+{
+    if (trainer->options.checkpoints.run_dir == NULL || trainer->run->logger != NULL)
+        return FG_OK;
+    fgi_logger *logger = NULL;
+    const int process = fg_client_get_info(trainer->client)->process_index;
+    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->cursor.step,
+                              trainer->cursor.log_lines, &logger, err));
+    if (logger == NULL)
+        return FG_OK;
+    FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
+    trainer->run->logger = logger;
+    /* first, so that metrics are logged before another callback can fail */
+    fgi_callbacks_promote_last(trainer->callbacks);
+    return FG_OK;
 }

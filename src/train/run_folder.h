@@ -6,14 +6,23 @@
 
 #include <fulgurite/train.h>
 
-/* Makes the run's folder and takes its lock, for the time of a fit. Errors:
+struct fgi_logger;
+typedef struct fgi_run fgi_run;
+
+fg_status fgi_run_create(fgi_run **out, fg_error *err);
+void fgi_run_destroy(fgi_run *run); /* NULL is allowed; the lock is not held */
+/* The run's logger, which is one of the callbacks; NULL: none. */
+struct fgi_logger *fgi_run_logger(const fgi_run *run);
+/* Makes the run's folder and takes its lock, for the duration of a fit. Errors:
  * FG_EINVAL, which names the holder, when another process has it. */
 fg_status fgi_run_claim(fg_trainer *trainer, fg_error *err);
 void fgi_run_release(fg_trainer *trainer); /* also when it is not held */
-/* Refuses a folder with the checkpoints of a run that is neither resumed nor to be overwritten; the
- * state has been restored. */
+/* Refuses a folder with the checkpoints of another run, unless options.checkpoints.overwrite is
+ * set. The state has been restored. */
 fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err);
-/* Deletes these checkpoints, where options.checkpoints.overwrite says so. */
+/* Deletes these checkpoints, if options.checkpoints.overwrite is set. */
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err);
+/* Opens the log of the run, as the first of the callbacks, unless that is done. */
+fg_status fgi_run_open(fg_trainer *trainer, fg_error *err);
 
 #endif

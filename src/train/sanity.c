@@ -10,13 +10,15 @@
 #include "train/evaluate.h"
 #include "train/feed.h"
 #include "train/ledger.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/windows.h"
 
 fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const int64_t requested = trainer->options.validation.sanity_val_steps;
     if (requested == 0 || trainer->cursor.step > 0 || trainer->cursor.position > 0 ||
-        data->val == NULL || trainer->task.ops->val_step == NULL)
+        data->val == NULL || trainer->model.task.ops->val_step == NULL)
         return FG_OK;
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
@@ -27,17 +29,17 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
         status = fgi_ledger_create(&aside, err);
     if (status == FG_OK) {
         trainer->ledger = aside;
-        const fg_result result = trainer->result;
+        const fg_result result = trainer->call.result;
         const int64_t limit = fgi_stage_limit(trainer, FGI_VAL);
         const bool is_fewer = requested > 0 && (limit == 0 || requested < limit);
         status = fgi_evaluate(trainer, FGI_VAL, is_fewer ? requested : limit, metrics, &count, err);
         const fg_status drained = fgi_feed_drain(trainer, status == FG_OK ? err : NULL);
         status = status == FG_OK ? drained : status;
-        trainer->result = result;
+        trainer->call.result = result;
         trainer->ledger = ledger;
     }
     fgi_ledger_destroy(aside);
-    trainer->window_start_ns = fgi_now_ns();
+    fgi_windows_start_clock(trainer->windows);
     return status == FG_OK
                ? FG_OK
                : fgi_context(err, status, "validation before training (sanity_val_steps)");

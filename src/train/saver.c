@@ -1,11 +1,11 @@
-/* saver.c - checkpoints written beside training.
+/* saver.c - checkpoints written while training continues.
  *
- * The state is copied to the host between two steps; a thread then writes the copy, and the steps
- * go on meanwhile. One save is under way at a time: the next one waits for it. What became of it is
- * noticed on the Trainer's thread, between steps, at the next save or at the end of the fit.
+ * The state is copied to the host between two steps; a thread then writes the copy while further
+ * steps run. One save is under way at a time: the next one waits for it. Its outcome is handled on
+ * the Trainer's thread, between steps, at the next save or at the end of the fit.
  *
- * A checkpoint that cannot be written is no reason to lose the training: the one before is still
- * there. Only several failures in a row, or one at the end, are an error.
+ * A checkpoint that cannot be written does not end the run, because the previous one still exists.
+ * Only several failures in a row, or one at the end, are an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
@@ -19,22 +19,25 @@
 #include "train/saver.h"
 #include "train/snapshot.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
+#include "train/windows.h"
 
-/* Writes one snapshot at a time while training goes on. */
 struct fgi_saver {
     fgi_snapshot *snapshot; /* being written, or NULL */
     fgi_thread thread;
     bool has_thread;
-    atomic_bool is_written; /* set by the thread as its last act */
-    fg_error error;         /* the thread's until then */
+    atomic_bool is_written; /* set by the thread when it is done */
+    fg_error error;         /* owned by the thread until then */
     int failures;           /* in a row */
     bool has_given_up;      /* its error has ended the fit */
-    bool is_ending;         /* the fit is at its end, which counts failures itself */
+    bool is_ending;         /* the fit is ending, which counts failures itself */
     bool failed_best;       /* the last failure was that of a best state ... */
     int64_t failed_step;    /* ... of this step, ... */
     double failed_value;    /* ... and its metric */
     bool has_best;          /* a best checkpoint is on the disk ... */
     double best;            /* ... and its metric */
+    bool is_current;        /* the present state is in the last checkpoint */
+    char last[512];         /* saved or loaded by this Trainer; "": none */
 };
 
 fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
@@ -45,7 +48,7 @@ fg_status fgi_saver_create(fgi_saver **out, fg_error *err)
 
 void fgi_saver_destroy(fgi_saver *saver) { fgi_free(saver); }
 
-void fgi_saver_forget_failures(fgi_saver *saver)
+void fgi_saver_reset(fgi_saver *saver)
 {
     saver->failures = 0;
     saver->has_given_up = false;
@@ -57,6 +60,12 @@ void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best)
     saver->best = best;
 }
 
+bool fgi_saver_is_current(const fgi_saver *saver) { return saver->is_current; }
+
+void fgi_saver_set_current(fgi_saver *saver, bool is_current) { saver->is_current = is_current; }
+
+const char *fgi_saver_last(const fgi_saver *saver) { return saver->last; }
+
 static void *write_snapshot(void *self)
 {
     fgi_saver *saver = self;
@@ -66,7 +75,7 @@ static void *write_snapshot(void *self)
     return NULL;
 }
 
-/* Waits for the thread, when there is one. */
+/* Waits for the thread, if there is one. */
 static void join(fg_trainer *trainer)
 {
     fgi_saver *saver = trainer->saver;
@@ -74,40 +83,40 @@ static void join(fg_trainer *trainer)
         return;
     const int64_t begin = fgi_now_ns();
     const fgi_watch before =
-        fgi_watch_set(&trainer->watchdog,
+        fgi_watch_set(trainer->watchdog,
                       (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
     fgi_thread_join(saver->thread);
     saver->has_thread = false;
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
-    trainer->window_start_ns += end - begin; /* rates are of training */
+    fgi_windows_exclude(trainer->windows, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
 }
 
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path)
 {
-    fg_result *result = &trainer->result;
+    fg_result *result = &trainer->call.result;
     (void)snprintf(result->checkpoint, sizeof result->checkpoint, "%s", path);
-    (void)snprintf(trainer->last_checkpoint, sizeof trainer->last_checkpoint, "%s", path);
-    fgi_watch_checkpoint(&trainer->watchdog, path);
+    (void)snprintf(trainer->saver->last, sizeof trainer->saver->last, "%s", path);
+    fgi_watch_checkpoint(trainer->watchdog, path);
 }
 
 /* "the last checkpoint is PATH" */
 static void put_kept(const fg_trainer *trainer, char *out, size_t size)
 {
-    const char *path = trainer->result.checkpoint;
+    const char *path = trainer->call.result.checkpoint;
     (void)snprintf(out, size, "%s%s",
                    path[0] != '\0' ? "the last checkpoint is " : "there is no checkpoint", path);
 }
 
-/* The state is not on the disk, and neither is a new best; several times in a row are an error. */
+/* Neither the state nor a new best is on the disk; several failures in a row are an error. */
 static fg_status take_failure(fg_trainer *trainer, const fgi_snapshot_info *info, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
     const fg_error *why = &saver->error;
     char kept[600];
     put_kept(trainer, kept, sizeof kept);
-    trainer->is_saved = false;
+    saver->is_current = false;
     saver->failed_best = info->is_best;
     saver->failed_step = info->at.step;
     saver->failed_value = info->best;
@@ -137,7 +146,7 @@ static fg_status take_success(fg_trainer *trainer, const fgi_snapshot_info *info
         saver->best = info->best;
     }
     fgi_checkpoint_remember(trainer, info->path);
-    at.path = trainer->result.checkpoint;
+    at.path = trainer->call.result.checkpoint;
     return fgi_notify(trainer, FGI_ON_SAVED, &at, err);
 }
 
@@ -165,7 +174,7 @@ void fgi_saver_abandon(fg_trainer *trainer)
     if (saver->snapshot != NULL && saver->error.status == FG_OK)
         fgi_checkpoint_remember(trainer, fgi_snapshot_get_info(saver->snapshot)->path);
     else if (saver->snapshot != NULL)
-        trainer->is_saved = false;
+        saver->is_current = false;
     fgi_snapshot_destroy(saver->snapshot);
     saver->snapshot = NULL;
 }
@@ -177,32 +186,32 @@ fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err)
     FGI_TRY(fgi_saver_collect(trainer, true, err));
     const int64_t begin = fgi_now_ns();
     const fgi_watch before =
-        fgi_watch_set(&trainer->watchdog,
+        fgi_watch_set(trainer->watchdog,
                       (fgi_watch){.doing = FGI_DOING_CHECKPOINT, .step = trainer->cursor.step});
     const fg_status status = fgi_snapshot_take(trainer, is_best, &snapshot, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     if (status != FG_OK)
         return status;
     saver->snapshot = snapshot;
     saver->error = (fg_error){0};
     atomic_store(&saver->is_written, false);
-    trainer->is_saved = true;
+    saver->is_current = true;
     saver->has_thread = fgi_thread_start(&saver->thread, write_snapshot, saver, NULL) == FG_OK;
     if (!saver->has_thread)
-        (void)write_snapshot(saver); /* here, then */
+        (void)write_snapshot(saver); /* no thread: write it now */
     const int64_t end = fgi_now_ns();
-    trainer->window_start_ns += end - begin;
+    fgi_windows_exclude(trainer->windows, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_CHECKPOINT, begin, end);
     return trainer->options.checkpoints.wait_for_saves ? fgi_saver_collect(trainer, true, err)
                                                        : FG_OK;
 }
 
-/* Saves the state that is not saved yet; is_saved tells whether that has been possible. */
+/* Saves the state; is_current is whether that succeeded. */
 static fg_status try_to_save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
     fgi_saver *saver = trainer->saver;
     const bool was_best = saver->failed_best && saver->failed_step == trainer->cursor.step;
-    if (was_best) { /* once more, as what it was */
+    if (was_best) { /* retry it as a best checkpoint */
         trainer->cursor.has_best = true;
         trainer->cursor.best = saver->failed_value;
     }
@@ -219,10 +228,10 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
     saver->is_ending = true;
     saver->has_given_up = false;
     fg_status status = fgi_saver_collect(trainer, true, err);
-    for (int i = 0; i < 2 && status == FG_OK && !trainer->is_saved; i++)
+    for (int i = 0; i < 2 && status == FG_OK && !trainer->saver->is_current; i++)
         status = try_to_save(trainer, is_best, err);
     saver->is_ending = false;
-    if (status != FG_OK || trainer->is_saved)
+    if (status != FG_OK || saver->is_current)
         return status;
     put_kept(trainer, kept, sizeof kept);
     saver->has_given_up = true;
@@ -230,13 +239,13 @@ fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err)
                     (long long)trainer->cursor.step, saver->error.message, kept);
 }
 
-/* Whether there is a state that is worth saving and can be. A NaN in a gradient is no such end:
- * the checkpoint before it is worth more. */
+/* Whether there is a state that can be saved and is worth it. After a NaN in a gradient it is not:
+ * the previous checkpoint is more useful. */
 static bool can_be_saved(const fg_trainer *trainer, fg_status status)
 {
-    return trainer->has_started && trainer->options.checkpoints.run_dir != NULL &&
-           trainer->cursor.step > 0 && !trainer->is_saved && !trainer->saver->has_given_up &&
-           status != FG_ENUMERIC;
+    return trainer->fit.has_started && trainer->options.checkpoints.run_dir != NULL &&
+           trainer->cursor.step > 0 && !trainer->saver->is_current &&
+           !trainer->saver->has_given_up && status != FG_ENUMERIC;
 }
 
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
@@ -244,15 +253,16 @@ void fgi_saver_rescue(fg_trainer *trainer, fg_error *err)
     fg_error why = {0};
     if (!can_be_saved(trainer, err->status))
         return;
-    if (trainer->is_in_step) { /* of whose batches none has changed a parameter */
-        trainer->cursor.position = trainer->step_start.position;
-        trainer->cursor.epoch_batches = trainer->step_start.batches;
-        trainer->cursor.has_read_epoch = trainer->step_start.has_read_epoch;
-        trainer->is_in_step = false;
+    if (trainer->fit.is_in_step) { /* none of whose batches has changed a parameter */
+        const fgi_cursor *start = &trainer->fit.step_start;
+        trainer->cursor.position = start->position;
+        trainer->cursor.epoch_batches = start->epoch_batches;
+        trainer->cursor.has_read_epoch = start->has_read_epoch;
+        trainer->fit.is_in_step = false;
     }
     if (fgi_saver_finish(trainer, false, &why) == FG_OK)
         (void)fgi_fail(err, err->status, "%s\nstopped at step %lld; saved in %s", err->message,
-                       (long long)trainer->cursor.step, trainer->result.checkpoint);
+                       (long long)trainer->cursor.step, trainer->call.result.checkpoint);
     else
         (void)fgi_fail(err, err->status, "%s\n%s", err->message, why.message);
 }

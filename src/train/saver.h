@@ -1,4 +1,4 @@
-/* saver.h - checkpoints written beside training. What a saver holds is known to saver.c alone.
+/* saver.h - checkpoints written while training continues. What a saver holds is private to saver.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_SAVER_H
@@ -12,24 +12,29 @@ typedef struct fgi_saver fgi_saver;
 
 fg_status fgi_saver_create(fgi_saver **out, fg_error *err);
 void fgi_saver_destroy(fgi_saver *saver); /* NULL is allowed */
-/* A fit begins: failures count anew. */
-void fgi_saver_forget_failures(fgi_saver *saver);
-/* Whether the checkpoint that was loaded knows a best value, and which. */
+/* A fit starts: resets the count of failures. */
+void fgi_saver_reset(fgi_saver *saver);
+/* Sets whether there is a best checkpoint, and its metric, as loaded from a checkpoint. */
 void fgi_saver_set_best(fgi_saver *saver, bool has_best, double best);
-/* The run's last checkpoint is this one: result, watchdog. */
+/* Whether the present state is in the last checkpoint, or being written to it. */
+bool fgi_saver_is_current(const fgi_saver *saver);
+void fgi_saver_set_current(fgi_saver *saver, bool is_current);
+/* The checkpoint last saved or loaded by this Trainer, in any call; "": none. */
+const char *fgi_saver_last(const fgi_saver *saver);
+/* Records the last checkpoint: for fgi_saver_last, the result and the watchdog. */
 void fgi_checkpoint_remember(fg_trainer *trainer, const char *path);
-/* Begins to save the present state, after the save before it has ended. */
+/* Starts saving the present state, after the previous save has finished. */
 fg_status fgi_saver_begin(fg_trainer *trainer, bool is_best, fg_error *err);
-/* Takes note of a save that has ended: `saved` is called, or a warning is given. An error when
- * FGI_SAVES_FAILED have failed in a row. wait: also of one that has not ended yet. */
+/* Handles a save that has finished: calls `saved`, or logs the failure. An error when
+ * FGI_SAVES_FAILED have failed in a row. wait: waits for a save under way. */
 fg_status fgi_saver_collect(fg_trainer *trainer, bool wait, fg_error *err);
-/* At the end of a fit: saves the state unless that has been done, and waits. What cannot be written
- * is tried once more before it is an error. */
+/* At the end of a fit: saves the state if it is not saved yet, and waits. A failed save is retried
+ * once before it is an error. */
 fg_status fgi_saver_finish(fg_trainer *trainer, bool is_best, fg_error *err);
-/* After a failure that has left the weights whole: saves them where that makes sense, and adds to
- * the error where they are. */
+/* After a failure that left the weights intact: saves them if that makes sense, and adds the path
+ * to the error. */
 void fgi_saver_rescue(fg_trainer *trainer, fg_error *err);
-/* After a failure: waits for the save under way, and forgets what became of it but for its path. */
+/* After a failure: waits for the save under way, and only records its path. */
 void fgi_saver_abandon(fg_trainer *trainer);
 
 #endif

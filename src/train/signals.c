@@ -125,7 +125,7 @@ void fgi_signals_compiling(bool is_begin) { (void)atomic_fetch_add(&compiling, i
 
 bool fgi_stop_requested(fg_trainer *trainer)
 {
-    if (trainer->is_running && trainer->options.handle_signals && atomic_load(&caught))
-        trainer->is_stopping = true;
-    return trainer->is_stopping;
+    if (trainer->call.is_running && trainer->options.handle_signals && atomic_load(&caught))
+        trainer->call.is_stopping = true;
+    return trainer->call.is_stopping;
 }

@@ -1,28 +1,23 @@
-/* stage.c - a step function traced into a program.
- *
- * The program's feeds are the batch's fields and, but for predict, the metrics' sums; its result is
- * the new sums, or the prediction. Rows that fill up a tail batch are masked by a scalar that says
- * how many count, so that every batch of a stage is one program.
+/* stage.c - a step function as a program: its loader, its launches, its sums.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "train/stage.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
-#include "op/op.h"
-#include "trace/precision.h"
 #include "train/accumulate.h"
 #include "train/device_memory.h"
 #include "train/feed.h"
 #include "train/fit_settings.h"
-#include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
 #include "train/signals.h"
-#include "train/step.h"
-#include "train/strategy.h"
+#include "train/stage_parts.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 const char *fgi_stage_prefix(fgi_stage_kind kind)
 {
@@ -30,178 +25,61 @@ const char *fgi_stage_prefix(fgi_stage_kind kind)
     return prefix[kind];
 }
 
-void fgi_stage_drop_first(fgi_stage *stage)
+fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage) { return stage->kind; }
+
+int64_t fgi_stage_batch_size(const fgi_stage *stage) { return stage->spec.batch_size; }
+
+int fgi_stage_field_count(const fgi_stage *stage) { return stage->spec.field_count; }
+
+fg_loader *fgi_stage_loader(const fgi_stage *stage) { return stage->loader; }
+
+fgi_step_program *fgi_stage_program(const fgi_stage *stage) { return stage->program; }
+
+fgi_accumulator *fgi_stage_accumulator(const fgi_stage *stage) { return stage->accumulator; }
+
+fgi_metrics *fgi_stage_metrics(const fgi_stage *stage) { return stage->metrics; }
+
+/* ---- the first batch ------------------------------------------------------------------------- */
+
+void fgi_stage_keep_first(fgi_stage *stage, const fg_host_batch *take_batch)
+{
+    stage->first = take_batch;
+}
+
+bool fgi_stage_has_first(const fgi_stage *stage) { return stage->first != NULL; }
+
+const fg_host_batch *fgi_stage_take_first(fgi_stage *stage)
+{
+    const fg_host_batch *first = stage->first;
+    stage->first = NULL;
+    return first;
+}
+
+static void drop_first(fgi_stage *stage)
 {
     if (stage->first != NULL)
         fg_loader_release(stage->loader, stage->first);
     stage->first = NULL;
 }
 
-void fgi_stage_fini(fgi_stage *stage)
-{
-    fgi_stage_drop_first(stage);
-    fg_loader_destroy(stage->loader);
-    fg_array_release(stage->sums);
-    fgi_step_program_destroy(stage->program);
-    fgi_accumulator_destroy(stage->accumulator);
-    fg_trace_destroy(stage->trace);
-}
+/* ---- sums ------------------------------------------------------------------------------------ */
 
-/* ---- tracing --------------------------------------------------------------------------------- */
-
-/* The mask of a stage whose last batch is not full, and the number of valid rows. */
-static void set_mask(fg_step *step)
+size_t fgi_stage_sum_count(const fgi_stage *stage)
 {
-    const int64_t rows = step->stage->batch_size;
-    step->count = fg_full(step->trace, FG_F32, (double)rows, FG_SCALAR);
-    if (!step->stage->has_tail)
-        return;
-    const fg_tensor valid = fg_scalar_value(step->trace, &step->stage->valid);
-    const fg_tensor row = fg_iota(step->trace, FG_S32, 0, FG_DIMS(rows));
-    step->count = fg_cast(valid, FG_F32);
-    fgi_trace_set_mask(step->trace, fg_cast(fg_lt(row, valid), FG_F32), &step->count);
-}
-
-/* Floating data are f64 where everything is. Narrower ones stay as they are: what needs them
- * narrow casts them, and targets keep their digits. */
-static fg_tensor in_precision(const fgi_precision *precision, fg_tensor field)
-{
-    const bool is_float = fg_dtype_is_float(fg_tensor_type(field)->dtype);
-    return precision->data == FG_F64 && is_float ? fg_cast(field, FG_F64) : field;
-}
-
-/* A field of the batch, whose first dimension is the batch axis. */
-static fg_tensor field_of(fg_trainer *trainer, fgi_stage *stage, int i)
-{
-    const fgi_sharding sharding = fgi_batch_sharding(trainer);
-    const fg_tensor given =
-        fgi_trace_feed_sharded(stage->trace, i, &stage->field_type[i], &sharding);
-    return fg_batch_axis(in_precision(trainer->precision, given), 0);
-}
-
-static fg_tensor call_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
-{
-    const fg_task_ops *ops = trainer->task.ops;
-    void *self = trainer->task.self;
-    switch (step->stage->kind) {
-    case FGI_TRAIN: return ops->train_step(self, step, batch);
-    case FGI_VAL: return ops->val_step(self, step, batch);
-    case FGI_TEST:
-        return (ops->test_step != NULL ? ops->test_step : ops->val_step)(self, step, batch);
-    case FGI_PREDICT: break;
-    }
-    return ops->predict_step(self, step, batch);
-}
-
-size_t fgi_stage_sums(const fgi_stage *stage)
-{
-    return 2 * stage->metric_count + (stage->kind == FGI_TRAIN ? FGI_HEALTH_SIZE : 0);
+    return 2 * fgi_metrics_count(stage->metrics) + (stage->kind == FGI_TRAIN ? FGI_HEALTH_SIZE : 0);
 }
 
 static fg_type sums_type(const fgi_stage *stage)
 {
-    return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sums(stage)}};
+    return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {(int64_t)fgi_stage_sum_count(stage)}};
 }
 
-/* All metrics' pairs as f32[2 n], added to the sums unless these begin anew; behind them what the
- * optimizer tells. */
-static fg_tensor new_sums(fg_trainer *trainer, fg_step *step)
-{
-    fgi_stage *stage = step->stage;
-    const int64_t count = 2 * (int64_t)stage->metric_count, first = 0;
-    const fg_type type = sums_type(stage);
-    const fg_tensor now = fg_concat(step->pair, (int)stage->metric_count, 0);
-    const fg_tensor given = fgi_trace_feed(step->trace, stage->field_count, &type);
-    const fg_tensor before = fg_slice(given, &first, &count, NULL);
-    const fg_tensor fresh = fg_ne(fg_scalar_value(step->trace, &stage->fresh),
-                                  fg_zeros(step->trace, FG_U32, FG_SCALAR));
-    const fg_tensor zero = fg_zeros(step->trace, FG_F32, FG_DIMS(count));
-    const fg_tensor sums = fg_add(now, fg_where(fresh, zero, before));
-    if (stage->kind != FGI_TRAIN)
-        return sums;
-    return fg_concat((fg_tensor[]){sums, fgi_health_value(trainer, step->trace)}, 2, 0);
-}
-
-/* Writes the whole step into the trace and returns what its program gives back. */
-static fg_tensor trace_step(fg_trainer *trainer, fg_step *step, const fg_batch *batch)
-{
-    fgi_stage *stage = step->stage;
-    static const char *const function[] = {"train_step", "val_step", "test_step", "predict_step"};
-    const fg_tensor value = call_step(trainer, step, batch);
-    const char *dead = fgi_tensor_dead(value);
-    if (dead != NULL)
-        return fgi_trace_fail(step->trace, FG_EINVAL, "what %s returned: %s", function[stage->kind],
-                              dead);
-    if (stage->kind == FGI_PREDICT || fgi_is_poison(value))
-        return value;
-    const fg_type *type = fg_tensor_type(value);
-    char text[96];
-    if (type->rank != 0 || !fg_dtype_is_float(type->dtype))
-        return fgi_trace_fail(step->trace, FG_ESHAPE,
-                              "the %sstep returned %s: expected its loss, a floating-point scalar",
-                              fgi_stage_prefix(stage->kind),
-                              fg_type_format(type, text, sizeof text));
-    fgi_step_log_loss(step, value);
-    if (stage->accumulator != NULL)
-        fgi_accumulate(stage->accumulator, value, fgi_step_loss_weight(step, value));
-    else if (stage->kind == FGI_TRAIN)
-        fg_optimizer_minimize(trainer->optimizer, value);
-    if (fg_trace_error(step->trace, NULL) != FG_OK)
-        return fgi_poison(step->trace);
-    return new_sums(trainer, step);
-}
-
-static fg_status check_prediction(const fgi_stage *stage, fg_tensor value, fg_error *err)
-{
-    char text[96];
-    const fg_type *type = fg_tensor_type(value);
-    if (stage->kind != FGI_PREDICT || fgi_is_poison(value))
-        return FG_OK;
-    if (type->rank < 1 || type->dim[0] != stage->batch_size)
-        return fgi_fail(err, FG_ESHAPE, "the predict step returned %s: expected one row per sample",
-                        fg_type_format(type, text, sizeof text));
-    for (int i = 0; i < type->rank && fgi_node_of(value)->rows != NULL; i++)
-        if (fgi_node_of(value)->rows->step[i] != (i == 0 ? 1 : 0))
-            return fgi_fail(err, FG_EINVAL,
-                            "the predict step returned %s, whose dimension %d is a batch axis%s: "
-                            "it must be [B, ...] with one row a sample, and nothing else may run "
-                            "over the samples of the batch",
-                            fg_type_format(type, text, sizeof text), i,
-                            i == 0 ? " merged with another one" : " too");
-    return FG_OK;
-}
-
-static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
-{
-    FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
-    fg_trace *trace = stage->trace;
-    fg_step step = {.trace = trace, .stage = stage};
-    fg_batch batch = {.trace = trace, .dataset = stage->dataset, .field_count = stage->field_count};
-    trace->is_step = true;
-    stage->valid.dtype = FG_S32;
-    stage->fresh.dtype = FG_U32;
-    stage->metric_count = 0;
-    memset(stage->rule, 0, sizeof stage->rule);
-    FGI_TRY(fg_trace_set_precision(trace, trainer->precision->name, err));
-    fg_trace_set_training(trace, stage->kind == FGI_TRAIN);
-    if (stage->kind == FGI_PREDICT)
-        trace->result_sharding = fgi_batch_sharding(trainer);
-    set_mask(&step);
-    batch.count = step.count;
-    for (int i = 0; i < stage->field_count; i++)
-        batch.field[i] = field_of(trainer, stage, i);
-    const fg_tensor result = trace_step(trainer, &step, &batch);
-    FGI_TRY(fg_trace_error(trace, err));
-    FGI_TRY(check_prediction(stage, result, err));
-    FGI_TRY(fgi_step_program_create(trace, &result, 1, &stage->program, err));
-    fg_trace_reset(trace);
-    return FG_OK;
-}
+void fgi_stage_restart_sums(fgi_stage *stage) { stage->fresh.value.u32 = 1; }
 
 fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
     static const float zeros[FGI_MOST_SUMS];
-    stage->fresh.value.u32 = 1;
+    fgi_stage_restart_sums(stage);
     if (stage->kind == FGI_PREDICT || stage->sums != NULL)
         return FG_OK;
     const fg_type type = sums_type(stage);
@@ -209,11 +87,74 @@ fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *
                             NULL, err);
 }
 
+fg_status fgi_stage_set_sums(fg_trainer *trainer, fgi_stage *stage, const float *sums,
+                             fg_error *err)
+{
+    const fg_type type = sums_type(stage);
+    fg_array *array = NULL;
+    FGI_TRY(
+        fgi_array_upload(trainer->client, &type, NULL, sums, FGI_UPLOAD_COPY, &array, NULL, err));
+    fgi_stage_drop_sums(stage);
+    stage->sums = array;
+    stage->fresh.value.u32 = 0;
+    return FG_OK;
+}
+
+fg_status fgi_stage_read_sums(const fgi_stage *stage, float *out, fgi_event **out_arrived,
+                              fg_error *err)
+{
+    return fgi_array_download(stage->sums, out, fgi_stage_sum_count(stage) * sizeof(float),
+                              out_arrived, err);
+}
+
+void fgi_stage_drop_sums(fgi_stage *stage)
+{
+    fg_array_release(stage->sums);
+    stage->sums = NULL;
+}
+
+/* ---- launching ------------------------------------------------------------------------------- */
+
+void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, int64_t valid)
+{
+    stage->valid.value.s32 = (int32_t)valid;
+    if (stage->kind != FGI_TRAIN)
+        return;
+    const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
+    const int64_t number =
+        trainer->cursor.step * batches + fgi_accumulator_batches(stage->accumulator);
+    fg_trace_set_seed(stage->trace, trainer->options.seed, (uint64_t)number);
+    fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step);
+    if (stage->accumulator != NULL)
+        fgi_accumulator_add(stage->accumulator);
+}
+
+fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array **out_prediction,
+                           fgi_event **out_done, fg_error *err)
+{
+    fg_array *feeds[FG_MAX_FIELDS + 1] = {NULL}, *out = NULL;
+    const size_t count = (size_t)stage->spec.field_count;
+    const bool has_sums = stage->kind != FGI_PREDICT;
+    memcpy(feeds, fields, count * sizeof feeds[0]);
+    feeds[count] = stage->sums;
+    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count + (has_sums ? 1 : 0), &out,
+                                    out_done, err));
+    if (!has_sums) {
+        *out_prediction = out;
+        return FG_OK;
+    }
+    fgi_stage_drop_sums(stage);
+    stage->sums = out;
+    stage->fresh.value.u32 = 0;
+    return FG_OK;
+}
+
 /* ---- loader ---------------------------------------------------------------------------------- */
 
-static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
+                             const fgi_stage_spec *spec, fg_loader **out, fg_error *err)
 {
-    const bool is_train = stage->kind == FGI_TRAIN;
+    const bool is_train = kind == FGI_TRAIN;
     const fg_client_info *info = fg_client_get_info(trainer->client);
     if (info->process_count > 1)
         return fgi_fail(err, FG_EUNSUPPORTED,
@@ -221,30 +162,31 @@ static fg_status open_loader(fg_trainer *trainer, fgi_stage *stage, fg_error *er
                         "limit the plugin to this machine's devices",
                         info->process_index, info->process_count);
     const fg_loader_options options = {
-        .batch_size = stage->batch_size,
-        .shuffle = !stage->no_shuffle,
+        .batch_size = spec->batch_size,
+        .shuffle = !spec->no_shuffle,
         .seed = trainer->options.seed,
-        .drop_last = stage->drop_last,
-        .shuffle_buffer = stage->shuffle_buffer,
+        .drop_last = spec->drop_last,
+        .shuffle_buffer = spec->shuffle_buffer,
         .run_ahead = is_train,
-        .synchronous = stage->workers<0, .workers = stage->workers> 0 ? stage->workers : 0,
+        .synchronous = spec->workers<0, .workers = spec->workers> 0 ? spec->workers : 0,
         .prefetch = FGI_SLOTS,
         .epoch = is_train ? trainer->cursor.epoch : 0,
         .position = is_train ? trainer->cursor.position : 0,
     };
-    return fg_loader_create(stage->dataset, &options, &stage->loader, err);
+    return fg_loader_create(spec->dataset, &options, out, err);
 }
 
 static fg_status check_step_functions(const fg_trainer *trainer, fgi_stage_kind kind, fg_error *err)
 {
-    const fg_task_ops *ops = trainer->task.ops;
+    const fg_task_ops *ops = trainer->model.task.ops;
     const bool there = kind == FGI_TRAIN  ? ops->train_step != NULL
                        : kind == FGI_VAL  ? ops->val_step != NULL
                        : kind == FGI_TEST ? ops->test_step != NULL || ops->val_step != NULL
                                           : ops->predict_step != NULL;
     static const char *const name[] = {"train", "val", "test", "predict"};
     if (!there)
-        return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step", trainer->task.name, name[kind]);
+        return fgi_fail(err, FG_EINVAL, "task '%s' has no %s_step", trainer->model.task.name,
+                        name[kind]);
     return FG_OK;
 }
 
@@ -255,25 +197,27 @@ bool fgi_same_type(const fg_type *a, const fg_type *b)
 }
 
 /* Whether the stage's loader is for these data. */
-static bool has_loader(const fgi_stage *stage, const fgi_stage *requested)
+static bool has_loader(const fgi_stage *stage, const fgi_stage_spec *requested)
 {
-    return stage->loader != NULL && stage->dataset == requested->dataset &&
-           stage->batch_size == requested->batch_size &&
-           stage->no_shuffle == requested->no_shuffle && stage->drop_last == requested->drop_last &&
-           stage->shuffle_buffer == requested->shuffle_buffer &&
-           stage->workers == requested->workers;
+    return stage->loader != NULL && stage->spec.dataset == requested->dataset &&
+           stage->spec.batch_size == requested->batch_size &&
+           stage->spec.no_shuffle == requested->no_shuffle &&
+           stage->spec.drop_last == requested->drop_last &&
+           stage->spec.shuffle_buffer == requested->shuffle_buffer &&
+           stage->spec.workers == requested->workers;
 }
 
 /* Whether the stage's program takes these data's batches. */
-static bool has_program(const fgi_stage *stage, const fgi_stage *requested)
+static bool has_program(const fgi_stage *stage, const fgi_stage_spec *requested)
 {
-    if (stage->program == NULL || stage->batch_size != requested->batch_size ||
-        stage->trainable != requested->trainable || stage->has_tail != requested->has_tail ||
-        stage->field_count != requested->field_count)
+    if (stage->program == NULL || stage->spec.batch_size != requested->batch_size ||
+        stage->spec.trainable != requested->trainable ||
+        stage->spec.has_tail != requested->has_tail ||
+        stage->spec.field_count != requested->field_count)
         return false;
-    for (int i = 0; i < stage->field_count; i++)
-        if (!fgi_same_type(&stage->field_type[i], &requested->field_type[i]) ||
-            strcmp(fg_dataset_field(stage->dataset, i)->name,
+    for (int i = 0; i < stage->spec.field_count; i++)
+        if (!fgi_same_type(&stage->spec.field_type[i], &requested->field_type[i]) ||
+            strcmp(fg_dataset_field(stage->spec.dataset, i)->name,
                    fg_dataset_field(requested->dataset, i)->name) != 0)
             return false;
     return true;
@@ -291,86 +235,92 @@ static fg_dataset *data_of(fgi_stage_kind kind, const fg_fit_data *data)
     return NULL;
 }
 
-/* What the stage will be like for these data, without loader and program. */
-static fgi_stage describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t batch_size)
+/* What the stage depends on for these data; dataset and batch size were checked. */
+static fgi_stage_spec describe(fgi_stage_kind kind, const fg_fit_data *data, int64_t batch_size)
 {
     fg_dataset *dataset = data_of(kind, data);
-    fgi_stage stage = {.kind = kind,
-                       .dataset = dataset,
-                       .workers = data->workers,
-                       .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
-                       .drop_last = kind == FGI_TRAIN && data->drop_last,
-                       .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,
-                       .batch_size = batch_size,
-                       .field_count = fg_dataset_field_count(dataset)};
+    fgi_stage_spec spec = {.dataset = dataset,
+                           .workers = data->workers,
+                           .no_shuffle = kind != FGI_TRAIN || data->no_shuffle,
+                           .drop_last = kind == FGI_TRAIN && data->drop_last,
+                           .shuffle_buffer = kind == FGI_TRAIN ? fgi_shuffle_buffer(data) : 0,
+                           .batch_size = batch_size,
+                           .field_count = fg_dataset_field_count(dataset)};
     const int64_t count = fg_dataset_count(dataset);
-    stage.has_tail = !stage.drop_last && batch_size > 1 && (count < 0 || count % batch_size != 0);
-    for (int i = 0; i < stage.field_count; i++) {
+    spec.has_tail = !spec.drop_last && batch_size > 1 && (count < 0 || count % batch_size != 0);
+    for (int i = 0; i < spec.field_count; i++) {
         const fg_type *sample = &fg_dataset_field(dataset, i)->type;
-        fg_type *type = &stage.field_type[i];
+        fg_type *type = &spec.field_type[i];
         *type = (fg_type){.dtype = sample->dtype, .rank = sample->rank + 1, .dim = {batch_size}};
         memcpy(type->dim + 1, sample->dim, (size_t)sample->rank * sizeof sample->dim[0]);
     }
-    return stage;
+    return spec;
 }
 
-/* The step's program and, where gradients are summed over batches, that of the update. */
-static fg_status build_programs(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
-{
-    const bool sums =
-        stage->kind == FGI_TRAIN && trainer->options.numerics.accumulate_grad_batches > 1;
-    if (sums)
-        FGI_TRY(fgi_accumulator_create(trainer->optimizer, &stage->accumulator, err));
-    FGI_TRY(build_program(trainer, stage, err)); /* which says what has gradients */
-    if (sums)
-        FGI_TRY(fgi_accumulator_compile(stage->accumulator, trainer->client, err));
-    return FG_OK;
-}
-
-/* Differs where other variables are trainable. */
+/* Identifies the set of trainable variables. */
 static uint64_t trainable_mark(const fg_trainer *trainer, fgi_stage_kind kind)
 {
     fgi_hash hash = {0, 0};
-    const size_t count = kind == FGI_TRAIN ? fg_module_variable_count(trainer->root) : 0;
+    const size_t count = kind == FGI_TRAIN ? fg_module_variable_count(trainer->model.root) : 0;
     for (size_t i = 0; i < count; i++) {
-        const unsigned char bit = fg_variable_is_trainable(fg_module_variable_at(trainer->root, i));
+        const unsigned char bit =
+            fg_variable_is_trainable(fg_module_variable_at(trainer->model.root, i));
         hash = fgi_hash_more(hash, &bit, 1);
     }
     return hash.lo;
 }
 
-fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+/* Frees the programs, and with them what is only valid for them. */
+static void drop_programs(fgi_stage *stage)
 {
-    const uint64_t trainable = trainable_mark(trainer, stage->kind);
-    if (stage->program != NULL && stage->trainable == trainable)
-        return FG_OK;
-    FGI_TRY(fgi_feed_drain(trainer, err));
     fgi_step_program_destroy(stage->program);
     fgi_accumulator_destroy(stage->accumulator);
     fg_trace_destroy(stage->trace);
     stage->program = NULL;
     stage->accumulator = NULL;
     stage->trace = NULL;
-    stage->trainable = trainable;
-    return build_programs(trainer, stage, err);
+}
+
+/* Frees everything that it has been prepared with. */
+static void empty(fgi_stage *stage)
+{
+    drop_first(stage);
+    fg_loader_destroy(stage->loader);
+    stage->loader = NULL;
+    fgi_stage_drop_sums(stage);
+    drop_programs(stage);
+    stage->spec = (fgi_stage_spec){0};
+    fgi_metrics_clear(stage->metrics);
+}
+
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
+{
+    const uint64_t trainable = trainable_mark(trainer, stage->kind);
+    if (stage->program != NULL && stage->spec.trainable == trainable)
+        return FG_OK;
+    FGI_TRY(fgi_feed_drain(trainer, err));
+    drop_programs(stage);
+    stage->spec.trainable = trainable;
+    return fgi_stage_build(trainer, stage, err);
 }
 
 static const char *const stage_names[] = {"training", "validation", "test", "prediction"};
 static const char *const part_names[] = {"train", "val", "test", "predict"};
 
-/* Everything an empty stage needs. */
+/* Fills an empty stage. */
 static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err)
 {
-    FGI_TRY(open_loader(trainer, stage, err)); /* it reads while the program compiles */
+    /* the loader reads while the program compiles */
+    FGI_TRY(open_loader(trainer, stage->kind, &stage->spec, &stage->loader, err));
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
+        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_COMPILE, .stage = (int)stage->kind});
     fgi_progress_compile_begin(trainer->progress, stage_names[stage->kind]);
     fgi_signals_compiling(true);
-    const fg_status status = build_programs(trainer, stage, err);
+    const fg_status status = fgi_stage_build(trainer, stage, err);
     fgi_signals_compiling(false);
     fgi_progress_compile_end(trainer->progress);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     if (status != FG_OK)
         return status;
     FGI_TRY(fgi_memory_check(trainer, stage, err));
@@ -379,33 +329,29 @@ static fg_status open_stage(fg_trainer *trainer, fgi_stage *stage, fg_error *err
     return FG_OK;
 }
 
-/* Another loader for the program that is there. */
-static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage, const fgi_stage *requested,
-                               fg_error *err)
+/* Replaces the loader of a stage whose program fits. */
+static fg_status change_loader(fg_trainer *trainer, fgi_stage *stage,
+                               const fgi_stage_spec *requested, fg_error *err)
 {
-    fgi_stage fresh = *requested;
-    FGI_TRY(open_loader(trainer, &fresh, err));
+    fg_loader *loader = NULL;
+    FGI_TRY(open_loader(trainer, stage->kind, requested, &loader, err));
     if (stage->sums == NULL) { /* it was compiled, but never run */
         const fg_status status = fgi_stage_clear_sums(trainer, stage, err);
         if (status != FG_OK) {
-            fg_loader_destroy(fresh.loader);
+            fg_loader_destroy(loader);
             return status;
         }
     }
-    fgi_stage_drop_first(stage);
+    drop_first(stage);
     fg_loader_destroy(stage->loader);
-    stage->loader = fresh.loader;
-    stage->dataset = requested->dataset;
-    stage->no_shuffle = requested->no_shuffle;
-    stage->drop_last = requested->drop_last;
-    stage->shuffle_buffer = requested->shuffle_buffer;
-    stage->workers = requested->workers;
+    stage->loader = loader;
+    stage->spec = *requested;
     return FG_OK;
 }
 
-/* The stage that these data make, checked; nothing of it is open yet. */
+/* Describes the stage for these data, and checks it; nothing is opened. */
 static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind,
-                                  const fg_fit_data *data, fgi_stage *out, fg_error *err)
+                                  const fg_fit_data *data, fgi_stage_spec *out, fg_error *err)
 {
     int64_t batch_size = 0;
     FGI_TRY(check_step_functions(trainer, kind, err));
@@ -428,40 +374,36 @@ static fg_status describe_checked(const fg_trainer *trainer, fgi_stage_kind kind
 fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[kind];
-    fgi_stage requested;
+    fgi_stage *stage = trainer->stage[kind];
+    fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     if (has_program(stage, &requested))
         return FG_OK;
-    fgi_stage_fini(stage);
-    *stage = requested;
-    const fg_status status = build_programs(trainer, stage, err);
-    if (status != FG_OK) {
-        fgi_stage_fini(stage);
-        *stage = (fgi_stage){.kind = kind};
-    }
+    empty(stage);
+    stage->spec = requested;
+    const fg_status status = fgi_stage_build(trainer, stage, err);
+    if (status != FG_OK)
+        empty(stage);
     return status;
 }
 
 fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
                             fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[kind];
-    fgi_stage requested;
+    fgi_stage *stage = trainer->stage[kind];
+    fgi_stage_spec requested;
     FGI_TRY(describe_checked(trainer, kind, data, &requested, err));
     if (has_loader(stage, &requested))
         return fgi_stage_refresh(trainer, stage, err);
     FGI_TRY(fgi_feed_drain(trainer, err));
     if (has_program(stage, &requested))
         return change_loader(trainer, stage, &requested, err);
-    fgi_stage_fini(stage);
-    *stage = requested;
+    empty(stage);
+    stage->spec = requested;
     const fg_status status = open_stage(trainer, stage, err);
-    if (status != FG_OK) {
-        fgi_stage_fini(stage);
-        *stage = (fgi_stage){.kind = kind};
-    }
+    if (status != FG_OK)
+        empty(stage);
     return status;
 }
 
@@ -474,8 +416,35 @@ int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit)
 int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind)
 {
     const fg_trainer_options *o = &trainer->options;
-    const int64_t all = fg_loader_batch_count(trainer->stage[kind].loader);
+    const int64_t all = fg_loader_batch_count(trainer->stage[kind]->loader);
     return kind == FGI_VAL
                ? fgi_limit(o->limits.limit_val_batches, o->limits.limit_val_fraction, all)
                : 0;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+fg_status fgi_stage_create(fgi_stage_kind kind, fgi_stage **out, fg_error *err)
+{
+    *out = NULL;
+    fgi_stage *stage = fgi_calloc(1, sizeof *stage);
+    if (stage == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fgi_metrics_create(&stage->metrics, err);
+    if (status != FG_OK) {
+        fgi_free(stage);
+        return status;
+    }
+    stage->kind = kind;
+    *out = stage;
+    return FG_OK;
+}
+
+void fgi_stage_destroy(fgi_stage *stage)
+{
+    if (stage == NULL)
+        return;
+    empty(stage);
+    fgi_metrics_destroy(stage->metrics);
+    fgi_free(stage);
 }

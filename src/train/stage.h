@@ -1,5 +1,7 @@
 /* stage.h - a step function as a program, with its loader and the sums of its metrics.
  *
+ * What a stage holds is in stage_parts.h, for the files that build it.
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_STAGE_H
 #define FGI_TRAIN_STAGE_H
@@ -7,81 +9,83 @@
 #include <fulgurite/train.h>
 
 #include "trace/program.h"
+#include "train/metrics.h"
 
 enum {
-    FGI_HEALTH_SIZE = 6, /* numbers that the optimizer tells of an update */
+    FGI_HEALTH_SIZE = 6, /* numbers that the optimizer reports for an update */
     FGI_MOST_SUMS = 2 * FG_MAX_METRICS + FGI_HEALTH_SIZE,
-    FGI_HEALTH_METRICS = 3 /* that may come of them */
+    FGI_HEALTH_METRICS = 3 /* at most, derived from them */
 };
 
 typedef enum fgi_stage_kind { FGI_TRAIN, FGI_VAL, FGI_TEST, FGI_PREDICT } fgi_stage_kind;
 
-/* How a metric follows from the means of what was logged (regression.c). */
-typedef struct fgi_metric_rule {
-    enum {
-        FGI_MEAN,          /* the mean itself */
-        FGI_SCALED,        /* times factor */
-        FGI_ROOT,          /* its square root, times factor */
-        FGI_DETERMINATION, /* R^2, from the means before, here and behind */
-        FGI_HIDDEN         /* only for the one before */
-    } kind;
-    double factor;
-} fgi_metric_rule;
+struct fgi_accumulator;
+typedef struct fgi_stage fgi_stage;
 
-typedef struct fgi_stage {
-    fgi_stage_kind kind;
-    fg_trace *trace; /* kept for its scalars; holds no nodes after tracing */
-    fgi_step_program *program;
-    struct fgi_accumulator
-        *accumulator; /* of a training whose steps are of several batches, or NULL */
-    fg_loader *loader;
-    fg_dataset *dataset;        /* that the loader reads, which holds it */
-    bool no_shuffle, drop_last; /* as the loader was made with */
-    const fg_host_batch *first; /* of the coming pass, read ahead; NULL: not yet */
-    int64_t shuffle_buffer;     /* likewise; 0: not a source, or not shuffled */
-    int workers;
-    bool has_tail; /* the program masks the last batch */
-    int64_t batch_size;
-    int field_count;
-    fg_type field_type[FG_MAX_FIELDS];
-    uint64_t trainable; /* of a training: which variables the program was traced to change */
-    fg_scalar valid;    /* s32: rows of the batch that count */
-    fg_scalar fresh;    /* u32: 1 when the sums begin anew at this step */
-    size_t metric_count;
-    char metric[FG_MAX_METRICS][48]; /* without the stage's prefix */
-    fgi_metric_rule rule[FG_MAX_METRICS];
-    fg_array *sums; /* f32[fgi_stage_sums]: sum, count of each metric; in training
-                       followed by the update's health */
-} fgi_stage;
+fg_status fgi_stage_create(fgi_stage_kind kind, fgi_stage **out, fg_error *err);
+void fgi_stage_destroy(fgi_stage *stage); /* NULL is allowed */
 
-/* The value of metric i of a stage from (sum, weight) of each; false where it is not shown. */
-bool fgi_metric_value(const fgi_stage *stage, size_t i, const double *sum, const double *weight,
-                      double *out);
-fgi_stage *fgi_step_stage(const fg_step *step);
+/* ---- what it is ------------------------------------------------------------------------------ */
 
 /* "train_", "val_", "test_", "". */
 const char *fgi_stage_prefix(fgi_stage_kind kind);
-
-/* The stage's loader and program for these data, made on first use. */
-fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
-                            fg_error *err);
-/* Traces the training's programs anew where variables have been frozen or made trainable since. */
-fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
-/* Its program alone. */
-fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
-                            fg_error *err);
-void fgi_stage_fini(fgi_stage *stage);
-/* Gives back a batch that was read ahead. */
-void fgi_stage_drop_first(fgi_stage *stage);
-/* The next step begins new sums; there are some to begin from. */
-fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+fgi_stage_kind fgi_stage_get_kind(const fgi_stage *stage);
+int64_t fgi_stage_batch_size(const fgi_stage *stage); /* of all devices */
+int fgi_stage_field_count(const fgi_stage *stage);
+fg_loader *fgi_stage_loader(const fgi_stage *stage);                   /* NULL: none yet */
+fgi_step_program *fgi_stage_program(const fgi_stage *stage);           /* NULL: none yet */
+struct fgi_accumulator *fgi_stage_accumulator(const fgi_stage *stage); /* NULL: none needed */
+fgi_metrics *fgi_stage_metrics(const fgi_stage *stage);                /* that its step logs */
+/* The stage that a step belongs to while it is traced. */
+fgi_stage *fgi_step_stage(const fg_step *step);
 bool fgi_same_type(const fg_type *a, const fg_type *b);
-/* How many batches of a pass the options want, of a stage that is prepared; 0: no limit. */
+/* The limit on the batches of an evaluation by the options, for a stage that is prepared; 0: none.
+ */
 int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);
 /* Batches of a pass over the stage's data, -1 if not known; limit 0: no limit. */
 int64_t fgi_stage_batches(const fgi_stage *stage, int64_t limit);
 
-/* Numbers in the stage's sums. */
-size_t fgi_stage_sums(const fgi_stage *stage);
+/* ---- preparing it ---------------------------------------------------------------------------- */
+
+/* Makes sure that the stage has a loader and a program for these data. */
+fg_status fgi_stage_prepare(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
+/* Traces the programs again if variables have been frozen or made trainable since. */
+fg_status fgi_stage_refresh(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+/* Compiles the program only. */
+fg_status fgi_stage_compile(fg_trainer *trainer, fgi_stage_kind kind, const fg_fit_data *data,
+                            fg_error *err);
+/* The first batch of the next pass, if it was read in advance: kept until it is taken, which
+ * returns NULL if there is none. */
+void fgi_stage_keep_first(fgi_stage *stage, const fg_host_batch *take_batch);
+bool fgi_stage_has_first(const fgi_stage *stage);
+const fg_host_batch *fgi_stage_take_first(fgi_stage *stage);
+
+/* ---- running it ------------------------------------------------------------------------------ */
+
+/* Sets the scalars of the next launch: valid rows, random key, learning rate. */
+void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, int64_t valid);
+/* Launches the program on fgi_stage_field_count fields, which are borrowed. The new sums replace
+ * the stage's; a prediction is returned in *out_prediction. */
+fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array **out_prediction,
+                           fgi_event **out_done, fg_error *err);
+
+/* ---- sums ------------------------------------------------------------------------------------ */
+
+/* Sums are f32[fgi_stage_sum_count] on the device: (sum, weight) of each metric; in training
+ * followed by the health of the update. */
+size_t fgi_stage_sum_count(const fgi_stage *stage);
+/* The next launch starts new sums, which are allocated if there are none. */
+fg_status fgi_stage_clear_sums(fg_trainer *trainer, fgi_stage *stage, fg_error *err);
+/* The next launch starts new sums; they are allocated. */
+void fgi_stage_restart_sums(fgi_stage *stage);
+/* The next launch continues from these. */
+fg_status fgi_stage_set_sums(fg_trainer *trainer, fgi_stage *stage, const float *sums,
+                             fg_error *err);
+/* Starts copying them to out, without waiting. */
+fg_status fgi_stage_read_sums(const fgi_stage *stage, float *out, fgi_event **out_arrived,
+                              fg_error *err);
+/* Releases them: those of a step that failed would make the next step fail. */
+void fgi_stage_drop_sums(fgi_stage *stage);
 
 #endif

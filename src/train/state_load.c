@@ -20,13 +20,15 @@
 #include "train/snapshot.h"
 #include "train/state.h"
 #include "train/trainer.h"
+#include "train/windows.h"
 
 /* The model's variables, and the report of it where it is of starting weights. */
 static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                             const fg_load_options *options, fg_error *err)
 {
     fg_load_report report = {0};
-    const fg_status status = fgi_weights_load(trainer->root, ckpt, path, options, &report, err);
+    const fg_status status =
+        fgi_weights_load(trainer->model.root, ckpt, path, options, &report, err);
     const size_t unexpected = report.counts[FG_LOAD_UNEXPECTED];
     const bool is_whole = options == NULL || (options->prefix == NULL && options->skip_count == 0 &&
                                               !options->allow_missing);
@@ -34,8 +36,8 @@ static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char
         fgi_log(FG_LOG_WARNING, "%s: %zu of its %zu tensors match no variable of the model", path,
                 unexpected, unexpected + report.counts[FG_LOAD_DONE]);
     if (status == FG_OK && options != NULL) {
-        fg_load_report_fini(&trainer->load_report);
-        trainer->load_report = report;
+        fg_load_report_fini(&trainer->model.load_report);
+        trainer->model.load_report = report;
         return FG_OK;
     }
     fg_load_report_fini(&report);
@@ -60,29 +62,23 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
 {
     const json_t *list = json_object_get(object, "metrics");
     const size_t count = json_array_size(list);
-    double sums[2 * FG_MAX_METRICS];
-    fgi_windows_clear(&trainer->train_windows);
-    trainer->restored.metric_count = 0;
-    trainer->restored.is_open = false;
-    if (count > FG_MAX_METRICS)
-        return;
-    const void *epoch = find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count);
+    fgi_saved_windows saved = {0};
+    const void *epoch =
+        count <= FG_MAX_METRICS ? find_sums(ckpt, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count) : NULL;
     const size_t with_health = 2 * count + FGI_HEALTH_SIZE;
-    const void *open = find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health);
-    if (epoch == NULL)
-        return;
-    memcpy(sums, epoch, 2 * count * sizeof sums[0]);
-    for (size_t i = 0; i < count; i++) {
-        const char *name = json_string_value(json_array_get(list, i));
-        (void)snprintf(trainer->restored.metric[i], sizeof trainer->restored.metric[i], "%s",
-                       name != NULL ? name : "");
-        trainer->train_windows.sum[i] = sums[2 * i];
-        trainer->train_windows.weight[i] = sums[2 * i + 1];
+    const void *open = epoch != NULL ? find_sums(ckpt, FGI_SUMS_NAME, FG_F32, with_health) : NULL;
+    if (epoch != NULL) {
+        memcpy(saved.epoch_sums, epoch, 2 * count * sizeof saved.epoch_sums[0]);
+        saved.metric_count = count;
     }
-    trainer->restored.metric_count = count;
-    trainer->restored.is_open = open != NULL;
+    for (size_t i = 0; i < saved.metric_count; i++) {
+        const char *name = json_string_value(json_array_get(list, i));
+        (void)snprintf(saved.metric[i], sizeof saved.metric[i], "%s", name != NULL ? name : "");
+    }
+    saved.is_open = open != NULL;
     if (open != NULL)
-        memcpy(trainer->restored.sums, open, with_health * sizeof(float));
+        memcpy(saved.sums, open, with_health * sizeof(float));
+    fgi_windows_restore(trainer->windows, &saved);
 }
 
 /* The metrics as they were; those of this call replace them one by one. */
@@ -95,7 +91,7 @@ static void load_results(fg_trainer *trainer, const json_t *object)
         fg_metric metric = {.value =
                                 json_is_number(value) ? json_number_value(value) : (double)NAN};
         (void)snprintf(metric.name, sizeof metric.name, "%s", name);
-        fgi_result_put(&trainer->result, &metric, 1);
+        fgi_result_put(&trainer->call.result, &metric, 1);
     }
 }
 
@@ -104,7 +100,8 @@ static fg_status compare_run(const fg_trainer *trainer, const json_t *object, co
                              fg_error *err)
 {
     const char *had = json_string_value(json_object_get(object, "optimizer"));
-    const char *have = trainer->optimizer != NULL ? fg_optimizer_name(trainer->optimizer) : NULL;
+    const char *have =
+        trainer->model.optimizer != NULL ? fg_optimizer_name(trainer->model.optimizer) : NULL;
     const json_t *seed = json_object_get(object, "seed");
     if (had != NULL && have != NULL && strcmp(had, have) != 0)
         return fgi_fail(err, FG_EINVAL,
@@ -124,10 +121,10 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
 {
     FGI_TRY(
         fgi_cursor_load(&trainer->cursor, object, trainer->options.checkpoints.monitor, path, err));
-    trainer->is_saved = true;
+    fgi_saver_set_current(trainer->saver, true);
     fgi_saver_set_best(trainer->saver, trainer->cursor.has_best, trainer->cursor.best);
     load_metrics(trainer, ckpt, object);
-    if (trainer->optimizer != NULL) /* an evaluation has its own */
+    if (trainer->model.optimizer != NULL) /* an evaluation has its own */
         load_results(trainer, object);
     return FG_OK;
 }
@@ -138,12 +135,12 @@ static fg_status load_state(fg_trainer *trainer, const fg_ckpt *ckpt, const char
                             const json_t *object, fg_error *err)
 {
     FGI_TRY(compare_run(trainer, object, path, err));
-    if (trainer->optimizer != NULL) /* NULL: only an evaluation */
-        FGI_TRY(fgi_optimizer_load(trainer->optimizer, ckpt, path, FG_CKPT_STATE,
+    if (trainer->model.optimizer != NULL) /* NULL: only an evaluation */
+        FGI_TRY(fgi_optimizer_load(trainer->model.optimizer, ckpt, path, FG_CKPT_STATE,
                                    json_object_get(object, FGI_FROZEN_KEY), err));
-    if (trainer->optimizer != NULL)
-        FGI_TRY(fgi_callback_states_load(trainer, ckpt, path, err));
-    FGI_TRY(fgi_module_state_load(trainer->root, ckpt, path, err));
+    if (trainer->model.optimizer != NULL)
+        FGI_TRY(fgi_callback_states_load(trainer->callbacks, ckpt, path, err));
+    FGI_TRY(fgi_module_state_load(trainer->model.root, ckpt, path, err));
     return load_position(trainer, ckpt, path, object, err);
 }
 
@@ -154,7 +151,8 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     fg_status status = FG_OK;
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const char *text = fg_ckpt_state_json(ckpt);
-    if (text == NULL && trainer->optimizer == NULL) { /* an evaluation wants no more than weights */
+    if (text == NULL &&
+        trainer->model.optimizer == NULL) { /* an evaluation wants no more than weights */
         FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
         fgi_checkpoint_remember(trainer, path);
         goto done;
@@ -212,13 +210,13 @@ static fg_status load_weights(fg_trainer *trainer, const char *path, fg_error *e
 fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
-    if (trainer->is_restored)
+    if (trainer->model.is_restored)
         return FG_OK;
     if (o->checkpoints.weights != NULL)
         FGI_TRY(load_weights(trainer, o->checkpoints.weights, err));
     if (o->checkpoints.resume != NULL)
         FGI_TRY(resume(trainer, o->checkpoints.resume, err));
     /* an evaluation before the first fit reads no optimizer state: fit will look again */
-    trainer->is_restored = trainer->optimizer != NULL || o->checkpoints.resume == NULL;
+    trainer->model.is_restored = trainer->model.optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
 }

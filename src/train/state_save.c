@@ -25,9 +25,12 @@
 #include "train/callbacks.h"
 #include "train/host_copy.h"
 #include "train/logger.h"
+#include "train/run_folder.h"
 #include "train/snapshot.h"
+#include "train/stage.h"
 #include "train/state.h"
 #include "train/trainer.h"
+#include "train/windows.h"
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -42,29 +45,26 @@ typedef struct content {
 /* The metrics' sums of the windows of this epoch, and of the one that is not complete. */
 static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
 {
-    fgi_stage *stage = &trainer->stage[FGI_TRAIN];
-    const fgi_windows *windows = &trainer->train_windows;
-    for (size_t i = 0; i < stage->metric_count; i++) {
-        c->epoch_sums[2 * i] = windows->sum[i];
-        c->epoch_sums[2 * i + 1] = windows->weight[i];
-    }
-    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * stage->metric_count,
-                      c->epoch_sums);
-    if (!windows->is_open)
+    fgi_stage *stage = trainer->stage[FGI_TRAIN];
+    const fgi_windows *windows = trainer->windows;
+    const size_t count = fgi_metrics_count(fgi_stage_metrics(stage));
+    fgi_windows_epoch_sums(windows, count, c->epoch_sums);
+    fgi_host_copy_add(&c->copy, FGI_EPOCH_SUMS_NAME, FG_F64, 2 * count, c->epoch_sums);
+    if (!fgi_windows_is_open(windows))
         return FG_OK;
     FGI_TRY(fgi_windows_peek(trainer, windows, stage, c->sums, err));
-    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sums(stage), c->sums);
+    fgi_host_copy_add(&c->copy, FGI_SUMS_NAME, FG_F32, fgi_stage_sum_count(stage), c->sums);
     return FG_OK;
 }
 
 static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
 {
-    FGI_TRY(fgi_callback_states_save(trainer, &c->callbacks, &c->callback_count, err));
-    FGI_TRY(fgi_host_copy_init(&c->copy, trainer->root, trainer->optimizer, 2 + c->callback_count,
-                               err));
-    FGI_TRY(fgi_host_copy_model(&c->copy, trainer->root, err));
-    FGI_TRY(fgi_host_copy_optimizer(&c->copy, trainer->optimizer, err));
-    FGI_TRY(fgi_host_copy_state(&c->copy, trainer->root, err));
+    FGI_TRY(fgi_callback_states_save(trainer->callbacks, &c->callbacks, &c->callback_count, err));
+    FGI_TRY(fgi_host_copy_init(&c->copy, trainer->model.root, trainer->model.optimizer,
+                               2 + c->callback_count, err));
+    FGI_TRY(fgi_host_copy_model(&c->copy, trainer->model.root, err));
+    FGI_TRY(fgi_host_copy_optimizer(&c->copy, trainer->model.optimizer, err));
+    FGI_TRY(fgi_host_copy_state(&c->copy, trainer->model.root, err));
     FGI_TRY(fgi_host_copy_await(&c->copy, err));
     for (size_t i = 0; i < c->callback_count; i++)
         if (c->callbacks[i].size > 0)
@@ -85,18 +85,18 @@ static bool put_text(json_t *object, const char *key, const char *text)
 static bool put_position(json_t *object, const fg_trainer *trainer)
 {
     fgi_cursor cursor = trainer->cursor;
-    cursor.log_lines = fgi_logger_lines(trainer->logger);
+    cursor.log_lines = fgi_logger_lines(fgi_run_logger(trainer->run));
     return json_object_set_new(object, "version", json_integer(1)) == 0 &&
            json_object_set_new(object, "seed", json_integer((int64_t)trainer->options.seed)) == 0 &&
            fgi_cursor_save(&cursor, object);
 }
 
-static bool put_metrics(json_t *object, const fgi_stage *stage)
+static bool put_metrics(json_t *object, const fgi_metrics *metrics)
 {
     json_t *list = json_array();
     bool ok = json_object_set_new(object, "metrics", list) == 0;
-    for (size_t i = 0; ok && i < stage->metric_count; i++)
-        ok &= json_array_append_new(list, json_string(stage->metric[i])) == 0;
+    for (size_t i = 0; ok && i < fgi_metrics_count(metrics); i++)
+        ok &= json_array_append_new(list, json_string(fgi_metrics_name(metrics, i))) == 0;
     return ok;
 }
 
@@ -134,12 +134,13 @@ static bool put_frozen(json_t *object, const fg_module *root)
 static char *state_text(const fg_trainer *trainer)
 {
     json_t *object = json_object();
-    bool ok = put_text(object, "task", trainer->task.name);
-    ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->optimizer));
+    bool ok = put_text(object, "task", trainer->model.task.name);
+    ok = ok && put_text(object, "optimizer", fg_optimizer_name(trainer->model.optimizer));
     ok = ok && put_text(object, "monitor", trainer->options.checkpoints.monitor);
-    ok = ok && put_position(object, trainer) && put_metrics(object, &trainer->stage[FGI_TRAIN]);
-    ok = ok && put_results(object, &trainer->result);
-    ok = ok && put_frozen(object, trainer->root);
+    ok = ok && put_position(object, trainer) &&
+         put_metrics(object, fgi_stage_metrics(trainer->stage[FGI_TRAIN]));
+    ok = ok && put_results(object, &trainer->call.result);
+    ok = ok && put_frozen(object, trainer->model.root);
     fgi_buf text = {0};
     ok = ok && fgi_json_write(object, JSON_INDENT(1) | JSON_REAL_PRECISION(17), &text);
     json_decref(object);
@@ -187,9 +188,9 @@ static fg_status describe(const fg_trainer *trainer, bool is_best, fgi_snapshot 
     s->json = state_text(trainer);
     if (s->path == NULL || s->json == NULL)
         return fgi_no_memory(err);
-    if (fgi_logger_catch_up(trainer->logger, &s->log_failure) == FG_ENOMEM)
+    if (fgi_logger_catch_up(fgi_run_logger(trainer->run), &s->log_failure) == FG_ENOMEM)
         return fgi_no_memory(err);
-    s->logger = trainer->logger;
+    s->logger = fgi_run_logger(trainer->run);
     s->attachments = trainer->options.checkpoints.attachments;
     s->attachment_count = trainer->options.checkpoints.attachment_count;
     s->process_index = info->process_index;
@@ -210,8 +211,7 @@ fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **ou
     if (s == NULL)
         return fgi_no_memory(err);
     /* what is on its way must be in the log before the state that comes after it */
-    FGI_DONE(
-        fgi_windows_collect(trainer, &trainer->train_windows, &trainer->stage[FGI_TRAIN], 0, err));
+    FGI_DONE(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
     FGI_DONE(gather(trainer, &s->content, err));
     FGI_DONE(describe(trainer, is_best, s, err));
     *out = s;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "op/op.h"
+#include "train/stage.h"
 
 int fg_batch_field_count(const fg_batch *batch) { return batch->field_count; }
 
@@ -100,26 +101,24 @@ static bool may_log(const fg_step *step, const char *name, fg_tensor value)
         (void)fgi_trace_fail(step->trace, FG_EINVAL,
                              "log '%s': a name has 1 to 47 letters, digits, '_', '.', '/', '-'",
                              name);
-    else if (stage->metric_count == FG_MAX_METRICS)
+    else if (fgi_metrics_count(fgi_stage_metrics(stage)) == FG_MAX_METRICS)
         (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': a step logs at most %d names", name,
                              FG_MAX_METRICS);
-    else if (type->rank > 0 && type->dim[0] % stage->batch_size != 0)
+    else if (type->rank > 0 && type->dim[0] % fgi_stage_batch_size(stage) != 0)
         (void)fgi_trace_fail(step->trace, FG_ESHAPE,
                              "log '%s': is %s, but must be a scalar or [B, ...] with B = %lld",
                              name, fg_type_format(type, text, sizeof text),
-                             (long long)stage->batch_size);
-    for (size_t i = 0; i < stage->metric_count; i++)
-        if (strcmp(stage->metric[i], name) == 0)
-            (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step",
-                                 name);
+                             (long long)fgi_stage_batch_size(stage));
+    else if (fgi_metrics_has(fgi_stage_metrics(stage), name))
+        (void)fgi_trace_fail(step->trace, FG_EINVAL, "log '%s': logged twice in one step", name);
     return fg_trace_error(step->trace, NULL) == FG_OK;
 }
 
 static void put(fg_step *step, const char *name, fg_tensor pair)
 {
-    fgi_stage *stage = step->stage;
-    step->pair[stage->metric_count] = pair;
-    (void)snprintf(stage->metric[stage->metric_count++], sizeof stage->metric[0], "%s", name);
+    fgi_metrics *metrics = fgi_stage_metrics(step->stage);
+    step->pair[fgi_metrics_count(metrics)] = pair;
+    fgi_metrics_add(metrics, name);
 }
 
 /* What a step returns is logged under this name. */
@@ -128,7 +127,8 @@ static const char loss_name[] = "loss";
 /* False after keeping an error. */
 static bool is_free(const fg_step *step, const char *name)
 {
-    const bool is_taken = strcmp(name, loss_name) == 0 && step->stage->kind != FGI_PREDICT;
+    const bool is_taken =
+        strcmp(name, loss_name) == 0 && fgi_stage_get_kind(step->stage) != FGI_PREDICT;
     if (is_taken)
         (void)fgi_trace_fail(step->trace, FG_EINVAL,
                              "log 'loss': this is the name of the value that the step returns, "
@@ -138,15 +138,16 @@ static bool is_free(const fg_step *step, const char *name)
 
 static void log_plain(fg_step *step, const char *name, fg_tensor value)
 {
-    if (fgi_is_poison(value) || step->stage->kind == FGI_PREDICT || !may_log(step, name, value))
+    if (fgi_is_poison(value) || fgi_stage_get_kind(step->stage) == FGI_PREDICT ||
+        !may_log(step, name, value))
         return;
     put(step, name, plain_pair(step, value));
 }
 
 static void log_weighted(fg_step *step, const char *name, fg_tensor value, fg_tensor weight)
 {
-    if (fgi_is_poison(value) || fgi_is_poison(weight) || step->stage->kind == FGI_PREDICT ||
-        !may_log(step, name, value))
+    if (fgi_is_poison(value) || fgi_is_poison(weight) ||
+        fgi_stage_get_kind(step->stage) == FGI_PREDICT || !may_log(step, name, value))
         return;
     const fg_type *x = fg_tensor_type(value), *w = fg_tensor_type(weight);
     fg_type both = {0};

@@ -4,7 +4,7 @@
 #ifndef FGI_TRAIN_STEP_H
 #define FGI_TRAIN_STEP_H
 
-#include "train/trainer.h"
+#include "train/stage.h"
 
 struct fg_step {
     fg_trace *trace;

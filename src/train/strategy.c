@@ -80,7 +80,6 @@ fg_status fgi_strategy_open(fg_trainer *trainer, fg_error *err)
         return status;
     }
     trainer->client = client;
-    trainer->owns_client = client != o->devices.client;
     return FG_OK;
 }
 

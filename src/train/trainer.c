@@ -13,18 +13,21 @@
 #include "train/health.h"
 #include "train/ledger.h"
 #include "train/progress.h"
+#include "train/run_folder.h"
 #include "train/saver.h"
 #include "train/strategy.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
+#include "train/windows.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "ckpt/attach.h"
-#include "train/callback_state.h"
+#include "pjrt/pjrt.h"
+#include "train/stage.h"
 
 static fg_status check_reserved(const fg_trainer_options *o, fg_error *err)
 {
@@ -172,6 +175,29 @@ static void set_defaults(fg_trainer_options *o)
         o->checkpoints.monitor = "val_loss";
 }
 
+static fg_status create_parts(fg_trainer *trainer, fg_error *err)
+{
+    const fg_trainer_options *o = &trainer->options;
+    for (int i = 0; i < 4; i++)
+        FGI_TRY(fgi_stage_create((fgi_stage_kind)i, &trainer->stage[i], err));
+    FGI_TRY(fgi_feed_create(&trainer->feed, err));
+    FGI_TRY(fgi_windows_create(&trainer->windows, err));
+    FGI_TRY(fgi_health_create(&trainer->health, err));
+    FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
+    FGI_TRY(fgi_saver_create(&trainer->saver, err));
+    FGI_TRY(fgi_run_create(&trainer->run, err));
+    FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
+    FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
+    if (o->output.progress == NULL)
+        return FG_OK;
+    fgi_progress *progress = NULL;
+    FGI_TRY(
+        fgi_progress_create(o->output.progress, o->output.progress_style, trainer, &progress, err));
+    FGI_TRY(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
+    trainer->progress = progress;
+    return FG_OK;
+}
+
 fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out, fg_error *err)
 {
     *out = NULL;
@@ -181,32 +207,16 @@ fg_status fg_trainer_create(const fg_trainer_options *options, fg_trainer **out,
     fg_trainer *trainer = fgi_calloc(1, sizeof *trainer);
     if (trainer == NULL)
         return fgi_no_memory(err);
-    fg_status status = FG_OK;
     trainer->options = o;
-    for (int i = 0; i < 4; i++)
-        trainer->stage[i].kind = (fgi_stage_kind)i;
     trainer->cursor = fgi_cursor_start();
-    trainer->run_lock = -1;
     trainer->precision = fgi_precision_find(o.numerics.precision, NULL); /* checked above */
     set_defaults(&trainer->options);
-    if (!keep_options(trainer)) {
-        status = fgi_no_memory(err);
-        goto done;
-    }
-    FGI_DONE(fgi_ledger_create(&trainer->ledger, err));
-    FGI_DONE(fgi_saver_create(&trainer->saver, err));
-    FGI_DONE(fgi_feed_create(&trainer->feed, err));
-    if (o.output.progress != NULL) {
-        fgi_progress *progress = NULL;
-        FGI_DONE(fgi_progress_create(o.output.progress, o.output.progress_style, trainer, &progress,
-                                     err));
-        FGI_DONE(fg_trainer_add_callback(trainer, &fgi_progress_ops, progress, err));
-        trainer->progress = progress;
-    }
-    *out = trainer;
-    trainer = NULL;
-done:
-    fg_trainer_destroy(trainer);
+    const fg_status status =
+        keep_options(trainer) ? create_parts(trainer, err) : fgi_no_memory(err);
+    if (status == FG_OK)
+        *out = trainer;
+    else
+        fg_trainer_destroy(trainer);
     return status;
 }
 
@@ -214,65 +224,38 @@ void fg_trainer_destroy(fg_trainer *trainer)
 {
     if (trainer == NULL)
         return;
-    for (size_t i = 0; i < trainer->callback_count; i++)
-        if (trainer->callbacks[i].ops->destroy != NULL)
-            trainer->callbacks[i].ops->destroy(trainer->callbacks[i].self);
-    fgi_free(trainer->callbacks);
+    fgi_callbacks_destroy(trainer->callbacks);
+    fgi_watchdog_destroy(trainer->watchdog);
+    fgi_run_destroy(trainer->run);
+    fgi_windows_destroy(trainer->windows);
     for (int i = 0; i < 4; i++)
-        fgi_stage_fini(&trainer->stage[i]);
+        fgi_stage_destroy(trainer->stage[i]);
     fgi_feed_destroy(trainer->feed);
+    fgi_health_destroy(trainer->health);
     fgi_saver_destroy(trainer->saver);
     fgi_ledger_destroy(trainer->ledger);
-    fg_load_report_fini(&trainer->load_report);
-    fg_module_destroy(trainer->root);
-    if (trainer->owns_client)
+    fg_load_report_fini(&trainer->model.load_report);
+    fg_module_destroy(trainer->model.root);
+    if (trainer->client != trainer->options.devices.client)
         fg_client_close(trainer->client);
     fgi_arena_fini(&trainer->strings);
     fgi_free(trainer);
 }
 
-static bool room_for_callback(fg_trainer *trainer)
-{
-    if (trainer->callback_count < trainer->callback_capacity)
-        return true;
-    fgi_callback *grown = fgi_grow(trainer->callbacks, trainer->callback_count,
-                                   &trainer->callback_capacity, sizeof *grown);
-    if (grown != NULL)
-        trainer->callbacks = grown;
-    return grown != NULL;
-}
-
-fg_status fg_trainer_add_callback(fg_trainer *trainer, const fg_callback_ops *ops, void *take_self,
-                                  fg_error *err)
-{
-    fg_status status = fgi_check_reserved(FGI_RESERVED(fg_callback_ops, ops), err);
-    if (status == FG_OK)
-        status = fgi_callback_state_check(trainer, ops, err);
-    if (status == FG_OK && !room_for_callback(trainer))
-        status = fgi_no_memory(err);
-    if (status != FG_OK) {
-        if (ops->destroy != NULL)
-            ops->destroy(take_self);
-        return status;
-    }
-    trainer->callbacks[trainer->callback_count++] = (fgi_callback){.ops = ops, .self = take_self};
-    return FG_OK;
-}
-
-fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->root; }
+fg_module *fg_trainer_module(const fg_trainer *trainer) { return trainer->model.root; }
 
 const fg_load_report *fg_trainer_load_report(const fg_trainer *trainer)
 {
-    return &trainer->load_report;
+    return &trainer->model.load_report;
 }
 
 fg_client *fg_trainer_client(const fg_trainer *trainer) { return trainer->client; }
 
-const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->result; }
+const fg_result *fg_trainer_result(const fg_trainer *trainer) { return &trainer->call.result; }
 
 static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error *err)
 {
-    if (trainer->root != NULL)
+    if (trainer->model.root != NULL)
         return FG_OK;
     if (task->ops->build == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s' has no build function",
@@ -291,30 +274,30 @@ static fg_status build_module(fg_trainer *trainer, const fg_task *task, fg_error
         fg_module_destroy(root);
         return status;
     }
-    trainer->root = root;
-    trainer->task = *task;
-    trainer->task.name = name;
+    trainer->model.root = root;
+    trainer->model.task = *task;
+    trainer->model.task.name = name;
     return FG_OK;
 }
 
 static void report_frozen(const fg_trainer *trainer)
 {
-    const int64_t frozen = fg_module_frozen_count(trainer->root);
+    const int64_t frozen = fg_module_frozen_count(trainer->model.root);
     if (frozen > 0)
         fgi_log(FG_LOG_INFO, "%lld of %lld parameters are frozen", (long long)frozen,
-                (long long)fg_module_parameter_count(trainer->root));
+                (long long)fg_module_parameter_count(trainer->model.root));
 }
 
 static fg_status build_optimizer(fg_trainer *trainer, fg_error *err)
 {
-    if (trainer->optimizer != NULL)
+    if (trainer->model.optimizer != NULL)
         return FG_OK;
-    const fg_task *task = &trainer->task;
+    const fg_task *task = &trainer->model.task;
     if (task->ops->optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s' has no optimizer function", task->name);
-    trainer->optimizer = task->ops->optimizer(task->self, trainer->root);
-    FGI_TRY(fg_module_error(trainer->root, err));
-    if (trainer->optimizer == NULL)
+    trainer->model.optimizer = task->ops->optimizer(task->self, trainer->model.root);
+    FGI_TRY(fg_module_error(trainer->model.root, err));
+    if (trainer->model.optimizer == NULL)
         return fgi_fail(err, FG_EINVAL, "task '%s': its optimizer function returned NULL",
                         task->name);
     report_frozen(trainer);
@@ -335,20 +318,20 @@ static void warn_of_precision(const fg_trainer *trainer)
 fg_status fgi_trainer_prepare(fg_trainer *trainer, const fg_task *task, bool with_optimizer,
                               fg_error *err)
 {
-    if (trainer->root != NULL &&
-        (task->ops != trainer->task.ops || task->self != trainer->task.self))
+    if (trainer->model.root != NULL &&
+        (task->ops != trainer->model.task.ops || task->self != trainer->model.task.self))
         return fgi_fail(err, FG_EINVAL,
                         "the Trainer has task '%s' already: create another one for '%s'",
-                        trainer->task.name, task->name != NULL ? task->name : "");
-    if (trainer->lost_step != 0)
+                        trainer->model.task.name, task->name != NULL ? task->name : "");
+    if (trainer->model.lost_step != 0)
         return fgi_fail(err, FG_EDEVICE,
                         "the weights were lost when training step %lld failed: continue in another "
                         "Trainer, from a checkpoint if there is one",
-                        (long long)trainer->lost_step);
+                        (long long)trainer->model.lost_step);
     FGI_TRY(fgi_strategy_open(trainer, err));
-    fgi_watch_client(&trainer->watchdog, trainer->client);
+    fgi_watch_client(trainer->watchdog, trainer->client);
     FGI_TRY(fgi_precision_check(trainer->precision, trainer->client, err));
-    if (trainer->root == NULL)
+    if (trainer->model.root == NULL)
         warn_of_precision(trainer);
     FGI_TRY(build_module(trainer, task, err));
     return with_optimizer ? build_optimizer(trainer, err) : FG_OK;

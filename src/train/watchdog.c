@@ -1,8 +1,8 @@
-/* watchdog.c - a thread that tells when a step, or anything else the Trainer waits for, does not
- * end: once each time that the limit has passed.
+/* watchdog.c - a thread that reports when a step, or anything else the Trainer waits for, does not
+ * finish: once for each multiple of the limit.
  *
- * It cannot end what hangs: a plugin's call has no way to be broken off. It tells the function that
- * the user gave, and logs a warning.
+ * It cannot interrupt what hangs, because PJRT calls cannot be cancelled. It logs a warning and
+ * calls the user's function.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/watchdog.h"
@@ -10,12 +10,30 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/print.h"
+#include "base/thread.h"
 
 enum { COMPILE_LIMIT_S = 300 };
 static const int64_t SECOND = INT64_C(1000000000);
+
+struct fgi_watchdog {
+    pthread_mutex_t mutex; /* protects all members below the limits */
+    pthread_cond_t changed;
+    fgi_thread thread;
+    bool is_running;                    /* only the Trainer's thread uses it */
+    int64_t limit_ns, compile_limit_ns; /* 0: no limit */
+    fg_hang_fn *hang;
+    void *hang_self;
+    bool is_ending;
+    const fg_client *client; /* NULL until one is open */
+    fgi_watch now;
+    int reports;         /* so far, of `now` */
+    fgi_watch last_done; /* the last step that finished; since_ns: when */
+    char checkpoint[512];
+};
 
 static const char *stage_name(int stage)
 {
@@ -23,7 +41,7 @@ static const char *stage_name(int stage)
     return name[stage];
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 /* "training step 12" */
 static const char *step_text(const fgi_watch *watch, char *out, size_t size)
@@ -56,8 +74,8 @@ static void describe(const fgi_watch *watch, const char *devices, char *out, siz
     (void)snprintf(out, size, "%s", step);
 }
 
-/* The devices that are waited for; of an unknown wait, all. Called with the lock held, which keeps
- * the event. */
+/* The devices being waited for, or all if that is unknown. The lock is held, which keeps the event
+ * alive. */
 static void name_devices(const fgi_watchdog *dog, char *out, size_t size)
 {
     out[0] = '\0';
@@ -83,20 +101,19 @@ static void last_event(const fgi_watchdog *dog, int64_t now_ns, char *out, size_
                            (double)(now_ns - dog->last_done.since_ns) * 1e-9);
 }
 
-/* Tells of what has lasted too long. The lock is held, and let go while others' code runs. */
-static void tell(fgi_watchdog *dog, int64_t now_ns)
+/* Reports what has taken too long. The lock is held, and released while foreign code runs. */
+static void report(fgi_watchdog *dog, int64_t now_ns)
 {
     char doing[384], devices[256], last[128];
     const double seconds = (double)(now_ns - dog->now.since_ns) * 1e-9;
     const fgi_watch watch = dog->now;
-    dog->told++;
+    dog->reports++;
     if (watch.doing == FGI_DOING_COMPILE) {
         (void)pthread_mutex_unlock(&dog->mutex);
-        fgi_log(
-            FG_LOG_WARNING,
-            "compiling the %s step has taken %.0f s so far; once done it is kept in the compile "
-            "cache, if there is one, for the next start",
-            stage_name(watch.stage), seconds);
+        fgi_log(FG_LOG_WARNING,
+                "compiling the %s step has taken %.0f s so far; the program is kept in the compile "
+                "cache, if one is set, so the next start will be faster",
+                stage_name(watch.stage), seconds);
         (void)pthread_mutex_lock(&dog->mutex);
         return;
     }
@@ -129,7 +146,7 @@ static int64_t limit_of(const fgi_watchdog *dog)
     return dog->now.doing == FGI_DOING_COMPILE ? dog->compile_limit_ns : dog->limit_ns;
 }
 
-/* Nanoseconds until the next look: the Trainer's thread does not wake the watchdog. */
+/* Nanoseconds until the next check: the Trainer's thread does not wake the watchdog. */
 static int64_t pause_ns(const fgi_watchdog *dog)
 {
     int64_t least = dog->compile_limit_ns;
@@ -145,8 +162,8 @@ static void *run(void *self)
     (void)pthread_mutex_lock(&dog->mutex);
     while (!dog->is_ending) {
         const int64_t limit = limit_of(dog), now = fgi_now_ns();
-        if (limit > 0 && now - dog->now.since_ns >= limit * (dog->told + 1)) {
-            tell(dog, now);
+        if (limit > 0 && now - dog->now.since_ns >= limit * (dog->reports + 1)) {
+            report(dog, now);
             continue;
         }
         const int64_t at = now + pause_ns(dog);
@@ -157,27 +174,53 @@ static void *run(void *self)
     return NULL;
 }
 
-fg_status fgi_watchdog_start(fgi_watchdog *dog, const fg_trainer_options *options, fg_error *err)
+fg_status fgi_watchdog_create(const fg_trainer_options *options, fgi_watchdog **out, fg_error *err)
 {
-    const int64_t compile_limit = dog->compile_limit_ns;
-    *dog = (fgi_watchdog){.limit_ns = (int64_t)(options->hang.watchdog_s * (double)SECOND),
-                          .compile_limit_ns =
-                              compile_limit > 0 ? compile_limit : COMPILE_LIMIT_S * SECOND,
-                          .hang = options->hang.report,
-                          .hang_self = options->hang.report_self};
-    FGI_TRY(fgi_mutex_init(&dog->mutex, err));
-    fg_status status = fgi_cond_init(&dog->changed, err);
+    fg_status status = FG_OK;
+    *out = NULL;
+    fgi_watchdog *dog = fgi_calloc(1, sizeof *dog);
+    if (dog == NULL)
+        return fgi_no_memory(err);
+    dog->limit_ns = (int64_t)(options->hang.watchdog_s * (double)SECOND);
+    dog->compile_limit_ns = COMPILE_LIMIT_S * SECOND;
+    dog->hang = options->hang.report;
+    dog->hang_self = options->hang.report_self;
+    FGI_DONE(fgi_mutex_init(&dog->mutex, err));
+    status = fgi_cond_init(&dog->changed, err);
     if (status != FG_OK)
-        goto no_cond;
-    dog->is_running = true;
-    status = fgi_thread_start(&dog->thread, run, dog, err);
+        (void)pthread_mutex_destroy(&dog->mutex);
+done:
     if (status == FG_OK)
-        return FG_OK;
-    dog->is_running = false;
-    (void)pthread_cond_destroy(&dog->changed);
-no_cond:
-    (void)pthread_mutex_destroy(&dog->mutex);
+        *out = dog;
+    else
+        fgi_free(dog);
     return status;
+}
+
+void fgi_watchdog_destroy(fgi_watchdog *dog)
+{
+    if (dog == NULL)
+        return;
+    (void)pthread_cond_destroy(&dog->changed);
+    (void)pthread_mutex_destroy(&dog->mutex);
+    fgi_free(dog);
+}
+
+void fgi_watchdog_limit_compiling(fgi_watchdog *dog, int64_t limit_ns)
+{
+    dog->compile_limit_ns = limit_ns;
+}
+
+fg_status fgi_watchdog_start(fgi_watchdog *dog, fg_error *err)
+{
+    dog->is_ending = false;
+    dog->client = NULL;
+    dog->now = dog->last_done = (fgi_watch){0};
+    dog->reports = 0;
+    dog->checkpoint[0] = '\0';
+    FGI_TRY(fgi_thread_start(&dog->thread, run, dog, err));
+    dog->is_running = true;
+    return FG_OK;
 }
 
 void fgi_watchdog_stop(fgi_watchdog *dog)
@@ -190,8 +233,6 @@ void fgi_watchdog_stop(fgi_watchdog *dog)
     (void)pthread_mutex_unlock(&dog->mutex);
     fgi_thread_join(dog->thread);
     dog->is_running = false;
-    (void)pthread_cond_destroy(&dog->changed);
-    (void)pthread_mutex_destroy(&dog->mutex);
 }
 
 fgi_watch fgi_watch_set(fgi_watchdog *dog, fgi_watch next)
@@ -202,7 +243,7 @@ fgi_watch fgi_watch_set(fgi_watchdog *dog, fgi_watch next)
     (void)pthread_mutex_lock(&dog->mutex);
     const fgi_watch before = dog->now;
     dog->now = next;
-    dog->told = 0;
+    dog->reports = 0;
     (void)pthread_mutex_unlock(&dog->mutex);
     return before;
 }

@@ -1,20 +1,69 @@
-/* windows.c - metrics: sums on the device, read now and then without waiting.
+/* windows.c - metrics: sums on the device, read from time to time without waiting.
  *
- * A window is the steps from one read to the next. Its sums are copied while later steps run; the
- * step after begins new ones. Windows arrive in order and add up, in double, to an epoch's means.
+ * A window is the steps between two reads. Its sums are copied while later steps run; the next step
+ * starts new ones. Windows arrive in order and are added up in double precision for the epoch.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "train/callbacks.h"
 #include "train/feed.h"
 #include "train/health.h"
 #include "train/ledger.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
+#include "train/windows.h"
+
+/* The sums of one window on their way to the host. */
+typedef struct window {
+    float sums[FGI_MOST_SUMS];
+    fgi_event *arrived; /* NULL: free */
+    int64_t step, epoch, batch;
+    double lr, samples_per_s;
+} window;
+
+struct fgi_windows {
+    window window[FGI_WINDOWS]; /* a ring of `count`, starting at `first` */
+    int first, count;
+    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
+    bool is_open;               /* steps have run since the last window was closed */
+    int64_t start_ns, samples;  /* of the present window */
+    fgi_saved_windows restored; /* metric_count 0: nothing to continue */
+};
+
+fg_status fgi_windows_create(fgi_windows **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_windows_destroy(fgi_windows *windows)
+{
+    if (windows != NULL)
+        fgi_windows_abandon(windows);
+    fgi_free(windows);
+}
+
+void fgi_windows_add(fgi_windows *windows, int64_t samples)
+{
+    windows->samples += samples;
+    windows->is_open = true;
+}
+
+bool fgi_windows_is_open(const fgi_windows *windows) { return windows->is_open; }
+
+void fgi_windows_start_clock(fgi_windows *windows)
+{
+    windows->start_ns = fgi_now_ns();
+    windows->samples = 0;
+}
+
+void fgi_windows_exclude(fgi_windows *windows, int64_t ns) { windows->start_ns += ns; }
 
 void fgi_windows_clear(fgi_windows *windows)
 {
@@ -22,75 +71,66 @@ void fgi_windows_clear(fgi_windows *windows)
     memset(windows->weight, 0, sizeof windows->weight);
 }
 
-static size_t put_means(const fgi_stage *stage, const double *sum, const double *weight,
-                        fg_metric *out)
-{
-    size_t shown = 0;
-    for (size_t i = 0; i < stage->metric_count; i++) {
-        if (!fgi_metric_value(stage, i, sum, weight, &out[shown].value))
-            continue;
-        (void)snprintf(out[shown].name, sizeof out[shown].name, "%s%s",
-                       fgi_stage_prefix(stage->kind), stage->metric[i]);
-        shown++;
-    }
-    return shown;
-}
-
 size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
                          fg_metric *out)
 {
     double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS];
-    for (size_t i = 0; i < stage->metric_count; i++) {
+    const fgi_metrics *metrics = fgi_stage_metrics(stage);
+    for (size_t i = 0; i < fgi_metrics_count(metrics); i++) {
         sum[i] = windows->sum[i] + (open_sums != NULL ? (double)open_sums[2 * i] : 0);
         weight[i] = windows->weight[i] + (open_sums != NULL ? (double)open_sums[2 * i + 1] : 0);
     }
-    return put_means(stage, sum, weight, out);
+    return fgi_metrics_values(metrics, fgi_stage_prefix(fgi_stage_get_kind(stage)), sum, weight,
+                              out);
 }
 
 /* One window has arrived. */
 static fg_status deliver(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
-                         const fgi_window *window, fg_error *err)
+                         const window *w, fg_error *err)
 {
     double sum[FG_MAX_METRICS] = {0}, weight[FG_MAX_METRICS] = {0};
     fg_metric metrics[FG_MAX_METRICS + FGI_HEALTH_METRICS];
-    for (size_t i = 0; i < stage->metric_count; i++) {
-        sum[i] = (double)window->sums[2 * i];
-        weight[i] = (double)window->sums[2 * i + 1];
+    const fgi_metrics *list = fgi_stage_metrics(stage);
+    const size_t count = fgi_metrics_count(list);
+    const char *prefix = fgi_stage_prefix(fgi_stage_get_kind(stage));
+    for (size_t i = 0; i < count; i++) {
+        sum[i] = (double)w->sums[2 * i];
+        weight[i] = (double)w->sums[2 * i + 1];
         windows->sum[i] += sum[i];
         windows->weight[i] += weight[i];
     }
-    if (stage->kind != FGI_TRAIN)
+    if (fgi_stage_get_kind(stage) != FGI_TRAIN)
         return FG_OK;
-    FGI_TRY(fgi_health_take(trainer, window->sums + 2 * stage->metric_count, window->step, err));
+    FGI_TRY(fgi_health_take(trainer, w->sums + 2 * count, w->step, err));
     fg_progress at = fgi_progress_at(trainer);
-    at.step = window->step;
-    at.epoch = window->epoch;
-    at.batch = window->batch;
-    at.lr = window->lr;
-    at.samples_per_s = window->samples_per_s;
+    at.step = w->step;
+    at.epoch = w->epoch;
+    at.batch = w->batch;
+    at.lr = w->lr;
+    at.samples_per_s = w->samples_per_s;
     at.metrics = metrics;
-    at.metric_count = put_means(stage, sum, weight, metrics);
+    at.metric_count = fgi_metrics_values(list, prefix, sum, weight, metrics);
     at.metric_count += fgi_health_metrics(trainer, metrics + at.metric_count);
     return fgi_notify(trainer, FGI_ON_LOG, &at, err);
 }
 
-/* Waits for an event, with the time that takes in the ledger. */
+/* Waits for an event; the ledger records how long. */
 static fg_status await(fg_trainer *trainer, fgi_event *event, fg_error *err)
 {
     if (fgi_event_is_ready(event))
         return fgi_event_wait(event, err);
     const int64_t begin = fgi_now_ns();
     const fgi_watch before = fgi_watch_set(
-        &trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->cursor.step});
+        trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = trainer->cursor.step});
     const fg_status status = fgi_event_wait(event, err);
-    (void)fgi_watch_set(&trainer->watchdog, before);
+    (void)fgi_watch_set(trainer->watchdog, before);
     const int64_t end = fgi_now_ns();
     fgi_feed_waited(trainer->feed, end - begin);
     fgi_ledger_add(trainer->ledger, FGI_READ, begin, end);
     return status;
 }
 
-/* Metrics could not be read: when that is because a step has failed, its error says more. */
+/* Metrics could not be read. If a step failed, its error is more specific. */
 static fg_status read_failed(fg_trainer *trainer, const fgi_stage *stage, int64_t step,
                              fg_status status, fg_error *err)
 {
@@ -98,7 +138,7 @@ static fg_status read_failed(fg_trainer *trainer, const fgi_stage *stage, int64_
     const fg_status drained = fgi_feed_drain(trainer, &cause);
     if (drained == FG_OK)
         return fgi_context(err, status, "reading the %smetrics of step %lld",
-                           fgi_stage_prefix(stage->kind), (long long)step);
+                           fgi_stage_prefix(fgi_stage_get_kind(stage)), (long long)step);
     if (err != NULL)
         *err = cause;
     return drained;
@@ -108,17 +148,17 @@ fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_sta
                               fg_error *err)
 {
     while (windows->count > 0) {
-        fgi_window *window = &windows->window[windows->first];
-        if (windows->count <= keep && !fgi_event_is_ready(window->arrived))
+        window *w = &windows->window[windows->first];
+        if (windows->count <= keep && !fgi_event_is_ready(w->arrived))
             return FG_OK;
-        const fg_status status = await(trainer, window->arrived, err);
-        fgi_event_destroy(window->arrived);
-        window->arrived = NULL;
+        const fg_status status = await(trainer, w->arrived, err);
+        fgi_event_destroy(w->arrived);
+        w->arrived = NULL;
         windows->first = (windows->first + 1) % FGI_WINDOWS;
         windows->count--;
         if (status != FG_OK)
-            return read_failed(trainer, stage, window->step, status, err);
-        FGI_TRY(deliver(trainer, windows, stage, window, err));
+            return read_failed(trainer, stage, w->step, status, err);
+        FGI_TRY(deliver(trainer, windows, stage, w, err));
     }
     return FG_OK;
 }
@@ -128,10 +168,13 @@ void fgi_windows_abandon(fgi_windows *windows)
     for (int i = 0; i < FGI_WINDOWS; i++)
         if (windows->window[i].arrived != NULL) {
             const fg_status late = fgi_event_wait(windows->window[i].arrived, NULL);
-            (void)late; /* nobody wants it any more */
+            (void)late; /* the first failure is reported */
             fgi_event_destroy(windows->window[i].arrived);
         }
-    *windows = (fgi_windows){0};
+    memset(windows->window, 0, sizeof windows->window);
+    windows->first = windows->count = 0;
+    windows->is_open = false;
+    fgi_windows_clear(windows);
 }
 
 fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
@@ -140,13 +183,13 @@ fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_
     fgi_event *arrived = NULL;
     if (!windows->is_open)
         return FG_OK;
-    FGI_TRY(fgi_array_download(stage->sums, out_sums, fgi_stage_sums(stage) * sizeof(float),
-                               &arrived, err));
+    FGI_TRY(fgi_stage_read_sums(stage, out_sums, &arrived, err));
     const fg_status status = await(trainer, arrived, err);
     fgi_event_destroy(arrived);
     if (status != FG_OK)
         return read_failed(trainer, stage, trainer->cursor.step, status, err);
-    return fgi_health_take(trainer, out_sums + 2 * stage->metric_count, trainer->cursor.step, err);
+    return fgi_health_take(trainer, out_sums + 2 * fgi_metrics_count(fgi_stage_metrics(stage)),
+                           trainer->cursor.step, err);
 }
 
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
@@ -155,25 +198,69 @@ fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage
     if (!windows->is_open)
         return FG_OK;
     FGI_TRY(fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS - 1, err));
-    fgi_window *window = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
+    window *w = &windows->window[(windows->first + windows->count) % FGI_WINDOWS];
     const int64_t now = fgi_now_ns();
     const fg_progress at = fgi_progress_at(trainer);
-    window->step = at.step;
-    window->epoch = at.epoch;
-    window->batch = at.batch;
-    window->lr = at.lr;
-    window->samples_per_s =
-        stage->kind == FGI_TRAIN && now > trainer->window_start_ns
-            ? (double)trainer->window_samples / ((double)(now - trainer->window_start_ns) * 1e-9)
-            : 0;
-    if (stage->kind == FGI_TRAIN) {
-        trainer->window_start_ns = now;
-        trainer->window_samples = 0;
-    }
-    FGI_TRY(fgi_array_download(stage->sums, window->sums, fgi_stage_sums(stage) * sizeof(float),
-                               &window->arrived, err));
+    w->step = at.step;
+    w->epoch = at.epoch;
+    w->batch = at.batch;
+    w->lr = at.lr;
+    w->samples_per_s = 0;
+    if (fgi_stage_get_kind(stage) == FGI_TRAIN && now > windows->start_ns)
+        w->samples_per_s = (double)windows->samples / ((double)(now - windows->start_ns) * 1e-9);
+    windows->start_ns = now;
+    windows->samples = 0;
+    FGI_TRY(fgi_stage_read_sums(stage, w->sums, &w->arrived, err));
     windows->count++;
     windows->is_open = false;
-    stage->fresh.value.u32 = 1;
+    fgi_stage_restart_sums(stage);
+    return FG_OK;
+}
+
+/* ---- in a checkpoint ------------------------------------------------------------------------- */
+
+void fgi_windows_epoch_sums(const fgi_windows *windows, size_t count, double *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        out[2 * i] = windows->sum[i];
+        out[2 * i + 1] = windows->weight[i];
+    }
+}
+
+void fgi_windows_restore(fgi_windows *windows, const fgi_saved_windows *saved)
+{
+    fgi_windows_clear(windows);
+    windows->restored = *saved;
+    for (size_t i = 0; i < saved->metric_count; i++) {
+        windows->sum[i] = saved->epoch_sums[2 * i];
+        windows->weight[i] = saved->epoch_sums[2 * i + 1];
+    }
+}
+
+bool fgi_windows_is_pending(const fgi_windows *windows) { return windows->restored.is_open; }
+
+static bool is_same(const fgi_saved_windows *saved, const fgi_metrics *metrics)
+{
+    if (saved->metric_count != fgi_metrics_count(metrics))
+        return false;
+    for (size_t i = 0; i < saved->metric_count; i++)
+        if (strcmp(saved->metric[i], fgi_metrics_name(metrics, i)) != 0)
+            return false;
+    return true;
+}
+
+fg_status fgi_windows_continue(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                               fg_error *err)
+{
+    fgi_saved_windows *restored = &windows->restored;
+    const bool fits = is_same(restored, fgi_stage_metrics(stage)), is_open = restored->is_open;
+    if (restored->metric_count > 0 && !fits)
+        fgi_windows_clear(windows); /* the task logs other metrics now */
+    restored->metric_count = 0;
+    restored->is_open = false;
+    if (!fits || !is_open)
+        return FG_OK;
+    FGI_TRY(fgi_stage_set_sums(trainer, stage, restored->sums, err));
+    windows->is_open = true;
     return FG_OK;
 }

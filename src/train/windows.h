@@ -1,4 +1,6 @@
-/* windows.h - metrics: windows of steps, sums of an epoch or an evaluation.
+/* windows.h - reading metrics from the device: windows of steps, and the sums of an epoch.
+ *
+ * A window is the steps between two reads of the sums. What windows hold is private to windows.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_WINDOWS_H
@@ -6,43 +8,65 @@
 
 #include <fulgurite/train.h>
 
-#include "pjrt/pjrt.h"
 #include "train/stage.h"
 
-/* A window's sums on their way to the host. */
-typedef struct fgi_window {
-    float sums[FGI_MOST_SUMS];
-    fgi_event *arrived; /* NULL: free */
-    int64_t step, epoch, batch;
-    double lr, samples_per_s;
-} fgi_window;
+enum { FGI_WINDOWS = 4 }; /* reads under way */
 
-enum { FGI_WINDOWS = 4 };
+typedef struct fgi_windows fgi_windows;
 
-typedef struct fgi_windows {
-    fgi_window window[FGI_WINDOWS];
-    int first, count;
-    double sum[FG_MAX_METRICS], weight[FG_MAX_METRICS]; /* of the epoch or evaluation */
-    bool is_open; /* steps have run since the last window was closed */
-} fgi_windows;
+fg_status fgi_windows_create(fgi_windows **out, fg_error *err);
+/* NULL is allowed. Waits for reads under way. */
+void fgi_windows_destroy(fgi_windows *windows);
 
-/* Starts reading the stage's sums, without waiting; the next step begins new ones. */
+/* A batch of so many samples was launched: the present window is open. */
+void fgi_windows_add(fgi_windows *windows, int64_t samples);
+/* Whether steps have run since the last window was closed. */
+bool fgi_windows_is_open(const fgi_windows *windows);
+/* Rates of training are measured from now on. */
+void fgi_windows_start_clock(fgi_windows *windows);
+/* Excludes so much time, which was not spent on training, from the rate of the present window. */
+void fgi_windows_exclude(fgi_windows *windows, int64_t ns);
+
+/* Closes the present window: starts reading the stage's sums, without waiting; the next step starts
+ * new ones. */
 fg_status fgi_windows_close(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
                             fg_error *err);
-/* Takes what has arrived, and waits until at most `keep` windows are on their way: adds to the
- * epoch's sums and, in training, calls log. */
+/* Processes the windows that have arrived, and waits until at most `keep` are being read: adds them
+ * to the sums of the epoch and, in training, calls log. */
 fg_status fgi_windows_collect(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage, int keep,
                               fg_error *err);
-/* Means over the epoch or evaluation so far, under the stage's prefix; returns their number.
- * open_sums, as peek gives them, are added; NULL: none. */
+/* Values for the epoch or evaluation so far, under the stage's prefix; returns how many.
+ * open_sums, as returned by peek, are included; NULL: none. */
 size_t fgi_windows_means(const fgi_windows *windows, const fgi_stage *stage, const float *open_sums,
                          fg_metric *out);
+/* Sets the sums of the epoch to 0. */
 void fgi_windows_clear(fgi_windows *windows);
-/* After a failure: waits for reads under way, which write into `windows`, and forgets all. */
+/* After a failure: waits for reads under way, and clears everything. */
 void fgi_windows_abandon(fgi_windows *windows);
-/* Reads the sums of the steps since the last window, which stays open; waits. Nothing is done when
- * there are none. */
+/* Reads the sums of the present window, which remains open; waits. Does nothing if it is not open.
+ */
 fg_status fgi_windows_peek(fg_trainer *trainer, const fgi_windows *windows, fgi_stage *stage,
                            float *out_sums, fg_error *err);
+
+/* ---- in a checkpoint ------------------------------------------------------------------------- */
+
+/* What a checkpoint contains of the metrics of training. */
+typedef struct fgi_saved_windows {
+    size_t metric_count;
+    char metric[FG_MAX_METRICS][48];
+    double epoch_sums[2 * FG_MAX_METRICS]; /* (sum, weight) of each metric */
+    bool is_open;                          /* the window was, with these sums: */
+    float sums[FGI_MOST_SUMS];
+} fgi_saved_windows;
+
+/* The sums of the epoch, as (sum, weight) of `count` metrics. */
+void fgi_windows_epoch_sums(const fgi_windows *windows, size_t count, double *out);
+/* Sets the sums of the epoch; the open window is kept until fgi_windows_continue. */
+void fgi_windows_restore(fgi_windows *windows, const fgi_saved_windows *saved);
+/* Whether a window was restored that was open and has not been continued yet. */
+bool fgi_windows_is_pending(const fgi_windows *windows);
+/* Continues the restored epoch and window if the stage logs the same metrics, else drops them. */
+fg_status fgi_windows_continue(fg_trainer *trainer, fgi_windows *windows, fgi_stage *stage,
+                               fg_error *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "curve.h"
 #include "toy.h"
 #include "train/snapshot.h"
+#include "train/stage.h"
 #include "train/trainer.h"
 
 /* 16 -> 64 -> 32 -> 3: two weights of 1024 and 2048 elements, and small ones. */
@@ -374,12 +375,12 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     copy.resume = from;
     copy.run_dir = to_run_dir;
     fg_trainer *trainer = curve_begin(&copy);
-    for (size_t i = 0; i < fg_module_variable_count(trainer->root); i++)
-        fgt_ok(fgi_variable_array(fg_module_variable_at(trainer->root, i), trainer->client, &array,
-                                  &err));
-    for (size_t i = 0; i < fg_optimizer_variable_count(trainer->optimizer); i++)
-        fgt_ok(fgi_variable_array(fg_optimizer_variable_at(trainer->optimizer, i), trainer->client,
+    for (size_t i = 0; i < fg_module_variable_count(trainer->model.root); i++)
+        fgt_ok(fgi_variable_array(fg_module_variable_at(trainer->model.root, i), trainer->client,
                                   &array, &err));
+    for (size_t i = 0; i < fg_optimizer_variable_count(trainer->model.optimizer); i++)
+        fgt_ok(fgi_variable_array(fg_optimizer_variable_at(trainer->model.optimizer, i),
+                                  trainer->client, &array, &err));
     /* a complete run compiles nothing by itself, and the metrics' names are the program's */
     const fg_fit_data data = {
         .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};

@@ -8,6 +8,7 @@
 #include <fulgurite/fulgurite.h>
 
 #include "plan/hlo_counts.h"
+#include "train/stage.h"
 #include "train/train_compile.h"
 #include "train/trainer.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "train/stage.h"
 #include "train/train_compile.h"
 #include "train/trainer.h"
 

@@ -1,15 +1,22 @@
 /* test_train_cursor.c - where a run stands, beyond one call and one process: callbacks' own state
- * in checkpoints, metrics of a run that is complete, the checkpoint that a hang is reported with,
- * and which part of the data each call takes. On the fake plugin.
+ * in checkpoints, also of a killed process, metrics of a run that is complete, the checkpoint that
+ * a hang is reported with, and which part of the data each call takes. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "toy_place.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 static fgi_buf talk;
 
@@ -150,12 +157,12 @@ static void missing_and_unclaimed_states_are_warned_of(void **state)
     assert_int_equal(c[0].at_start, 3);
     assert_int_equal(c[1].at_start, 0);
     assert_int_equal(c[1].loads, 0);
-    assert_non_null(strstr(talk.data, "has no state of the callback 'other': it starts anew"));
+    assert_non_null(strstr(talk.data, "has no state of the callback 'other', which starts fresh"));
     assert_null(strstr(talk.data, "'counter'"));
     fgi_buf_clear(&talk);
     fgt_ok(fit(folder, "last", 3, none, c, &err));
-    assert_non_null(strstr(talk.data, "a callback 'counter' that this run lacks"));
-    assert_non_null(strstr(talk.data, "a callback 'other' that this run lacks"));
+    assert_non_null(strstr(talk.data, "a callback 'counter' that this run does not have"));
+    assert_non_null(strstr(talk.data, "a callback 'other' that this run does not have"));
     fgi_buf_clear(&talk);
     fgt_ok(fit(folder, "last", 4, none, c, &err)); /* it has been dropped */
     assert_int_equal(talk.size, 0);
@@ -199,6 +206,107 @@ static void half_of_the_functions_are_refused(void **state)
     fg_trainer_destroy(trainer);
 }
 
+/* ---- a killed process ------------------------------------------------------------------------ */
+
+enum { START = 1000, LIVES = 8, LAST_STEP = 400, MISMATCH = 3 };
+static const char *program; /* this one, started again as the process to be killed */
+
+/* The count must be that of the checkpoint that the run resumed from. */
+static fg_status check_count(void *self, const fg_progress *at, fg_error *err)
+{
+    const counter *c = self;
+    if (c->count == START + at->step)
+        return FG_OK;
+    (void)snprintf(err->message, sizeof err->message, "count %lld at step %lld",
+                   (long long)c->count, (long long)at->step);
+    return FG_EINVAL;
+}
+
+static fg_status count_slowly(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)usleep(500);
+    return on_batch(self, at, err);
+}
+
+/* Starts or resumes the run, which saves after each step. */
+static fg_status fit_killable(const char *folder, counter *c, fg_error *err)
+{
+    static const fg_callback_ops ops = {.name = "counter",
+                                        .fit_start = check_count,
+                                        .batch_end = count_slowly,
+                                        .save = save_count,
+                                        .load = load_count};
+    const fg_trainer_options options = {.limits.max_steps = LAST_STEP,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.save_every_steps = 1,
+                                        .checkpoints.resume = "auto"};
+    const fg_fit_data data = {.train = train_data, .batch_size = 4, .workers = -1};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    assert_int_equal(fg_trainer_add_callback(trainer, &ops, c, err), FG_OK);
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_trainer_destroy(trainer);
+    return status;
+}
+
+/* What the process that will be killed does. */
+static int live(const char *folder)
+{
+    fg_error err = {0};
+    counter c = {.count = START};
+    if (open_all(NULL) != 0)
+        return 2;
+    const fg_status status = fit_killable(folder, &c, &err);
+    if (status != FG_OK)
+        (void)fprintf(stderr, "%s\n", err.message);
+    return status == FG_OK && close_all(NULL) == 0 ? 0 : MISMATCH;
+}
+
+/* Changes with every save: the pointer is a new file each time. */
+static ino_t last_pointer(const char *folder)
+{
+    struct stat info;
+    return stat(fgt_path(folder, "checkpoints/last"), &info) == 0 ? info.st_ino : 0;
+}
+
+/* Starts the run and kills it some time after its first save. */
+static void live_and_die(const char *folder, int number)
+{
+    const ino_t before = last_pointer(folder);
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)execl(program, program, folder, (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    for (int ms = 0; last_pointer(folder) == before; ms++) {
+        assert_int_equal(waitpid(child, &status, WNOHANG), 0); /* it has not ended */
+        assert_true(ms < 60000);
+        (void)usleep(1000);
+    }
+    (void)usleep((useconds_t)(1700 * number));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
+}
+
+/* Whatever a kill interrupts, the callback continues with the state of the checkpoint's step, and
+ * ends as in a run that was never killed. */
+static void a_killed_run_resumes_with_its_callbacks_state(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char folder[512];
+    counter c = {.count = START};
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    for (int i = 0; i < LIVES; i++)
+        live_and_die(folder, i);
+    fgt_ok(fit_killable(folder, &c, &err));
+    assert_int_equal(c.loads, 1);
+    assert_int_equal(c.count, START + LAST_STEP);
+    assert_int_equal(talk.size, 0);
+}
+
 /* ---- from one call to the next --------------------------------------------------------------- */
 
 static void a_complete_run_keeps_its_metrics(void **state)
@@ -222,15 +330,33 @@ static void a_complete_run_keeps_its_metrics(void **state)
     fg_trainer_destroy(trainer);
 }
 
+enum { STALLED_STEP = 999 };
+
 typedef struct seen {
     fg_trainer *trainer;
     char checkpoint[512];
+    atomic_bool is_reported;
 } seen;
 
-static fg_status look(void *self, const fg_progress *at, fg_error *err)
+static void keep_checkpoint(void *self, const fg_hang *hang)
 {
     seen *s = self;
-    (void)snprintf(s->checkpoint, sizeof s->checkpoint, "%s", s->trainer->watchdog.checkpoint);
+    if (hang->step != STALLED_STEP || atomic_load(&s->is_reported))
+        return; /* a slow machine's step, or the second report */
+    (void)snprintf(s->checkpoint, sizeof s->checkpoint, "%s", hang->checkpoint);
+    atomic_store(&s->is_reported, true);
+}
+
+/* Stalls until the hang is reported. */
+static fg_status stall(void *self, const fg_progress *at, fg_error *err)
+{
+    seen *s = self;
+    atomic_store(&s->is_reported, false);
+    const fgi_watch before = fgi_watch_set(
+        s->trainer->watchdog, (fgi_watch){.doing = FGI_DOING_READ, .step = STALLED_STEP});
+    while (!atomic_load(&s->is_reported))
+        (void)usleep(500);
+    (void)fgi_watch_set(s->trainer->watchdog, before);
     return FG_OK;
 }
 
@@ -239,16 +365,19 @@ static fg_status look(void *self, const fg_progress *at, fg_error *err)
 static void a_hang_names_the_checkpoint_before(void **state)
 {
     (void)state;
-    static const fg_callback_ops ops = {.fit_start = look};
+    static const fg_callback_ops ops = {.fit_start = stall};
     fg_error err = {0};
     const char *folder = fgt_temp_folder();
     counter c[2] = {{.count = 0}};
     fgt_ok(fit(folder, NULL, 1, none, c, &err));
+    seen s = {.trainer = NULL};
     const fg_trainer_options options = {.limits.max_epochs = 2,
                                         .checkpoints.run_dir = folder,
                                         .checkpoints.resume = "last",
-                                        .hang.watchdog_s = 3600};
-    seen s = {.trainer = toy_trainer(client, &options)};
+                                        .hang.watchdog_s = 0.01,
+                                        .hang.report = keep_checkpoint,
+                                        .hang.report_self = &s};
+    s.trainer = toy_trainer(client, &options);
     const fg_fit_data data = the_data();
     fgt_ok(fg_trainer_add_callback(s.trainer, &ops, &s, &err));
     fgt_ok(fg_trainer_fit(s.trainer, &task, &data, &err));
@@ -301,9 +430,16 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(missing_and_unclaimed_states_are_warned_of, begin, end),
     cmocka_unit_test_setup_teardown(states_that_do_not_fit_end_the_fit, begin, end),
     cmocka_unit_test(half_of_the_functions_are_refused),
+    cmocka_unit_test_setup_teardown(a_killed_run_resumes_with_its_callbacks_state, begin, end),
     cmocka_unit_test(a_complete_run_keeps_its_metrics),
     cmocka_unit_test(a_hang_names_the_checkpoint_before),
     cmocka_unit_test(each_call_takes_its_part),
 };
 
-int main(void) { return cmocka_run_group_tests(tests, open_all, close_all); }
+/* With an argument: the run to be killed, in that folder. */
+int main(int argc, char **argv)
+{
+    toy_use_memory();
+    program = argv[0];
+    return argc > 1 ? live(argv[1]) : cmocka_run_group_tests(tests, open_all, close_all);
+}

@@ -116,8 +116,8 @@ static void open_show(show *s, const char *style)
     s->out = open_memstream(&s->text, &s->size);
     assert_non_null(s->out);
     s->trainer.options.limits.max_epochs = 3;
-    s->trainer.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
-    s->trainer.is_running = true;
+    s->trainer.fit.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
+    s->trainer.call.is_running = true;
     fgt_ok(fgi_progress_create(s->out, style, &s->trainer, &s->progress, &err));
     fgi_progress_set_clock(s->progress, clock_ns);
 }
@@ -207,7 +207,7 @@ static void short_epochs_do_not_scroll(void **state)
     (void)state;
     open_show(&s, "bar");
     s.trainer.options.limits.max_epochs = 1000;
-    s.trainer.settings.total_steps = 4000;
+    s.trainer.fit.settings.total_steps = 4000;
     run_epoch(&s, 0, 0.001);
     run_epoch(&s, 1, 0.001);
     assert_int_equal(lines_of(s.text), 2);
@@ -339,8 +339,8 @@ static void run_on_terminal(unsigned short columns, char *out, size_t size)
     int master;
     show s = (show){.out = terminal_open(columns, &master)};
     s.trainer.options.limits.max_epochs = 3;
-    s.trainer.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
-    s.trainer.is_running = true;
+    s.trainer.fit.settings = (fg_fit_settings){.steps_per_epoch = 4, .total_steps = 12};
+    s.trainer.call.is_running = true;
     fgt_ok(fgi_progress_create(s.out, "bar", &s.trainer, &s.progress, &err));
     fgi_progress_set_clock(s.progress, clock_ns);
     fgi_progress_compile_begin(s.progress, "training");

@@ -310,8 +310,8 @@ static void scaling_is_done_once(void **state)
         assert_true(fg_trainer_settings(trainer)->lr_given == 0.1);
         assert_true(fg_trainer_settings(trainer)->lr == 0.1 * 3);
     }
-    fg_optimizer_set_lr(trainer->optimizer, 0.5); /* the base, which is scaled as before */
-    assert_true(fg_optimizer_get_lr(trainer->optimizer) == 0.5 * 3);
+    fg_optimizer_set_lr(trainer->model.optimizer, 0.5); /* the base, which is scaled as before */
+    assert_true(fg_optimizer_get_lr(trainer->model.optimizer) == 0.5 * 3);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(fg_trainer_settings(trainer)->lr_given == 0.5);
     assert_true(fg_trainer_settings(trainer)->lr == 0.5 * 3);

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
+#include "train/stage.h"
 #include "train/trainer.h"
+#include "train/watchdog.h"
 
 static fake_control fake;
 static toy model;
@@ -72,7 +75,8 @@ static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_
     fg_trainer_options o = *options;
     o.devices.client = client;
     fgt_ok(fg_trainer_create(&o, &trainer, &err));
-    trainer->watchdog.compile_limit_ns = compile_limit_ns;
+    if (compile_limit_ns > 0)
+        fgi_watchdog_limit_compiling(trainer->watchdog, compile_limit_ns);
     if (t->holds)
         fgt_ok(fg_trainer_add_callback(trainer, &holder, NULL, &err));
     fgt_ok(fg_trainer_fit(trainer, &task,
@@ -215,6 +219,18 @@ static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, si
     }
 }
 
+/* One that runs and reports after a millisecond. */
+static fgi_watchdog *quick_watchdog(saying *s)
+{
+    const fg_trainer_options options = {
+        .hang.watchdog_s = 0.001, .hang.report = keep_saying, .hang.report_self = s};
+    fgi_watchdog *dog = NULL;
+    fg_error err = {0};
+    fgt_ok(fgi_watchdog_create(&options, &dog, &err));
+    fgt_ok(fgi_watchdog_start(dog, &err));
+    return dog;
+}
+
 static void each_activity_has_its_words(void **state)
 {
     (void)state;
@@ -235,18 +251,13 @@ static void each_activity_has_its_words(void **state)
         {{FGI_DOING_CHECKPOINT, FGI_TRAIN, .step = 5},
          "training step 5: saving a checkpoint|training|5"},
     };
-    fg_error err = {0};
     char got[1024], want[1024];
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-        fgi_watchdog dog = {0};
-        fgt_ok(fgi_watchdog_start(&dog,
-                                  &(fg_trainer_options){.hang.watchdog_s = 0.001,
-                                                        .hang.report = keep_saying,
-                                                        .hang.report_self = &s},
-                                  &err));
-        said_of(&dog, &s, rows[i].watch, got, sizeof got);
-        fgi_watchdog_stop(&dog);
+        fgi_watchdog *dog = quick_watchdog(&s);
+        said_of(dog, &s, rows[i].watch, got, sizeof got);
+        fgi_watchdog_stop(dog);
+        fgi_watchdog_destroy(dog);
         (void)snprintf(want, sizeof want, "%s|no device yet|no step has finished yet|",
                        rows[i].text);
         assert_string_equal(got, want);
@@ -258,21 +269,15 @@ static void facts_of_the_report(void **state)
 {
     (void)state;
     saying s = {.mutex = PTHREAD_MUTEX_INITIALIZER};
-    fgi_watchdog dog = {0};
-    fg_error err = {0};
     char got[1024];
     fake.set("devices", 2);
     fg_client *client = fake_client();
     fg_log_set(keep_log, &s);
-    fgt_ok(fgi_watchdog_start(&dog,
-                              &(fg_trainer_options){.hang.watchdog_s = 0.001,
-                                                    .hang.report = keep_saying,
-                                                    .hang.report_self = &s},
-                              &err));
-    fgi_watch_client(&dog, client);
-    fgi_watch_checkpoint(&dog, "runs/a/last");
-    fgi_watch_done(&dog, FGI_VAL, 6);
-    said_of(&dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 9}, got, sizeof got);
+    fgi_watchdog *dog = quick_watchdog(&s);
+    fgi_watch_client(dog, client);
+    fgi_watch_checkpoint(dog, "runs/a/last");
+    fgi_watch_done(dog, FGI_VAL, 6);
+    said_of(dog, &s, (fgi_watch){FGI_DOING_STEP, FGI_TRAIN, .step = 9}, got, sizeof got);
     static const char text[] = "training step 9 has not finished on cpu, 2 devices|training|9|cpu, "
                                "2 devices|validation step 6 ended ";
     assert_memory_equal(got, text, strlen(text));
@@ -283,7 +288,8 @@ static void facts_of_the_report(void **state)
                                   "validation step 6 ended "));
     assert_non_null(strstr(s.log, " s ago; last checkpoint: runs/a/last"));
     (void)pthread_mutex_unlock(&s.mutex);
-    fgi_watchdog_stop(&dog);
+    fgi_watchdog_stop(dog);
+    fgi_watchdog_destroy(dog);
     fg_log_set(NULL, NULL);
     fg_client_close(client);
 }

@@ -1,0 +1,85 @@
+/* metrics.c - names and rules of the metrics of one stage.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+
+struct fgi_metrics {
+    size_t count;
+    char name[FG_MAX_METRICS][48];
+    fgi_metric_rule rule[FG_MAX_METRICS];
+};
+
+fg_status fgi_metrics_create(fgi_metrics **out, fg_error *err)
+{
+    *out = fgi_calloc(1, sizeof **out);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+void fgi_metrics_destroy(fgi_metrics *metrics) { fgi_free(metrics); }
+
+void fgi_metrics_clear(fgi_metrics *metrics) { memset(metrics, 0, sizeof *metrics); }
+
+size_t fgi_metrics_count(const fgi_metrics *metrics) { return metrics->count; }
+
+const char *fgi_metrics_name(const fgi_metrics *metrics, size_t i) { return metrics->name[i]; }
+
+bool fgi_metrics_has(const fgi_metrics *metrics, const char *name)
+{
+    for (size_t i = 0; i < metrics->count; i++)
+        if (strcmp(metrics->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+void fgi_metrics_add(fgi_metrics *metrics, const char *name)
+{
+    (void)snprintf(metrics->name[metrics->count++], sizeof metrics->name[0], "%s", name);
+}
+
+void fgi_metrics_set_rule(fgi_metrics *metrics, fgi_metric_rule rule)
+{
+    metrics->rule[metrics->count - 1] = rule;
+}
+
+/* The value of metric i; false if it is hidden. */
+static bool value_of(const fgi_metrics *metrics, size_t i, const double *sum, const double *weight,
+                     double *out)
+{
+    const fgi_metric_rule *rule = &metrics->rule[i];
+    const double mean = weight[i] > 0 ? sum[i] / weight[i] : (double)NAN;
+    *out = mean;
+    switch (rule->kind) {
+    case FGI_MEAN: break;
+    case FGI_SCALED: *out = rule->factor * mean; break;
+    case FGI_ROOT: *out = rule->factor * sqrt(mean); break;
+    case FGI_DETERMINATION: {
+        const double variance = sum[i + 1] / weight[i + 1] - mean * mean;
+        /* constant targets leave only the rounding error of f32 sums, which is not a variance */
+        const bool is_constant = !(variance > 1e-6 * sum[i + 1] / weight[i + 1]);
+        *out = is_constant ? (double)NAN : 1 - sum[i - 1] / weight[i - 1] / variance;
+        break;
+    }
+    case FGI_HIDDEN: return false;
+    }
+    return true;
+}
+
+size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
+                          const double *weight, fg_metric *out)
+{
+    size_t shown = 0;
+    for (size_t i = 0; i < metrics->count; i++) {
+        if (!value_of(metrics, i, sum, weight, &out[shown].value))
+            continue;
+        (void)snprintf(out[shown].name, sizeof out[shown].name, "%s%s", prefix, metrics->name[i]);
+        shown++;
+    }
+    return shown;
+}

@@ -1,0 +1,41 @@
+/* metrics.h - the metrics that a step logs: names, and how values follow from sums.
+ *
+ * The device sums a pair (weighted sum, sum of weights) for each metric. What a list holds is
+ * private to metrics.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_METRICS_H
+#define FGI_TRAIN_METRICS_H
+
+#include <fulgurite/train.h>
+
+/* How a metric follows from the means of what was logged. */
+typedef struct fgi_metric_rule {
+    enum {
+        FGI_MEAN,          /* the mean itself */
+        FGI_SCALED,        /* the mean times factor */
+        FGI_ROOT,          /* the square root of the mean, times factor */
+        FGI_DETERMINATION, /* R^2, from the means of the previous, this and the next metric */
+        FGI_HIDDEN         /* not shown: only an input of the previous metric */
+    } kind;
+    double factor;
+} fgi_metric_rule;
+
+typedef struct fgi_metrics fgi_metrics;
+
+fg_status fgi_metrics_create(fgi_metrics **out, fg_error *err);
+void fgi_metrics_destroy(fgi_metrics *metrics); /* NULL is allowed */
+void fgi_metrics_clear(fgi_metrics *metrics);
+size_t fgi_metrics_count(const fgi_metrics *metrics);
+const char *fgi_metrics_name(const fgi_metrics *metrics, size_t i); /* without a stage's prefix */
+bool fgi_metrics_has(const fgi_metrics *metrics, const char *name);
+/* Appends a metric; there are fewer than FG_MAX_METRICS. */
+void fgi_metrics_add(fgi_metrics *metrics, const char *name);
+/* Sets the rule of the metric added last; without one it is a mean. */
+void fgi_metrics_set_rule(fgi_metrics *metrics, fgi_metric_rule rule);
+/* Writes the values that follow from the sums and weights of each metric, names prefixed; returns
+ * how many, because hidden metrics have none. */
+size_t fgi_metrics_values(const fgi_metrics *metrics, const char *prefix, const double *sum,
+                          const double *weight, fg_metric *out);
+
+#endif
