@@ -1,4 +1,4 @@
-/* use.c - a user's program: the library that is loaded is the one of the headers, and works.
+/* use.c - a user's program: the loaded library has the version of the headers, and works.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>

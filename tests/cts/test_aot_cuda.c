@@ -1,5 +1,5 @@
-/* test_aot_cuda.c - training steps compiled by the CUDA plugin for GPUs that are not there. Nothing
- * is run on a GPU here.
+/* test_aot_cuda.c - training steps compiled by the CUDA plugin for GPUs that are not present.
+ * Nothing is run on a GPU here.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

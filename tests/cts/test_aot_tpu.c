@@ -1,8 +1,8 @@
-/* test_aot_tpu.c - training steps compiled by libtpu for TPUs that are not there: each generation,
- * one chip to a pod. Nothing is run on a TPU here.
+/* test_aot_tpu.c - training steps compiled by libtpu for TPUs that are not present: every
+ * generation, from one chip to a pod. Nothing is run on a TPU.
  *
- * Without arguments a few cases, of everything at least one; "all" takes every combination, "all
- * 1/4" a fourth of them.
+ * Without arguments, runs a few cases that cover everything at least once; "all" runs every
+ * combination, "all 1/4" a quarter of them.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -14,9 +14,9 @@
 
 #define MIXED "bf16-mixed"
 
-/* Every generation, number of devices, model in training and validation, format and strategy. Of
- * the compiler's time a case takes about 1 s (mlp), 2 to 5 s (lenet), 4 to 10 s (resnet18) and 15 s
- * or more (resnet50's training); v2 and v3 are the quickest. */
+/* Every generation, number of devices, model in training and validation, precision and strategy.
+ * Compiling takes about 1 s per case for mlp, 2 to 5 s for lenet, 4 to 10 s for resnet18 and 15 s
+ * or more for training resnet50; v2 and v3 are the fastest. */
 static const aot_case few[] = {
     {"v2", 8, "mlp", FGI_TRAIN, false, NULL, NULL},
     {"v2", 1, "lenet", FGI_PREDICT, false, MIXED, NULL},
@@ -42,7 +42,7 @@ static const aot_case few[] = {
 
 enum { ALL_MAX = 1024 };
 
-/* Case `number` of all combinations; false past the last. */
+/* Case `number` of all combinations; false after the last. */
 static bool combination(size_t number, aot_case *out)
 {
     static const char *const generations[] = {"v2", "v3", "v4", "v5e", "v5p", "v6e", "7x"};
@@ -65,7 +65,7 @@ static size_t list_all(aot_case out[ALL_MAX], int part, int parts)
     size_t count = 0;
     aot_case one;
     for (size_t number = 0; combination(number, &one); number++) {
-        const bool is_nothing = one.devices == 1 && one.strategy != NULL; /* nothing to split */
+        const bool is_nothing = one.devices == 1 && one.strategy != NULL; /* nothing to shard */
         if (!is_nothing && (int)(number % (size_t)parts) == part)
             out[count++] = one;
     }

@@ -1,5 +1,5 @@
-/* test_dist.c - one training on any number of devices, with whole and with split parameters: the
- * same losses, metrics, predictions and files. On the CPU plugin's virtual devices.
+/* test_dist.c - the same training on any number of devices, with replicated and sharded parameters:
+ * equal losses, metrics, predictions and files. On the CPU plugin's virtual devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -66,7 +66,7 @@ static int close_all(void **state)
 
 /* ---- the task -------------------------------------------------------------------------------- */
 
-static fg_model *model; /* of the run that is built last */
+static fg_model *model; /* of the run that was built last */
 
 static void build(void *self, fg_module *root)
 {
@@ -106,13 +106,13 @@ static const fg_task_ops ops = {.build = build,
                                 .optimizer = optimizer};
 static const fg_task mlp = {.name = "mlp", .ops = &ops};
 
-/* As Megatron splits a perceptron: the first weight's outputs, the second one's inputs. */
+/* Sharding of an MLP as in Megatron-LM: outputs of the first weight, inputs of the second. */
 static const fg_sharding_rule columns_and_rows[] = {{"fc1.*", "model"},
                                                     {"fc2.weight", "none,model"}};
 
 static curve_run run_on(int devices)
 {
-    static const char *cache; /* of the programs that several tests run */
+    static const char *cache; /* for programs that several tests run */
     if (cache == NULL)
         cache = fgt_cache(fgt_temp_folder());
     return (curve_run){.devices = devices,
@@ -135,7 +135,7 @@ static curve_run run_split(int devices, int model_devices, const char *strategy,
     return run;
 }
 
-static curve one, two, four, eight; /* on so many devices with replicated parameters */
+static curve one, two, four, eight; /* on that many devices, with replicated parameters */
 
 /* ---- the same numbers ------------------------------------------------------------------------ */
 
@@ -163,7 +163,7 @@ static void any_number_of_devices(void **state)
     assert_true(one.loss[STEPS - 1] < one.loss[0] / 2); /* it learns */
 }
 
-/* One set of weights: each sample counts once, whatever devices share the batches. */
+/* With one set of weights, each sample counts once, on any number of devices. */
 static void metrics_of_a_prime_number_of_samples(void **state)
 {
     static const int counts[] = {1, 2, 3, 8};
@@ -181,9 +181,10 @@ static void metrics_of_a_prime_number_of_samples(void **state)
     }
 }
 
-/* ---- split parameters ------------------------------------------------------------------------ */
+/* ---- sharded parameters ---------------------------------------------------------------------- */
 
-/* Parameter and two moments of each: a device's arguments are smaller by what it has not. */
+/* Each parameter and its two moments: a device's arguments are smaller by the shards of other
+ * devices. */
 static void assert_saved(const curve *whole, const curve *split, int64_t elements_not_there)
 {
     assert_int_equal(whole->argument_bytes - split->argument_bytes,
@@ -201,7 +202,7 @@ static void parameters_split_along_data(void **state)
     assert_saved(&eight, &c, ELEMENTS - ELEMENTS / 8);
 }
 
-/* What no axis divides stays whole: 64 and 32 are not divided by 3. */
+/* Dimensions that are not divisible are not sharded: 64 and 32 are not divisible by 3. */
 static void indivisible_parameters_stay_whole(void **state)
 {
     curve whole, c;
@@ -227,7 +228,7 @@ static void columns_and_rows_along_model(void **state)
     }
 }
 
-/* Rules and strategy together: the second weight [64, 32] is cut into 2 x 4. */
+/* Rules and strategy together: the second weight [64, 32] has 2 x 4 shards. */
 static void both_axes_at_once(void **state)
 {
     curve c;
@@ -238,8 +239,8 @@ static void both_axes_at_once(void **state)
     assert_saved(&two, &c, ELEMENTS - ELEMENTS / 8 + WIDE - WIDE / 4);
 }
 
-/* Meshes of three axes and of other names, with strategy fsdp: the losses of one device, and the
- * memory that the shards leave. */
+/* Meshes with three axes and with other names, with strategy fsdp: losses equal those of one
+ * device, and devices only hold their shards. */
 static void any_mesh_of_eight_devices(void **state)
 {
     static const struct {
@@ -274,14 +275,14 @@ static void any_mesh_of_eight_devices(void **state)
     }
 }
 
-/* Two batches a step: their sums of gradients are split as the parameters are. */
+/* Two batches per step: the sums of gradients are sharded like the parameters. */
 static void split_gradients_are_accumulated(void **state)
 {
     curve whole, c;
     curve_run run = run_on(1);
     (void)state;
     run.accumulate = 2;
-    run.steps = 12; /* with the end of an epoch, an incomplete batch */
+    run.steps = 12; /* including the end of an epoch with a partial batch */
     curve_fit(&run, &whole);
     run = run_split(8, 2, "fsdp", true);
     run.accumulate = 2;
@@ -366,7 +367,7 @@ static char *last_checkpoint(const char *run_dir)
     return path;
 }
 
-/* Loads a checkpoint on these devices, brings all of it onto them, and saves it again. */
+/* Loads a checkpoint, uploads all of it to these devices, and saves it again. */
 static void copy_checkpoint(const curve_run *run, const char *from, const char *to_run_dir)
 {
     fg_error err = {0};
@@ -381,7 +382,7 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     for (size_t i = 0; i < fg_optimizer_variable_count(trainer->model.optimizer); i++)
         fgt_ok(fgi_variable_array(fg_optimizer_variable_at(trainer->model.optimizer, i),
                                   trainer->client, &array, &err));
-    /* a complete run compiles nothing by itself, and the metrics' names are the program's */
+    /* a complete run compiles nothing, and the names of the metrics are known after compiling */
     const fg_fit_data data = {
         .train = run->train, .global_batch_size = run->batch, .drop_last = run->drop_last};
     fgt_ok(fgi_stage_prepare(trainer, FGI_TRAIN, &data, &err));
@@ -389,7 +390,7 @@ static void copy_checkpoint(const curve_run *run, const char *from, const char *
     curve_end(trainer);
 }
 
-/* What one strategy saved, another one saves again bit by bit. */
+/* A checkpoint saved with one strategy is saved bit for bit the same with another. */
 static void files_are_the_same_for_every_strategy(void **state)
 {
     const curve_run kinds[] = {run_on(1), run_split(2, 1, "ddp", false),
@@ -420,7 +421,7 @@ static void files_are_the_same_for_every_strategy(void **state)
         fgi_free(saved[i]);
 }
 
-/* ---- mistakes -------------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static const struct {
     const char *strategy;
@@ -490,7 +491,7 @@ static void mistakes_leave_the_module_as_it_was(void **state)
     fg_client_close(client);
 }
 
-/* The first rule that matches holds; on an axis of one device nothing is split. */
+/* The first matching rule applies; an axis of size 1 shards nothing. */
 static void the_first_rule_holds(void **state)
 {
     static const fg_sharding_rule rules[] = {

@@ -1,5 +1,5 @@
-/* test_freeze.c - which parameters an update changes: frozen ones, those that the loss does not
- * depend on, those that are trained later. Compared with Adam computed here in double.
+/* test_freeze.c - which parameters an update changes: frozen parameters, those that the loss does
+ * not depend on, those that are unfrozen later. Compared with Adam computed in double.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -100,7 +100,7 @@ static double value_of(const fg_variable *v)
     return (double)value;
 }
 
-/* 3 a + 0.5 b^2, where b counts only if `with_b`, and behind a stop if not. */
+/* 3 a + 0.5 b^2, where b only contributes if `with_b`; otherwise it is behind a stop_gradient. */
 static fg_tensor loss_of(const pair *p, bool with_b)
 {
     const fg_tensor a = fg_variable_value(trace, p->a), b = fg_variable_value(trace, p->b);
@@ -115,7 +115,7 @@ static void step(const pair *p, bool with_b)
     fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
 }
 
-/* Adam in double, as PyTorch counts: t is the parameter's own. */
+/* Adam in double, as in PyTorch: t counts the updates of the parameter. */
 typedef struct adam {
     double p, m, s;
     int t;
@@ -165,7 +165,7 @@ static void gradients_of_zero_are_gradients(void **state)
     fg_module_destroy(p.root);
 }
 
-/* b has a gradient in every second step: its bias correction counts those alone. */
+/* b has a gradient in every second step: its bias correction only counts those. */
 static void each_parameter_counts_its_own_updates(void **state)
 {
     (void)state;
@@ -222,7 +222,7 @@ static void parameters_created_late_are_refused(void **state)
     fg_module_destroy(p.root);
 }
 
-/* In the order of the module's tree the new one comes before a parameter that the optimizer has. */
+/* In the module's order, the new parameter comes before one that the optimizer has. */
 static void parameters_created_late_in_an_early_layer_are_refused(void **state)
 {
     (void)state;
@@ -315,8 +315,8 @@ static void patterns_that_match_nothing_name_what_is_near(void **state)
     fg_module_destroy(root);
 }
 
-/* Statistics stay, and normalise: 0 and 1 at first, so that y is x. With weights alone frozen they
- * move as always. */
+/* Frozen statistics are used and not updated: they are 0 and 1 initially, so y equals x. If only
+ * the weights are frozen, statistics are updated as usual. */
 static void frozen_batch_norm_keeps_its_statistics(void **state)
 {
     (void)state;
@@ -347,7 +347,7 @@ static void frozen_batch_norm_keeps_its_statistics(void **state)
     fg_trace_set_training(trace, false);
 }
 
-/* With a gradient missing, the guard looks at those that are there and names the right one. */
+/* If a gradient is missing, the guard checks the others and reports the right one. */
 static void bad_gradients_are_named_beside_missing_ones(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_loss_edges.c - losses at their edges on the CPU plugin, with gradients: labels that are
- * not class indices, logits that are all excluded.
+/* test_loss_edges.c - edge cases of losses on the CPU plugin, with gradients: labels that are not
+ * class indices, rows with all logits excluded.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -28,7 +28,7 @@ enum { ROWS = 3, CLASSES = 4, COUNT = ROWS * CLASSES };
 
 typedef fg_tensor loss_fn(fg_tensor x, fg_tensor label);
 
-/* The loss and its gradient by x; label may be NULL. */
+/* The loss and its gradient with respect to x; label may be NULL. */
 static float loss_of(fg_client *client, loss_fn *fn, const float *x, const int32_t *label,
                      float *gradient)
 {
@@ -83,7 +83,7 @@ static fg_tensor lse(fg_tensor x, fg_tensor label)
 
 static const float logits[COUNT] = {1, 2, 3, 4, -1, 0, 2, 1, 5, 4, 3, 2};
 
-/* No parameter learns from a batch with such a label as if nothing were wrong. */
+/* A batch with such a label makes all gradients NaN. */
 static void a_label_outside_the_classes_has_a_nan_gradient(void **client)
 {
     static const int32_t wrong[] = {CLASSES, -1, 1000000, INT32_MIN, INT32_MAX};
@@ -98,7 +98,7 @@ static void a_label_outside_the_classes_has_a_nan_gradient(void **client)
         }
 }
 
-/* An ignored position has no gradient, whatever its label and its logits are. */
+/* An ignored position has no gradient, regardless of its label and logits. */
 static void an_ignored_position_has_no_gradient(void **client)
 {
     static const int32_t label[ROWS] = {1, -100, 0};

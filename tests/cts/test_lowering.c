@@ -1,5 +1,5 @@
-/* test_lowering.c - what is written in another form for XLA's CPU backend is the same function as
- * the plain form: convolutions, pooling, reductions and programs of several devices
+/* test_lowering.c - operations with a lowering for XLA's CPU backend compute the same as their
+ * default form: convolutions, pooling, reductions and programs of several devices
  * (lowering_check.h). Matmuls are in test_lowering_dot.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -8,7 +8,7 @@
 #include "lowering_check.h"
 #include "trace/program.h"
 
-/* ---- what is written ------------------------------------------------------------------------- */
+/* ---- programs -------------------------------------------------------------------------------- */
 
 static size_t sum(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {
@@ -17,7 +17,7 @@ static size_t sum(const lowering_problem *p, const fg_tensor *in, fg_tensor *out
     return 1;
 }
 
-/* Whether the quotient of the inputs has bad elements. */
+/* Whether the quotient of the inputs has non-finite elements. */
 static size_t nonfinite(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {
     const fg_tensor marks = fgi_nonfinite(fg_div(in[0], fg_add_scalar(in[1], p->axes)));
@@ -132,7 +132,7 @@ static void chunks_of_the_batch(void **state)
         }                                                                                          \
     }
 
-/* Five different numbers only: most windows have several maxima. */
+/* Only five different values: most windows have several maxima. */
 static void gradients_of_max_pooling(void **state)
 {
     const lowering_problem rows[] = {
@@ -201,7 +201,7 @@ static void elements_that_are_not_finite(void **state)
     }
 }
 
-/* The most sums in one loop of it. */
+/* The largest number of sums in one of its loops. */
 static int most_sums(const fgi_executable *executable)
 {
     fgi_hlo *hlo = lowering_optimized(executable);
@@ -217,7 +217,7 @@ static int most_sums(const fgi_executable *executable)
     return most;
 }
 
-/* A loop that makes two stages at once goes column after column again. */
+/* A loop that computes two stages would traverse column by column again. */
 static void stages_stay_apart(void **state)
 {
     const lowering_problem rows[] = {
@@ -244,9 +244,9 @@ static void stages_stay_apart(void **state)
     }
 }
 
-/* ---- programs that stay short ---------------------------------------------------------------- */
+/* ---- length of programs ---------------------------------------------------------------------- */
 
-/* Instructions of the optimized program, those within its loops and functions included. */
+/* The number of instructions of the optimized program, including its loops and functions. */
 static size_t instructions(const lowering_problem *p)
 {
     fg_error err = {0};
@@ -270,8 +270,8 @@ static size_t instructions(const lowering_problem *p)
     return count;
 }
 
-/* The time to compile follows the length of what is compiled, which a compiler that fuses layers
- * with each other makes longer than what it was given: each layer adds as much as another. */
+/* Compile time depends on the length of the optimized program, which fusing layers into each other
+ * would increase: each layer must add the same number of instructions. */
 static void depth_adds_evenly(void **state)
 {
     const lowering_problem rows[] = {
@@ -312,7 +312,8 @@ static void depth_adds_evenly(void **state)
     }
 }
 
-/* Larger windows, more groups and larger batches change the turns of a loop, not its length. */
+/* Larger windows, more groups and larger batches change the trip count of a loop, not its
+ * length. */
 static void size_adds_nothing(void **state)
 {
     const struct {
@@ -337,7 +338,7 @@ static void size_adds_nothing(void **state)
 
 /* ---- several devices ------------------------------------------------------------------------- */
 
-/* Loops and functions over a batch that is split are the same as over a whole one. */
+/* Loops and functions give the same results on a sharded batch. */
 static void forms_on_two_devices(void **state)
 {
     const lowering_problem rows[] = {
@@ -364,7 +365,7 @@ static void forms_on_two_devices(void **state)
     fg_client_close(two);
 }
 
-/* ---- the forms themselves -------------------------------------------------------------------- */
+/* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
 {

@@ -1,6 +1,6 @@
-/* test_lowering_dot.c - matmuls that are written in another form for XLA's CPU backend, or run in
- * oneDNN, are the same function as the plain form (lowering_check.h). Matmuls through oneDNN are
- * also compared where sums are not exact.
+/* test_lowering_dot.c - matmuls with a lowering for XLA's CPU backend, or run by oneDNN, compute
+ * the same as their default form (lowering_check.h). Matmuls through oneDNN are also compared where
+ * sums are not exact.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -112,9 +112,9 @@ static void transposed_matrices_stay_swapped(void **state)
     fg_trace_destroy(trace);
 }
 
-/* ---- matmuls through oneDNN ----------------------------------------------------------------- */
+/* ---- matmuls through oneDNN ------------------------------------------------------------------ */
 
-/* y, and one step down the gradient of sum(y y) for both operands. */
+/* y, and one gradient descent step on sum(y y) for both operands. */
 static size_t dot_step(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {
     out[0] = fg_dot(in[0], in[1], &p->dot);
@@ -124,8 +124,8 @@ static size_t dot_step(const lowering_problem *p, const fg_tensor *in, fg_tensor
     return 3;
 }
 
-/* Two products with arithmetic around them, whose gradients have four more: what the backend would
- * take together. */
+/* Two matmuls with arithmetic around them, whose gradients have four more: the backend would fuse
+ * them. */
 static size_t two_layers(const lowering_problem *p, const fg_tensor *in, fg_tensor *out)
 {
     (void)p;
@@ -190,7 +190,7 @@ static void matmuls_through_onednn(void **state)
     fg_client_close(other);
 }
 
-/* ---- the forms themselves -------------------------------------------------------------------- */
+/* ---- selection of lowerings ------------------------------------------------------------------ */
 
 static void forms_are_as_they_were(void **state)
 {

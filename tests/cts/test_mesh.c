@@ -89,7 +89,7 @@ static void uneven_and_repeated_splits_are_refused(void **state)
     assert_null(a);
 }
 
-/* The public way in: words instead of numbers. */
+/* The public interface: names instead of numbers. */
 static void arrays_are_split_by_words(void **state)
 {
     enum { COUNT = 8 * 4 * 6 };
@@ -202,7 +202,7 @@ static void a_variable_is_split_anew(void **state)
     fg_variable_destroy(w);
 }
 
-/* x [8,6] split along data, w [6,4] along model: the product and its sum, on eight devices. */
+/* x [8,6] sharded over data, w [6,4] over model: the matmul and its sum, on eight devices. */
 static void a_matmul_of_sharded_operands_is_the_matmul(void **state)
 {
     const fg_type x_type = {.dtype = FG_F32, .rank = 2, .dim = {8, 6}};
@@ -239,7 +239,7 @@ static void a_matmul_of_sharded_operands_is_the_matmul(void **state)
     fg_trace_destroy(trace);
 }
 
-/* The second device alone: a program runs there. */
+/* A client with only the second device: a program runs there. */
 static void one_particular_device_can_be_had(void **state)
 {
     fg_client *one = NULL;

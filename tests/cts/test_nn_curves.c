@@ -21,7 +21,7 @@ typedef struct curve {
     const char *name, *model;
     int side, channels;
     double tolerance;
-    fg_sgd_options sgd; /* or, where its lr is 0: */
+    fg_sgd_options sgd; /* or, if its lr is 0: */
     fg_adam_options adam;
 } curve;
 

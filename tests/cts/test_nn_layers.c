@@ -19,7 +19,7 @@ static fg_ckpt *record;
 
 typedef fg_tensor apply_fn(const void *layer, fg_tensor x);
 
-/* A layer being compared: it stands alone in its module "l". */
+/* The layer to compare, which is alone in its module "l". */
 typedef struct subject {
     const char *name;
     fg_module *root;
@@ -64,7 +64,7 @@ static void set_parameters(subject *s)
         fg_type type;
         const float *file = fgt_record_get(record, &type, "%s/%s", s->name, last_name(v));
         assert_int_equal(fg_type_count(&type), fg_type_count(fg_variable_type(v)));
-        for (int d = 0; d < type.rank; d++) { /* the file's order is the record's */
+        for (int d = 0; d < type.rank; d++) { /* the file's dimension order is that of the record */
             const int *axis = fg_variable_file_axis(v);
             assert_int_equal(type.dim[d], fg_variable_type(v)->dim[axis != NULL ? axis[d] : d]);
         }
@@ -102,8 +102,8 @@ static void read_array(fg_array *array, float *out)
     fg_array_release(array);
 }
 
-/* Results and gradients of sum(y r) by x and all parameters, recorded under `at`; y has
- * `real` samples of those of x. */
+/* Results and gradients of sum(y r) with respect to x and all parameters, recorded under `at`; y
+ * has only the `real` samples of x. */
 static void check_application(subject *s, const char *at)
 {
     fg_error err = {0};
@@ -125,7 +125,7 @@ static void check_application(subject *s, const char *at)
     fg_array_release(in_x);
     fg_array_release(in_r);
 
-    fg_type type; /* fewer samples than x has where a mask hides the others */
+    fg_type type; /* fewer samples than x if a mask excludes the others */
     (void)fgt_record_get(record, &type, "%s/y", at);
     read_array(arrays[0], values);
     compare(at, "y", values, (size_t)fg_type_count(&type));
@@ -210,7 +210,7 @@ static void norms_are_pytorchs(void)
         {"norm_options", {.channels = 3, .momentum = 0.3, .eps = 1e-2}, 6, 0},
         {"norm_masked", {.channels = 3}, 6, 4},
         {"norm_image_masked", {.channels = 3}, 4, 3},
-        {"norm", {.channels = 3}, 6, 6}, /* a mask that hides nobody changes nothing */
+        {"norm", {.channels = 3}, 6, 6}, /* a mask that excludes nothing changes nothing */
     };
     static const char *const modes[] = {"train1", "train2", "eval"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -236,7 +236,7 @@ static void norms_are_pytorchs(void)
     }
 }
 
-/* Both ways of taking statistics: the CPU's and, run on the CPU, the accelerators'. */
+/* Both methods to compute statistics: that of the CPU and, run on the CPU, that of accelerators. */
 static void batch_norm_is_pytorchs(void **state)
 {
     norms_are_pytorchs();
@@ -245,8 +245,8 @@ static void batch_norm_is_pytorchs(void **state)
     fgi_client_set_plain(client, NULL);
 }
 
-/* Far from zero squares of x alone would lose the variance (0.25) in their last digit (0.0625):
- * the running mean nearby saves it. One that is not finite counts as 0. */
+/* Far from zero, the squares of x would lose the variance (0.25) to rounding (0.0625); subtracting
+ * the running mean avoids this. A non-finite running mean is replaced by 0. */
 static void statistics_are_taken_near_the_running_mean(void **state)
 {
     static const struct {
@@ -347,7 +347,7 @@ static void images_flatten_channels_first(void **state)
     fg_trace *trace = NULL;
     float value[12];
     fgt_ok(fg_trace_create(client, &trace, &err));
-    /* 1 x 2 rows x 3 columns x 2 channels; elements are 10 times their place in C, H, W order. */
+    /* 1 x 2 rows x 3 columns x 2 channels; elements are 10 times their index in C, H, W order. */
     const float image[12] = {0, 60, 10, 70, 20, 80, 30, 90, 40, 100, 50, 110};
     const fg_tensor x = fg_constant(trace, &(fg_type){FG_F32, 4, {1, 2, 3, 2}}, image);
     const fg_tensor flat = fg_flatten_images(x);

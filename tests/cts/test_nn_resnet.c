@@ -1,5 +1,5 @@
-/* test_nn_resnet.c - ResNets compared with torchvision's, with weights from a file that has
- * torchvision's form, byte by byte but for the numbers: see tests/golden/nn/record_resnet.py.
+/* test_nn_resnet.c - ResNets compared with torchvision's, with weights from a file in torchvision's
+ * layout, equal except for the values: see tests/golden/nn/record_resnet.py.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -63,7 +63,7 @@ static void put_numbers(FILE *file, const fg_module *root, const row *r)
     free(values);
 }
 
-/* The rows of a case's table, in alphabetical order of names. */
+/* The rows of a case's table, sorted by name. */
 static size_t read_table(const char *name, row *out)
 {
     fg_type type;
@@ -185,7 +185,7 @@ static void make_batch(int side, const float **out_x, const int32_t **out_y)
     *out_y = y;
 }
 
-/* A Trainer that starts from the file of weights, its data, and what is trained. */
+/* A Trainer initialized from the file of weights, its data and its task. */
 typedef struct session {
     net net;
     fg_task task;
@@ -235,7 +235,7 @@ static void session_close(session *s)
     fg_dataset_destroy(s->dataset);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 /* Each number within `tolerance` of the record's, relative to it or to the largest of them. */
 static void compare(const char *name, const char *what, const double *got, double tolerance)
@@ -281,7 +281,7 @@ static double norm_of(fg_array *array)
     return result;
 }
 
-/* The loss of one batch in training; out[i] is the norm of the gradient by wrt[i]. */
+/* The loss of one batch in training; out[i] is the norm of the gradient with respect to wrt[i]. */
 static double run_loss(const net *n, fg_variable *const *wrt, size_t count, double *out)
 {
     fg_tensor wanted[MOST_TENSORS];

@@ -1,10 +1,10 @@
-/* test_nn_resnet_devices.c - a ResNet-18 trains alike on 1, 2, 4 and 8 devices: normalisation goes
- * by the global batch. Narrow, on images of 16x16 pixels.
+/* test_nn_resnet_devices.c - a ResNet-18 trains equally on 1, 2, 4 and 8 devices: batch norm uses
+ * the statistics of the global batch. Narrow, on images of 16x16 pixels.
  *
- * Rounding differs with the number of devices, and training magnifies it: a rectifier's input that
- * is almost 0 falls on the other side, and the steps that follow are others. A rate is taken at
- * which a step changes little, so that the curves stay together: 2e-3 with momentum parts them
- * within 100 steps. The first ten losses are held to 1e-5, all to 1e-3.
+ * Rounding differs with the number of devices, and training amplifies the difference: an input of
+ * relu that is almost 0 changes its sign, and the following steps differ. The learning rate is so
+ * small that the curves stay close: with 2e-3 and momentum, they diverge within 100 steps. The
+ * first ten losses must agree within 1e-5, all within 1e-3.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -15,7 +15,7 @@
 #include "base/rng.h"
 
 #ifdef __SANITIZE_ADDRESS__
-enum { STEPS = 20 }; /* the time goes into the plugin, which is not instrumented */
+enum { STEPS = 20 }; /* the time is spent in the plugin, which is not instrumented */
 #else
 enum { STEPS = 100 };
 #endif

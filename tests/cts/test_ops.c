@@ -55,8 +55,8 @@ static void rows_in_f64(void **client) { fgt_battery(*client, rows, ROW_COUNT, F
 static void rows_in_bf16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_BF16); }
 static void rows_in_f16(void **client) { fgt_battery(*client, rows, ROW_COUNT, FG_F16); }
 
-/* The products again through oneDNN, which is an option: the backend has to be kept from fusing
- * them (src/trace/cpu.c), or the process dies here. */
+/* The matmuls again with the oneDNN option: unless the emitter prevents the backend from fusing
+ * them (src/trace/cpu.c), the process crashes here. */
 static void matmuls_through_onednn(void **client)
 {
     (void)client;

@@ -100,7 +100,7 @@ static void write_step(problem *p)
     fg_optimizer_minimize(p->optimizer, fg_mse(y, fg_input(trace, p->y)));
 }
 
-/* In the order of files: the weight's elements, then the bias's. */
+/* In the order of files: the elements of the weight, then those of the bias. */
 static void read_parameters(const problem *p, float out[ALL])
 {
     fg_error err = {0};
@@ -155,7 +155,7 @@ static void steps_traced_once_follow_pytorch(void **state)
     fg_error err = {0};
     for (size_t k = 0; k < ROWS; k++) {
         if (!rows[k].cycle && strcmp(rows[k].name, "adam_decay") != 0)
-            continue; /* what changes between launches is what may go wrong here */
+            continue; /* this tests the values that change between launches */
         problem p;
         fgi_step_program *program = NULL;
         begin(&p, &rows[k]);
@@ -227,7 +227,7 @@ static void learning_rates_compile_nothing(void **state)
     fg_optimizer_set_lr(p.optimizer, 0);
     run_steps(&p, 1);
     read_parameters(&p, after);
-    assert_memory_equal(before, after, sizeof before); /* a learning rate of 0 moves nothing */
+    assert_memory_equal(before, after, sizeof before); /* a learning rate of 0 changes nothing */
     fg_optimizer_set_lr(p.optimizer, 1);
     fgt_ok(fg_optimizer_set_momentum(p.optimizer, 0.5, &err));
     run_steps(&p, 1);
@@ -237,8 +237,8 @@ static void learning_rates_compile_nothing(void **state)
     end(&p);
 }
 
-/* Updates by sum(v) from v = 1 and, as another parameter, by sum(v * 1e-6): gradients of 1 and
- * 1e-6. */
+/* Updates on sum(v) starting at v = 1 and, for another parameter, on sum(v * 1e-6): gradients of 1
+ * and 1e-6. */
 static void small_and_large(fg_optimizer *(*create)(fg_module *root), int updates, float out[2])
 {
     fg_error err = {0};
@@ -292,7 +292,7 @@ static fg_optimizer *cycled(fg_module *root)
     return o;
 }
 
-/* FG_ZERO is 0 where an unset member would be the default. */
+/* FG_ZERO is 0, whereas an unset member is the default. */
 static void a_zero_that_is_meant_computes_as_zero(void **state)
 {
     float v[2];
@@ -307,8 +307,8 @@ static void a_zero_that_is_meant_computes_as_zero(void **state)
     fgt_close("cycled", (double)v[0], 1 - 2 * 0.125, 1e-4, 0);
 }
 
-/* The correction of Adam's first moments by 1 - beta^t, for many t: with gradients that are all 1
- * each update is lr, whatever t. */
+/* Adam's bias correction by 1 - beta^t, for many t: if all gradients are 1, each update is lr for
+ * every t. */
 static void bias_correction_keeps_its_digits(void **state)
 {
     fg_error err = {0};
@@ -318,7 +318,7 @@ static void bias_correction_keeps_its_digits(void **state)
         fgt_ok(fg_module_create(NULL, 0, &root, &err));
         fg_variable *v = fg_module_variable(root, "v", &(fg_type){.dtype = FG_F32}, NULL);
         fg_optimizer *o = fg_adam_create(root, &(fg_adam_options){.lr = 1, .eps = 1e-12});
-        /* The moments that t gradients of 1 leave. */
+        /* The moments after t gradients of 1. */
         const double m = 1 - __builtin_pow(0.9, t), s = 1 - __builtin_pow(0.999, t);
         const float moment[2] = {(float)m, (float)s};
         fgt_ok(fg_variable_set(fg_optimizer_variable_at(o, 0), &t, sizeof t, &err));
@@ -333,7 +333,7 @@ static void bias_correction_keeps_its_digits(void **state)
     }
 }
 
-/* 3 updates by sum(v^2) from v = 1, in one dtype. */
+/* 3 updates on sum(v^2) starting at v = 1, in one dtype. */
 static double shrunk(fg_dtype dtype, const char *kind)
 {
     fg_error err = {0};
@@ -472,7 +472,7 @@ static void a_loss_from_before_an_update_is_refused(void **state)
     fg_module_destroy(s.root);
 }
 
-/* Gradients taken before both updates may be applied one after the other: 1 - 0.1 2 - 0.1 2. */
+/* Gradients computed before both updates may be applied successively: 1 - 0.1 * 2 - 0.1 * 2. */
 static void gradients_from_before_may_be_applied(void **state)
 {
     (void)state;

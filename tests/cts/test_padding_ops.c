@@ -1,7 +1,7 @@
-/* test_padding_ops.c - padding rows leave no trace in any operation: each row of the battery
- * (support/op_cases.h) runs on a batch whose last row is padding. What it gives for the other rows,
- * and the gradients, equal those of the batch without that row, whatever the padding contains. An
- * operation may refuse, if it says that the batch axis is why.
+/* test_padding_ops.c - padding rows affect no operation: each row of the battery
+ * (support/op_cases.h) runs on a batch whose last row is padding. The results for the other rows,
+ * and the gradients, equal those of the batch without that row, regardless of the padding's
+ * contents. An operation may be rejected if the error names the batch axis as the reason.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -92,8 +92,8 @@ static int parse(const char *text, input *out)
     return count;
 }
 
-/* Element i of an input; other numbers for another salt. Integers that count something stay in
- * their range. */
+/* Element i of an input; different values for a different salt. Integers that are indices stay in
+ * range. */
 static double number(const input *in, size_t i, unsigned salt)
 {
     const unsigned h = (unsigned)(i * 2654435761u + salt * 40503u + 12345u) >> 8;
@@ -116,8 +116,8 @@ static bool is_batch(const input *in, int64_t batch)
     return in->type.rank > 0 && in->type.dim[0] == batch;
 }
 
-/* The input's first rows; the last one is padding: other numbers, or NaN (of integers the largest),
- * or left out. */
+/* The input's first rows; the last one is padding: other values, NaN (for integers the maximum), or
+ * omitted. */
 static fg_array *upload(const input *in, int64_t batch, unsigned salt, filling fill)
 {
     fg_error err = {0};
@@ -273,7 +273,7 @@ static void run(const group *g, filling fill, fg_array **out)
         fg_array_release(feeds[i]);
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
 static bool is_valid(const fg_type *type, const fgi_rows *of, int64_t batch, size_t element)
 {
@@ -286,7 +286,7 @@ static bool is_valid(const fg_type *type, const fgi_rows *of, int64_t batch, siz
     return true;
 }
 
-/* The valid elements, in order; of the others *out_rest is the largest magnitude. */
+/* The valid elements, in order; *out_rest is the largest magnitude of the others. */
 static size_t read_valid(fg_array *array, const fgi_rows *of, int64_t batch, double *out,
                          double *out_rest)
 {
@@ -310,7 +310,7 @@ static size_t read_valid(fg_array *array, const fgi_rows *of, int64_t batch, dou
 
 enum { MOST_ELEMENTS = 4096 };
 
-static int failures; /* told one by one, so that a run shows them all */
+static int failures; /* reported one by one, so that a run shows all of them */
 
 static void compare(const char *id, const char *what, const double *got, size_t got_count,
                     const double *want, size_t want_count, double tolerance)
@@ -329,7 +329,7 @@ static void compare(const char *id, const char *what, const double *got, size_t 
 
 static double got[MOST_ELEMENTS], want[MOST_ELEMENTS];
 
-/* Output i of the padded program against one of another run. */
+/* Compares output i of the padded program with that of another run. */
 static void compare_outputs(const group *g, const traced *t, size_t at, fg_array *array,
                             const fgi_rows *of, fg_array *other, const fgi_rows *other_of,
                             const char *what)
@@ -344,8 +344,8 @@ static void compare_outputs(const group *g, const traced *t, size_t at, fg_array
     }
 }
 
-/* Rows of the battery for which B is this one's first dimension, all in one program of a padded
- * batch and one of the batch without padding. */
+/* Rows of the battery with this B as first dimension, all in one program with the padded batch and
+ * one with the batch without padding. */
 static void check_group(group *padded, group *plain)
 {
     static const fgi_rows none;
@@ -372,7 +372,8 @@ static void check_group(group *padded, group *plain)
     fgi_step_program_destroy(plain->program);
 }
 
-/* All but "broadcast", which names the size of its batch: one sample less is another operation. */
+/* All except "broadcast", which contains the batch size: with one sample less, it is a different
+ * operation. */
 static void padding_leaves_no_trace(void **state)
 {
     (void)state;
@@ -410,8 +411,8 @@ static int open_client(void **state)
     fg_error err = {0};
     fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
                           &client, &err));
-    /* Padding may decide which values are stored (cpu.c), and so how sums are rounded: both
-     * programs are fused alike. */
+    /* Padding may affect which values are stored (cpu.c), and so how sums are rounded; this makes
+     * both programs fuse equally. */
     fgi_client_set_plain(client, "stored-values");
     return 0;
 }

@@ -232,7 +232,7 @@ static void cost_is_reported(void **state)
     assert_int_equal(cost.alias_bytes, 16);
 }
 
-/* The batch is split over two devices inside the program; the sum brings it together again. */
+/* The batch is sharded over two devices inside the program; the sum is an all-reduce. */
 static const char shardy_text[] =
     "module @shardy {\n"
     "  sdy.mesh @mesh = <[\"data\"=2]>\n"
@@ -452,7 +452,7 @@ static void second_device_alone(void **state)
 /* ---- the cache on disk ------------------------------------------------------------------------
  */
 
-/* The one file in the cache's folder; its name in `out`. */
+/* The only file in the cache folder; writes its name to `out`. */
 static void cached_file(const char *cache, char *out, size_t size)
 {
     char folder[512];

@@ -39,7 +39,7 @@ static void plan_toy(int devices, const char *precision, fg_plan *out)
         &err));
     fgt_ok(
         fg_plan_step(trainer, &task, &(fg_fit_data){.train = data, .batch_size = ROWS}, out, &err));
-    fg_plan_fini(out); /* the CPU's programs have no analysis: it is of cycles */
+    fg_plan_fini(out); /* there is no analysis of CPU programs, which have no cycle counts */
     assert_null(out->analysis_json);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);

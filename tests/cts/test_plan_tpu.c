@@ -1,5 +1,5 @@
-/* test_plan_tpu.c - the analysis of programs that libtpu compiles, on whatever version is there:
- * numbers of one version are compared with that version only. Nothing is run on a TPU.
+/* test_plan_tpu.c - the analysis of programs compiled by the installed libtpu; values recorded for
+ * one version are only compared with that version. Nothing is run on a TPU.
  *
  * "record FOLDER" writes the recordings of tests/golden/plan.
  *
@@ -63,7 +63,7 @@ static void one_unit_more_than_a_tile_is_lost_work(void **state)
     assert_true(share[1] > 0.03);
 }
 
-/* What a step needs at least: its arguments are read, its results written. */
+/* The minimum of a step: its arguments are read, its results written. */
 static void bytes_are_those_of_arguments_and_results_at_least(void **state)
 {
     (void)state;
@@ -74,7 +74,7 @@ static void bytes_are_those_of_arguments_and_results_at_least(void **state)
     const double least = (double)(program.cost.argument_bytes + program.cost.output_bytes) * 0.99;
     if (a.total.padded_bytes < least || a.total.padded_bytes > 4 * least)
         fail_msg("%g bytes where %g are the least", a.total.padded_bytes, least);
-    /* of the products, the compiler's own count; it counts the rest of the arithmetic too */
+    /* the compiler's count, which includes other arithmetic */
     assert_true(a.total.flops <= program.cost.flops && a.total.flops > 0.9 * program.cost.flops);
     fgi_plan_analysis_fini(&a);
     fgi_free(program.data);
@@ -100,7 +100,7 @@ static void gradients_are_exchanged_among_all_devices(void **state)
     fgi_free(program.data);
 }
 
-/* Which libtpu is installed, as it names itself. */
+/* The version of the installed libtpu. */
 static const char *version(void)
 {
     static char text[256];
@@ -200,8 +200,8 @@ static int record(const char *folder)
     return 0;
 }
 
-/* Google Cloud, "TPU configurations": four chips a host, of v5e and v6e eight where a slice is no
- * larger; a chip of v2, v3 and 7x is two devices. */
+/* Google Cloud, "TPU configurations": four chips per host, but eight for v5e and v6e slices that
+ * are no larger; a chip of v2, v3 and 7x is two devices. */
 static void pods_have_the_hosts_that_are_documented(void **state)
 {
     static const struct {

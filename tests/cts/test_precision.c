@@ -19,7 +19,7 @@ enum { BATCH = 32, SIDE = 28, CLASSES = FGT_COUNTED_CLASSES };
 static fg_client *client;
 static fg_ckpt *record;
 
-/* A model in a precision, and the loop that trains it. */
+/* A model in one precision, and its training loop. */
 typedef struct loop {
     fg_module *root;
     fg_model *model;
@@ -30,7 +30,7 @@ typedef struct loop {
 
 typedef struct plan {
     const char *precision, *model;
-    fg_sgd_options sgd; /* or, where its lr is 0: */
+    fg_sgd_options sgd; /* or, if its lr is 0: */
     fg_adam_options adam;
     bool scales; /* the loss */
 } plan;
@@ -69,7 +69,7 @@ static fg_tensor input(fg_trace *trace, const fg_type *type, const void *data)
     return x;
 }
 
-/* Traces the update of one batch and gives its loss. */
+/* Traces the update of one batch; returns its loss. */
 static fg_tensor trace_update(loop *l, int step)
 {
     static uint8_t image[BATCH * SIDE * SIDE];
@@ -100,15 +100,15 @@ static double update(loop *l, int step)
     return is_wide ? wide : (double)narrow;
 }
 
-/* ---- what is promised is executed ------------------------------------------------------------ */
+/* ---- dtypes in programs ---------------------------------------------------------------------- */
 
 typedef struct promise {
     const char *precision;
     fg_dtype matmul, parameter, activation, loss;
 } promise;
 
-/* What goes to the compiler: each line with a product or a convolution takes two operands in the
- * format, and there are all of them. */
+/* The program before optimization: all matmuls and convolutions have operands in the expected
+ * dtype, and none is missing. */
 static void check_text(loop *l, fg_tensor loss, fg_dtype matmul)
 {
     fg_error err = {0};
@@ -140,8 +140,8 @@ static int sum_of(const int *by_dtype)
     return sum;
 }
 
-/* What the compiler does with it. XLA's CPU backend computes f16, convolutions in bf16 and the
- * three gradients of weights in f32, from operands that were rounded before. */
+/* The optimized program. XLA's CPU backend computes f16, bf16 convolutions and the three weight
+ * gradients in f32, from rounded operands. */
 static void check_compiled(const promise *want, const fgi_executable *executable)
 {
     fg_error err = {0};
@@ -167,7 +167,7 @@ static void check_compiled(const promise *want, const fgi_executable *executable
     }
 }
 
-/* Every product and convolution, forward and backward, has operands in the promised format. */
+/* Every matmul and convolution, forward and backward, has operands in the expected dtype. */
 static void check_program(const plan *p, const promise *want)
 {
     fg_error err = {0};
@@ -230,8 +230,8 @@ static double spread(const char *name)
 
 static const fg_sgd_options sgd = {.lr = 0.01, .momentum = 0.9};
 
-/* As far from PyTorch's as PyTorch's own curves are from one another when first weights differ by
- * half of bf16's last digit, and as much again, because products are added up in another order. */
+/* Twice the distance between PyTorch's curves when initial weights differ by half a unit in bf16's
+ * last place: half of it for rounding, half for the order of summation in matmuls. */
 static void bf16_mixed_follows_autocast(void **state)
 {
     follows("mlp_bf16", &(plan){"bf16-mixed", "mlp", .sgd = sgd}, 2 * spread("mlp_bf16"));
@@ -253,15 +253,15 @@ static const float *recorded(const char *name)
     return fgt_record_get(record, NULL, "scaler/%s", name);
 }
 
-/* How many programs there were, whether they were compiled or found on disk. */
+/* The number of programs, compiled or loaded from disk. */
 static int64_t programs(void)
 {
     const fg_client_stats stats = fg_client_get_stats(client);
     return stats.compiles + stats.compile_cache_hits;
 }
 
-/* Overflow is made by a factor on the loss; scale and weights must go as under PyTorch's
- * GradScaler, in one program, with no read but those of this test. */
+/* A factor on the loss causes overflow; scale and weights must follow PyTorch's GradScaler, in one
+ * program, with no host reads except those of this test. */
 static void scale_goes_as_in_pytorch(void **state)
 {
     enum { STEPS = 24, IN = 5, OUT = 4, ROWS = 16 };
@@ -343,7 +343,7 @@ static float of_bf16(uint16_t half)
     return value;
 }
 
-/* Elements of 1 in bf16 after `steps` updates by -0.001, a quarter of their last digit. */
+/* Elements of 1 in bf16 after `steps` updates of -0.001, a quarter of a unit in the last place. */
 static void nudge(fg_client *on, bool stochastic, int steps, uint64_t seed, uint16_t *out)
 {
     fg_error err = {0};
@@ -378,9 +378,9 @@ static double mean_of(const uint16_t *half)
 }
 
 /* Just below 1, bf16 numbers are 2^-8 apart: rounding to nearest never moves them; with stochastic
- * rounding, the mean moves by 0.001 per step. After k steps the number of digits that an element
- * went down is binomial with k draws of probability q = 0.001 * 256, so the mean's deviation is
- * sqrt(k q (1 - q) / n) / 256. */
+ * rounding, the mean moves by 0.001 per step. After k steps, the number of units by which an
+ * element has decreased is binomial with k draws of probability q = 0.001 * 256, so the mean's
+ * deviation is sqrt(k q (1 - q) / n) / 256. */
 static void stochastic_rounding_is_right_in_the_mean(void **state)
 {
     static uint16_t nearest[ELEMENTS], one[ELEMENTS], ten[ELEMENTS], other[ELEMENTS];
@@ -394,11 +394,11 @@ static void stochastic_rounding_is_right_in_the_mean(void **state)
     fgt_close("mean after ten steps", mean_of(ten), 1 - 0.010, 4 * sqrt(10) * deviation, 0);
     nudge(client, true, 1, 2, other);
     for (int i = 0; i < ELEMENTS; i++) {
-        assert_true(one[i] == 0x3F80 || one[i] == 0x3F7F); /* a neighbour, never further */
+        assert_true(one[i] == 0x3F80 || one[i] == 0x3F7F); /* a neighbor, never further */
         down += one[i] != 0x3F80;
         same += one[i] != 0x3F80 && other[i] != 0x3F80;
     }
-    /* another seed is another draw: both go down with probability q^2 */
+    /* another seed gives other random bits: both go down with probability q^2 */
     fgt_close("both", same, q * q * ELEMENTS, 4 * sqrt(q * q * ELEMENTS), 0);
     assert_true(down > 0);
 }

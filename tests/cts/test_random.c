@@ -10,7 +10,8 @@
 
 /* ---- randomness ------------------------------------------------------------------------------ */
 
-/* What the host says: block (index over [..., ceil(n/2)], place), first words then second words. */
+/* The expected bits, computed on the host: block (index over [..., ceil(n/2)], call site), first
+ * words, then second words. */
 static void check_bits(const uint32_t *got, uint64_t seed, uint64_t step, uint32_t place,
                        uint32_t rows, uint32_t n)
 {
@@ -54,7 +55,7 @@ static void bits_are_the_hosts(void **client)
     fg_trace_destroy(trace);
 }
 
-/* A vector of Salmon et al. through the device; then a key and a place with all bits in use. */
+/* A test vector of Salmon et al. on the device; then a key and a call site that use all bits. */
 static void bits_are_the_known_answers(void **client)
 {
     fg_error err = {0};

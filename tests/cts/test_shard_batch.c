@@ -1,5 +1,5 @@
 /* test_shard_batch.c - a batch on its way from a dataset to 1 and to 8 devices: how often its bytes
- * are copied, and that each device reads its rows where the loader has written them.
+ * are copied, and that each device reads its rows from the loader's memory.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -36,7 +36,7 @@ static fg_dataset *samples(void)
     return dataset;
 }
 
-/* Where device d's part of the array lies in memory: on the CPU the host can tell. */
+/* The address of device d's shard of the array, which is known on the CPU. */
 static const void *address_of(const fg_array *array, int d)
 {
     fg_error err = {0};
@@ -49,7 +49,7 @@ static const void *address_of(const fg_array *array, int d)
     return address;
 }
 
-/* A field of the batch to all devices: each has its rows in place. */
+/* Uploads a field of the batch to all devices: each uses its rows in place. */
 static void shard_field(fg_client *client, const fg_host_batch *batch, int f, int devices)
 {
     fg_error err = {0};
@@ -111,7 +111,7 @@ static void a_batch_is_copied_as_often_for_eight_devices_as_for_one(void **state
     assert_int_equal(copied[0], 3 * BATCH * (WIDTH + 4)); /* once: into the batch */
 }
 
-/* Rows whose part does not begin at a multiple of 64 bytes are copied by the plugin, and told. */
+/* Shards that do not start at a multiple of 64 bytes are copied by the plugin and counted. */
 static void odd_addresses_are_copied(void **state)
 {
     static const fg_type type = {.dtype = FG_U8, .rank = 2, .dim = {8, 100}};
@@ -129,7 +129,7 @@ static void odd_addresses_are_copied(void **state)
                             &array, &done, &err));
     const fg_client_stats stats = fg_client_get_stats(client);
     assert_int_equal(stats.uploaded_bytes, 800);
-    assert_int_equal(stats.in_place_bytes, 100); /* the first row's address is even enough */
+    assert_int_equal(stats.in_place_bytes, 100); /* the first row is aligned */
     fg_array_release(array);
     fgt_ok(fgi_event_wait(done, &err));
     fgi_event_destroy(done);

@@ -1,6 +1,6 @@
-/* test_stored.c - values that XLA's CPU backend would compute again in many loops are stored:
- * results stay the same, the compiled program grows linearly with layers and pieces, and networks
- * with a matrix multiplication in each layer are left alone.
+/* test_stored.c - values that XLA's CPU backend would recompute in many loops are stored: results
+ * are the same, the compiled program grows linearly with layers and slices, and networks with a
+ * matrix multiplication in each layer are unchanged.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -57,7 +57,7 @@ static fg_tensor normalized(const problem *p, fg_tensor x, fg_tensor weight)
     return fg_mul(fg_mul(off, fg_rsqrt(fg_add_scalar(variance, 1))), weight);
 }
 
-/* Each piece is multiplied by its own part of the weight, then they are put together. */
+/* Each slice is multiplied by its slice of the weight; the results are concatenated. */
 static fg_tensor in_pieces(const problem *p, fg_tensor x, fg_tensor weight)
 {
     fg_tensor piece[COLUMNS];
@@ -114,7 +114,7 @@ static fg_trace *write(const problem *p, fg_tensor *out)
     return trace;
 }
 
-/* ---- the same function ----------------------------------------------------------------------- */
+/* ---- same results ---------------------------------------------------------------------------- */
 
 typedef struct result {
     char *text; /* fg_text_free */
@@ -228,7 +228,7 @@ static void networks_of_matmuls_are_left_alone(void **state)
 
 /* ---- the length of loops --------------------------------------------------------------------- */
 
-/* Operations that the computation's result takes if nothing is computed once for two uses. */
+/* The number of operations of the computation's result if every use recomputes its operands. */
 static double operations(const fgi_hlo_computation *in)
 {
     double *count = calloc(in->n_instruction + 1, sizeof *count), most = 0;
@@ -246,7 +246,7 @@ static double operations(const fgi_hlo_computation *in)
     return most;
 }
 
-/* Those of all loops of the compiled program. */
+/* The operations of all loops of the compiled program. */
 static double operations_of_loops(const problem *p)
 {
     fg_error err = {0};
@@ -270,8 +270,8 @@ static double operations_of_loops(const problem *p)
     return sum;
 }
 
-/* What is compiled and computed for the problem, for twice and for four times as much: as much is
- * added for each layer or piece as for another. */
+/* The number of instructions and operations for n, 2n and 4n layers or slices: it grows
+ * linearly. */
 static void check_adds_evenly(const problem *one, const problem *two, const problem *four)
 {
     const double count[3] = {operations_of_loops(one), operations_of_loops(two),

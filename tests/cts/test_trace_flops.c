@@ -71,8 +71,8 @@ static void convolution_without_its_padding(void **state)
     fg_trace_destroy(trace);
 }
 
-/* With a stride the input's gradient is a convolution over gaps, which count for nothing: each
- * gradient takes as many as the way forward. */
+/* With a stride, the input's gradient is a convolution with gaps, which are not counted: each
+ * gradient takes as many flops as the forward pass. */
 static void gradients_of_a_strided_convolution(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_trace_grad.c - gradients by values and variables, on a device.
+/* test_trace_grad.c - gradients with respect to values and variables, on a device.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -6,7 +6,8 @@
 #include <fulgurite/fulgurite.h>
 #include "trace_values.h"
 
-/* ---- derivatives by values --------------------------------------------------------------------
+/* ---- gradients with respect to values
+ * --------------------------------------------------------------------
  */
 
 static void assert_scalars(fg_trace *trace, const fg_tensor *values, const float *want,
@@ -24,7 +25,8 @@ static void assert_scalars(fg_trace *trace, const fg_tensor *values, const float
     }
 }
 
-/* loss = 2 h1 + 3 h2^2 at h1 = h2 = relu(2): by each of them alone, by what both come from. */
+/* loss = 2 h1 + 3 h2^2 at h1 = h2 = relu(2): with respect to each of them, and to the value that
+ * both are computed from. */
 static void equal_values_have_derivatives_of_their_own(void **client)
 {
     fg_trace *trace = values_trace(*client);
@@ -75,7 +77,7 @@ static size_t count_in(const char *text, const char *word)
     return count;
 }
 
-/* Equal applications are computed once, and derivatives go back through them once. */
+/* Equal applications are computed and differentiated once. */
 static void equal_values_are_computed_once(void **client)
 {
     fg_error err = {0};
@@ -94,8 +96,8 @@ static void equal_values_are_computed_once(void **client)
     fg_trace_destroy(trace);
 }
 
-/* By the value in force where the loss was computed from that: v is 3, then 6; `twice`, which it
- * was assigned, is also used. */
+/* With respect to the value of v that the loss was computed from: v is 3, then 6; `twice`, which
+ * was assigned to it, is also used. */
 static void gradients_by_variables_follow_assignments(void **client)
 {
     fg_trace *trace = values_trace(*client);

@@ -1,4 +1,4 @@
-/* test_trace_run.c - traces that are run: compiling once, variables, masks.
+/* test_trace_run.c - executing traces: compiling once, variables, masks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -33,8 +33,8 @@ static void equal_programs_compile_once(void **client)
     assert_true(scaled_sum(trace, a, 3) == 18); /* another constant: another program */
     assert_int_equal(values_compiles(*client), before + 2);
     fg_trace_destroy(trace);
-    assert_true(scaled_sum(other, b, 2) == 30); /* still held by the other */
-    assert_true(scaled_sum(other, b, 3) == 45); /* nobody held that one any more */
+    assert_true(scaled_sum(other, b, 2) == 30); /* the other trace still has a reference */
+    assert_true(scaled_sum(other, b, 3) == 45); /* the last reference to that one is gone */
     assert_int_equal(values_compiles(*client), before + 3);
     fg_trace_destroy(other);
     fg_array_release(a);
@@ -84,7 +84,7 @@ static void outputs_may_be_anything(void **client)
     fg_trace *trace = values_trace(*client);
     fg_array *a = values_array(*client, &vec3, (float[]){1, 2, 3}), *out[4];
     const fg_tensor x = fg_input(trace, a), y = fg_neg(x);
-    /* an input itself, the same value twice, a constant */
+    /* an input, the same value twice, a constant */
     const fg_tensor outputs[4] = {x, y, y, fg_full(trace, FG_F32, 7, FG_DIMS(3))};
     fgt_ok(fg_run(trace, outputs, 4, out, &err));
     static const float want[4][3] = {{1, 2, 3}, {-1, -2, -3}, {-1, -2, -3}, {7, 7, 7}};
@@ -112,7 +112,8 @@ static void assignment_stays_on_the_device(void **client)
         const fg_tensor old = fg_variable_value(trace, v);
         fg_assign(v, fg_mul_scalar(old, 2));
         assert_true(fg_variable_value(trace, v).handle != old.handle); /* the new value */
-        fg_assign(v, fg_add_scalar(fg_variable_value(trace, v), 1));   /* the last one counts */
+        /* the last assignment applies */
+        fg_assign(v, fg_add_scalar(fg_variable_value(trace, v), 1));
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
     assert_int_equal(values_compiles(*client), before + 1);
@@ -147,7 +148,7 @@ static void variables_swap_without_a_copy_in_sight(void **client)
     fgt_ok(fg_variable_read(b, got, sizeof got, &err));
     values_assert(got, (float[]){1, 2, 3}, 3);
 
-    /* one value for both, and a run that also gives it out and the old one */
+    /* one value for both, and a run that also returns it and the old value */
     const fg_tensor old = fg_variable_value(trace, a),
                     sum = fg_add(old, fg_variable_value(trace, b));
     fg_assign(a, sum);
@@ -194,7 +195,8 @@ static void donated_arrays_are_not_read(void **client)
     fg_array *array;
     fg_trace *trace = values_trace(*client);
     fg_variable *v = values_variable("v", &vec3, (float[]){1, 2, 3});
-    /* hold the array of the variable itself, as nobody outside can, then let a run take it over */
+    /* hold a reference to the variable's array, which users cannot, then run a program that it is
+     * donated to */
     fgt_ok(fgi_variable_array(v, *client, &array, &err));
     (void)fg_array_retain(array);
     fg_assign(v, fg_mul_scalar(fg_variable_value(trace, v), 3));
@@ -241,7 +243,7 @@ static void start_values_depend_on_seed_and_name_alone(void **client)
     read_2000(other, b);
     read_2000(reseeded, c);
     read_2000(again, d);
-    values_run(trace, fg_variable_value(trace, again), e, sizeof e); /* by way of the device */
+    values_run(trace, fg_variable_value(trace, again), e, sizeof e); /* through the device */
     assert_memory_equal(a, d, sizeof a);
     assert_memory_equal(a, e, sizeof a);
     assert_memory_not_equal(a, b, sizeof a);
@@ -330,7 +332,8 @@ static void order_of_axes_in_files(void **client)
                         "variable 'conv.weight': file_axis is not a permutation of 0..3");
 }
 
-/* ---- derivatives by values --------------------------------------------------------------------
+/* ---- gradients with respect to values
+ * --------------------------------------------------------------------
  */
 
 static void steps_are_launched_with_new_feeds(void **client)
@@ -376,7 +379,7 @@ static void steps_are_launched_with_new_feeds(void **client)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* Losses of `rows` of the eight samples; the last three are filling and weigh nothing. */
+/* Losses of `rows` of the eight samples; the last three are padding and are masked out. */
 static void losses(fg_client *client, int64_t rows, const float *mask, float out[2],
                    float *gradients)
 {
@@ -415,7 +418,7 @@ static void losses(fg_client *client, int64_t rows, const float *mask, float out
     fg_array_release(label_array);
 }
 
-/* But for the last bit: the compiler adds up in another order. */
+/* Except for the last bit: the compiler sums in a different order. */
 static void assert_same(const float *got, const float *want, int count)
 {
     for (int i = 0; i < count; i++)

@@ -1,5 +1,5 @@
-/* test_train_journal.c - everything that a Trainer reports about small runs, compared whole with
- * tests/golden/train/journal.txt: every event with all of its numbers, the plan, the result,
+/* test_train_journal.c - everything that a Trainer reports about small runs, compared as a whole
+ * with tests/golden/train/journal.txt: every event with all of its numbers, the plan, the result,
  * warnings and errors. FGT_WRITE_GOLDEN=1 writes the file.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -28,7 +28,7 @@ typedef struct run {
         STREAM
     } kind;      /* of the training data; a STREAM does not tell its length */
     int stop_at; /* asks to stop at that batch */
-    bool again;  /* by the Trainer of the call before */
+    bool again;  /* with the Trainer of the previous call */
 } run;
 
 typedef struct row {
@@ -43,9 +43,9 @@ static fg_client *clients[2]; /* of one device, and of two */
 static FILE *out;
 static const char *folder;
 
-/* ---- writing down ---------------------------------------------------------------------------- */
+/* ---- recording ------------------------------------------------------------------------------- */
 
-/* A text with the folder's name left out. */
+/* A text without the folder's name. */
 static void put_text(FILE *file, const char *text)
 {
     const size_t size = strlen(folder);
@@ -72,7 +72,7 @@ static void put_metrics(FILE *file, const fg_metric *metrics, size_t count)
 }
 
 typedef struct journal {
-    FILE *events, *logs; /* logs come when they have arrived, between whatever events */
+    FILE *events, *logs; /* log events occur when metrics have arrived, between any events */
     int batches, stop_at;
 } journal;
 
@@ -175,7 +175,7 @@ static void put_result(const fg_result *r)
                   r->nothing_to_do ? ", nothing to do" : "");
     put_text(out, r->checkpoint[0] != '\0' ? r->checkpoint : "no checkpoint");
     (void)fputc('\n', out);
-    assert_true(isnan(r->mxu_use)); /* of a CPU no peak is known */
+    assert_true(isnan(r->mxu_use)); /* the peak of a CPU is not known */
     assert_true(r->status != FG_OK || r->nothing_to_do || r->device_peak_bytes > 0);
 }
 

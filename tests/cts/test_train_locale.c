@@ -1,6 +1,7 @@
 /* test_train_locale.c - a whole training in a program that has called setlocale: the data out of a
- * CSV file, programs compiled, metrics and checkpoints written, resumed, predictions. All of it is
- * the same, byte for byte, as in the locale "C". tests/unit/under_locale runs it under others.
+ * CSV file, programs compiled, metrics and checkpoints written, resumed, predictions. Everything is
+ * byte for byte the same as in the locale "C". tests/unit/under_locale runs this under other
+ * locales.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -36,7 +37,7 @@ static void write_data(const char *path)
     fgi_buf_fini(&text);
 }
 
-/* What a run leaves that people and programs read. */
+/* The files of a run that people and programs read. */
 typedef struct traces {
     char *schema, *rows, *metrics, *progress;
     float first_prediction;

@@ -1,5 +1,5 @@
-/* test_weights.c - modules and optimizers saved and loaded without a Trainer: all of it bit for
- * bit, parts of it with a report, and nothing at all when something is wrong.
+/* test_weights.c - saving and loading modules and optimizers without a Trainer: completely and bit
+ * for bit, partially with a report, and not at all after an error.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -64,7 +64,7 @@ static fg_tensor forward(const net *n, fg_tensor x)
     return fg_linear_apply(n->head, x);
 }
 
-/* One step of training on numbers that follow from its number; the loss. */
+/* One training step on data derived from the step number; returns the loss. */
 static float train_step(const net *n, fg_trace *trace, int step)
 {
     float x[BATCH][IN], loss = 0;
@@ -115,7 +115,7 @@ static void compare(const net *a, const net *b, const char *name, bool is_same)
         fail_msg("%s is %s", name, is_same ? "different" : "the same");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- complete state -------------------------------------------------------------------------- */
 
 static const fg_schedule cycle = {.ops = &fgi_onecycle_ops};
 
@@ -126,8 +126,8 @@ static net make_scheduled(uint64_t seed)
     return n;
 }
 
-/* A loop that saves, ends, and continues in another process takes exactly the same steps: weights,
- * moments, statistics, own state and the schedule's place. */
+/* A loop that saves, ends and continues in another process performs exactly the same steps:
+ * weights, moments, statistics, custom state and position in the schedule. */
 static void a_loop_goes_on_bit_for_bit(void **state)
 {
     float whole[12], parts[12];
@@ -159,7 +159,7 @@ static void a_loop_goes_on_bit_for_bit(void **state)
     (void)state;
 }
 
-/* The same with a file for each. */
+/* The same with one file for each. */
 static void module_and_optimizer_in_files(void **state)
 {
     float whole[6], parts[6];
@@ -179,7 +179,7 @@ static void module_and_optimizer_in_files(void **state)
     train(&second, 4, 2, parts + 4);
     assert_memory_equal(whole, parts, sizeof whole);
     fg_load_report_fini(&report);
-    /* of one another they are refused, and change nothing */
+    /* each is rejected when loaded as the other, and changes nothing */
     assert_int_equal(fg_optimizer_load(second.optimizer, weights, &err), FG_EFORMAT);
     assert_int_equal(fg_module_load(second.root, moments, NULL, NULL, &err), FG_EFORMAT);
     assert_int_equal(fg_training_load(weights, second.root, NULL, NULL, &err), FG_EINVAL);
@@ -190,7 +190,7 @@ static void module_and_optimizer_in_files(void **state)
     (void)state;
 }
 
-/* Before the first step there is nothing but first values, and the schedule begins at 0. */
+/* Before the first step, there are only initial values, and the schedule starts at 0. */
 static void saved_before_the_first_step(void **state)
 {
     float a[3], b[3];
@@ -208,7 +208,8 @@ static void saved_before_the_first_step(void **state)
     (void)state;
 }
 
-/* Frozen parameters have no moments; saved as such, they load as such and may be trained then. */
+/* Frozen parameters have no moments; they are saved and loaded without them, and may be unfrozen
+ * then. */
 static void frozen_parameters(void **state)
 {
     float whole[4], parts[4];
@@ -236,7 +237,7 @@ static void frozen_parameters(void **state)
     (void)state;
 }
 
-/* ---- parts of it ----------------------------------------------------------------------------- */
+/* ---- partial loading ------------------------------------------------------------------------- */
 
 static const char *saved_net(net *out)
 {
@@ -265,7 +266,7 @@ static void another_head(void **state)
     net old;
     const char *path = saved_net(&old);
     net n = make_net(NULL, 5, 2), fresh = make_net(NULL, 5, 2);
-    /* refused as it is; the report says all that is wrong, and nothing is changed */
+    /* rejected by default; the report lists all differences, and nothing is changed */
     assert_int_equal(fg_module_load(n.root, path, NULL, &report, &err), FG_ESHAPE);
     assert_non_null(strstr(err.message, "'head.weight' is f32[3,6], but f32[5,6] in the model"));
     assert_int_equal(report.counts[FG_LOAD_MISMATCHED], 2);
@@ -303,7 +304,7 @@ static void another_head(void **state)
     (void)state;
 }
 
-/* A part of a larger model, by the beginning of its names. */
+/* A part of a larger model, selected by a prefix of names. */
 static void a_prefix_is_cut_off(void **state)
 {
     char text[512];
@@ -323,7 +324,7 @@ static void a_prefix_is_cut_off(void **state)
     read_variable(fg_module_find(large.root, "student.backbone.fc1.weight"), a, 24);
     read_variable(fg_module_find(small.root, "backbone.fc1.weight"), b, 24);
     assert_memory_equal(a, b, sizeof a);
-    /* only what is below a module: the rest of the file does not count */
+    /* only variables below a module: the rest of the file is ignored */
     const fg_load_options part = {.prefix = "student.backbone.norm.", .allow_missing = true};
     assert_int_equal(fg_module_load(small.root, path, &part, &report, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message,
@@ -421,7 +422,7 @@ static void loops_and_trainers_share_files(void **state)
     (void)state;
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
 static fg_status save_and_load(void *self, fg_error *error)
 {

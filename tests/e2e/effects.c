@@ -11,7 +11,8 @@
 
 enum { TRAIN = 12, VAL = 6 };
 
-/* Inputs between -1 and 1 in steps of 1/4, exact in f32 and bf16; labels that no line separates. */
+/* Inputs between -1 and 1 in steps of 1/4, exact in f32 and bf16; labels that are not linearly
+ * separable. */
 static reference_data make(int rows, int shift)
 {
     reference_data data = {.rows = rows, .features = 2};

@@ -1,6 +1,6 @@
-/* effects.h - what each key of the configuration does, as rows of tables: a key, the arguments that
- * set it, and what a small fit must then give. Each row starts the program in a fresh folder that
- * holds the files of effects_write_files.
+/* effects.h - the effect of each configuration key, as rows of tables: a key, the arguments that
+ * set it, and the expected results of a small fit. Each row runs the program in a fresh folder with
+ * the files of effects_write_files.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef EFFECTS_H
@@ -13,10 +13,10 @@
 typedef struct effect effect;
 struct effect {
     const char *key;       /* "optimizer.nesterov" */
-    const char *arguments; /* "--optimizer.nesterov=true", behind those of the check */
+    const char *arguments; /* "--optimizer.nesterov=true", after those of the check */
     void (*check)(const effect *e, const char *folder);
 
-    /* What a check compares with, each where the check says so. */
+    /* Expected values; each check documents which ones it uses. */
     const char *says;  /* a part of standard error, or of the summary */
     int status, count; /* exit status, or steps */
     double value;
@@ -38,24 +38,26 @@ const reference_data *effects_val_samples(void);
  * as u8[12,2]. */
 void effects_write_files(const char *folder);
 
-/* Runs `fulgurite fit` with the arguments, into the folder run, which is emptied before unless it
- * is resumed, and s.json; returns the summary, valid until the next call. Fails the test unless the
- * exit status is as expected. */
+/* Runs `fulgurite fit` with the arguments. It writes to the folder run, which is emptied before
+ * unless the run is resumed, and to s.json. Returns the summary, valid until the next call. Fails
+ * the test unless the exit status is as expected. */
 const json_t *effects_fit(int status, const char *folder, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A number of the summary, by the path "metrics.val_loss"; fails the test where there is none. */
+/* A number of the summary, by a path such as "metrics.val_loss"; fails the test if it is
+ * missing. */
 double effects_number(const json_t *summary, const char *path);
 /* A fit on the samples' files from weights.safetensors with SGD: shared by most rows. */
 #define EFFECTS_NPY                                                                                \
     "--model.name=linear --model.weights=weights.safetensors --data.format=npy --data.x=x.npy "    \
     "--data.y=y.npy --optimizer.name=sgd --optimizer.lr=0.1 "
 #define EFFECTS_VAL   "--data.val_x=val_x.npy --data.val_y=val_y.npy "
-/* An epoch that changes nothing: losses are those of the first weights. */
+/* An epoch with learning rate 0: losses are those of the initial weights. */
 #define EFFECTS_STILL "--optimizer.lr=1e-30 --trainer.max_epochs=1 "
-/* A check: the losses of such an epoch over the samples' files, in batches of 5; of training the
- * first e->value rows, of validation the first e->count, all where these are 0. */
+/* A check: the losses of such an epoch on the sample files, in batches of 5: training on the first
+ * e->value rows, validation on the first e->count rows; 0: all. */
 void effects_check_samples(const effect *e, const char *folder);
-/* Reads a tensor of the last checkpoint as doubles; fails the test where it has not `count`. */
+/* Reads a tensor of the last checkpoint as doubles; fails the test unless it has `count`
+ * elements. */
 void effects_tensor(const char *folder, const char *name, int count, double *out);
 
 #endif

@@ -1,5 +1,5 @@
-/* effects_data.c - the effects of data keys: with constant weights, the losses of a fit are
- * functions of the inputs and labels alone, which each row states.
+/* effects_data.c - the effects of data keys: with constant weights, the losses of a fit depend only
+ * on inputs and labels, which each row states.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -56,7 +56,8 @@ void effects_check_samples(const effect *e, const char *folder)
               reference_loss(&model, val, 0, rows), 0, 2e-6);
 }
 
-/* Two parts of the samples: their sizes, and their losses add up to that of all. */
+/* Two parts of the samples: checks their sizes, and that their losses add up to that of all
+ * samples. */
 static void parts(const effect *e, const char *folder)
 {
     double val[3];
@@ -76,7 +77,7 @@ static void parts(const effect *e, const char *folder)
     assert_true(fabs(val[0] - val[1]) > 1e-4);
 }
 
-/* The usual files of a published dataset, in small: 12 images for training, 6 for tests. */
+/* The files of a published dataset, with 12 training images and 6 test images. */
 static void write_idx(const char *folder, const char *name, int count)
 {
     char file[64];
@@ -171,7 +172,7 @@ static void predicted(const effect *e, const char *folder)
     assert_string_equal(at, "\n");
 }
 
-/* Ways to write a table down, each with the rows that come of it. */
+/* File layouts of a table, each with the resulting rows. */
 #define CSV "--data.format=csv --data.path=t.csv "
 #define RAW CSV "--data.normalize=false "
 #define TWO_ROWS                                                                                   \
@@ -223,7 +224,7 @@ const effect effects_data[] = {
     {"data.unknown", RAW MOST_CLASSES "--data.val=v.csv --data.unknown=error", losses,
      .train = "a,b,y\nq,2,0\np,5,1\n", .val = "a,b,y\nz,4,1\n", .status = 1, .says = "'z'",
      .expected = {{.rows = 2, .features = 3}}},
-    /* Mean 4 and deviation 2; the validation row goes by the same. */
+    /* Mean 4 and deviation 2, which also apply to the validation row. */
     {"data.normalize", CSV MOST_CLASSES "--data.val=v.csv --data.normalize=true", losses,
      .train = "a,b,y\n2,1,0\n6,1,1\n", .val = "a,b,y\n8,3,1\n1,1,0\n",
      .expected = {{.rows = 2, .features = 2, .x = {{-1, 0}, {1, 0}}, .label = {0, 1}},
@@ -233,7 +234,7 @@ const effect effects_data[] = {
      .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .expected =
          {{.rows = 2, .features = 4, .x = {{1, 0, 0.2, 0.4}, {0, 0.8, 0, 0.2}}, .label = {0, 1}}}},
-    /* One number for each channel, which only an image has. */
+    /* One number per channel, which only images have. */
     {"data.image", CSV MOST_CLASSES "--data.image=[2,1,2] --data.std=[0.5,0.25]", losses,
      .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .expected =

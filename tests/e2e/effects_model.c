@@ -1,5 +1,5 @@
-/* effects_model.c - what is trained: sizes of the layers by published counts of parameters, and
- * losses under weights that are given.
+/* effects_model.c - models: sizes of layers according to published parameter counts, and losses for
+ * given weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -11,7 +11,7 @@
 
 #include "recipe/run.h"
 
-/* ---- models that are built, not trained ------------------------------------------------------ */
+/* ---- models that are only built -------------------------------------------------------------- */
 
 static fg_module *built(const char *folder, const char *arguments, fgi_run_task *task)
 {
@@ -42,7 +42,7 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     return root;
 }
 
-/* The parameters in all, of a model on images of 28 x 28 pixels. */
+/* The total number of parameters of a model for images of 28 x 28 pixels. */
 static void parameters(const effect *e, const char *folder)
 {
     static fgi_run_task task;
@@ -59,7 +59,7 @@ static void parameters(const effect *e, const char *folder)
     fgi_run_task_fini(&task);
 }
 
-/* ---- a perceptron by hand -------------------------------------------------------------------- */
+/* ---- an MLP computed by hand ----------------------------------------------------------------- */
 
 enum { HIDDEN = 2, CLASSES = REFERENCE_CLASSES };
 static const float weight1[HIDDEN][2] = {{0.5F, -1}, {0.75F, 1.5F}}, bias1[HIDDEN] = {0.25F, -0.5F};
@@ -119,7 +119,7 @@ static void perceptron(const effect *e, const char *folder)
               perceptron_loss(effects_val_samples(), activation), 0, 2e-6);
 }
 
-/* Dropout is of training alone, and of the seed. */
+/* Dropout only applies in training, and depends on the seed. */
 static void dropout(const effect *e, const char *folder)
 {
     double train[3];
@@ -183,7 +183,8 @@ static void task(const effect *e, const char *folder)
     fgt_close("train_mae", effects_number(s, "metrics.train_mae"), distances, 0, 2e-6);
 }
 
-/* The first weights under other names, and with or without the bias, as e->train and e->count say.
+/* The initial weights under other names, with or without the bias, according to e->train and
+ * e->count.
  */
 static void write_weights(const effect *e, const char *folder)
 {
@@ -213,7 +214,7 @@ static void renamed(const effect *e, const char *folder)
     effects_check_samples(&all, folder);
 }
 
-/* The weight is the file's, the bias a random one. */
+/* The weight is from the file, the bias is random. */
 static void without_bias(const effect *e, const char *folder)
 {
     double weight[CLASSES * 2], bias[CLASSES];

@@ -1,5 +1,5 @@
-/* effects_optimizer.c - update rules and schedules: the weights after some steps on the whole data
- * are those that reference.c gives.
+/* effects_optimizer.c - update rules and schedules: the weights after some full-batch steps equal
+ * those of reference.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -8,7 +8,7 @@
 
 enum { STEPS = 5 };
 
-/* The samples as the model sees them. */
+/* The samples as the model receives them. */
 static reference_data prepared(const effect *e)
 {
     reference_data data = *effects_samples();

@@ -1,5 +1,5 @@
-/* effects_trainer.c - how long, in which steps, and what is kept: two epochs of three steps, and
- * what they leave in the run's folder.
+/* effects_trainer.c - length of a run, steps, and checkpoints: two epochs of three steps, and the
+ * resulting files in the run's folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "effects.h"
@@ -37,7 +37,7 @@ static const char *steps_with(const char *folder, const char *metric, double *ou
     return out;
 }
 
-/* Steps of the checkpoints that are there, as "3 6". */
+/* Steps of the existing checkpoints, as "3 6". */
 static const char *kept(const char *folder)
 {
     static char text[256];
@@ -130,7 +130,7 @@ static void best(const effect *e, const char *folder)
     assert_int_equal(named(folder, "last"), 24);
 }
 
-/* Only the newest and the best stay. */
+/* Only the newest and the best checkpoint are kept. */
 static void pruned(const effect *e, const char *folder)
 {
     (void)effects_fit(0, folder,
@@ -143,7 +143,7 @@ static void pruned(const effect *e, const char *folder)
     check_text(e->arguments, kept(folder), expected);
 }
 
-/* The first weights are of the seed alone. */
+/* The initial weights only depend on the seed. */
 static void seed(const effect *e, const char *folder)
 {
     double weight[3][6], bias[3];
@@ -161,7 +161,7 @@ static void seed(const effect *e, const char *folder)
         assert_true(weight[0][i] != weight[1][i]);
 }
 
-/* On from a checkpoint: the weights are those of a run in one go. */
+/* After a resume, the weights are those of an uninterrupted run. */
 static void resume(const effect *e, const char *folder)
 {
     double whole[6], parts[6];
@@ -175,7 +175,7 @@ static void resume(const effect *e, const char *folder)
     assert_memory_equal(whole, parts, sizeof(whole));
 }
 
-/* The programs that the run needs: training, and validation before it where that is wanted. */
+/* The programs that the run compiles: training, and validation before it if requested. */
 static void programs(const effect *e, const char *folder)
 {
     const json_t *summary =
@@ -185,8 +185,8 @@ static void programs(const effect *e, const char *folder)
         e->count);
 }
 
-/* The same best as of a run in one go, though it is before the resume; and it is kept. With another
- * metric to judge by, only what comes after counts. */
+/* The best checkpoint is that of an uninterrupted run, even if it is from before the resume, and it
+ * is kept. With a different metric, only checkpoints after the resume are considered. */
 static void best_after_resume(const effect *e, const char *folder)
 {
     char expected[64];
@@ -219,8 +219,8 @@ static void precision(const effect *e, const char *folder)
     contains(program_gives(0, folder, line)->out, e->says);
 }
 
-/* Steps below half of bf16's last digit: rounded to the nearest, no weight moves but those that are
- * 0; rounded at random, some do. */
+/* Updates smaller than half a unit in bf16's last place: with rounding to nearest, only weights
+ * that are 0 change; with stochastic rounding, others do too. */
 static void rounding(const effect *e, const char *folder)
 {
     double weight[6];
@@ -262,7 +262,8 @@ static void run_dir(const effect *e, const char *folder)
     assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0);
 }
 
-/* A device that never answers ends the run after so many seconds, with a separate status. */
+/* A device that never responds ends the run after that many seconds, with a separate exit
+ * status. */
 static void watchdog(const effect *e, const char *folder)
 {
     assert_int_equal(setenv("FULGURITE_PLUGIN", FGT_BINARY_DIR "/fakepjrt.so", 1), 0);

@@ -1,4 +1,4 @@
-/* run_program.h - runs build/fulgurite as a user would and keeps what it says.
+/* run_program.h - runs build/fulgurite as a user would and captures its output.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef PROGRAM_H
@@ -10,10 +10,10 @@
 
 #include "fgt.h"
 
-/* What became of one run of the program. */
+/* The result of one run of the program. */
 typedef struct outcome {
     int status;
-    char out[65536], err[65536]; /* cut at their sizes, terminated */
+    char out[65536], err[65536]; /* truncated to their sizes, NUL-terminated */
 } outcome;
 
 /* Runs `fulgurite ARGUMENTS` through the shell, in `folder` (NULL: here). The result is valid until
@@ -26,14 +26,15 @@ void contains(const char *whole, const char *text);
 
 /* Runs a shell command in `folder`, with build/fulgurite as fulgurite; its exit status. */
 int shell(const char *folder, const char *command);
-/* Starts `fulgurite WORDS`, ended by NULL, in `folder` with standard output and standard error at
- * these descriptors. */
+/* Starts `fulgurite WORDS` (NULL-terminated) in `folder` with these descriptors as standard output
+ * and standard error. */
 pid_t program_start(const char *folder, int out, int err, const char *const *words);
 /* Waits for it; its exit status, or minus the signal that ended it. */
 int program_wait(pid_t child);
 void sleep_ms(long ms);
 
-/* The whole of a file, terminated; valid until a sixteenth later call. Fails the test without. */
+/* The contents of a file, NUL-terminated; valid for the next fifteen calls. Fails the test if there
+ * is no such file. */
 char *file_text(const char *folder, const char *name);
 bool is_there(const char *folder, const char *name);
 
@@ -43,8 +44,8 @@ bool is_there(const char *folder, const char *name);
     "/share/data/digits/digits.csv.gz, no_header: true,\n"                                         \
     "       image: [8, 8, 1], scale: 0.0625, val_fraction: 0.2}\n"
 
-/* For the main of a test that trains: compiled programs are cached in a separate folder. 0, or the
- * status to end with: 77 without the plugin of the CPU. */
+/* For the main of a test that trains: caches compiled programs in a separate folder. Returns 0, or
+ * the exit status: 77 without the CPU plugin. */
 int prepare_to_train(void);
 #define TRAINING_MAIN(tests)                                                                       \
     int main(void)                                                                                 \

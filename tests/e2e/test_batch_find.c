@@ -1,5 +1,5 @@
-/* test_batch_find.c - `fulgurite batch-find` on the fake plugin, whose devices have as much memory
- * as they are told: what is tried, what is found, what is said when nothing fits.
+/* test_batch_find.c - `fulgurite batch-find` on the fake plugin, whose devices have a configurable
+ * amount of memory: the batches tried, the result, and the error if nothing fits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -37,7 +37,7 @@ static const outcome *find(int status, const char *folder, const char *fake, con
     (void)snprintf(line, sizeof(line), ARGUMENTS "%s", more);
     assert_int_equal(setenv("FAKEPJRT", fake, 1), 0);
     const outcome *o = program_gives(status, folder, line);
-    assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0); /* it leaves no trace */
+    assert_int_not_equal(access(fgt_path(folder, "run"), F_OK), 0); /* it creates no folder */
     return o;
 }
 
@@ -92,7 +92,7 @@ static void the_largest_batch_is_printed(void **state)
     free(lines);
 }
 
-/* On two devices each has half of the samples at most; nothing larger is tried. */
+/* Each of two devices has at most half of the samples; nothing larger is tried. */
 static void all_samples_in_one_batch(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void nothing_fits(void **state)
     contains(o->err, "not even a batch of 1 per device fits into 0.060 MB: ");
 }
 
-/* Gigabytes from 10^9 bytes on. */
+/* Gigabytes for 10^9 bytes or more. */
 static void large_memories_are_reported_in_gigabytes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_doctor.c - fulgurite doctor from outside: its report, its exit status, its self-test, and
+/* test_doctor.c - fulgurite doctor as a program: its report, its exit status, its self-test, and
  * programs run with a corrected environment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -77,7 +77,7 @@ static void fix_runs_with_fixed_variables(void **state)
 {
     (void)state;
     char command[1200];
-    /* the child has this process's variables, less and more what the machine's findings say */
+    /* the child has this process's variables with the changes that the findings suggest */
     assert_int_equal(setenv("TPU_PROCESS_ADDRESSES", "local", 1), 0);
     assert_int_equal(setenv("CLOUD_TPU_TASK_ID", "0", 1), 0);
     assert_int_equal(setenv("TPU_WORKER_ID", "7", 1), 0);
@@ -105,7 +105,7 @@ static void mistakes_are_usage(void **state)
     contains(program_gives(2, NULL, "doctor ls")->err, "a command requires --fix");
 }
 
-/* What is said of each recorded machine, for people and for programs. */
+/* The report of each recorded machine, as text and as JSON. */
 static void reports_are_as_they_were(void **state)
 {
     (void)state;
@@ -130,7 +130,7 @@ static void reports_are_as_they_were(void **state)
     free(all);
 }
 
-/* On three devices: each multiplies its own rows, and the mean needs all. */
+/* On three devices: each multiplies its rows, and the mean requires all of them. */
 static void devices_are_tested(void **state)
 {
     (void)state;
@@ -151,7 +151,7 @@ static void devices_are_tested(void **state)
     json_decref(root);
 }
 
-/* The fake plugin computes nothing: its products are zeros. */
+/* The fake plugin computes nothing: its matmuls return zeros. */
 static void device_that_computes_wrongly_is_named(void **state)
 {
     (void)state;
@@ -162,7 +162,7 @@ static void device_that_computes_wrongly_is_named(void **state)
     contains(o->out, "wrong    device 0 of fake device computes a matmul incorrectly [bad-matmul]");
 }
 
-/* The fake plugin lets nothing happen. */
+/* The fake plugin blocks all work. */
 static void device_that_does_not_answer_is_given_up(void **state)
 {
     (void)state;

@@ -51,7 +51,7 @@ static void check_summary(const json_t *s)
         assert_true(json_is_number(json_object_get(json_object_get(s, "idle"), idle[i])));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "median")));
     assert_true(json_is_number(json_object_get(json_object_get(s, "step_ms"), "p95")));
-    assert_true(json_is_null(json_object_get(s, "mxu_use"))); /* of a CPU no peak is known */
+    assert_true(json_is_null(json_object_get(s, "mxu_use"))); /* the peak of a CPU is not known */
     assert_string_equal(json_string_value(json_object_get(s, "mxu_use_source")), "model");
     assert_string_equal(json_string_value(json_object_get(s, "status")), "done");
     assert_string_equal(json_string_value(json_object_get(s, "device")), "cpu");
@@ -79,7 +79,7 @@ static void fit_learns_digits(void **state)
     check_files(folder);
 }
 
-/* Trains in other precisions, says so, and names what goes wrong. */
+/* Trains in other precisions, and reports problems with them. */
 static void number_formats(void **state)
 {
     const char *folder = fit_folder();
@@ -136,7 +136,7 @@ static void eight_devices_give_what_one_gives(void **state)
              "parameters in all; on cpu\n");
 }
 
-/* A TPU that is not there: the old spelling is understood, nothing falls back, no folder is left.
+/* A TPU that is not present: the old spelling is accepted, there is no fallback, no folder remains.
  */
 static void a_named_accelerator_or_none(void **state)
 {
@@ -156,7 +156,7 @@ static void a_named_accelerator_or_none(void **state)
     assert_false(is_there(folder, "run"));
 }
 
-/* The first command of the README keeps its word. */
+/* The first command in the README gives the promised result. */
 static void the_example_gets_98_percent(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -169,7 +169,7 @@ static void the_example_gets_98_percent(void **state)
     assert_true(is_there(folder, "runs/digits-1/checkpoints/best"));
 }
 
-/* The merged configuration makes the same run again, bit for bit. */
+/* The merged configuration reproduces the run bit for bit. */
 static void the_written_config_repeats_the_run(void **state)
 {
     const char *folder = fit_folder();
@@ -205,8 +205,8 @@ static void resume_goes_on_at_the_next_sample(void **state)
     json_decref(parts);
 }
 
-/* Going on with a complete run is no mistake: it trains nothing, compiles nothing, writes nothing,
- * and prints what the run ended with. Within an epoch as at its end. */
+/* Resuming a complete run is not an error: it trains, compiles and writes nothing, and prints the
+ * final metrics. This holds within an epoch and at its end. */
 static void a_complete_run_has_nothing_to_do(void **state)
 {
     static const char *const limits[] = {"--trainer.max_epochs=2",
@@ -244,7 +244,7 @@ static void a_complete_run_has_nothing_to_do(void **state)
     (void)state;
 }
 
-/* SIGTERM: the state is saved, exit status 143, and resume finishes what was begun. */
+/* SIGTERM: the state is saved, the exit status is 143, and a resume completes the run. */
 static void a_signal_saves_and_stops(void **state)
 {
     char command[1024];

@@ -70,7 +70,7 @@ static void a_regression_from_npy(void **state)
     contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "index,y0,y1\n0,");
 }
 
-/* MNIST's files in small: class = whether the left half is bright. */
+/* Small MNIST files: class = whether the left half is bright. */
 static void write_idx(const char *folder, const char *images, const char *labels, int count)
 {
     FILE *x = fopen(fgt_path(folder, images), "wb"), *y = fopen(fgt_path(folder, labels), "wb");
@@ -123,7 +123,7 @@ static void a_residual_net_on_idx_files(void **state)
     contains(program_gives(0, folder, "predict run/config.yaml -q")->out, "\n29,");
 }
 
-/* CIFAR-10's files in small: the label is the plane that is bright. */
+/* Small CIFAR-10 files: the label is the plane that is bright. */
 static void colours_from_cifar_files(void **state)
 {
     const char *folder = fgt_temp_folder();

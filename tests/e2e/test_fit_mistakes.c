@@ -1,5 +1,5 @@
-/* test_fit_mistakes.c - fulgurite fit where something is wrong: mistakes in the configuration, a
- * failure, a device that does not answer.
+/* test_fit_mistakes.c - errors of fulgurite fit: invalid configurations, failures, a device that
+ * does not respond.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
@@ -65,7 +65,7 @@ static void a_failure_has_a_summary_too(void **state)
     json_decref(s);
 }
 
-/* Relative paths start at the working directory; a mistake about that is explained. */
+/* Relative paths start at the working directory; the error explains that. */
 static void where_relative_paths_start(void **state)
 {
     const char *folder = fit_folder();
@@ -110,7 +110,7 @@ static void trying_a_run_out(void **state)
                         "fit digits.yaml -q --trainer.sanity_val_steps=-1 "
                         "--trainer.run_dir=all --trainer.max_epochs=1");
     char *with = file_text(folder, "all/metrics.jsonl");
-    assert_string_equal(with, without); /* it leaves no trace */
+    assert_string_equal(with, without); /* it creates no folder */
 }
 
 static void print_config_shows_all(void **state)
@@ -128,7 +128,7 @@ static void print_config_shows_all(void **state)
     free(plain);
 }
 
-/* ---- a device that does not answer ------------------------------------------------------------
+/* ---- a device that does not respond ------------------------------------------------------------
  */
 
 /* A run on the fake plugin that ends as a hang. */
@@ -161,9 +161,8 @@ static void check_thread(const char *line)
     assert_true(parts == 2 || strcmp(where, "0") != 0);
 }
 
-/* Behind an empty line and the line of a thread there are its frames, or one line that says that
- * there are none: the library's own threads block all signals. Returns how many threads have
- * frames. */
+/* After an empty line and the line of a thread come its frames, or one line that says that there
+ * are none: the library's threads block all signals. Returns how many threads have frames. */
 static int check_stacks(char *text)
 {
     int threads = 0, stacks = 0, frames = 0, notes = 0;
@@ -186,7 +185,7 @@ static int check_stacks(char *text)
     return stacks + (frames > 0);
 }
 
-/* Nothing that the fake plugin is asked for ever happens. */
+/* The fake plugin blocks all work. */
 static void a_run_that_stands_still_ends(void **state)
 {
     (void)state;
@@ -203,8 +202,8 @@ static void a_run_that_stands_still_ends(void **state)
     assert_true(check_stacks(strchr(end, '\n') + 1) >= 2);
 }
 
-/* The device stops after some steps, of which a checkpoint is there; then there is no folder to
- * write to. */
+/* The device stops after some steps, with a checkpoint; then the report cannot be written because
+ * there is no folder. */
 static void a_hang_says_how_to_continue(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_help_text.c - what the program says of itself: help of every command, man pages, completion
- * scripts, the examples of every key; and what it lists, tensors and devices. Compared whole with
- * tests/golden/cli.
+/* test_help_text.c - the program's documentation: help of every command, man pages, completion
+ * scripts, the examples of every key; and its lists of tensors and devices. Compared as a whole
+ * with tests/golden/cli.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
@@ -63,7 +63,7 @@ static void defaults(void **state)
     compare("cli/print_config.txt", "fit --print-config=plain", NULL, 0);
 }
 
-/* Tensors of a file and what is said about it, as text, names and JSON. */
+/* The tensors of a file and its description, as text, names and JSON. */
 static void tensors(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_init.c - fulgurite init: what it finds out about files of every format, and that the
- * configuration which it writes trains as it is. Requires the CPU plugin.
+/* test_init.c - fulgurite init: what it detects in files of every format, and that the
+ * configuration which it writes trains without changes. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -158,7 +158,7 @@ static void folders_of_other_formats(void **state)
     lacks(o->out, "val_fraction");
 }
 
-/* A folder's only table is taken, whatever its name is; of two none is. */
+/* The only table in a folder is used, whatever its name; with two tables, neither is. */
 static void the_only_table_of_a_folder(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_interrupted.c - runs that are interrupted by signals and by readers that leave, and runs
- * that begin at the same time. Requires the CPU plugin.
+/* test_interrupted.c - runs that are interrupted by signals and closed pipes, and runs that start
+ * at the same time. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -104,14 +104,14 @@ static void a_reader_may_leave(void **state)
     assert_int_equal(read(ends[0], &byte, 1), 1);
     (void)close(ends[0]);
     fgt_write(fgt_path(folder, "err"), "", 0);
-    await_file(folder, "run/checkpoints/last", child); /* many lines after the reader has left */
+    await_file(folder, "run/checkpoints/last", child); /* many lines after the pipe was closed */
     sleep_ms(200);
     assert_int_equal(waitpid(child, NULL, WNOHANG), 0);
     assert_int_equal(kill(child, SIGINT), 0);
     assert_int_equal(program_wait(child), 143);
 }
 
-/* `fit | head -0`: the result cannot be told, but the run has come to its end. */
+/* `fit | head -0`: the result cannot be printed, but the run completes. */
 static void a_run_ends_well_without_a_reader(void **state)
 {
     int ends[2];
@@ -125,7 +125,7 @@ static void a_run_ends_well_without_a_reader(void **state)
     assert_true(is_saved(folder));
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
+/* ---- at the same time ------------------------------------------------------------------------ */
 
 static void fits_at_the_same_time_have_folders_of_their_own(void **state)
 {
@@ -163,13 +163,13 @@ static void a_folder_is_trained_in_once_at_a_time(void **state)
     (void)program_wait(child);
     contains(program_gives(2, folder, "fit digits.yaml -q")->err,
              "'run' holds the checkpoints of an earlier run\n");
-    (void)program_gives(0, folder, /* what was killed holds nobody up */
+    (void)program_gives(0, folder, /* a killed process blocks nobody */
                         "fit digits.yaml -q --trainer.max_steps=1 --trainer.max_epochs=-1 "
                         "--overwrite");
 }
 
-/* A checkpoint given by its path is continued in its own run, not in the newest one; auto begins a
- * new run where the newest has nothing to go on from. */
+/* A checkpoint given by its path is resumed in the run that it belongs to, not in the newest one;
+ * auto starts a new run if the newest one has no checkpoint. */
 static void resume_finds_the_run(void **state)
 {
     const char *folder = workplace();
@@ -194,7 +194,7 @@ static void resume_finds_the_run(void **state)
     assert_true(is_there(folder, "runs/digits-4/checkpoints/step-000000002"));
 }
 
-/* A fit that comes to nothing leaves no folder. */
+/* A fit that fails early leaves no folder. */
 static void a_claimed_folder_is_given_back(void **state)
 {
     const char *folder = workplace();

@@ -1,9 +1,9 @@
-/* test_kill.c - kill -9 at fifty moments of training and saving: each time the run is taken up
- * again with `resume: auto`, and in the end its metrics and its state are those of a run that
- * nothing had disturbed, bit for bit. Requires the CPU plugin.
+/* test_kill.c - kill -9 at fifty times during training and saving: each time, the run is resumed
+ * with `resume: auto`; at the end, its metrics and its state are bit for bit those of an
+ * uninterrupted run. Requires the CPU plugin.
  *
- * The run saves after every step, so that most of the kills fall into a save. Some come while the
- * program starts. The moments are drawn from a fixed seed; what they hit, the machine decides.
+ * The run saves after every step, so that most kills interrupt a save; some occur while the program
+ * starts. The times are drawn with a fixed seed; what they interrupt depends on the machine.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -60,7 +60,7 @@ static bool wait_for_a_save(const char *folder, pid_t child, ino_t before, int *
     return false;
 }
 
-/* One life; false when the run came to its end. */
+/* Runs until the kill; false if the run completed. */
 static bool live(const char *folder, fgi_key key, int number)
 {
     int status = 0;
@@ -83,7 +83,7 @@ static bool live(const char *folder, fgi_key key, int number)
     return false;
 }
 
-/* Compares a file of both runs; says the first line that differs, and not all of both. */
+/* Compares a file of both runs; prints only the first line that differs. */
 static void same_text(const char *folder, const char *name)
 {
     char *whole = file_text(folder, fgt_path("whole", name));

@@ -1,5 +1,5 @@
 /* test_outputs.c - where the program writes: files, links, devices, FIFOs and standard output; and
- * that a place that cannot be written to is found before any work. Requires the CPU plugin.
+ * that paths that cannot be written are detected before any work. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -88,7 +88,7 @@ static void a_place_that_cannot_be_written_is_found_first(void **state)
         "fulgurite plan: --html: cannot write 'no/such/p.html'");
 }
 
-/* Where no folder can be made for a new run, that is the error; there is nothing to give back. */
+/* If no folder can be created for a new run, that is reported, and nothing is removed. */
 static void no_place_for_runs_is_an_error(void **state)
 {
     (void)state;

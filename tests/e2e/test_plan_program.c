@@ -1,5 +1,5 @@
-/* test_plan_program.c - fulgurite plan from outside: mistakes, compilers that are not there, that
- * end their process or do not end, and, where libtpu is installed, a real one.
+/* test_plan_program.c - fulgurite plan as a program: invalid arguments, compilers that are missing,
+ * crash or hang, and, if libtpu is installed, a real one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -45,8 +45,8 @@ static void mistakes_are_reported(void **state)
     contains(program_gives(2, NULL, "plan /no/such.yaml --topology=v5e-8")->err, "/no/such.yaml");
 }
 
-/* One that ends its process, one that does not end, one that takes too much: each is told, and the
- * others are compiled for. */
+/* A compiler that crashes, one that hangs, one that needs too much memory: each is reported, and
+ * the other machines are planned. */
 static void compilers_that_fail_are_contained(void **state)
 {
     (void)state;
@@ -203,7 +203,8 @@ static void a_process_that_cannot_start_is_reported(void **state)
                      0);
 }
 
-/* What no machine changes is reported once, and no other machine is compiled for. */
+/* A failure that does not depend on the machine is reported once, and no other machine is
+ * planned. */
 static void an_error_of_the_data_is_reported_once(void **state)
 {
     (void)state;
@@ -247,7 +248,7 @@ static void verdicts_come_one_by_one(void **state)
     assert_int_equal(close(r.err), 0);
 }
 
-/* Names of one machine are compiled for once. */
+/* Several names of one machine are compiled once. */
 static void equal_machines_are_one(void **state)
 {
     (void)state;
@@ -293,7 +294,7 @@ static const outcome *page_gives(int status, const char *words, const char *path
     return program_gives(status, NULL, line);
 }
 
-/* A page of what was found, also of a step that does not fit. */
+/* The HTML report, also of a step that does not fit. */
 static void page_is_written(void **state)
 {
     (void)state;
@@ -330,7 +331,7 @@ static double number_of(const json_t *o, const char *key)
     return json_number_value(json_object_get(o, key));
 }
 
-/* What the devices of one host want is measured against the loader of one. */
+/* The rate required by the devices of one host is compared with the loader of one host. */
 static void check_input(const json_t *one, int hosts)
 {
     /* a sample is 64 numbers of f32 and a class */
@@ -396,7 +397,7 @@ static void real_compiler_reports_a_step(void **state)
     assert_true(number_of(json_array_get(sweep, 0), "cycles_per_sample") >
                 number_of(json_array_get(sweep, 1), "cycles_per_sample"));
     assert_int_equal(number_of(one, "saturation_batch"), 64);
-    /* three linear layers and no other has products */
+    /* only three linear layers have matmuls */
     int layers = 0;
     for (size_t i = 0; i < json_array_size(json_object_get(analysis, "layers")); i++) {
         const json_t *layer = json_array_get(json_object_get(analysis, "layers"), i);

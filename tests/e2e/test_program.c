@@ -1,4 +1,4 @@
-/* test_program.c - the program's frame from outside: help, mistakes, completion, man pages, show
+/* test_program.c - the program's framework: help, invalid arguments, completion, man pages, show
  * and devices. Each run is a separate process.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -116,7 +116,7 @@ static void table_of_chips(void **state)
     json_decref(root);
 }
 
-/* An empty place to look in, so that the answer does not depend on the machine. */
+/* An empty search path, so that the output does not depend on the machine. */
 static void devices_says_what_is_missing(void **state)
 {
     assert_int_equal(setenv("FULGURITE_HOME", "/nowhere", 1), 0);
@@ -137,7 +137,7 @@ static void devices_says_what_is_missing(void **state)
     assert_int_equal(unsetenv("FULGURITE_HOME"), 0);
 }
 
-/* On the fake plugin, which plays whatever it is told: eight cores of a TPU, and then none. */
+/* On the fake plugin, which simulates eight cores of a TPU, and then none. */
 static void devices_lists_what_it_finds(void **state)
 {
     const char *look = "devices --plugin=" FGT_BINARY_DIR "/fakepjrt.so";
@@ -185,7 +185,7 @@ static void man_pages_name_every_option(void **state)
     free(commands);
 }
 
-/* What bash offers for a line, one word a line. */
+/* The completions that bash offers for a line, one per line. */
 static void completed(const char *line, char *out, size_t size)
 {
     char command[1024];

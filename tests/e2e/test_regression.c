@@ -1,7 +1,7 @@
 /* test_regression.c - a regression on CSV and .npy files with the program: the report before
- * training, what is said of cells and columns that are not as they should be, targets of any scale,
- * metrics and predictions in the target's unit, and a linear model compared with least squares in
- * closed form. Requires the CPU plugin.
+ * training, warnings about invalid cells and columns, targets of any scale, metrics and predictions
+ * in the target's unit, and a linear model compared with least squares in closed form. Requires the
+ * CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -51,7 +51,7 @@ static double metric(const char *out, const char *name)
     return strtod(at + strlen(key), NULL);
 }
 
-/* The predictions of the program's answer, in order. */
+/* The predictions in the program's output, in order. */
 static int predictions(const char *out, double *values, int most)
 {
     int count = 0;
@@ -86,7 +86,7 @@ static void check_metrics(const char *out, const double *p, double scale)
     assert_null(strstr(out, "r2_squares"));
 }
 
-/* Prices of 1e6, of 1e-9 and of 1: the default learning rate does for all. */
+/* Prices of 1e6, of 1e-9 and of 1: the default learning rate works for all. */
 static void targets_of_any_scale_train(void **state)
 {
     static const double scales[] = {1e6, 1e-9, 1};
@@ -145,7 +145,8 @@ static void write_arrays(const char *folder, const char *x_name, const char *y_n
     "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[32] "   \
     "--data.val_x=vx.npy --data.val_y=vy.npy --trainer.max_epochs=120 --trainer.run_dir=run "
 
-/* Targets of .npy files are standardised as those of a CSV are; a checkpoint carries how. */
+/* Targets of .npy files are standardized like those of a CSV; a checkpoint contains the
+ * statistics. */
 static void npy_targets_of_any_scale_train(void **state)
 {
     static const double scales[] = {1e6, 1e-9};
@@ -265,7 +266,7 @@ static void a_linear_model_is_least_squares(void **state)
     }
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 #define FIT "fit --task=regression --data.format=csv --data.path=t.csv --trainer.max_epochs=1 "
 
@@ -299,7 +300,7 @@ static void the_columns_are_reported_before_training(void **state)
              "t.csv:3: row 2, column 'age': the value is missing\nset data.missing: mean to use");
 }
 
-/* Resuming a run that is complete reports its metrics as the run itself did. */
+/* Resuming a complete run prints the same metrics as the run itself. */
 static void metrics_keep_their_order(void **state)
 {
     const char *folder = fgt_temp_folder();

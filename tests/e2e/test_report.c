@@ -1,6 +1,6 @@
-/* test_report.c - what a run says at its end: the confusion matrix against one that is counted
- * here, the summary's numbers against each other and the clock, and outputs that cannot be written.
- * Needs the CPU plugin.
+/* test_report.c - the output at the end of a run: the confusion matrix compared with one counted
+ * here, the numbers of the summary compared with each other and the clock, and outputs that cannot
+ * be written. Needs the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -24,7 +24,7 @@ static const char *workplace(void)
 
 /* ---- the confusion matrix -------------------------------------------------------------------- */
 
-/* How many rows of a true class are taken for each class. */
+/* How many rows of a true class are predicted as each class. */
 static void count(const reference_data *data, int out[CLASSES][CLASSES])
 {
     const reference_model model = reference_start(2);
@@ -38,7 +38,7 @@ static void count(const reference_data *data, int out[CLASSES][CLASSES])
     }
 }
 
-/* One line a true class: " 1 | . 3 2   40.0 %". */
+/* One line per true class: " 1 | . 3 2   40.0 %". */
 static void rows_are_true_and_columns_predicted(void **state)
 {
     (void)state;
@@ -80,8 +80,8 @@ static void rows_are_true_and_columns_predicted(void **state)
 
 /* ---- the curve ------------------------------------------------------------------------------- */
 
-/* The axis goes from the least to the largest loss, of training and validation and nothing else,
- * and from the first step to the last. */
+/* The axes range from the smallest to the largest loss, of training and validation, and from the
+ * first step to the last. */
 static void the_curve_is_of_losses(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void host_time_of_a_step(void **state)
     const double wall_us = (double)(fgi_now_ns() - begin) * 1e-3;
     const double host = effects_number(s, "host_overhead_us_per_step");
     const double plugin = effects_number(s, "plugin_us_per_step");
-    assert_true(host > 0.5 && plugin > 0.5); /* no step of this machine is faster than that */
+    assert_true(host > 0.5 && plugin > 0.5); /* no step on this machine is faster than that */
     assert_true(STEPS / 16 * (host + plugin) < wall_us);
 }
 

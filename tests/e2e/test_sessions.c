@@ -1,5 +1,5 @@
-/* test_sessions.c - transcripts: commands as a user types them, with all that they answer, compared
- * whole with tests/golden/sessions/NAME.txt, where the commands are read too.
+/* test_sessions.c - transcripts: commands as a user types them, with their complete output,
+ * compared as a whole with tests/golden/sessions/NAME.txt, which also contains the commands.
  *
  *     ## a comment
  *     $ a command of the shell
@@ -95,7 +95,7 @@ static void mask_all(char text[OUTPUT_MAX], const char *folder)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-/* What the shell answers; the exit status. */
+/* Captures the shell's output; returns the exit status. */
 static int answer(const char *folder, const char *command, char out[OUTPUT_MAX])
 {
     static char line[1 << 14];
@@ -114,7 +114,7 @@ static int answer(const char *folder, const char *command, char out[OUTPUT_MAX])
     return WEXITSTATUS(status);
 }
 
-/* What is printed must not look like a command when it is read the next time. */
+/* Output must not look like a command when the file is read the next time. */
 static void check_output(const char *out)
 {
     for (const char *line = out; *line != '\0'; line += line[0] == '\n') {
@@ -125,7 +125,7 @@ static void check_output(const char *out)
     }
 }
 
-/* Writes the command at the line, as it stands, and its answer; returns the line behind it. */
+/* Writes the command at the line, unchanged, and its output; returns the line after it. */
 static const char *run(const char *folder, const char *line, FILE *transcript)
 {
     static char command[1 << 14], out[OUTPUT_MAX];

@@ -1,6 +1,6 @@
-/* test_standalone.c - a checkpoint that stands alone: evaluated and asked without the training
- * data, by its run, by last and best, by its folder and by a copy of its tensors; never in another
- * model or with other rules for the data than it was trained with. Requires the CPU plugin.
+/* test_standalone.c - self-contained checkpoints: evaluation and prediction without the training
+ * data, given a run, last or best, a folder, or a copy of the tensors; rejected with a different
+ * model or different preprocessing. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "run_program.h"
@@ -123,7 +123,7 @@ static void last_is_of_the_newest_run(void **state)
     (void)state;
 }
 
-/* ---- another model, other rules -------------------------------------------------------------- */
+/* ---- different models and preprocessing ------------------------------------------------------ */
 
 static void other_settings_are_refused(void **state)
 {
@@ -162,7 +162,7 @@ static void other_settings_are_refused(void **state)
     (void)state;
 }
 
-/* The same for a run that is gone on with: the statistics of other training rows are others. */
+/* The same for a resumed run: other training rows have different statistics. */
 static void a_resumed_run_keeps_its_settings(void **state)
 {
     const char *folder = trained();
@@ -182,7 +182,7 @@ static void a_resumed_run_keeps_its_settings(void **state)
              "[\"bat\",\"cat\",\"dog\",\"eel\"] here\n");
     (void)snprintf(command, sizeof(command), "%s--data.path=gone.csv", resume);
     (void)program_gives(0, folder, command);
-    /* weights to start from may be of another model, which is said */
+    /* initial weights may be from a different model, with a note */
     contains(
         program_gives(0, folder,
                       "fit zoo.yaml --data.path=gone.csv --model.activation=tanh "
@@ -204,7 +204,7 @@ static void predictions_of_new_files(void **state)
     contains(nine, "\n2,eel,");
     assert_string_equal(program_gives(0, folder, "predict zoo.yaml -q --data.predict=new.csv")->out,
                         nine);
-    /* a target's column is not looked at, whatever it holds */
+    /* the target column is not read, whatever it contains */
     write_csv(folder, "new.csv", "c,b,a,y", 8, "0,blue,6,\n");
     program_gives(0, folder, "predict runs/zoo-1 new.csv -q --out=p.csv");
     assert_int_equal(strncmp(program_gives(0, folder, "predict last new.csv -q")->out, nine,
@@ -218,8 +218,8 @@ static void predictions_of_new_files(void **state)
     (void)state;
 }
 
-/* Rows that are appended, however far off, change no other row's prediction in any digit: with
- * batches of 32, whole ones and others. */
+/* Appending rows, even outliers, does not change the prediction of other rows in any digit, with
+ * full and partial batches of 32. */
 static void appended_rows_change_no_other(void **state)
 {
     static const int counts[] = {5, 31, 32, 33, 64};
@@ -276,7 +276,7 @@ static void what_is_missing_is_said(void **state)
              "and --ckpt=best name different checkpoints");
     contains(program_gives(1, folder, "validate runs/zoo-1 --ckpt=step-7")->err,
              "no checkpoint 'step-7', neither as a path nor in 'runs/zoo-1/checkpoints'");
-    /* tensors of another program */
+    /* tensors written by another program */
     const float one = 1;
     const fg_ckpt_tensor tensor = {"w", {.dtype = FG_F32, .rank = 1, .dim = {1}}, &one};
     fgt_ok(fg_safetensors_write(fgt_path(folder, "alien.safetensors"), &tensor, 1, NULL, &err));

@@ -1,4 +1,4 @@
-/* test_strategy.c - one configuration on one device and on several, with whole and with split
+/* test_strategy.c - one configuration on one device and on several, with replicated and sharded
  * parameters: the program prints the same curve.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -81,7 +81,7 @@ static void the_same_curve(void **state)
     }
 }
 
-/* Kernels of convolutions are split as files have them, [out, in, height, width]. */
+/* Sharding rules for convolution kernels use the layout of files, [out, in, height, width]. */
 static void convolutions_too(void **state)
 {
     const losses one = fit("digits.yaml", fgt_temp_folder(), "--trainer.devices=1");
@@ -94,7 +94,7 @@ static void convolutions_too(void **state)
         fgt_close("loss", several.step[k], one.step[k], 0, k < 10 ? 1e-5 : 1e-3);
 }
 
-/* The keys that a run's folder keeps read back. */
+/* The configuration in a run's folder can be read. */
 static void rules_out_of_a_file(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -123,7 +123,7 @@ static void a_rule_that_matches_nothing(void **state)
              "rule 'fc9.*' matches no parameter's name; the names are 'fc1.weight', 'fc1.bias', ");
 }
 
-/* Sizes that the devices do not fit, and a mesh that no batch can be sharded over. */
+/* Numbers of devices that do not match, and a mesh that no batch can be sharded over. */
 static void meshes_that_do_not_fit(void **state)
 {
     static const struct {

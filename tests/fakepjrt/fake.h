@@ -1,4 +1,4 @@
-/* fake.h - the inside of the fake plugin.
+/* fake.h - internals of the fake plugin.
  *
  * Ownership: what the PJRT API hands out is freed by its Destroy call. Events' states and buffers'
  * bytes are counted, because work that is still queued outlives the handles.
@@ -38,7 +38,7 @@ struct PJRT_Error {
 
 PJRT_Error *fake_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Refuses an argument struct that a caller has not sized as the header says. */
+/* Rejects an argument struct whose size is not that of the header. */
 #define FAKE_CHECK(args, type)                                                                     \
     do {                                                                                           \
         if ((args)->struct_size != type##_STRUCT_SIZE)                                             \
@@ -99,8 +99,8 @@ struct PJRT_Device {
     PJRT_DeviceDescription description;
 };
 
-/* Work that happens in order, each piece at its time: copies bytes, then completes states. When an
- * input has failed, so has the work. */
+/* Queued work, executed in order, each task at its time: copies bytes, then completes states. If an
+ * input has failed, the task fails. */
 typedef struct task {
     struct task *next;
     long long due_ns;
@@ -131,11 +131,12 @@ struct PJRT_Client {
 task *task_create(size_t inputs, size_t outputs);
 void task_input(task *t, state *s);
 void task_output(task *t, state *s);
-/* Does it now when nothing waits and no delay is set, else leaves it to the client's thread. */
+/* Executes the task immediately if nothing is queued and no delay is set; otherwise the client's
+ * thread does. */
 void task_submit(PJRT_Client *client, task *t);
 void client_finish(PJRT_Client *client);
 
-/* A machine that is not there: fake_topology.c. */
+/* A machine that is not present: fake_topology.c. */
 struct PJRT_TopologyDescription {
     char platform[16], told[64];
     int device_count;
@@ -186,10 +187,10 @@ struct PJRT_Buffer {
 
 PJRT_Buffer *buffer_create(PJRT_Client *client, PJRT_Device *device, const shape *shape,
                            bytes *data, state *ready);
-/* Takes the bytes away: the buffer is deleted from now on. NULL when it was already. */
+/* Takes the bytes: the buffer is deleted afterwards. NULL if it already was. */
 bytes *buffer_donate(PJRT_Buffer *buffer);
 bytes *buffer_data(PJRT_Buffer *buffer);
-/* RESOURCE_EXHAUSTED when `more` bytes do not fit any more. */
+/* RESOURCE_EXHAUSTED if `more` bytes do not fit. */
 PJRT_Error *fake_reserve(size_t more);
 
 PJRT_Error *fake_buffer_from_host(PJRT_Client_BufferFromHostBuffer_Args *args);
@@ -234,7 +235,7 @@ struct PJRT_Executable {
 /* Reads main's signature and the compile options; NULL with *out_error set. */
 program *program_create(PJRT_Client *client, const char *text, size_t text_size,
                         const char *options, size_t options_size, PJRT_Error **out_error);
-/* Puts the next partition on a device; false when no process has it. */
+/* Assigns the next partition to a device; false if no process has it. */
 bool program_assign(program *p, int64_t id);
 program *program_retain(program *p);
 void program_release(program *p);

@@ -1,4 +1,4 @@
-/* fake_control.h - a test's hold on the fake plugin: FAKE_PATH, and its settings and counters.
+/* fake_control.h - control of the fake plugin by tests: FAKE_PATH, settings and counters.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FAKE_CONTROL_H

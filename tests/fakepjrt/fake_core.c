@@ -1,5 +1,4 @@
-/* fake_core.c - the fake plugin's settings, errors, events and the thread that lets things happen
- * late.
+/* fake_core.c - the fake plugin's settings, errors, events and the thread that delays work.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
@@ -375,7 +374,7 @@ static bool is_held(void)
     return fake_get("hold") || (from > 0 && fake_get("executions") >= from);
 }
 
-/* Runs what is queued, each at its time; at once when the client is going. */
+/* Runs queued tasks, each at its time; immediately when the client is being destroyed. */
 static void *work(void *user)
 {
     PJRT_Client *c = user;

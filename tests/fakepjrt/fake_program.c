@@ -1,5 +1,5 @@
-/* fake_program.c - what the fake plugin understands of a program: the signature of its function
- * main, and from the compile options the devices.
+/* fake_program.c - the fake plugin's parser for programs: the signature of the function main, and
+ * the devices in the compile options.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
@@ -212,7 +212,7 @@ bool program_assign(program *p, int64_t id)
     if (p->partition_count == WORLD_MAX)
         return false;
     p->partition_id[p->partition_count++] = (int)id;
-    if (!c) { /* compiled for devices that are not there */
+    if (!c) { /* compiled for devices that are not present */
         p->device_count = p->partition_count;
         return true;
     }

@@ -1,5 +1,4 @@
-/* fake_run.c - compiled programs of the fake plugin: questions about them, their serialised form,
- * and running them.
+/* fake_run.c - compiled programs of the fake plugin: queries, serialization and execution.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
@@ -141,7 +140,7 @@ PJRT_Error *fake_executable_destroy(PJRT_Executable_Destroy_Args *args)
     return NULL;
 }
 
-/* ---- questions --------------------------------------------------------------------------------
+/* ---- queries --------------------------------------------------------------------------------
  */
 
 PJRT_Error *fake_program_devices(PJRT_LoadedExecutable_AddressableDevices_Args *args)
@@ -208,7 +207,7 @@ PJRT_Error *fake_cost(PJRT_Executable_GetCostAnalysis_Args *args)
     return NULL;
 }
 
-/* ---- serialised form: "FAKE N id id ...\n" and the text ---------------------------------------
+/* ---- serialized form: "FAKE N id id ...\n" and the text ---------------------------------------
  */
 
 struct PJRT_SerializedExecutable {

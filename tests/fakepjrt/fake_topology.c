@@ -1,5 +1,5 @@
-/* fake_topology.c - the fake plugin's machines that are not there: as many devices as the numbers
- * in the topology's name multiply to.
+/* fake_topology.c - the fake plugin's topologies: the number of devices is the product of the
+ * numbers in the topology's name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fake.h"
@@ -24,7 +24,7 @@ static int count_of(const char *name, size_t size)
     return count;
 }
 
-/* Notes what it was told: the options' names and values, for the tests. */
+/* Records the names and values of the options for the tests. */
 static PJRT_Error *read_options(const PJRT_TopologyDescription_Create_Args *args,
                                 PJRT_TopologyDescription *t)
 {

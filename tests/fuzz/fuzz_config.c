@@ -1,5 +1,6 @@
-/* fuzz_config.c - any bytes as a configuration file: refused with a place, or values that are
- * printed and read back to the same print. A first byte of '-' makes the rest an override.
+/* fuzz_config.c - any bytes as a configuration file: either an error with a location, or values
+ * whose printed form is unchanged after reading and printing it again. A first byte of '-' makes
+ * the rest an override.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
@@ -9,7 +10,7 @@
 #include "base/alloc.h"
 #include "recipe/config.h"
 
-/* The built-in keys are made once and kept until the process ends: before leaks are counted. */
+/* The built-in keys are created once and never freed: create them before leaks are counted. */
 __attribute__((constructor)) static void make_keys(void) { (void)fgi_config_key_count(); }
 
 static char *print(const fgi_config *c)
@@ -29,7 +30,7 @@ static bool read_one(fgi_config *c, const uint8_t *data, size_t size, fg_error *
     return fgi_config_override(c, assignment, err);
 }
 
-/* A text that is no UTF-8 is no YAML either, so only ASCII must come back. */
+/* Invalid UTF-8 is not YAML either, so only ASCII must round-trip. */
 static bool is_ascii(const uint8_t *data, size_t size)
 {
     for (size_t i = 0; i < size; i++)

@@ -1,5 +1,5 @@
-/* fuzz_csv.c - any bytes as a CSV file, under options that the first byte chooses. What is accepted
- * has a schema whose JSON is accepted and says the same again, and rows that can be read.
+/* fuzz_csv.c - any bytes as a CSV file, with options selected by the first byte. An accepted file
+ * has a schema whose JSON round-trips, and readable rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"

@@ -1,5 +1,5 @@
-/* fuzz_csv_schema.c - any bytes as the JSON of a CSV schema: refused, or something that says the
- * same when it is written and read again, and can be applied.
+/* fuzz_csv_schema.c - any bytes as the JSON of a CSV schema: rejected, or a schema that round-trips
+ * and can be applied.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"

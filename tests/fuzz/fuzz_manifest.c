@@ -1,5 +1,4 @@
-/* fuzz_manifest.c - any bytes as manifest.json: refused, or something that is written and read
- * again without change.
+/* fuzz_manifest.c - any bytes as manifest.json: rejected, or a manifest that round-trips.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
@@ -14,7 +13,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fg_error err = {0};
     if (fgi_manifest_parse("input", (const char *)data, size, &first, &err) != FG_OK)
         return 0;
-    memset(first.library_version, 0, sizeof(first.library_version)); /* not escaped: it is ours */
+    /* not escaped: written by us */
+    memset(first.library_version, 0, sizeof(first.library_version));
     char *text = fgi_manifest_format(&first);
     if (text == NULL || fgi_manifest_parse("again", text, strlen(text), &second, &err) != FG_OK)
         abort();

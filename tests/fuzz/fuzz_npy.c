@@ -1,4 +1,4 @@
-/* fuzz_npy.c - any bytes as a .npy file. What is accepted has as many numbers as bytes.
+/* fuzz_npy.c - any bytes as a .npy file. An accepted file has the size that its shape requires.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"

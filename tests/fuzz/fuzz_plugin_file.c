@@ -1,4 +1,4 @@
-/* fuzz_plugin_file.c - any bytes as a plugin's file: passed, or refused with a sentence.
+/* fuzz_plugin_file.c - any bytes as a plugin file: accepted, or rejected with a message.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"

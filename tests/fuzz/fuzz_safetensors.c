@@ -1,5 +1,5 @@
-/* fuzz_safetensors.c - any bytes as a tensor file: refused, or a table of tensors that lie within
- * the bytes, cover them, and are found by their names.
+/* fuzz_safetensors.c - any bytes as a tensor file: rejected, or a table of tensors that are within
+ * bounds, cover the data, and are found by name.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"

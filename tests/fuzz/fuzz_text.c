@@ -1,4 +1,5 @@
-/* fuzz_text.c - numbers out of any bytes: agreement with libc where both accept, and near names.
+/* fuzz_text.c - parsing numbers from any bytes, compared with libc if both accept them, and similar
+ * names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
@@ -8,7 +9,7 @@
 #include <string.h>
 #include "base/text.h"
 
-/* libc's reading of the whole text, when it is one. */
+/* libc's value of the whole text, if it is a number. */
 static int libc_reads(const char *text, double *out)
 {
     char *end;

@@ -85,8 +85,8 @@ static fg_type input_of(const char *model)
     return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}};
 }
 
-/* Samples of a device. Compilers take longer over convolutions of larger batches (LeNet's step for
- * v5e: 5 s for 8 images, 11 s for 32), and make the same of them. */
+/* Samples of a device. Compilers take longer for convolutions of larger batches (LeNet's step for
+ * v5e: 5 s for 8 images, 11 s for 32), with the same result. */
 static int64_t batch_of(const char *model) { return strcmp(model, "mlp") == 0 ? 32 : 8; }
 
 /* `count` samples of nothing. */
@@ -156,8 +156,8 @@ static void compile_with(fg_client *client, const aot_case *wanted, aot_result *
     fg_dataset_destroy(data);
 }
 
-/* The machine that has so many devices of a generation, and which of them: the smallest ones of
- * some have two, and then one of them is taken. */
+/* The machine with this number of devices of a generation. The smallest machines of some
+ * generations have two devices, of which one is used. */
 static void machine_of(const aot_case *wanted, char topology[32], const char **devices)
 {
     static const struct {
@@ -192,7 +192,7 @@ void aot_compile(const aot_case *wanted, aot_result *out)
     fg_client_close(client);
 }
 
-/* ---- what must hold ---------------------------------------------------------------------------
+/* ---- checks ---------------------------------------------------------------------------
  */
 
 static void print(const aot_case *wanted, const aot_result *r)
@@ -214,8 +214,8 @@ static void print(const aot_case *wanted, const aot_result *r)
     printf("\n");
 }
 
-/* Matmuls and convolutions in a model: forward, and backward by the weights and, except in
- * the first layer, by the input. */
+/* Matmuls and convolutions in a model: forward, and backward with respect to the weights and,
+ * except in the first layer, the input. */
 static int matmul_count(const aot_case *wanted)
 {
     static const struct {
@@ -229,7 +229,7 @@ static int matmul_count(const aot_case *wanted)
     return wanted->kind == FGI_TRAIN ? 3 * layers - 1 : layers;
 }
 
-/* Whether the compiler may multiply so what was asked for in f32 or in another precision. */
+/* Whether the compiler may use this dtype for a matmul requested in f32 or another precision. */
 static bool may_multiply(const aot_case *wanted, fg_dtype dtype)
 {
     const bool is_gpu = strchr("ahb", wanted->generation[0]) != NULL;
@@ -255,7 +255,7 @@ static void check_matmuls(const aot_case *wanted, const aot_result *r)
             fail_msg("%d products of %s", here, fg_dtype_name((fg_dtype)d));
         count += here;
     }
-    /* with split weights some products are taken in parts */
+    /* with sharded weights, some matmuls are split */
     if (!is(wanted->strategy, "fsdp"))
         assert_int_equal(count, matmul_count(wanted));
     assert_true(count >= matmul_count(wanted));
@@ -276,8 +276,8 @@ static void check_scatter(const aot_case *wanted, const aot_result *r)
     assert_true(bytes[FGI_ALL_REDUCE] < part / 4);
 }
 
-/* One device exchanges nothing. On several, gradients (in 16 bits where they are computed so) and
- * sums of metrics are added up, once each, and nothing is gathered. Split weights are gathered, and
+/* One device has no collectives. On several, gradients (in 16 bits if computed so) and sums of
+ * metrics are all-reduced, once each, and nothing is gathered. Sharded weights are gathered, and
  * gradients are summed with any collective. */
 static void check_collectives(const aot_case *wanted, const aot_result *r)
 {
@@ -285,7 +285,7 @@ static void check_collectives(const aot_case *wanted, const aot_result *r)
     const int *times = r->counts.collectives;
     const bool is_alone = r->device_count == 1 || wanted->kind == FGI_PREDICT;
     if (is(wanted->strategy, "fsdp") && r->device_count > 1) {
-        /* of many devices, libtpu gathers small parts by adding them up, padded with zeros */
+        /* on many devices, libtpu gathers small shards with an all-reduce of zero-padded values */
         const int sums = times[FGI_ALL_REDUCE] + times[FGI_REDUCE_SCATTER];
         assert_true(times[FGI_ALL_GATHER] > 0 || (r->device_count > 8 && sums > 1));
         assert_true(is_alone || sums > 0);

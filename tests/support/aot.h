@@ -15,7 +15,7 @@
 typedef struct aot_case {
     const char *generation; /* "v5e", "h100" */
     int devices;            /* 1, 8 or 256; of GPUs any number */
-    const char *model;      /* of fg_model_names */
+    const char *model;      /* name of a model */
     fgi_stage_kind kind;    /* FGI_TRAIN with momentum; FGI_VAL, FGI_PREDICT */
     bool has_tail;          /* the last batch of the data is not full */
     const char *precision;  /* NULL: "32-true" */
@@ -35,9 +35,9 @@ typedef struct aot_result {
 
 /* Ends the process as skipped, saying why, unless a plugin for the accelerator is installed. */
 void aot_need(const char *accelerator);
-/* Compiles; fails the test with the compiler's words. */
+/* Compiles; fails the test with the compiler's message. */
 void aot_compile(const aot_case *wanted, aot_result *out);
-/* Compiles, checks what must hold for every case, and prints one line on standard output. */
+/* Compiles, runs the checks that apply to every case, and prints one line to standard output. */
 void aot_check(const aot_case *wanted);
 /* Runs aot_check on each case as a separate test; returns main's result. */
 int aot_run(const aot_case *cases, size_t count);

@@ -1,8 +1,8 @@
 /* battery.c - the op battery of battery.h.
  *
- * A group of rows is one program, because compiling is what costs: the inputs of all rows are its
- * arguments, results and gradients of all rows its outputs. For differences the program is
- * launched again and again with one element of each row moved.
+ * A group of rows is one program, because compiling is expensive: the inputs of all rows are its
+ * arguments, results and gradients of all rows its outputs. For finite differences, the program is
+ * launched repeatedly with one element of each row perturbed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "battery.h"
@@ -19,7 +19,7 @@
 enum { MOST_INPUTS = 3, GROUP = 48, MOST_OUTPUTS = 2 + GROUP * (2 * MOST_INPUTS + 1) };
 
 static fg_ckpt *record;
-static int failures; /* told one by one, so that a run shows them all */
+static int failures; /* reported one by one, so that a run shows all of them */
 
 void fgt_battery_close(void)
 {
@@ -59,7 +59,8 @@ static recorded must_find(const char *id, const char *what, int number)
     return r;
 }
 
-/* The inputs of a row as arrays, floating ones in dtype; `moved` elements of `by` more. */
+/* The inputs of a row as arrays, floating-point inputs in dtype, with the element `moved` increased
+ * by `by`. */
 static fg_array *upload(fg_client *client, const recorded *r, fg_dtype dtype, size_t moved,
                         double by)
 {
@@ -94,9 +95,9 @@ static double *read_all(fg_array *array)
     return values;
 }
 
-/* ---- comparing ------------------------------------------------------------------------------- */
+/* ---- comparison ------------------------------------------------------------------------------ */
 
-/* Rounding of a few operations in that format, relative to the largest number there is. */
+/* Rounding error of a few operations in that dtype, relative to the largest element. */
 static double tolerance(fg_dtype dtype, int checks)
 {
     const double cancelled = (checks & FGT_SHARP) != 0 ? 50 : 1;
@@ -241,7 +242,7 @@ static void call(fg_trace *trace, traced *t)
     t->in[0] = out;
 }
 
-/* Numbers of mixed signs that nothing is symmetric in: cos(1.7 i + 1). */
+/* Values of mixed signs without symmetry: cos(1.7 i + 1). */
 static fg_tensor direction(fg_trace *trace, const fg_type *type)
 {
     const fg_tensor i = fg_iota(trace, type->dtype, 0, FG_DIMS(fg_type_count(type)));
@@ -314,7 +315,7 @@ static size_t elements(const traced *t)
     return sum;
 }
 
-/* Which element probe number n of a row moves: input (index into open) and place in it. */
+/* The element that probe n of a row perturbs: input (index into open) and position. */
 static bool place_of(const traced *t, size_t n, int *out_input, size_t *out_at)
 {
     const size_t all = elements(t), probes = all < MOST_PROBES ? all : MOST_PROBES;

@@ -1,5 +1,5 @@
-/* counted.h - weights and batches from counted randomness, the same as tests/golden/nn/record.py
- * makes, so that neither is stored.
+/* counted.h - weights and batches from counter-based random numbers, the same as in
+ * tests/golden/nn/record.py, so that they need not be stored.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGT_COUNTED_H

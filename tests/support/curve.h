@@ -18,7 +18,7 @@ typedef struct curve_run {
     int64_t batch;      /* of all devices together */
     bool drop_last;     /* the incomplete one     */
     int64_t accumulate; /* batches of a step [1] */
-    int64_t steps;      /* the last that is run; at most CURVE_STEPS */
+    int64_t steps;      /* number of the last step; at most CURVE_STEPS */
     uint64_t seed;
     const fg_schedule *schedule;
     const char *run_dir, *resume;
@@ -27,7 +27,7 @@ typedef struct curve_run {
 
 enum { CURVE_STEPS = 128 };
 
-/* What came of it. */
+/* The results. */
 typedef struct curve {
     double loss[CURVE_STEPS]; /* of each training step; NaN where it was not run */
     size_t metric_count;      /* of the last validation, or the evaluation */
@@ -35,13 +35,13 @@ typedef struct curve {
     int64_t argument_bytes; /* of the train program, on each device */
 } curve;
 
-/* Fits, or validates, and fills *out; fails the test where that does not work. */
+/* Fits, or validates, and fills *out; fails the test after an error. */
 void curve_fit(const curve_run *run, curve *out);
 void curve_validate(const curve_run *run, curve *out);
 
 /* Predicts `val` into write(self, ...). */
 void curve_predict(const curve_run *run, fg_predict_fn *write, void *self);
-/* A Trainer after a fit, as it stands; curve_end destroys it and closes its client. */
+/* A Trainer after a fit; curve_end destroys it and closes its client. */
 fg_trainer *curve_begin(const curve_run *run);
 void curve_end(fg_trainer *trainer);
 

@@ -12,7 +12,7 @@
 #include "base/file.h"
 
 /* With $FGT_LOCALE set, a test is a program that calls setlocale(LC_ALL, ""), as many that link the
- * library do; the environment must bring a decimal point other than '.'. */
+ * library do; the environment must set a decimal point other than '.'. */
 __attribute__((constructor)) static void take_locale(void)
 {
     if (getenv("FGT_LOCALE") == NULL)
@@ -86,8 +86,8 @@ void fgt_close(const char *what, double a, double b, double absolute, double rel
         fail_msg("%s: %.9g is not within %g + %g * |b| of %.9g", what, a, absolute, relative, b);
 }
 
-/* The blocks that are live beyond `before`, once those have gone that other threads (a plugin's, at
- * the end of a transfer) are about to free. */
+/* The number of live blocks in excess of `before`, after waiting for blocks that other threads (a
+ * plugin's, at the end of a transfer) are about to free. */
 static long leaked_since(long before)
 {
     for (int i = 0; i < 2000 && fgi_alloc_live() > before; i++)
@@ -98,7 +98,7 @@ static long leaked_since(long before)
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self)
 {
     fg_error err = {0};
-    fgt_ok(scenario(self, &err)); /* fills what is cached for ever */
+    fgt_ok(scenario(self, &err)); /* fills permanent caches */
     long live = fgi_alloc_live();
     bool has_failed = true;
     for (long n = 0; has_failed; n++) {
@@ -117,6 +117,6 @@ void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self
         const long leaked = leaked_since(live);
         if (leaked > 0)
             fail_msg("allocation %ld failing: %ld blocks leaked", n, leaked);
-        live += leaked; /* fewer: some of the first run's went late */
+        live += leaked; /* fewer: some blocks of the first run were freed late */
     }
 }

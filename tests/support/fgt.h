@@ -14,7 +14,7 @@
 /* clang-format on */
 #include <fulgurite/base.h>
 
-/* Fails the test with the error's text unless the call gives FG_OK. */
+/* Fails the test with the error's message unless the call returns FG_OK. */
 #define fgt_ok(call)                                                                               \
     do {                                                                                           \
         const fg_status fgt_status_ = (call);                                                      \
@@ -27,9 +27,10 @@ enum { FGT_DATA = 1, FGT_MODEL = 2 };
 
 /* A fresh empty folder that is removed when the program ends; static storage, valid until then. */
 const char *fgt_temp_folder(void);
-/* Where a test keeps compiled programs when it does not matter whether they are compiled or loaded:
- * the folder $FGT_CACHE, which tools/check-all gives to all its runs so that those with sanitizers
- * load what the first has compiled (the plugin is not instrumented), or `otherwise`. */
+/* The cache folder for tests where it does not matter whether programs are compiled or loaded:
+ * $FGT_CACHE or, if that is not set, `otherwise`. tools/check-all sets it for all its runs, so that
+ * those with sanitizers load the programs that the first run compiled (the plugin is not
+ * instrumented). */
 const char *fgt_cache(const char *otherwise);
 /* "folder/name" in one of eight rotating static buffers. */
 const char *fgt_path(const char *folder, const char *name);
@@ -38,11 +39,11 @@ void fgt_write(const char *path, const void *data, size_t size);
 /* |a - b| <= absolute + relative * |b|, or fails the test naming `what`. */
 void fgt_close(const char *what, double a, double b, double absolute, double relative);
 
-/* Runs `scenario` once as it is, then with its 1st, 2nd, 3rd ... allocation failing until none
- * fails any more. Each time it must return FG_OK or FG_ENOMEM (with err filled), and leave as many
- * blocks allocated as it found: so it builds, uses and destroys all by itself, and asserts nothing
- * that a failed allocation may make untrue. Blocks that another thread frees a moment later are
- * waited for. Only allocations through base/alloc.h count. */
+/* Runs `scenario` once normally, then with its 1st, 2nd, 3rd ... allocation failing, until none
+ * fails. Each time, it must return FG_OK or FG_ENOMEM (with err filled) and leave as many blocks
+ * allocated as before. So it must create, use and destroy everything itself, and assert nothing
+ * that a failed allocation may make false. Waits for blocks that another thread frees shortly
+ * afterwards. Only counts allocations through base/alloc.h. */
 void fgt_fault_loop(fg_status (*scenario)(void *self, fg_error *err), void *self);
 
 #define FGT_MAIN(tests)                                                                            \

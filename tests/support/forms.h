@@ -1,5 +1,5 @@
-/* forms.h - how programs are written, as short lines for a golden file: a change of the form alone,
- * which computes the same in another time, shows there.
+/* forms.h - summaries of program texts, as short lines for a golden file: they show changes that
+ * affect only performance, not results.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FORMS_H
@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* Writes one line: the name, how many there are of each operation of the program's text, in the
- * order in which they first occur, and a checksum of the text without the operations' places. */
+/* Writes one line: the name, the count of each operation in the program's text, in the order of
+ * first occurrence, and a checksum of the text without locations. */
 void forms_write(FILE *out, const char *name, const char *program);
 
 #endif

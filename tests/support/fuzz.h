@@ -1,5 +1,5 @@
-/* fuzz.h - what a fuzz target defines: one function that takes any bytes and must neither crash nor
- * leak. It returns 0, and calls abort where an invariant does not hold.
+/* fuzz.h - the interface of a fuzz target: one function that accepts any bytes and must neither
+ * crash nor leak. It returns 0, and calls abort if an invariant does not hold.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FUZZ_H

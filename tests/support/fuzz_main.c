@@ -1,5 +1,5 @@
-/* fuzz_main.c - replays a corpus through a fuzz target without libFuzzer: each file as it is, cut
- * short at many places, and with single bits flipped. Usage: fuzz_x CORPUS-FOLDER
+/* fuzz_main.c - replays a corpus through a fuzz target without libFuzzer: each file unchanged,
+ * truncated at many places, and with single bits flipped. Usage: fuzz_x CORPUS-FOLDER
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
@@ -78,5 +78,5 @@ int main(int argc, char **argv)
     const int count = replay(argv[1], folder);
     (void)closedir(folder);
     (void)printf("%d files replayed\n", count);
-    return count > 0 ? 0 : 1; /* an empty corpus proves nothing */
+    return count > 0 ? 0 : 1; /* an empty corpus tests nothing */
 }

@@ -1,4 +1,4 @@
-/* lowering_check.c - an operation in two forms, compared bit by bit or nearly.
+/* lowering_check.c - compares two forms of an operation, bit by bit or with a tolerance.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "lowering_check.h"

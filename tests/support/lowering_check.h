@@ -1,5 +1,5 @@
-/* lowering_check.h - an operation in two forms, with each rule of src/op/lowerings.c on and off.
- * Inputs are small integers, so that every sum is exact and the two must agree bit by bit.
+/* lowering_check.h - compares two forms of an operation, with each rule of src/op/lowerings.c on
+ * and off. Inputs are small integers, so sums are exact and both must agree bit by bit.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef LOWERING_CHECK_H
@@ -18,13 +18,13 @@ enum { MOST_INPUTS = 2, MOST_OUTPUTS = 4 };
 extern fg_client *lowering_client;
 extern FILE *lowering_forms; /* of all programs, for the golden file */
 
-/* How programs are written: whose they are, and the rule that they do without (NULL: none). */
+/* The forms of programs: their owner, and the disabled rule (NULL: none). */
 typedef struct lowering_form {
     fg_client *client;
     const char *plain;
 } lowering_form;
 
-/* Writes the operation under test and what is wanted of it. */
+/* Traces the operation under test and the outputs to compare. */
 typedef struct lowering_problem {
     const char *name;
     const char *rule;
@@ -35,28 +35,28 @@ typedef struct lowering_problem {
     fg_pool_options pool;
     fg_dot_options dot;
     int axes;
-    bool is_same; /* the rule leaves this one alone */
-    bool thirds;  /* thirds of integers: sums in another order round differently */
+    bool is_same; /* the rule does not apply */
+    bool thirds;  /* thirds of integers: the order of sums affects rounding */
     int layers;   /* for what is written several times over */
 } lowering_problem;
 
 /* Integers from -2 to 2, or their thirds. */
 fg_array *lowering_numbers(const lowering_problem *p, fg_client *of, int which);
 
-/* The outputs' bytes one after another (free), and the program's text (fg_text_free). */
+/* The concatenated bytes of the outputs (free), and the program's text (fg_text_free). */
 char *lowering_run(const lowering_problem *p, const lowering_form *f, size_t *out_size,
                    char **out_text);
 
-/* One of the results' floats after another. */
+/* The results as consecutive floats. */
 void lowering_check_near(const lowering_problem *p, const char *a, const char *b, size_t size);
 
-/* The same function in both forms, bit for bit if the inputs are integers. */
+/* Checks that both forms compute the same, bit for bit if the inputs are integers. */
 void lowering_compare(const lowering_problem *p, const lowering_form *one,
                       const lowering_form *other);
 
 void lowering_check(const lowering_problem *p);
 
-/* y, and the derivatives of sum(y y) by x and kernel. */
+/* y, and the gradients of sum(y y) with respect to x and kernel. */
 size_t lowering_conv(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
 
 size_t lowering_pool(const lowering_problem *p, const fg_tensor *in, fg_tensor *out);
@@ -73,8 +73,8 @@ int lowering_open(void **state);
 
 int lowering_close(void **state);
 
-/* Compares the forms of all programs so far with a golden file. How fast a program is depends on
- * its form, which is the same until somebody means to change it. */
+/* Compares the forms of all programs so far with a golden file, because the performance of a
+ * program depends on its form. */
 void lowering_check_forms(const char *golden);
 
 #endif

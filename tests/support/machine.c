@@ -1,4 +1,4 @@
-/* machine.c - sets up a machine in a folder.
+/* machine.c - simulates a machine in a folder.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "machine.h"
@@ -106,7 +106,7 @@ static bool is_head(const char *line)
            strncmp(line, "$ ", 2) == 0 || strncmp(line, "& ", 2) == 0;
 }
 
-/* The variables as the kernel shows them, for who reads them there. */
+/* The variables as the kernel shows them in /proc/self/environ. */
 static void write_environment(const machine *m)
 {
     char text[8192];

@@ -1,4 +1,4 @@
-/* machine.h - a machine set up in a folder: what src/host then reads in place of /sys, /proc, /dev
+/* machine.h - a machine simulated by a folder, which src/host reads instead of /sys, /proc, /dev
  * and the environment.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -30,10 +30,10 @@ void machine_pci(const machine *m, const char *slot, const char *vendor, const c
 /* One more variable: "NAME=value", which must live as long as the machine. */
 void machine_set(machine *m, const char *variable);
 
-/* A machine out of a file of tests/golden/hosts: a line "== PATH" begins a file of that content,
- * "-> PATH TARGET" is a link, "$ NAME=VALUE" a variable, "& SLOT VENDOR DEVICE SUBSYSTEM GROUP" a
- * PCI device and its IOMMU group ("-": none); other lines outside of files are comments. Variables
- * are also written into /proc/self/environ. Free with machine_fini. */
+/* A machine from a file in tests/golden/hosts: a line "== PATH" starts the contents of a file, "->
+ * PATH TARGET" is a link, "$ NAME=VALUE" a variable, "& SLOT VENDOR DEVICE SUBSYSTEM GROUP" a PCI
+ * device and its IOMMU group ("-": none); other lines outside of files are comments. Variables are
+ * also written into /proc/self/environ. Free with machine_fini. */
 void machine_load(machine *m, const char *folder, const char *name);
 void machine_fini(machine *m);
 

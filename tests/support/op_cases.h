@@ -1,12 +1,12 @@
-/* op_cases.h - the battery: one row for each use of an operation that is proved.
+/* op_cases.h - the battery: one row for each tested use of an operation.
  *
  *   ROW(id, checks, "inputs", C expression, "the same in PyTorch")
  *
- * The C expression sees the inputs as a, b, c and the trace as `trace`. Inputs are written
- * "T[2,3] T[3]": T is the floating format that the run is about (f32, f64, bf16, f16); other
- * formats are fixed: "s32[4]". Marks after a type choose the numbers: nothing: distinct, not 0,
- * between -4 and 4 (as far as they go); "+" the same, positive; "=" -1, 0 and 1, so that there are
- * ties; "<5" integers from 0 to 4; "~" between -1 and 1.
+ * In the C expression, the inputs are a, b, c and the trace is `trace`. Inputs are written "T[2,3]
+ * T[3]": T is the floating-point dtype of the run (f32, f64, bf16, f16); other dtypes are fixed:
+ * "s32[4]". Marks after a type choose the numbers: nothing: distinct, not 0, between -4 and 4 (as
+ * far as they go); "+" the same, positive; "=" -1, 0 and 1, so that there are ties; "<5" integers
+ * from 0 to 4; "~" between -1 and 1.
  *
  * tests/golden/ops/record.py reads this file too, runs the PyTorch side in f64 and writes inputs,
  * result and gradients to tests/golden/ops/battery.safetensors. Adding an operation: one row or
@@ -20,7 +20,7 @@
 
 /* clang-format off */
 
-/* ---- arithmetic ---- */
+/* ---- arithmetic ------------------------------------------------------------------------------ */
 ROW(add, ALL, "T[2,3] T[2,3]", fg_add(a, b), "a + b")
 ROW(add_row, ALL + BF16 + F16, "T[4,3] T[3]", fg_add(a, b), "a + b")
 ROW(add_both, ALL, "T[4,1,3] T[5,1]", fg_add(a, b), "a + b")
@@ -91,7 +91,7 @@ ROW(cast_from_bool, VALUE, "bool[6]", fg_cast(a, FG_S32), "a.to(torch.int32)")
 ROW(cast_s32_u8, VALUE, "s32[6]<9", fg_cast(a, FG_U8), "a.to(torch.uint8)")
 ROW(stop_gradient, VALUE + GRAD, "T[5]", fg_mul(a, fg_stop_gradient(a)), "a * a.detach()")
 
-/* ---- comparing and choosing ---- */
+/* ---- comparing and choosing ------------------------------------------------------------------ */
 ROW(eq, VALUE + BF16, "T[3,5]= T[5]=", fg_eq(a, b), "a == b")
 ROW(eq_bool, VALUE, "bool[9] bool[9]", fg_eq(a, b), "a == b")
 ROW(ne, VALUE, "T[3,5]= T[5]=", fg_ne(a, b), "a != b")
@@ -112,7 +112,7 @@ ROW(where, ALL + TWICE, "bool[2,3] T[2,3] T[2,3]", fg_where(a, b, c), "torch.whe
 ROW(where_broadcast, ALL + BF16, "bool[3,1] T[4] T[2,1,1]", fg_where(a, b, c), "torch.where(a, b, c)")
 ROW(where_s32, VALUE, "bool[5] s32[5] s32[]", fg_where(a, b, c), "torch.where(a, b, c)")
 
-/* ---- shapes ---- */
+/* ---- shapes ---------------------------------------------------------------------------------- */
 ROW(reshape, ALL, "T[2,6]", fg_reshape(a, FG_DIMS(3, -1)), "a.reshape(3, -1)")
 ROW(reshape_ones, VALUE + GRAD, "T[2,3]", fg_reshape(a, FG_DIMS(1, 2, 1, 3, 1)), "a.reshape(1, 2, 1, 3, 1)")
 ROW(reshape_scalar, VALUE + GRAD, "T[1,1]", fg_reshape(a, FG_SCALAR), "a.reshape(())")
@@ -141,7 +141,7 @@ ROW(concat_twice, VALUE + GRAD, "T[2,2]", fg_concat((const fg_tensor[]){a, a}, 2
 ROW(concat_u8, VALUE, "u8[2]<9 u8[3]<9", fg_concat((const fg_tensor[]){a, b}, 2, 0), "torch.cat([a, b], 0)")
 ROW(reverse, ALL, "T[2,3,2]", fg_reverse(a, 2, (const int[]){0, -1}), "a.flip(0, -1)")
 
-/* ---- reductions ---- */
+/* ---- reductions ------------------------------------------------------------------------------ */
 ROW(sum, ALL, "T[2,3,4]", fg_sum(a, 0, NULL), "a.sum()")
 ROW(sum_last, ALL + BF16, "T[3,5]", fg_sum(a, 1, (const int[]){-1}), "a.sum(-1)")
 ROW(sum_outer, ALL + TWICE, "T[2,3,4]", fg_sum(a, 2, (const int[]){0, 2}), "a.sum((0, 2))")
@@ -176,7 +176,7 @@ ROW(log_softmax_none, VALUE, "T[2,3]", fg_log_softmax(fg_log(fg_sub(a, a))), "(a
 ROW(log_softmax, ALL + TWICE + BF16, "T[3,5]", fg_log_softmax(a), "a.log_softmax(-1)")
 ROW(log_softmax_large, VALUE + GRAD + SHARP, "T[3,5]", fg_log_softmax(fg_mul_scalar(a, 100)), "(a * 100).log_softmax(-1)")
 
-/* ---- products ---- */
+/* ---- products -------------------------------------------------------------------------------- */
 ROW(matmul, ALL + TWICE + BF16 + F16, "T[3,4] T[4,5]", fg_matmul(a, b), "a @ b")
 ROW(matmul_odd, VALUE + GRAD + BF16, "T[17,33] T[33,9]", fg_matmul(a, b), "a @ b")
 ROW(matmul_one, VALUE + GRAD, "T[1,1] T[1,1]", fg_matmul(a, b), "a @ b")
@@ -224,7 +224,7 @@ ROW(avg_pool_rest, VALUE + GRAD + DIFF, "T[1,8,5,2]", fg_avg_pool(a, &(fg_pool_o
 ROW(avg_pool_gaps, VALUE + GRAD + DIFF, "T[1,7,7,2]", fg_avg_pool(a, &(fg_pool_options){.size = 2, .stride = 3}), "avg_pool(a, 2, 3, 0)")
 ROW(global_avg_pool, ALL + BF16, "T[2,3,5,2]", fg_global_avg_pool(a), "a.mean((1, 2))")
 
-/* ---- indices, losses ---- */
+/* ---- indices, losses ------------------------------------------------------------------------- */
 ROW(one_hot, VALUE, "s32[2,3]<5", fg_one_hot(a, 4, FG_F32), "one_hot(a, 4).to(torch.float32)")
 ROW(one_hot_bool, VALUE, "s32[3]<5", fg_one_hot(a, 5, FG_BOOL), "one_hot(a, 5).to(torch.bool)")
 ROW(one_hot_negative, VALUE, "s32[9]=", fg_one_hot(a, 3, FG_S32), "one_hot(a, 3).to(torch.int32)")
@@ -255,7 +255,7 @@ ROW(mse_vector, VALUE + GRAD + ROUGH, "T[5] T[5]", fg_mse(a, b), "F.mse_loss(a, 
 ROW(accuracy, VALUE + BF16, "T[9,3] s32[9]<3", fg_accuracy(a, b), "(a.argmax(-1) == b).to(torch.float32)")
 ROW(accuracy_tokens, VALUE, "T[3,4,3] s32[3,4]<3", fg_accuracy(a, b), "(a.argmax(-1) == b).to(torch.float32)")
 
-/* ---- several together, as layers use them ---- */
+/* ---- several together, as layers use them ---------------------------------------------------- */
 ROW(dense_layer, ALL + TWICE, "T[3,4] T[4,2] T[2]", fg_relu(fg_add(fg_matmul(a, b), c)), "(a @ b + c).relu()")
 ROW(normalise, ALL + TWICE + BF16, "T[5,3] T[3] T[3]",
     fg_add(fg_mul(fg_mul(fg_sub(a, fg_mean(a, 1, (const int[]){0})),

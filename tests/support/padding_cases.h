@@ -1,6 +1,6 @@
-/* padding_cases.h - uses of the batch axis in addition to those of op_cases.h, whose form they have
- * except for PyTorch's side: they are compared with the batch without padding. B is the first
- * dimension of each input where that is 4. Included several times.
+/* padding_cases.h - uses of the batch axis in addition to those in op_cases.h, in the same form but
+ * without the PyTorch expression: they are compared with the batch without padding. B is the first
+ * dimension of each input for which that is 4. Included several times.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 

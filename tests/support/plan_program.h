@@ -10,23 +10,23 @@
 #include "pjrt/pjrt.h"
 #include "plan/analysis.h"
 
-/* An optimized program, and what the compiler says of it besides. */
+/* An optimized program, and the compiler's data about it. */
 typedef struct plan_program {
     char *data; /* fgi_free */
     size_t size;
     fgi_program_cost cost;
 } plan_program;
 
-/* A perceptron from 784 features to 10 classes, trained by Adam. */
+/* An MLP with 784 features and 10 classes, trained with Adam. */
 typedef struct plan_mlp {
     int64_t hidden[2];
     int64_t batch; /* on each device */
     const char *precision, *strategy;
 } plan_mlp;
 
-/* What a plugin makes of StableHLO text, for one device of a machine that is not there. */
+/* Compiles StableHLO text for one device of a machine that is not present. */
 void plan_compile_text(const char *topology, const char *text, plan_program *out);
-/* What it makes of a training step for all devices of the machine, or of the first `devices`. */
+/* Compiles a training step for all devices of the machine, or for the first `devices`. */
 void plan_compile_mlp(const char *topology, const char *devices, const plan_mlp *mlp,
                       plan_program *out);
 

@@ -1,4 +1,4 @@
-/* record.c - reading what record scripts wrote.
+/* record.c - reads files written by record scripts.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "record.h"

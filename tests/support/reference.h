@@ -1,5 +1,5 @@
-/* reference.h - the numbers that training must give, worked out in plain doubles and independently
- * of the library: a softmax regression on whole batches, under each update rule and schedule.
+/* reference.h - reference results of training, computed in double independently of the library: a
+ * softmax regression with full batches, for each update rule and schedule.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef REFERENCE_H
@@ -11,7 +11,7 @@ enum { REFERENCE_CLASSES = 3, REFERENCE_MAX_FEATURES = 8, REFERENCE_MAX_ROWS = 3
 
 typedef enum reference_rule { RULE_SGD, RULE_ADAM, RULE_ADAMW } reference_rule;
 
-/* One-cycle, as OneCycleLR describes it; fields that are 0 take the defaults of that. */
+/* One-cycle, as in PyTorch's OneCycleLR; fields that are 0 have its defaults. */
 typedef struct reference_cycle {
     bool is_on, is_linear, is_three_phase, keeps_momentum;
     double pct_start, div_factor, final_div_factor, base_momentum, max_momentum;
@@ -38,7 +38,7 @@ typedef struct reference_model {
     double weight[REFERENCE_CLASSES][REFERENCE_MAX_FEATURES], bias[REFERENCE_CLASSES];
 } reference_model;
 
-/* Weights that are the same everywhere they are needed, of no symmetry. */
+/* Initial weights without symmetry, the same in all tests. */
 reference_model reference_start(int features);
 /* The class probabilities of one row. */
 void reference_predict(const reference_model *model, const reference_data *data, int row,
