@@ -65,10 +65,11 @@ static json_t *plan_one(const cli_call *call, const char *topology, const fg_pla
     char *text = NULL;
     fg_recipe_options recipe = recipe_of(call);
     recipe.topology = topology;
-    if (fg_recipe_plan_process(&recipe, process, &text, &err) != FG_OK) {
+    const fg_status status = fg_recipe_plan_process(&recipe, process, &text, &err);
+    if (status != FG_OK && status != FG_EINVAL) /* the process has printed what is invalid */
         (void)fg_error_print(&err, "fulgurite plan");
+    if (status != FG_OK)
         return NULL;
-    }
     json_t *root = json_loads(text, 0, NULL);
     json_t *found = json_incref(json_array_get(json_object_get(root, "topologies"), 0));
     *out_is_common = json_is_true(json_object_get(root, "every_machine"));

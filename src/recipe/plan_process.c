@@ -254,9 +254,9 @@ static fg_status run_process(const fg_recipe_options *o, const fg_plan_process *
         return FG_OK;
     if (status == EXIT_USAGE)
         return fgi_fail(err, FG_EINVAL,
-                        "topology '%s': '%s' rejected the configuration or an option: the reason "
-                        "is on standard error",
-                        o->topology, program);
+                        "topology '%s': the process that plans rejected the configuration or an "
+                        "option: standard error has its message",
+                        o->topology);
     return put_failure(o->topology,
                        c.problem[0] != '\0' ? c.problem
                                             : "the compiler's process ended without a result",

@@ -5,6 +5,8 @@
 #ifndef FGT_TOY_PLACE_H
 #define FGT_TOY_PLACE_H
 
+#include <signal.h>
+
 #include "base/alloc.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
@@ -38,6 +40,18 @@ static int close_all(void **state)
     return fgi_alloc_live() != 0;
 }
 
+/* For the set-up of tests that raise signals, which background jobs ignore: the default actions,
+ * and 10 and 5 samples. */
+static inline int open_with_signals(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (sigaction(signals[i], &(struct sigaction){.sa_handler = SIG_DFL}, NULL) != 0)
+            return -1;
+    return open_place(10, 5);
+}
+
 /* Batches of 4. */
 static inline fg_fit_data the_data(void)
 {
@@ -47,6 +61,26 @@ static inline fg_fit_data the_data(void)
                          .predict = val_data,
                          .batch_size = 4,
                          .workers = -1};
+}
+
+/* Of these data: 6 steps, a validation every 2, a checkpoint at step 4 and at each end of an epoch.
+ */
+static const fg_trainer_options two_epochs = {.checkpoints.wait_for_saves = true,
+                                              .limits.max_epochs = 2,
+                                              .output.log_every = 2,
+                                              .validation.val_every_steps = 2,
+                                              .checkpoints.save_every_steps = 4};
+
+/* A Trainer with these options on the fake plugin's client, and a recorder. */
+static inline fg_trainer *create_recorded(const fg_trainer_options *options, recorder *r)
+{
+    fg_error err = {0};
+    fg_trainer *trainer = NULL;
+    fg_trainer_options o = *options;
+    o.devices.client = client;
+    fgt_ok(fg_trainer_create(&o, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, r, &err));
+    return trainer;
 }
 
 #endif

@@ -1,0 +1,206 @@
+/* test_cli_spelling.c - the ways in which a value of the configuration can be written: devices,
+ * terms of other programs, old keys, null.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include "base/alloc.h"
+#include "config_text.h"
+
+/* All ways to write devices, in a file or on the command line, and how they are printed. */
+static void devices_in_every_spelling(void **state)
+{
+    static const struct {
+        const char *written, *printed; /* NULL: rejected */
+    } rows[] = {
+        {"auto", "auto"},
+        {"8", "8"},
+        {"-1", "-1"},
+        {"[1]", "[1]"},
+        {"[ 0, 2 ]", "[0, 2]"},
+        {"\"0,2\"", "[0, 2]"},
+        {"\"3\"", "3"},
+        {"[]", NULL},
+        {"0", NULL},
+        {"-2", NULL},
+        {"1.5", NULL},
+        {"two", NULL},
+        {"[1, 1]", NULL},
+        {"[-1]", NULL},
+        {"[1, x]", NULL},
+        {"\"1,\"", NULL},
+        {"[1, [2]]", NULL},
+        {"{a: 1}", NULL},
+        {"1025", NULL},
+        {"[1024]", NULL},
+        {"99999999999999999999", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char yaml[128];
+        fg_error err = {0};
+        fgi_config *c = fgi_config_create(NULL);
+        (void)snprintf(yaml, sizeof(yaml), "trainer: {devices: %s}\n", rows[i].written);
+        const bool is_read = fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err);
+        assert_int_equal(is_read, rows[i].printed != NULL);
+        if (is_read) {
+            const fgi_config_key *key = fgi_config_find("trainer.devices");
+            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
+            (void)snprintf(yaml, sizeof(yaml), "trainer.devices=%s", rows[i].written);
+            assert_true(fgi_config_override(c, yaml, &err));
+            assert_string_equal(fgi_config_format(c, key), rows[i].printed);
+            char *once = config_printed(c, false);
+            fgi_config *again = config_read(once);
+            assert_string_equal(fgi_config_format(again, key), rows[i].printed);
+            fgi_config_destroy(again);
+            fgi_free(once);
+        } else if (strncmp(err.message, "run.yaml:1:", 11) != 0) {
+            fail_msg("%s: %s", rows[i].written, err.message);
+        }
+        fgi_config_destroy(c);
+    }
+}
+
+static void devices_of_a_command_line(void **state)
+{
+    fg_error err = {0};
+    fgi_config *c = fgi_config_create(NULL);
+    assert_true(fgi_config_override(c, "trainer.devices=0,2", &err));
+    assert_string_equal(fgi_config_text(c, "trainer.devices"), "[0, 2]");
+    assert_false(fgi_config_override(c, "trainer.devices=0", &err));
+    assert_string_equal(err.message,
+                        "--trainer.devices: devices '0' selects no device\n"
+                        "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the "
+                        "second, \"0,2\" those two; `fulgurite devices` lists them");
+    fgi_config_destroy(c);
+    config_refused(
+        "trainer: {devices: [2, 2]}\n",
+        "run.yaml:1:11: trainer.devices: devices '[2,2]' names a device twice\n"
+        "\"auto\" or \"-1\" selects all, \"4\" the first four, \"[1]\" only the second, \"0,2\" "
+        "those two; `fulgurite devices` lists them");
+    config_refused("trainer: {gpus: 2}\n",
+                   "run.yaml:1:11: unknown key 'trainer.gpus': did you mean 'trainer.devices'?");
+}
+
+static void tpu_cores_is_the_old_spelling(void **state)
+{
+    static const struct {
+        const char *yaml, *devices, *message; /* message: NULL: valid */
+    } rows[] = {
+        {"trainer: {tpu_cores: 8}\n", "8", NULL},
+        {"trainer: {tpu_cores: [1]}\n", "[1]", NULL},
+        {"trainer: {tpu_cores: auto, accelerator: tpu}\n", "auto", NULL},
+        {"trainer: {tpu_cores: 8, devices: 4}\n", NULL,
+         "run.yaml:1:22: trainer.tpu_cores: trainer.devices is '4' too: expected "
+         "trainer.accelerator: tpu with trainer.devices alone"},
+        {"trainer: {tpu_cores: 8, accelerator: cpu}\n", NULL,
+         "run.yaml:1:22: trainer.tpu_cores: trainer.accelerator is 'cpu' too: expected "
+         "trainer.accelerator: tpu with trainer.devices alone"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        bool was_old = false;
+        fg_error err = {0};
+        fgi_config *c = config_read(rows[i].yaml);
+        assert_int_equal(fgi_config_modernize(c, &was_old, &err), rows[i].message == NULL);
+        assert_true(was_old);
+        if (rows[i].message != NULL) {
+            assert_string_equal(err.message, rows[i].message);
+        } else {
+            assert_string_equal(fgi_config_text(c, "trainer.accelerator"), "tpu");
+            assert_string_equal(fgi_config_format(c, fgi_config_find("trainer.devices")),
+                                rows[i].devices);
+            assert_null(fgi_config_text(c, "trainer.tpu_cores"));
+            assert_int_equal(strncmp(fgi_config_place(c, "trainer.devices"), "run.yaml:1:", 11), 0);
+        }
+        fgi_config_destroy(c);
+    }
+    bool was_old = true;
+    fg_error err = {0};
+    fgi_config *c = config_read("trainer: {devices: 4}\n");
+    assert_true(fgi_config_modernize(c, &was_old, &err));
+    assert_false(was_old);
+    fgi_config_destroy(c);
+}
+
+static void keep_note(void *self, const char *line) { (void)snprintf(self, 512, "%s", line); }
+
+/* Choices in any case, and other programs' spellings, which are reported. */
+static void choices_in_other_spellings(void **state)
+{
+    static const struct {
+        const char *path, *written, *meant;
+        bool is_noted;
+    } rows[] = {
+        {"trainer.accelerator", "gpu", "cuda", true},
+        {"trainer.accelerator", "GPU", "cuda", true},
+        {"trainer.accelerator", "CPU", "cpu", false},
+        {"trainer.precision", "bf16", "bf16-mixed", true},
+        {"trainer.precision", "BF16_Mixed", "bf16-mixed", false},
+        {"trainer.precision", "16", "16-mixed", true},
+        {"trainer.precision", "fp16", "16-mixed", true},
+        {"trainer.precision", "fp32", "32-true", true},
+        {"trainer.precision", "32", "32-true", true},
+        {"trainer.precision", "64", "64-true", true},
+        {"optimizer.name", "adamW", "adamw", false},
+        {"optimizer.name", "SGD", "sgd", false},
+        {"model.name", "ResNet-18", "resnet18", false},
+        {"schedule.name", "OneCycleLR", "onecycle", true},
+        {"schedule.anneal", "cosine", "cos", true},
+        {"data.format", "mnist", "idx", true},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[128], note[512] = "", expected[256] = "";
+        fg_error err = {0};
+        fgi_config *c = fgi_config_create(NULL);
+        (void)snprintf(text, sizeof(text), "%s=%s", rows[i].path, rows[i].written);
+        if (!fgi_config_override(c, text, &err))
+            fail_msg("%s: %s", text, err.message);
+        assert_string_equal(fgi_config_text(c, rows[i].path), rows[i].meant);
+        fgi_config_notes(c, keep_note, note);
+        if (rows[i].is_noted)
+            (void)snprintf(expected, sizeof(expected), "--%s: '%s' is read as '%s'", rows[i].path,
+                           rows[i].written, rows[i].meant);
+        assert_string_equal(note, expected);
+        fgi_config_destroy(c);
+    }
+    char note[512] = "";
+    fgi_config *c = config_read("trainer: {precision: 16, accelerator: Auto, devices: AUTO}\n"
+                                "data: {no_header: Yes, normalize: off}\n");
+    fgi_config_notes(c, keep_note, note);
+    assert_string_equal(note, "run.yaml:1:22: trainer.precision: '16' is read as '16-mixed'");
+    assert_true(fgi_config_is_auto(c, "trainer.devices"));
+    assert_true(fgi_config_bool(c, "data.no_header"));
+    assert_false(fgi_config_bool(c, "data.normalize"));
+    fgi_config_destroy(c);
+    config_refused("model: {name: resnet}\n",
+                   "run.yaml:1:15: model.name: expected one of mlp|linear|lenet|resnet18|"
+                   "resnet34|resnet50, got 'resnet': did you mean 'resnet18'?");
+}
+
+/* null on the command line resets a key to not given. */
+static void a_key_can_be_unset(void **state)
+{
+    fg_error err = {0};
+    fgi_config *c = config_read("trainer: {batch_size: 8, seed: 3, resume: last}\n");
+    assert_true(fgi_config_override(c, "trainer.batch_size=null", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.batch_size"), 32);
+    assert_false(fgi_config_is_given(c, "trainer.batch_size"));
+    assert_true(fgi_config_override(c, "trainer.seed=~", &err));
+    assert_int_equal(fgi_config_int(c, "trainer.seed"), 0);
+    assert_true(fgi_config_override(c, "trainer.resume=null", &err));
+    assert_null(fgi_config_text(c, "trainer.resume"));
+    assert_true(fgi_config_override(c, "model.hidden=NULL", &err));
+    assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
+    assert_true(fgi_config_override(c, "data.path=\"null\"", &err));
+    assert_string_equal(fgi_config_text(c, "data.path"), "null");
+    fgi_config_destroy(c);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(devices_in_every_spelling),
+    cmocka_unit_test(devices_of_a_command_line),
+    cmocka_unit_test(tpu_cores_is_the_old_spelling),
+    cmocka_unit_test(choices_in_other_spellings),
+    cmocka_unit_test(a_key_can_be_unset),
+};
+FGT_MAIN(tests)

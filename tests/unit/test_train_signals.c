@@ -1,0 +1,317 @@
+/* test_train_signals.c - signals during a fit: what is saved and printed, whose handlers are
+ * called, and two Trainers at once. On the fake plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "toy_place.h"
+
+static volatile sig_atomic_t interrupts;
+static void count_interrupt(int number)
+{
+    (void)number;
+    interrupts++;
+}
+
+/* A handler of the program's own is asleep during the fit, gets a second signal, and is back. */
+static void the_second_signal_is_the_program_s(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r, second;
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    struct sigaction mine = {.sa_handler = count_interrupt}, old, now;
+    assert_int_equal(sigaction(SIGINT, &mine, &old), 0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGINT};
+    second = r;
+    fg_trainer *trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &second, &err));
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(fg_trainer_result(trainer)->steps, 1);
+    assert_int_equal(sigaction(SIGINT, &old, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+static void an_ignored_signal_stays_ignored(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, old, now;
+    assert_int_equal(sigaction(SIGINT, &ignore, &old), 0);
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGINT};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(sigaction(SIGINT, &old, &now), 0);
+    assert_true(now.sa_handler == SIG_IGN);
+    fg_trainer_destroy(trainer);
+}
+
+static fg_status install_mine(void *self, const fg_progress *at, fg_error *err)
+{
+    const struct sigaction mine = {.sa_handler = count_interrupt};
+    (void)self, (void)at, (void)err;
+    assert_int_equal(sigaction(SIGHUP, &mine, NULL), 0);
+    return FG_OK;
+}
+
+/* A handler that somebody else installs while the fit runs is not taken away at its end. */
+static void a_handler_of_somebody_else_stays(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    static const fg_callback_ops ops = {.batch_end = install_mine};
+    fg_trainer_options options = two_epochs;
+    struct sigaction now;
+    options.handle_signals = true;
+    r = (recorder){0};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(sigaction(SIGHUP, &(struct sigaction){.sa_handler = SIG_DFL}, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+/* SIGPIPE, which a closed pipe raises, ends no fit, and is afterwards what it was. */
+static void a_closed_pipe_ends_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    fg_trainer_options options = two_epochs;
+    struct sigaction now;
+    options.handle_signals = true;
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = SIGPIPE};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(fg_trainer_result(trainer)->steps, 6);
+    assert_int_equal(sigaction(SIGPIPE, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL);
+    fg_trainer_destroy(trainer);
+    /* a handler of the program's own gets it */
+    assert_int_equal(sigaction(SIGPIPE, &(struct sigaction){.sa_handler = count_interrupt}, NULL),
+                     0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = SIGPIPE};
+    trainer = create_recorded(&options, &r);
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_DFL}, &now), 0);
+    assert_true(now.sa_handler == count_interrupt);
+    fg_trainer_destroy(trainer);
+}
+
+/* The first signal says what happens now, once; without a folder it says that nothing is saved. */
+static void a_signal_says_what_it_does(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const char *const names[] = {"Ctrl-C", "SIGTERM", "SIGHUP"};
+    for (int i = 0; i < 6; i++) {
+        fg_error err = {0};
+        static recorder r;
+        char expected[512], text[8192] = "";
+        const char *folder = i % 2 == 0 ? fgt_temp_folder() : NULL, *name = names[i / 2];
+        FILE *progress = tmpfile();
+        assert_non_null(progress);
+        fg_trainer_options options = two_epochs;
+        options.handle_signals = true;
+        options.checkpoints.run_dir = folder;
+        options.output.progress = progress;
+        r = (recorder){.at_event = "batch_end", .at_count = 2, .signal = numbers[i / 2]};
+        fg_trainer *trainer = create_recorded(&options, &r);
+        const fg_fit_data data = the_data();
+        assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+        fg_trainer_destroy(trainer);
+        rewind(progress);
+        text[fread(text, 1, sizeof text - 1, progress)] = '\0';
+        (void)fclose(progress);
+        if (folder != NULL)
+            (void)snprintf(expected, sizeof expected,
+                           "\n%s: finishing the current step, then saving to %s/checkpoints (%s "
+                           "again: quit at once)\n",
+                           name, folder, name);
+        else
+            (void)snprintf(expected, sizeof expected,
+                           "\n%s: stopping after the current step; without a run_dir nothing is "
+                           "saved (%s again: quit at once)\n",
+                           name, name);
+        const char *said = strstr(text, expected);
+        if (said == NULL || strstr(said + 1, expected) != NULL)
+            fail_msg("'%s' is not there once:\n%s", expected, text);
+    }
+}
+
+static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    assert_int_equal(raise(SIGINT), 0); /* the step is traced while its program is made */
+    return toy_ops.train_step(self, step, batch);
+}
+
+/* While a program is compiled, the first signal says that it waits for the compiler. */
+static void a_signal_while_compiling_says_so(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    char text[8192] = "", expected[512];
+    fg_task_ops ops = toy_ops;
+    ops.train_step = interrupted_step;
+    const fg_task compiling = {.name = "toy", .self = &model, .ops = &ops};
+    const char *folder = fgt_temp_folder();
+    FILE *progress = tmpfile();
+    assert_non_null(progress);
+    fg_trainer_options options = two_epochs;
+    options.handle_signals = true;
+    options.checkpoints.run_dir = folder;
+    options.output.progress = progress;
+    r = (recorder){0};
+    fg_trainer *trainer = create_recorded(&options, &r);
+    const fg_fit_data data = the_data();
+    assert_int_equal(fg_trainer_fit(trainer, &compiling, &data, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    rewind(progress);
+    text[fread(text, 1, sizeof text - 1, progress)] = '\0';
+    (void)fclose(progress);
+    (void)snprintf(expected, sizeof expected,
+                   "\nCtrl-C: finishing the current compilation, then saving to %s/checkpoints "
+                   "(Ctrl-C again: quit at once)\n",
+                   folder);
+    if (strstr(text, expected) == NULL)
+        fail_msg("'%s' is not there:\n%s", expected, text);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+/* One of two Trainers, each in a separate thread, on one client and the same data. */
+typedef struct runner {
+    toy model;
+    recorder record;
+    fg_status status;
+    int64_t steps;
+    fg_error err;
+} runner;
+
+static pthread_barrier_t barrier;
+
+/* Both fits have begun. */
+static fg_status meet(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self, (void)at, (void)err;
+    (void)pthread_barrier_wait(&barrier);
+    return FG_OK;
+}
+
+static void *run_in_thread(void *self)
+{
+    runner *r = self;
+    static const fg_callback_ops meeting = {.fit_start = meet};
+    const fg_task mine = {.name = "toy", .self = &r->model, .ops = &toy_ops};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_steps = 100000,
+                                        .handle_signals = true,
+                                        .output.log_every = 7};
+    const fg_fit_data data = the_data();
+    r->status = fg_trainer_create(&options, &trainer, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_add_callback(trainer, &recorder_ops, &r->record, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_add_callback(trainer, &meeting, NULL, &r->err);
+    if (r->status == FG_OK)
+        r->status = fg_trainer_fit(trainer, &mine, &data, &r->err);
+    if (trainer != NULL)
+        r->steps = fg_trainer_result(trainer)->steps;
+    fg_trainer_destroy(trainer);
+    return NULL;
+}
+
+/* One signal stops both, and afterwards the handlers are gone. */
+static void two_trainers_at_once(void **state)
+{
+    (void)state;
+    static runner runners[2];
+    pthread_t threads[2];
+    struct sigaction now;
+    assert_int_equal(pthread_barrier_init(&barrier, NULL, 2), 0);
+    /* the second one raises it, in its 300th step */
+    runners[1].record = (recorder){.at_event = "batch_end", .at_count = 300, .signal = SIGTERM};
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, run_in_thread, &runners[i]), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(runners[i].status, FG_ESTOPPED);
+        assert_true(runners[i].steps < 100000);
+    }
+    assert_int_equal(runners[1].steps, 300);
+    assert_int_equal(pthread_barrier_destroy(&barrier), 0);
+    assert_int_equal(sigaction(SIGTERM, NULL, &now), 0);
+    assert_true(now.sa_handler == SIG_DFL);
+}
+
+static fg_status find_defaults(void *self, const fg_progress *at, fg_error *err)
+{
+    static const int numbers[] = {SIGINT, SIGHUP, SIGPIPE};
+    struct sigaction now;
+    (void)self, (void)at, (void)err;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(sigaction(numbers[i], NULL, &now), 0);
+        assert_true(now.sa_handler == SIG_DFL);
+    }
+    return FG_OK;
+}
+
+/* Without the option the Trainer leaves signals alone. */
+static void signals_are_left_alone_by_default(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    struct sigaction mine = {.sa_handler = count_interrupt}, old;
+    assert_int_equal(sigaction(SIGTERM, &mine, &old), 0);
+    interrupts = 0;
+    r = (recorder){.at_event = "batch_end", .at_count = 1, .signal = SIGTERM};
+    static const fg_callback_ops ops = {.batch_end = find_defaults};
+    fg_trainer *trainer = create_recorded(&two_epochs, &r);
+    fgt_ok(fg_trainer_add_callback(trainer, &ops, NULL, &err));
+    const fg_fit_data data = the_data();
+    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
+    assert_int_equal(interrupts, 1);
+    assert_int_equal(sigaction(SIGTERM, &old, NULL), 0);
+    fg_trainer_destroy(trainer);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_second_signal_is_the_program_s),
+    cmocka_unit_test(an_ignored_signal_stays_ignored),
+    cmocka_unit_test(signals_are_left_alone_by_default),
+    cmocka_unit_test(a_handler_of_somebody_else_stays),
+    cmocka_unit_test(a_closed_pipe_ends_nothing),
+    cmocka_unit_test(a_signal_says_what_it_does),
+    cmocka_unit_test(a_signal_while_compiling_says_so),
+    cmocka_unit_test(two_trainers_at_once),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_with_signals, close_all) == 0 ? 0 : 1;
+}
