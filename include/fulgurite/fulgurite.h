@@ -29,6 +29,4 @@
 #include <fulgurite/train.h>
 #include <fulgurite/weights.h>
 
-#include <fulgurite/here.h>
-
 #endif

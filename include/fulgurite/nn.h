@@ -299,4 +299,13 @@ FG_API fg_tensor fg_model_apply(const fg_model *model, fg_tensor x);
 #ifdef __cplusplus
 }
 #endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_linear_apply(...)     FG_HERE(fg_linear_apply(__VA_ARGS__))
+#define fg_conv_apply(...)       FG_HERE(fg_conv_apply(__VA_ARGS__))
+#define fg_batch_norm_apply(...) FG_HERE(fg_batch_norm_apply(__VA_ARGS__))
+#define fg_flatten_images(...)   FG_HERE(fg_flatten_images(__VA_ARGS__))
+#define fg_resnet_apply(...)     FG_HERE(fg_resnet_apply(__VA_ARGS__))
+#define fg_model_apply(...)      FG_HERE(fg_model_apply(__VA_ARGS__))
+#endif
 #endif

@@ -304,4 +304,16 @@ typedef struct fg_schedule_entry {
 #ifdef __cplusplus
 }
 #endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_update_lr(...)            FG_HERE(fg_update_lr(__VA_ARGS__))
+#define fg_update_momentum(...)      FG_HERE(fg_update_momentum(__VA_ARGS__))
+#define fg_update_weight_decay(...)  FG_HERE(fg_update_weight_decay(__VA_ARGS__))
+#define fg_update_step(...)          FG_HERE(fg_update_step(__VA_ARGS__))
+#define fg_update_moment(...)        FG_HERE(fg_update_moment(__VA_ARGS__))
+#define fg_update_shared(...)        FG_HERE(fg_update_shared(__VA_ARGS__))
+#define fg_optimizer_minimize(...)   FG_HERE(fg_optimizer_minimize(__VA_ARGS__))
+#define fg_optimizer_apply(...)      FG_HERE(fg_optimizer_apply(__VA_ARGS__))
+#define fg_optimizer_scale_loss(...) FG_HERE(fg_optimizer_scale_loss(__VA_ARGS__))
+#endif
 #endif

@@ -60,7 +60,7 @@ FG_API void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step);
 
 /* Sets the mask of valid rows of the batch: f32[B], nonzero for a sample and 0 for a padding row,
  * which fills up the last batch of an epoch. Operations on values whose batch axis is known then
- * exclude padding rows (ops.h, "batches with padding rows"). Custom loops mark the batch axis with
+ * exclude padding rows (ops/padding.h). Custom loops mark the batch axis with
  * fg_batch_axis; without that, losses and batch norm use dimension 0, and nothing else is masked.
  * For sample weights see fg_weighted_mean. The mask applies to one iteration: a reset removes it.
  * Set it before the first operation on the batch. The Trainer sets the mask itself and rejects
@@ -98,9 +98,14 @@ FG_API fg_dtype fg_trace_float(const fg_trace *trace);
 FG_API void fg_scope_push(fg_trace *trace, const char *name);
 FG_API void fg_scope_pop(fg_trace *trace);
 
-/* Records the caller's file and line for the next operation. The macros in here.h call it for every
- * operation; you don't need to. Thread-safe: the location is per thread. */
+/* Records the caller's file and line for the next operation. Thread-safe: the location is per
+ * thread. */
 FG_API void fg_here(const char *file, int line);
+/* Evaluates `call` after recording the current file and line. Each operation has a macro of its own
+ * name that does this, unless FG_NO_HERE is defined before the header is included. Use it for your
+ * own functions that apply operations, if those are compiled with FG_NO_HERE: messages and profiles
+ * then contain the line of the call. */
+#define FG_HERE(call) (fg_here(__FILE__, __LINE__), call)
 
 /* ---- tensors --------------------------------------------------------------------------------- */
 
@@ -254,5 +259,15 @@ FG_API void fg_grad_variables(fg_tensor loss, fg_variable *const *variables, siz
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_trace_set_mask(...) FG_HERE(fg_trace_set_mask(__VA_ARGS__))
+#define fg_input(...)          FG_HERE(fg_input(__VA_ARGS__))
+#define fg_variable_value(...) FG_HERE(fg_variable_value(__VA_ARGS__))
+#define fg_assign(...)         FG_HERE(fg_assign(__VA_ARGS__))
+#define fg_scalar_value(...)   FG_HERE(fg_scalar_value(__VA_ARGS__))
+#define fg_grad(...)           FG_HERE(fg_grad(__VA_ARGS__))
+#define fg_grad_variables(...) FG_HERE(fg_grad_variables(__VA_ARGS__))
 #endif
 #endif

@@ -542,4 +542,14 @@ FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);
 #ifdef __cplusplus
 }
 #endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_batch_get(...)           FG_HERE(fg_batch_get(__VA_ARGS__))
+#define fg_batch_at(...)            FG_HERE(fg_batch_at(__VA_ARGS__))
+#define fg_batch_count(...)         FG_HERE(fg_batch_count(__VA_ARGS__))
+#define fg_step_log(...)            FG_HERE(fg_step_log(__VA_ARGS__))
+#define fg_step_log_weighted(...)   FG_HERE(fg_step_log_weighted(__VA_ARGS__))
+#define fg_step_set_weight(...)     FG_HERE(fg_step_set_weight(__VA_ARGS__))
+#define fg_step_log_regression(...) FG_HERE(fg_step_log_regression(__VA_ARGS__))
+#endif
 #endif

@@ -388,6 +388,24 @@ static void values_of_two_traces_do_not_mix(void **state)
     fg_trace_destroy(two);
 }
 
+/* A function of a library that is compiled with FG_NO_HERE: the parentheses prevent the macro. */
+static fg_tensor library_layer(fg_tensor a, fg_tensor b) { return (fg_matmul)(a, b); }
+#define library_layer(...) FG_HERE(library_layer(__VA_ARGS__))
+
+static void lines_of_library_calls_are_the_callers(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace = trace_of(NULL);
+    const operands o = operands_of(trace);
+    const int line = __LINE__ + 1;
+    (void)library_layer(o.m, o.m);
+    assert_int_equal(fg_trace_error(trace, &err), FG_ESHAPE);
+    assert_int_equal(err.line, line);
+    assert_non_null(strstr(err.file, "test_trace.c"));
+    fg_trace_destroy(trace);
+}
+
 static void steps_are_not_run_by_hand(void **state)
 {
     (void)state;
@@ -561,6 +579,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(empty_tensors_are_refused),
     cmocka_unit_test(places_of_traces_are_used_again),
     cmocka_unit_test(values_of_two_traces_do_not_mix),
+    cmocka_unit_test(lines_of_library_calls_are_the_callers),
     cmocka_unit_test(steps_are_not_run_by_hand),
     cmocka_unit_test(loss_that_is_no_number),
     cmocka_unit_test(masks_are_one_number_a_sample),

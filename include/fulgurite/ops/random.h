@@ -1,0 +1,34 @@
+/* random.h - random numbers and dropout.
+ *
+ * The rules for all operations are in ops.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_OPS_RANDOM_H
+#define FULGURITE_OPS_RANDOM_H
+
+#include <fulgurite/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counter-based random bits: u32 of the given shape, a function of the trace's (seed, step), of the
+ * position of this call among the trace's random calls, and of the element's index. No gradient.
+ * Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds. */
+FG_API fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim);
+/* Uniform random numbers in [0, 1), multiples of 2^-24: f32. */
+FG_API fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim);
+/* Dropout. In training, sets each element to 0 with probability rate, 0 <= rate < 1, and scales the
+ * others by 1/(1 - rate); otherwise the identity. Source: Srivastava et al. 2014, "Dropout". */
+FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_random_bits(...)    FG_HERE(fg_random_bits(__VA_ARGS__))
+#define fg_random_uniform(...) FG_HERE(fg_random_uniform(__VA_ARGS__))
+#define fg_dropout(...)        FG_HERE(fg_dropout(__VA_ARGS__))
+#endif
+#endif
