@@ -93,7 +93,7 @@ FG_API fg_trace *fg_step_trace(const fg_step *step);
  * The last batch of an epoch is padded, unless drop_last is set or the batch size divides the
  * number of samples. Steps ignore padding rows automatically: fg_mean, fg_sum, fg_max, losses and
  * batch norm only use valid rows, and an operation that would mix samples with padding rows is an
- * error (ops.h, "batches with padding rows"; docs/howto/padding.md). */
+ * error (ops/padding.h; docs/howto/padding.md). */
 typedef struct fg_task_ops {
     /* Creates the layers, in root. Called once. Errors are stored in the module. */
     void (*build)(void *self, fg_module *root);

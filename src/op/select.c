@@ -1,6 +1,7 @@
-/* select.c - comparisons and selection.
+/* select.c - comparisons, selection and one-hot encoding.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "op/op.h"
@@ -85,4 +86,24 @@ fg_tensor fg_where(fg_tensor condition, fg_tensor a, fg_tensor b)
     fgi_broadcast_both(&condition, &a);
     fgi_broadcast_both(&a, &b);
     return FGI_APPLY3(where_op, condition, a, b);
+}
+
+fg_tensor fg_one_hot(fg_tensor index, int64_t depth, fg_dtype dtype)
+{
+    fg_trace *trace = fg_tensor_trace(index);
+    const fg_type *type = fg_tensor_type(index);
+    if (fgi_is_poison(index))
+        return index;
+    if (type->dtype != FG_S32)
+        return fgi_trace_fail(trace, FG_EDTYPE, "one_hot: expected s32 indices, got %s",
+                              fg_dtype_name(type->dtype));
+    if (type->rank >= FG_MAX_RANK || depth < 0)
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "one_hot: depth %" PRId64 " is not valid for indices of rank %d",
+                              depth, type->rank);
+    fg_type wide = *type;
+    wide.dim[wide.rank++] = depth;
+    const int axis = type->rank;
+    const fg_tensor place = fg_iota(trace, FG_S32, axis, wide.rank, wide.dim);
+    return fg_cast(fg_eq(fgi_expand(index, 1, &axis, &wide), place), dtype);
 }

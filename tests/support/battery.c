@@ -18,14 +18,7 @@
 
 enum { MOST_INPUTS = 3, GROUP = 48, MOST_OUTPUTS = 2 + GROUP * (2 * MOST_INPUTS + 1) };
 
-static fg_ckpt *record;
 static int failures; /* reported one by one, so that a run shows all of them */
-
-void fgt_battery_close(void)
-{
-    fg_ckpt_close(record);
-    record = NULL;
-}
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -35,14 +28,46 @@ typedef struct recorded {
     const void *data;
 } recorded;
 
-static bool find(const char *id, const char *what, int number, recorded *out)
+/* The open records, by family. */
+static struct {
+    const char *family;
+    fg_ckpt *record;
+} open_records[16];
+enum { MOST_RECORDS = sizeof open_records / sizeof open_records[0] };
+
+static fg_ckpt *record_of(const char *family)
 {
     fg_error err = {0};
+    char path[512];
+    size_t i = 0;
+    while (i < MOST_RECORDS && open_records[i].family != NULL &&
+           strcmp(open_records[i].family, family) != 0)
+        i++;
+    assert_true(i < MOST_RECORDS);
+    if (open_records[i].family == NULL) {
+        (void)snprintf(path, sizeof path, "%s/tests/golden/ops/%s.safetensors", FGT_SOURCE_DIR,
+                       family);
+        fgt_ok(fg_ckpt_open(path, &open_records[i].record, &err));
+        open_records[i].family = family;
+    }
+    return open_records[i].record;
+}
+
+void fgt_battery_close(void)
+{
+    for (size_t i = 0; i < MOST_RECORDS; i++) {
+        fg_ckpt_close(open_records[i].record);
+        open_records[i].record = NULL;
+        open_records[i].family = NULL;
+    }
+}
+
+static bool find(const fgt_row *row, const char *what, int number, recorded *out)
+{
     char name[96];
     size_t at;
-    if (record == NULL)
-        fgt_ok(fg_ckpt_open(FGT_SOURCE_DIR "/tests/golden/ops/battery.safetensors", &record, &err));
-    (void)snprintf(name, sizeof name, number < 0 ? "%s.%s" : "%s.%s%d", id, what, number);
+    const fg_ckpt *record = record_of(row->family);
+    (void)snprintf(name, sizeof name, number < 0 ? "%s.%s" : "%s.%s%d", row->id, what, number);
     if (!fg_ckpt_find(record, FG_CKPT_MODEL, name, &at))
         return false;
     out->type = fg_ckpt_info(record, at)->type;
@@ -51,11 +76,12 @@ static bool find(const char *id, const char *what, int number, recorded *out)
     return true;
 }
 
-static recorded must_find(const char *id, const char *what, int number)
+static recorded must_find(const fgt_row *row, const char *what, int number)
 {
     recorded r = {0};
-    if (!find(id, what, number, &r))
-        fail_msg("no record of %s.%s%d: run tests/golden/ops/record.py", id, what, number);
+    if (!find(row, what, number, &r))
+        fail_msg("no record of %s.%s%d: run tests/golden/ops/record.py %s", row->id, what, number,
+                 row->family);
     return r;
 }
 
@@ -127,7 +153,7 @@ static bool is_near(double got, double want, double allowed)
 static void compare(const fgt_row *row, const char *what, int number, fg_array *array,
                     fg_dtype dtype)
 {
-    const recorded want = must_find(row->id, what, number);
+    const recorded want = must_find(row, what, number);
     const fg_type *type = fg_array_type(array);
     char name[96], have[96], shape[96];
     (void)snprintf(name, sizeof name, number < 0 ? "%s.%s" : "%s.%s%d", row->id, what, number);
@@ -207,10 +233,10 @@ static void add_row(group *g, const fgt_row *row)
     traced *t = &g->rows[g->count++];
     memset(t, 0, sizeof *t);
     t->row = row;
-    while (t->count < MOST_INPUTS && find(row->id, "in", t->count, &t->from[t->count]))
+    while (t->count < MOST_INPUTS && find(row, "in", t->count, &t->from[t->count]))
         t->count++;
     if (t->count == 0)
-        fail_msg("no record of %s: run tests/golden/ops/record.py", row->id);
+        fail_msg("no record of %s: run tests/golden/ops/record.py %s", row->id, row->family);
     t->has_gradient = (row->checks & FGT_GRAD) != 0;
     t->is_moved = g->dtype == FG_F64 && (row->checks & FGT_DIFF) != 0;
     t->is_twice = g->dtype == FG_F64 && (row->checks & FGT_TWICE) != 0;
@@ -271,7 +297,7 @@ static void trace_row(group *g, fg_trace *trace, traced *t, fg_tensor *out_total
     *out_total = *out_slope = fg_zeros(trace, FG_F64, FG_SCALAR);
     if (!t->has_gradient)
         return;
-    const recorded w = must_find(t->row->id, "w", -1);
+    const recorded w = must_find(t->row, "w", -1);
     const fg_tensor weight = feed(g, trace, &w, fg_tensor_type(t->in[0])->dtype);
     const fg_tensor total = fg_sum(fg_mul(t->in[0], weight), 0, NULL);
     fg_tensor *gradient = &g->outputs[g->output_count];
@@ -354,7 +380,7 @@ static void launch(group *g, size_t n, double by)
                                          moves && t->open_at[input] == i ? at : SIZE_MAX, by);
         if (!t->has_gradient)
             continue;
-        const recorded w = must_find(t->row->id, "w", -1);
+        const recorded w = must_find(t->row, "w", -1);
         const fg_dtype dtype = fg_tensor_type(g->outputs[t->out_at])->dtype;
         g->feeds[feed_at++] = upload(g->client, &w, dtype, SIZE_MAX, 0);
     }

@@ -21,6 +21,7 @@ enum {
 
 typedef struct fgt_row {
     const char *id;
+    const char *family; /* its record is tests/golden/ops/FAMILY.safetensors */
     int checks;
     const char *inputs; /* "T[2,3] s32[4]<5" */
     fg_tensor (*call)(fg_trace *trace, const fg_tensor *in);

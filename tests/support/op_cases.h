@@ -1,4 +1,6 @@
-/* op_cases.h - the battery: one row for each tested use of an operation.
+/* op_cases.h - the battery: one row for each tested use of an operation. The rows are in
+ * cases/FAMILY_cases.h, where FAMILY names the header of include/fulgurite/ops; "layer" has
+ * combinations of operations.
  *
  *   ROW(id, checks, "inputs", C expression, "the same in PyTorch")
  *
@@ -8,260 +10,58 @@
  * far as they go); "+" the same, positive; "=" -1, 0 and 1, so that there are ties; "<5" integers
  * from 0 to 4; "~" between -1 and 1.
  *
- * tests/golden/ops/record.py reads this file too, runs the PyTorch side in f64 and writes inputs,
- * result and gradients to tests/golden/ops/battery.safetensors. Adding an operation: one row or
- * more here, then record.py. This file is included several times and has no guard.
+ * tests/golden/ops/record.py reads these files too, evaluates the PyTorch expressions in f64, and
+ * writes inputs, results and gradients to tests/golden/ops/FAMILY.safetensors. To add an operation,
+ * add one or more rows to its family's file and run `record.py FAMILY`. This file is included
+ * several times and has no guard; ROW may use FAMILY, a string.
  *
- * checks is a sum of: VALUE (result), GRAD (gradients), DIFF (gradients against differences), ALL
- * (those three), TWICE (gradients of gradients against differences), BF16 and F16 (there too; f32
- * and f64 always). ROUGH: computed in f32 whatever T is. SHARP: differences between large numbers.
+ * checks is a sum of: VALUE (result), GRAD (gradients), DIFF (gradients compared with differences),
+ * ALL (those three), TWICE (second derivatives compared with differences), BF16 and F16 (run in
+ * these dtypes too; f32 and f64 always). ROUGH: computed in f32 whatever T is. SHARP: differences
+ * of large numbers.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 
-/* clang-format off */
+/*   FAILS(C expression, status, "message")
+ *
+ * is a use that is an error. The operands are o.m f32[3,4], o.n f32[5,6], o.v f32[4], o.d f64[3,4],
+ * o.i s32[3], o.u u8[3,4], o.b bool[3,4], o.x f32[2,8,6,3], o.k f32[3,3,3,4] and o.s f32[], and o.t
+ * is the trace. tests/unit/test_trace.c also verifies that the error has the row's file and line,
+ * so that each row is one line. */
 
-/* ---- arithmetic ------------------------------------------------------------------------------ */
-ROW(add, ALL, "T[2,3] T[2,3]", fg_add(a, b), "a + b")
-ROW(add_row, ALL + BF16 + F16, "T[4,3] T[3]", fg_add(a, b), "a + b")
-ROW(add_both, ALL, "T[4,1,3] T[5,1]", fg_add(a, b), "a + b")
-ROW(add_scalar, VALUE + GRAD, "T[] T[2,1,3]", fg_add(a, b), "a + b")
-ROW(add_same, ALL, "T[5]", fg_add(a, a), "a + a")
-ROW(add_one, VALUE + GRAD, "T[1] T[1]", fg_add(a, b), "a + b")
-ROW(add_rank0, VALUE + GRAD, "T[] T[]", fg_add(a, b), "a + b")
-ROW(add_empty, VALUE + GRAD, "T[0,3] T[3]", fg_add(a, b), "a + b")
-ROW(add_s32, VALUE, "s32[3,2] s32[2]", fg_add(a, b), "a + b")
-ROW(add_u8, VALUE, "u8[5]<9 u8[5]<9", fg_add(a, b), "a + b")
-ROW(add_s64, VALUE, "s64[5] s64[]", fg_add(a, b), "a + b")
-ROW(sub, ALL + BF16, "T[2,3] T[2,3]", fg_sub(a, b), "a - b")
-ROW(sub_column, ALL, "T[3,1] T[3,4]", fg_sub(a, b), "a - b")
-ROW(sub_s32, VALUE, "s32[7] s32[7]", fg_sub(a, b), "a - b")
-ROW(mul, ALL, "T[2,3] T[2,3]", fg_mul(a, b), "a * b")
-ROW(mul_broadcast, ALL + TWICE + BF16, "T[2,1,4] T[3,1]", fg_mul(a, b), "a * b")
-ROW(mul_same, ALL, "T[3]", fg_mul(a, a), "a * a")
-ROW(mul_s32, VALUE, "s32[7] s32[7]", fg_mul(a, b), "a * b")
-ROW(div, ALL + TWICE + BF16 + F16, "T[2,3] T[2,3]", fg_div(a, b), "a / b")
-ROW(div_broadcast, ALL, "T[3] T[2,1]", fg_div(a, b), "a / b")
-ROW(div_s32, VALUE, "s32[6] s32[6]", fg_div(a, b), "torch.div(a, b, rounding_mode='trunc')")
-ROW(max, ALL + TWICE, "T[2,3] T[2,3]", fg_maximum(a, b), "torch.maximum(a, b)")
-ROW(max_ties, VALUE + GRAD + BF16, "T[3,5]= T[5]=", fg_maximum(a, b), "torch.maximum(a, b)")
-ROW(max_s32, VALUE, "s32[6] s32[6]", fg_maximum(a, b), "torch.maximum(a, b)")
-ROW(min, ALL, "T[2,3] T[2,3]", fg_minimum(a, b), "torch.minimum(a, b)")
-ROW(min_ties, VALUE + GRAD, "T[3,5]= T[5]=", fg_minimum(a, b), "torch.minimum(a, b)")
-ROW(min_u8, VALUE, "u8[6]<9 u8[6]<9", fg_minimum(a, b), "torch.minimum(a, b)")
-ROW(pow, ALL + TWICE, "T[2,3]+ T[2,3]~", fg_pow(a, b), "torch.pow(a, b)")
-ROW(pow_broadcast, VALUE + GRAD + DIFF, "T[3]+ T[2,1]~", fg_pow(a, b), "torch.pow(a, b)")
-ROW(pow_whole, VALUE + GRAD, "T[5]", fg_pow(a, fg_full(trace, fg_tensor_type(a)->dtype, 3, FG_SCALAR)), "torch.pow(a, 3.0)")
-ROW(pow_zero, VALUE + GRAD, "T[5]=", fg_pow(a, fg_full(trace, fg_tensor_type(a)->dtype, 0, FG_SCALAR)), "torch.pow(a, 0.0)")
-ROW(pow_of_zero, VALUE + GRAD, "T[3]+", fg_pow(fg_zeros(trace, fg_tensor_type(a)->dtype, FG_DIMS(3)), a), "torch.pow(torch.zeros_like(a), a)")
-ROW(scale, ALL + BF16, "T[2,3]", fg_mul_scalar(a, -2.5), "a * -2.5")
-ROW(scale_third, VALUE + GRAD, "T[2,3]", fg_mul_scalar(a, 1.0 / 3), "a * (1.0 / 3)")
-ROW(scale_s32, VALUE, "s32[5]", fg_mul_scalar(a, -3), "a * -3")
-ROW(shift, ALL, "T[2,3]", fg_add_scalar(a, 0.75), "a + 0.75")
-ROW(shift_u8, VALUE, "u8[5]<9", fg_add_scalar(a, 200), "a + 200")
-ROW(neg, ALL + BF16, "T[3]", fg_neg(a), "-a")
-ROW(neg_s32, VALUE, "s32[5]", fg_neg(a), "-a")
-ROW(abs, ALL + BF16, "T[7]", fg_abs(a), "a.abs()")
-ROW(abs_ties, VALUE + GRAD, "T[9]=", fg_abs(a), "a.abs()")
-ROW(abs_s32, VALUE, "s32[5]", fg_abs(a), "a.abs()")
-ROW(sign, VALUE + GRAD + BF16, "T[9]=", fg_sign(a), "a.sign()")
-ROW(sign_s32, VALUE, "s32[9]=", fg_sign(a), "a.sign()")
-ROW(exp, ALL + TWICE + BF16 + F16, "T[2,3]", fg_exp(a), "a.exp()")
-ROW(log, ALL + TWICE + BF16, "T[2,3]+", fg_log(a), "a.log()")
-ROW(log1p, ALL, "T[7]+", fg_log1p(a), "a.log1p()")
-ROW(sqrt, ALL + TWICE + BF16, "T[7]+", fg_sqrt(a), "a.sqrt()")
-ROW(rsqrt, ALL + TWICE + BF16, "T[7]+", fg_rsqrt(a), "a.rsqrt()")
-ROW(sin, ALL + TWICE, "T[7]", fg_sin(a), "a.sin()")
-ROW(cos, ALL + TWICE, "T[7]", fg_cos(a), "a.cos()")
-ROW(tanh, ALL + TWICE + BF16, "T[7]", fg_tanh(a), "a.tanh()")
-ROW(sigmoid, ALL + TWICE + BF16, "T[7]", fg_sigmoid(a), "a.sigmoid()")
-ROW(floor, VALUE + GRAD + BF16, "T[9]", fg_floor(a), "a.floor()")
-ROW(relu, ALL + TWICE + BF16 + F16, "T[3,5]", fg_relu(a), "a.relu()")
-ROW(relu_ties, VALUE + GRAD, "T[9]=", fg_relu(a), "a.relu()")
-ROW(relu_nan, VALUE, "T[9]=", fg_relu(fg_log(a)), "a.log().relu()")
-ROW(max_nan, VALUE, "T[9]=", fg_maximum(fg_log(a), a), "torch.maximum(a.log(), a)")
-ROW(relu_s32, VALUE, "s32[9]=", fg_relu(a), "a.relu()")
-ROW(square, ALL, "T[2,3]", fg_square(a), "a.square()")
-ROW(is_finite, VALUE, "T[9]=", fg_is_finite(fg_log(a)), "a.log().isfinite()")
-ROW(cast_narrow, VALUE + GRAD, "T[9]", fg_cast(a, FG_BF16), "a.to(torch.bfloat16)")
-ROW(cast_wide, VALUE + GRAD, "T[9]", fg_cast(a, FG_F64), "a.to(torch.float64)")
-ROW(cast_s32, VALUE, "T[9]", fg_cast(a, FG_S32), "a.to(torch.int32)")
-ROW(cast_bool, VALUE, "T[9]=", fg_cast(a, FG_BOOL), "a.to(torch.bool)")
-ROW(cast_from_u8, VALUE, "u8[9]<9", fg_cast(a, FG_F32), "a.to(torch.float32)")
-ROW(cast_from_bool, VALUE, "bool[6]", fg_cast(a, FG_S32), "a.to(torch.int32)")
-ROW(cast_s32_u8, VALUE, "s32[6]<9", fg_cast(a, FG_U8), "a.to(torch.uint8)")
-ROW(stop_gradient, VALUE + GRAD, "T[5]", fg_mul(a, fg_stop_gradient(a)), "a * a.detach()")
-
-/* ---- comparing and choosing ------------------------------------------------------------------ */
-ROW(eq, VALUE + BF16, "T[3,5]= T[5]=", fg_eq(a, b), "a == b")
-ROW(eq_bool, VALUE, "bool[9] bool[9]", fg_eq(a, b), "a == b")
-ROW(ne, VALUE, "T[3,5]= T[5]=", fg_ne(a, b), "a != b")
-ROW(lt, VALUE, "T[3,5]= T[5]=", fg_lt(a, b), "a < b")
-ROW(lt_u8, VALUE, "u8[7]<9 u8[7]<9", fg_lt(a, fg_add_scalar(b, 200)), "a < b + 200")
-ROW(le, VALUE, "T[3,5]= T[5]=", fg_le(a, b), "a <= b")
-ROW(gt, VALUE, "T[3,5]= T[5]=", fg_gt(a, b), "a > b")
-ROW(gt_s32, VALUE, "s32[3,5]= s32[5]=", fg_gt(a, b), "a > b")
-ROW(ge, VALUE, "T[3,5]= T[5]=", fg_ge(a, b), "a >= b")
-ROW(nan_compare, VALUE, "T[9]=", fg_or(fg_eq(fg_log(a), fg_log(a)), fg_lt(fg_log(a), a)), "(a.log() == a.log()) | (a.log() < a)")
-ROW(nan_differs, VALUE, "T[9]=", fg_ne(fg_log(a), fg_log(a)), "a.log() != a.log()")
-ROW(and, VALUE, "bool[9] bool[9]", fg_and(a, b), "a & b")
-ROW(or, VALUE, "bool[9] bool[9]", fg_or(a, b), "a | b")
-ROW(not, VALUE, "bool[9]", fg_not(a), "~a")
-ROW(and_s32, VALUE, "s32[9] s32[9]", fg_and(a, b), "a & b")
-ROW(not_s32, VALUE, "s32[9]", fg_not(a), "~a")
-ROW(where, ALL + TWICE, "bool[2,3] T[2,3] T[2,3]", fg_where(a, b, c), "torch.where(a, b, c)")
-ROW(where_broadcast, ALL + BF16, "bool[3,1] T[4] T[2,1,1]", fg_where(a, b, c), "torch.where(a, b, c)")
-ROW(where_s32, VALUE, "bool[5] s32[5] s32[]", fg_where(a, b, c), "torch.where(a, b, c)")
-
-/* ---- shapes ---------------------------------------------------------------------------------- */
-ROW(reshape, ALL, "T[2,6]", fg_reshape(a, FG_DIMS(3, -1)), "a.reshape(3, -1)")
-ROW(reshape_ones, VALUE + GRAD, "T[2,3]", fg_reshape(a, FG_DIMS(1, 2, 1, 3, 1)), "a.reshape(1, 2, 1, 3, 1)")
-ROW(reshape_scalar, VALUE + GRAD, "T[1,1]", fg_reshape(a, FG_SCALAR), "a.reshape(())")
-ROW(reshape_s32, VALUE, "s32[4]", fg_reshape(a, FG_DIMS(2, 2)), "a.reshape(2, 2)")
-ROW(flatten, ALL, "T[2,3,2]", fg_flatten(a, 1), "a.flatten(1)")
-ROW(flatten_all, VALUE + GRAD, "T[2,3,2]", fg_flatten(a, 0), "a.flatten(0)")
-ROW(flatten_last, VALUE + GRAD, "T[2,3,2]", fg_flatten(a, -2), "a.flatten(-2)")
-ROW(permute, ALL + TWICE, "T[2,3,4]", fg_permute(a, (const int[]){2, 0, 1}), "a.permute(2, 0, 1)")
-ROW(permute_negative, VALUE + GRAD, "T[2,3,1,4]", fg_permute(a, (const int[]){0, -1, -3, -2}), "a.permute(0, -1, -3, -2)")
-ROW(permute_u8, VALUE, "u8[2,3]<9", fg_permute(a, (const int[]){1, 0}), "a.permute(1, 0)")
-ROW(transpose, ALL + BF16, "T[2,3,4]", fg_transpose(a), "a.transpose(-1, -2)")
-ROW(broadcast, ALL + TWICE + BF16, "T[2,1]", fg_broadcast_to(a, FG_DIMS(3, 2, 4)), "a.expand(3, 2, 4)")
-ROW(broadcast_scalar, VALUE + GRAD, "T[]", fg_broadcast_to(a, FG_DIMS(2, 3)), "a.expand(2, 3)")
-ROW(slice, ALL, "T[5,4]", fg_slice(a, (const int64_t[]){1, 0}, (const int64_t[]){4, 3}, NULL), "a[1:4, 0:3]")
-ROW(slice_stride, ALL + TWICE, "T[7,5]", fg_slice(a, (const int64_t[]){1, 0}, (const int64_t[]){7, 5}, (const int64_t[]){3, 2}), "a[1:7:3, 0:5:2]")
-ROW(slice_empty, VALUE + GRAD, "T[4]", fg_slice(a, (const int64_t[]){2}, (const int64_t[]){2}, NULL), "a[2:2]")
-ROW(slice_bool, VALUE, "bool[5]", fg_slice(a, (const int64_t[]){1}, (const int64_t[]){4}, NULL), "a[1:4]")
-ROW(pad, ALL, "T[2,3]", fg_pad(a, 0.5, (const int64_t[]){1, 0}, (const int64_t[]){0, 2}, NULL), "pad(a, 0.5, (1, 0), (0, 2), (0, 0))")
-ROW(pad_interior, ALL + TWICE, "T[3,2]", fg_pad(a, -1, (const int64_t[]){2, 1}, (const int64_t[]){1, 0}, (const int64_t[]){1, 2}), "pad(a, -1, (2, 1), (1, 0), (1, 2))")
-ROW(pad_cut, ALL + BF16, "T[5,4]", fg_pad(a, 0, (const int64_t[]){-1, 2}, (const int64_t[]){-2, -1}, NULL), "pad(a, 0, (-1, 2), (-2, -1), (0, 0))")
-ROW(pad_cut_interior, ALL, "T[5]", fg_pad(a, 0, (const int64_t[]){-2}, (const int64_t[]){-1}, (const int64_t[]){2}), "pad(a, 0, (-2,), (-1,), (2,))")
-ROW(pad_s32, VALUE, "s32[3]", fg_pad(a, 7, (const int64_t[]){1}, (const int64_t[]){1}, NULL), "pad(a, 7, (1,), (1,), (0,))")
-ROW(concat, ALL + TWICE + BF16, "T[2,3] T[1,3]", fg_concat((const fg_tensor[]){a, b}, 2, 0), "torch.cat([a, b], 0)")
-ROW(concat_three, ALL, "T[2,1] T[2,2] T[2,3]", fg_concat((const fg_tensor[]){a, b, c}, 3, -1), "torch.cat([a, b, c], -1)")
-ROW(concat_twice, VALUE + GRAD, "T[2,2]", fg_concat((const fg_tensor[]){a, a}, 2, 1), "torch.cat([a, a], 1)")
-ROW(concat_u8, VALUE, "u8[2]<9 u8[3]<9", fg_concat((const fg_tensor[]){a, b}, 2, 0), "torch.cat([a, b], 0)")
-ROW(reverse, ALL, "T[2,3,2]", fg_reverse(a, 2, (const int[]){0, -1}), "a.flip(0, -1)")
-
-/* ---- reductions ------------------------------------------------------------------------------ */
-ROW(sum, ALL, "T[2,3,4]", fg_sum(a, 0, NULL), "a.sum()")
-ROW(sum_last, ALL + BF16, "T[3,5]", fg_sum(a, 1, (const int[]){-1}), "a.sum(-1)")
-ROW(sum_outer, ALL + TWICE, "T[2,3,4]", fg_sum(a, 2, (const int[]){0, 2}), "a.sum((0, 2))")
-ROW(sum_long, VALUE + GRAD + BF16 + F16, "T[1031]", fg_sum(a, 0, NULL), "a.sum()")
-ROW(sum_scalar, VALUE + GRAD, "T[]", fg_sum(a, 0, NULL), "a.sum()")
-ROW(sum_empty, VALUE + GRAD, "T[0,3]", fg_sum(a, 1, (const int[]){0}), "a.sum(0)")
-ROW(sum_s32, VALUE, "s32[3,5]", fg_sum(a, 1, (const int[]){0}), "a.sum(0, dtype=torch.int32)")
-ROW(mean, ALL, "T[2,3]", fg_mean(a, 0, NULL), "a.mean()")
-ROW(mean_first, ALL + TWICE, "T[3,5]", fg_mean(a, 1, (const int[]){0}), "a.mean(0)")
-ROW(mean_outer, VALUE + GRAD + BF16, "T[3,5,7]", fg_mean(a, 2, (const int[]){0, 1}), "a.mean((0, 1))")
-ROW(reduce_max, ALL + TWICE, "T[3,5]", fg_max(a, 1, (const int[]){1}), "a.amax(1)")
-ROW(reduce_max_ties, VALUE + GRAD + BF16 + F16, "T[5,4]=", fg_max(a, 1, (const int[]){0}), "a.amax(0)")
-ROW(reduce_max_all, VALUE + GRAD, "T[2,3,2]", fg_max(a, 0, NULL), "a.amax()")
-ROW(reduce_max_s32, VALUE, "s32[3,5]", fg_max(fg_add_scalar(a, -100), 1, (const int[]){1}), "(a - 100).amax(1)")
-ROW(reduce_max_u8, VALUE, "u8[6]<9", fg_max(a, 0, NULL), "a.amax()")
-ROW(logsumexp, ALL + TWICE + BF16, "T[3,5]", fg_logsumexp(a), "a.logsumexp(-1)")
-ROW(logsumexp_large, VALUE + GRAD, "T[3,5]", fg_logsumexp(fg_mul_scalar(a, 100)), "(a * 100).logsumexp(-1)")
-ROW(logsumexp_vector, VALUE + GRAD, "T[7]", fg_logsumexp(a), "a.logsumexp(-1)")
-ROW(logsumexp_none, VALUE, "T[2,3]", fg_logsumexp(fg_log(fg_sub(a, a))), "(a - a).log().logsumexp(-1)")
-ROW(logsumexp_some, VALUE + GRAD + BF16, "T[3,5] bool[3,5]", fg_logsumexp(fg_where(b, a, fg_log(fg_zeros(trace, fg_tensor_type(a)->dtype, FG_SCALAR)))), "torch.where(b, a, -torch.inf).logsumexp(-1)")
-ROW(logsumexp_infinite, VALUE, "T[2,3]+", fg_logsumexp(fg_div(a, fg_sub(a, a))), "(a / (a - a)).logsumexp(-1)")
-ROW(logsumexp_nan, VALUE, "T[3,5]", fg_logsumexp(fg_log(a)), "a.log().logsumexp(-1)")
-ROW(argmax, VALUE + BF16, "T[4,7]", fg_argmax(a), "a.argmax(-1).to(torch.int32)")
-ROW(argmax_ties, VALUE, "T[9,5]=", fg_argmax(a), "first_argmax(a)")
-ROW(argmax_s32, VALUE, "s32[4,5]", fg_argmax(fg_add_scalar(a, -100)), "(a - 100).argmax(-1).to(torch.int32)")
-ROW(softmax, ALL + TWICE + BF16 + F16, "T[3,5]", fg_softmax(a), "a.softmax(-1)")
-ROW(softmax_large, VALUE + GRAD + SHARP, "T[2,3,5]", fg_softmax(fg_mul_scalar(a, 100)), "(a * 100).softmax(-1)")
-ROW(softmax_one, VALUE + GRAD, "T[3,1]", fg_softmax(a), "a.softmax(-1)")
-ROW(softmax_none, VALUE, "T[2,3]", fg_softmax(fg_log(fg_sub(a, a))), "(a - a).log().softmax(-1)")
-ROW(softmax_some, VALUE + GRAD, "T[3,5] bool[3,5]", fg_softmax(fg_where(b, a, fg_log(fg_zeros(trace, fg_tensor_type(a)->dtype, FG_SCALAR)))), "torch.where(b, a, -torch.inf).softmax(-1)")
-ROW(log_softmax_none, VALUE, "T[2,3]", fg_log_softmax(fg_log(fg_sub(a, a))), "(a - a).log().log_softmax(-1)")
-ROW(log_softmax, ALL + TWICE + BF16, "T[3,5]", fg_log_softmax(a), "a.log_softmax(-1)")
-ROW(log_softmax_large, VALUE + GRAD + SHARP, "T[3,5]", fg_log_softmax(fg_mul_scalar(a, 100)), "(a * 100).log_softmax(-1)")
-
-/* ---- products -------------------------------------------------------------------------------- */
-ROW(matmul, ALL + TWICE + BF16 + F16, "T[3,4] T[4,5]", fg_matmul(a, b), "a @ b")
-ROW(matmul_odd, VALUE + GRAD + BF16, "T[17,33] T[33,9]", fg_matmul(a, b), "a @ b")
-ROW(matmul_one, VALUE + GRAD, "T[1,1] T[1,1]", fg_matmul(a, b), "a @ b")
-ROW(matmul_outer, VALUE + GRAD, "T[3,1] T[1,4]", fg_matmul(a, b), "a @ b")
-ROW(matmul_batch, ALL + TWICE + BF16, "T[2,3,4] T[2,4,2]", fg_matmul(a, b), "a @ b")
-ROW(matmul_batches, VALUE + GRAD, "T[2,3,2,4] T[2,3,4,3]", fg_matmul(a, b), "a @ b")
-ROW(matmul_transposed, ALL, "T[4,3] T[5,4]", fg_matmul(fg_transpose(a), fg_transpose(b)), "a.T @ b.T")
-ROW(matmul_square, ALL, "T[3,3]", fg_matmul(a, a), "a @ a")
-ROW(matmul_sum, ALL + TWICE + BF16, "T[3,3] T[3,3]", fg_add(fg_matmul(a, b), fg_matmul(b, a)), "a @ b + b @ a")
-ROW(matmul_chain, ALL + BF16, "T[2,3] T[3,3]", fg_matmul(fg_matmul(a, b), b), "a @ b @ b")
-ROW(matmul_of_sum, ALL + TWICE + BF16, "T[2,3] T[2,3] T[3,2]", fg_matmul(fg_add(a, b), c), "(a + b) @ c")
-ROW(matmul_of_turned, VALUE + GRAD, "T[3,2] T[3,2] T[3,2]", fg_matmul(fg_transpose(fg_mul(a, b)), fg_slice(fg_sub(c, a), (const int64_t[]){0, 0}, (const int64_t[]){3, 2}, NULL)), "(a * b).T @ (c - a)")
-ROW(matmul_moved, VALUE + GRAD, "T[4,3] T[3,4]", fg_add(fg_reshape(fg_matmul(a, b), FG_DIMS(2, 8)), fg_reshape(fg_transpose(fg_matmul(a, b)), FG_DIMS(2, 8))), "(a @ b).reshape(2, 8) + (a @ b).T.reshape(2, 8)")
-ROW(matmul_s32, VALUE, "s32[3,4] s32[4,2]", fg_matmul(a, b), "a @ b")
-ROW(dot_vectors, ALL, "T[5] T[5]", fg_dot(a, b, &(fg_dot_options){.contract_count = 1}), "torch.dot(a, b)")
-ROW(dot_two, ALL + BF16, "T[2,3,4] T[4,5,2]", fg_dot(a, b, &(fg_dot_options){.contract_count = 2, .a_contract = {0, 2}, .b_contract = {2, 0}}), "torch.einsum('ijk,kli->jl', a, b)")
-ROW(dot_crossed, ALL + TWICE, "T[2,3,4] T[3,2,5]", fg_dot(a, b, &(fg_dot_options){.contract_count = 2, .a_contract = {1, 0}, .b_contract = {0, 1}}), "torch.einsum('ijk,jil->kl', a, b)")
-ROW(dot_batch, ALL, "T[3,2,4] T[5,4,2]", fg_dot(a, b, &(fg_dot_options){.batch_count = 1, .a_batch = {1}, .b_batch = {-1}, .contract_count = 1, .a_contract = {-1}, .b_contract = {1}}), "torch.einsum('ijk,lkj->jil', a, b)")
-ROW(dot_outer, VALUE + GRAD, "T[2] T[3]", fg_dot(a, b, NULL), "torch.outer(a, b)")
-ROW(dot_wide, ALL + BF16 + F16, "T[3,4] T[5,4]", fg_dot(a, b, &(fg_dot_options){.contract_count = 1, .a_contract = {1}, .b_contract = {1}, .result = fg_tensor_type(a)->dtype == FG_F64 ? FG_F64 : FG_F32}), "a @ b.T")
-ROW(conv2d, ALL + TWICE, "T[2,5,4,3] T[3,3,3,2]", fg_conv2d(a, b, NULL), "conv(a, b)")
-ROW(conv2d_pad, ALL + BF16, "T[2,4,5,2] T[3,3,2,3]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1}), "conv(a, b, pad=1)")
-ROW(conv2d_pad_wide, VALUE + GRAD + DIFF, "T[1,3,3,2] T[2,2,2,2]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 3}), "conv(a, b, pad=3)")
-ROW(conv2d_stride, ALL + TWICE + BF16 + F16, "T[2,6,7,2] T[3,3,2,2]", fg_conv2d(a, b, &(fg_conv2d_options){.stride = 2, .pad = 1}), "conv(a, b, stride=2, pad=1)")
-ROW(conv2d_stride_rest, VALUE + GRAD + DIFF, "T[1,8,7,2] T[2,3,2,2]", fg_conv2d(a, b, &(fg_conv2d_options){.stride = 3}), "conv(a, b, stride=3)")
-ROW(conv2d_dilation, ALL + TWICE, "T[1,7,6,2] T[3,2,2,2]", fg_conv2d(a, b, &(fg_conv2d_options){.dilation = 2, .pad = 1}), "conv(a, b, dilation=2, pad=1)")
-ROW(conv2d_all, VALUE + GRAD + DIFF, "T[2,9,8,4] T[3,2,2,6]", fg_conv2d(a, b, &(fg_conv2d_options){.stride = 2, .pad = 2, .dilation = 2, .groups = 2}), "conv(a, b, stride=2, pad=2, dilation=2, groups=2)")
-ROW(conv2d_groups, ALL + TWICE + BF16, "T[2,4,4,4] T[3,3,2,6]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1, .groups = 2}), "conv(a, b, pad=1, groups=2)")
-ROW(conv2d_depthwise, ALL + TWICE, "T[2,5,4,3] T[3,3,1,3]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1, .groups = 3}), "conv(a, b, pad=1, groups=3)")
-ROW(conv2d_depthwise_two, VALUE + GRAD + DIFF, "T[2,5,5,3] T[3,3,1,6]", fg_conv2d(a, b, &(fg_conv2d_options){.stride = 2, .pad = 1, .groups = 3}), "conv(a, b, stride=2, pad=1, groups=3)")
-ROW(conv2d_one, VALUE + GRAD, "T[2,3,3,4] T[1,1,4,5]", fg_conv2d(a, b, NULL), "conv(a, b)")
-ROW(conv2d_one_stride, VALUE + GRAD, "T[2,5,4,3] T[1,1,3,2]", fg_conv2d(a, b, &(fg_conv2d_options){.stride = 2}), "conv(a, b, stride=2)")
-ROW(conv2d_whole, VALUE + GRAD, "T[2,3,4,2] T[3,4,2,3]", fg_conv2d(a, b, NULL), "conv(a, b)")
-ROW(conv2d_many, VALUE + GRAD + BF16, "T[3,9,9,5] T[5,5,5,7]", fg_conv2d(a, b, &(fg_conv2d_options){.pad = 2}), "conv(a, b, pad=2)")
-ROW(max_pool, ALL, "T[1,4,6,3]", fg_max_pool(a, NULL), "max_pool(a)")
-ROW(max_pool_odd, VALUE + GRAD + DIFF, "T[1,5,7,3]", fg_max_pool(a, NULL), "max_pool(a)")
-ROW(max_pool_overlap, ALL + TWICE + BF16, "T[1,6,7,2]", fg_max_pool(a, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1}), "max_pool(a, 3, 2, 1)")
-ROW(max_pool_dense, VALUE + GRAD + DIFF, "T[1,5,5,2]", fg_max_pool(a, &(fg_pool_options){.size = 3, .stride = 1, .pad = 1}), "max_pool(a, 3, 1, 1)")
-ROW(max_pool_gaps, VALUE + GRAD + DIFF, "T[1,7,7,2]", fg_max_pool(a, &(fg_pool_options){.size = 2, .stride = 3}), "max_pool(a, 2, 3, 0)")
-ROW(max_pool_ties, VALUE + GRAD + BF16 + F16, "T[2,6,6,3]=", fg_max_pool(a, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1}), "max_pool(a, 3, 2, 1)")
-ROW(max_pool_ties_apart, VALUE + GRAD, "T[2,6,6,3]=", fg_max_pool(a, NULL), "max_pool(a)")
-ROW(avg_pool, ALL + F16, "T[2,4,6,2]", fg_avg_pool(a, NULL), "avg_pool(a)")
-ROW(avg_pool_overlap, ALL + TWICE + BF16, "T[1,6,7,2]", fg_avg_pool(a, &(fg_pool_options){.size = 3, .stride = 2, .pad = 1}), "avg_pool(a, 3, 2, 1)")
-ROW(avg_pool_rest, VALUE + GRAD + DIFF, "T[1,8,5,2]", fg_avg_pool(a, &(fg_pool_options){.size = 3}), "avg_pool(a, 3, 3, 0)")
-ROW(avg_pool_gaps, VALUE + GRAD + DIFF, "T[1,7,7,2]", fg_avg_pool(a, &(fg_pool_options){.size = 2, .stride = 3}), "avg_pool(a, 2, 3, 0)")
-ROW(global_avg_pool, ALL + BF16, "T[2,3,5,2]", fg_global_avg_pool(a), "a.mean((1, 2))")
-
-/* ---- indices, losses ------------------------------------------------------------------------- */
-ROW(one_hot, VALUE, "s32[2,3]<5", fg_one_hot(a, 4, FG_F32), "one_hot(a, 4).to(torch.float32)")
-ROW(one_hot_bool, VALUE, "s32[3]<5", fg_one_hot(a, 5, FG_BOOL), "one_hot(a, 5).to(torch.bool)")
-ROW(one_hot_negative, VALUE, "s32[9]=", fg_one_hot(a, 3, FG_S32), "one_hot(a, 3).to(torch.int32)")
-ROW(iota, VALUE, "s32[]", fg_add(fg_iota(trace, FG_S32, 0, FG_DIMS(3, 2)), a), "torch.arange(3, dtype=torch.int32)[:, None].expand(3, 2) + a")
-ROW(iota_last, VALUE, "s32[]", fg_iota(trace, FG_F32, -1, FG_DIMS(2, 3)), "torch.arange(3, dtype=torch.float32).expand(2, 3)")
-ROW(constant, VALUE, "s32[]", fg_add(fg_constant(trace, &(fg_type){.dtype = FG_S32, .rank = 2, .dim = {2, 2}}, (const int32_t[]){1, -2, 3, 400000}), a), "torch.tensor([[1, -2], [3, 400000]], dtype=torch.int32) + a")
-ROW(constant_u8, VALUE, "u8[]<5", fg_add(fg_constant(trace, &(fg_type){.dtype = FG_U8, .rank = 1, .dim = {3}}, (const uint8_t[]){1, 128, 255}), a), "torch.tensor([1, 128, 255], dtype=torch.uint8) + a")
-ROW(full_values, VALUE, "T[]", fg_add(a, fg_concat((const fg_tensor[]){fg_full(trace, fg_tensor_type(a)->dtype, 1e-3, FG_DIMS(1)), fg_full(trace, fg_tensor_type(a)->dtype, -12345, FG_DIMS(1)), fg_full(trace, fg_tensor_type(a)->dtype, 0.1, FG_DIMS(1))}, 3, 0)), "a + torch.tensor([1e-3, -12345.0, 0.1], dtype=torch.float64)")
-ROW(ones, VALUE, "s32[2]", fg_add(a, fg_ones(trace, FG_S32, FG_DIMS(3, 1))), "a + torch.ones(3, 1, dtype=torch.int32)")
-ROW(cross_entropy, VALUE + GRAD + ROUGH + BF16 + F16, "T[4,5] s32[4]<5", fg_cross_entropy(a, b, NULL), "F.cross_entropy(a, b.long()).to(torch.float32)")
-ROW(cross_entropy_smooth, VALUE + GRAD + ROUGH, "T[3,7] s32[3]<7", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.label_smoothing = 0.1}), "F.cross_entropy(a, b.long(), label_smoothing=0.1).to(torch.float32)")
-ROW(cross_entropy_large, VALUE + GRAD + ROUGH, "T[4,5] s32[4]<5", fg_cross_entropy(fg_mul_scalar(a, 100), b, NULL), "F.cross_entropy(a * 100, b.long()).to(torch.float32)")
-ROW(cross_entropy_excluded, VALUE + GRAD + ROUGH, "T[4,3] s32[4]<3", fg_cross_entropy(fg_concat((const fg_tensor[]){a, fg_log(fg_zeros(trace, fg_tensor_type(a)->dtype, FG_DIMS(4, 2)))}, 2, 1), b, NULL), "F.cross_entropy(torch.cat([a, torch.full((4, 2), -torch.inf, dtype=a.dtype)], 1), b.long()).to(torch.float32)")
-ROW(cross_entropy_tokens, VALUE + GRAD + ROUGH + BF16, "T[2,3,5] s32[2,3]<5", fg_cross_entropy(a, b, NULL), "F.cross_entropy(a.movedim(-1, 1), b.long()).to(torch.float32)")
-ROW(cross_entropy_ignore, VALUE + GRAD + ROUGH, "T[2,4,5] s32[2,4]<5", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.ignore_index = 2}), "F.cross_entropy(a.movedim(-1, 1), b.long(), ignore_index=2).to(torch.float32)")
-ROW(cross_entropy_ignore_zero, VALUE + GRAD + ROUGH, "T[2,4,3] s32[2,4]<3", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.has_ignore_index = true, .label_smoothing = 0.1}), "F.cross_entropy(a.movedim(-1, 1), b.long(), ignore_index=0, label_smoothing=0.1).to(torch.float32)")
-ROW(cross_entropy_ignore_negative, VALUE + GRAD + ROUGH, "T[7,4] s32[7]<4", fg_cross_entropy(a, fg_where(fg_eq(b, fg_full(trace, FG_S32, 1, FG_SCALAR)), fg_full(trace, FG_S32, -100, FG_SCALAR), b), &(fg_cross_entropy_options){.ignore_index = -100}), "F.cross_entropy(a, torch.where(b == 1, -100, b).long()).to(torch.float32)")
-ROW(cross_entropy_all_ignored, VALUE + ROUGH, "T[3,4] s32[3]<1", fg_cross_entropy(a, fg_add_scalar(b, -100), &(fg_cross_entropy_options){.ignore_index = -100}), "F.cross_entropy(a, (b - 100).long()).to(torch.float32)")
-ROW(cross_entropy_class_weight, VALUE + GRAD + ROUGH, "T[6,4] s32[6]<4 T[4]+", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.class_weight = fg_stop_gradient(c)}), "F.cross_entropy(a, b.long(), c.detach()).to(torch.float32)")
-ROW(cross_entropy_class_weight_all, VALUE + GRAD + ROUGH, "T[2,5,4] s32[2,5]<4 T[4]+", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.class_weight = fg_stop_gradient(c), .ignore_index = 3, .label_smoothing = 0.2}), "F.cross_entropy(a.movedim(-1, 1), b.long(), c.detach(), ignore_index=3, label_smoothing=0.2).to(torch.float32)")
-ROW(cross_entropy_weight, VALUE + GRAD + ROUGH, "T[2,3,5] s32[2,3]<5 T[2,3]+", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.weight = c}), "((F.cross_entropy(a.movedim(-1, 1), b.long(), reduction='none') * c).sum() / c.sum()).to(torch.float32)")
-ROW(cross_entropy_mask, VALUE + GRAD + ROUGH, "T[2,4,5] s32[2,4]<5 bool[2,4]", fg_cross_entropy(a, b, &(fg_cross_entropy_options){.weight = c}), "F.cross_entropy(a.movedim(-1, 1), b.long(), reduction='none')[c].mean().to(torch.float32)")
-ROW(weighted_mean, VALUE + GRAD + ROUGH + BF16, "T[3,4] T[4]+", fg_weighted_mean(a, b), "((a * b).sum() / b.expand(3, 4).sum()).to(torch.float32)")
-ROW(weighted_mean_masked, VALUE + GRAD + ROUGH, "T[3,4] bool[3,4]", fg_weighted_mean(a, b), "a[b].mean().to(torch.float32)")
-ROW(batch_axis, VALUE + GRAD, "T[2,3]", fg_batch_axis(a, 0), "a")
-ROW(mse, VALUE + GRAD + ROUGH + BF16, "T[4,5] T[4,5]", fg_mse(a, b), "F.mse_loss(a, b).to(torch.float32)")
-ROW(mse_vector, VALUE + GRAD + ROUGH, "T[5] T[5]", fg_mse(a, b), "F.mse_loss(a, b).to(torch.float32)")
-ROW(accuracy, VALUE + BF16, "T[9,3] s32[9]<3", fg_accuracy(a, b), "(a.argmax(-1) == b).to(torch.float32)")
-ROW(accuracy_tokens, VALUE, "T[3,4,3] s32[3,4]<3", fg_accuracy(a, b), "(a.argmax(-1) == b).to(torch.float32)")
-
-/* ---- several together, as layers use them ---------------------------------------------------- */
-ROW(dense_layer, ALL + TWICE, "T[3,4] T[4,2] T[2]", fg_relu(fg_add(fg_matmul(a, b), c)), "(a @ b + c).relu()")
-ROW(normalise, ALL + TWICE + BF16, "T[5,3] T[3] T[3]",
-    fg_add(fg_mul(fg_mul(fg_sub(a, fg_mean(a, 1, (const int[]){0})),
-                         fg_rsqrt(fg_add_scalar(fg_mean(fg_square(fg_sub(a, fg_mean(a, 1, (const int[]){0}))), 1, (const int[]){0}), 1e-5))), b), c),
-    "F.batch_norm(a, None, None, b, c, training=True, eps=1e-5)")
-ROW(gelu, ALL, "T[7]", fg_mul(fg_mul_scalar(a, 0.5), fg_add_scalar(fg_tanh(fg_mul_scalar(fg_add(a, fg_mul_scalar(fg_mul(a, fg_square(a)), 0.044715)), 0.7978845608028654)), 1)), "F.gelu(a, approximate='tanh')")
-ROW(attention, ALL + TWICE + BF16, "T[2,3,4] T[2,5,4] T[2,5,2]", fg_matmul(fg_softmax(fg_mul_scalar(fg_matmul(a, fg_transpose(b)), 0.5)), c), "F.scaled_dot_product_attention(a, b, c, scale=0.5)")
-ROW(conv_block, ALL + TWICE, "T[1,5,5,2] T[3,3,2,2] T[2]", fg_max_pool(fg_relu(fg_add(fg_conv2d(a, b, &(fg_conv2d_options){.pad = 1}), c)), NULL), "max_pool((conv(a, b, pad=1) + c).relu())")
-/* clang-format on */
+#define FAMILY "constant"
+#include "cases/constant_cases.h"
+#undef FAMILY
+#define FAMILY "elementwise"
+#include "cases/elementwise_cases.h"
+#undef FAMILY
+#define FAMILY "select"
+#include "cases/select_cases.h"
+#undef FAMILY
+#define FAMILY "shape"
+#include "cases/shape_cases.h"
+#undef FAMILY
+#define FAMILY "reduce"
+#include "cases/reduce_cases.h"
+#undef FAMILY
+#define FAMILY "dot"
+#include "cases/dot_cases.h"
+#undef FAMILY
+#define FAMILY "conv"
+#include "cases/conv_cases.h"
+#undef FAMILY
+#define FAMILY "pool"
+#include "cases/pool_cases.h"
+#undef FAMILY
+#define FAMILY "random"
+#include "cases/random_cases.h"
+#undef FAMILY
+#define FAMILY "padding"
+#include "cases/padding_cases.h"
+#undef FAMILY
+#define FAMILY "loss"
+#include "cases/loss_cases.h"
+#undef FAMILY
+#define FAMILY "layer"
+#include "cases/layer_cases.h"
+#undef FAMILY

@@ -542,9 +542,8 @@ static size_t check_header(const char *header, char *text)
     return count;
 }
 
-static void every_struct_has_a_way_to_grow(void **state)
+static size_t check_headers(const char *folder)
 {
-    const char *folder = FGT_SOURCE_DIR "/include/fulgurite";
     size_t count = 0;
     DIR *dir = opendir(folder);
     assert_non_null(dir);
@@ -559,6 +558,13 @@ static void every_struct_has_a_way_to_grow(void **state)
         fgi_free(text);
     }
     closedir(dir);
+    return count;
+}
+
+static void every_struct_has_a_way_to_grow(void **state)
+{
+    const size_t count = check_headers(FGT_SOURCE_DIR "/include/fulgurite") +
+                         check_headers(FGT_SOURCE_DIR "/include/fulgurite/ops");
     assert_int_equal(count, COUNT(refused) + COUNT(filled) + COUNT(borrowed) + COUNT(values) +
                                 COUNT(elsewhere));
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-# Records PyTorch's results for the rows of tests/support/op_cases.h, for tests/cts/test_ops.c: inputs, result
-# and gradients of each row, in battery.safetensors in this folder. PyTorch computes in f64, on numbers that
+# Records PyTorch's results for the rows of tests/support/cases/FAMILY_cases.h, for tests/cts/test_ops.c: inputs,
+# result and gradients of each row, in FAMILY.safetensors in this folder. PyTorch computes in f64, on numbers that
 # bf16 represents exactly, so that the same record is valid for every dtype.
 # Requires: numpy, torch, safetensors (the versions used are in the file's metadata).
-# usage: record.py
+# usage: record.py [FAMILY...]; without arguments, all families
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
+import sys
 import zlib
 
 import numpy
@@ -16,7 +17,8 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROWS = os.path.join(HERE, "..", "..", "support", "op_cases.h")
+CASES = os.path.join(HERE, "..", "..", "support", "cases")
+ENDING = "_cases.h"
 FIXED = {"s32": torch.int32, "s64": torch.int64, "u8": torch.uint8, "bool": torch.bool}
 
 
@@ -54,9 +56,9 @@ def one_hot(index, depth):
     return index[..., None] == torch.arange(depth)
 
 
-def rows():
+def rows(family):
     """(id, checks, inputs, reference) of each row: its arguments split at the outer commas."""
-    with open(ROWS, encoding="utf-8") as text:
+    with open(os.path.join(CASES, family + ENDING), encoding="utf-8") as text:
         source = re.sub(r"/\*.*?\*/", "", text.read(), flags=re.S)
     for start in re.finditer(r"^ROW\(", source, flags=re.M):
         depth, begin, arguments, quoted = 0, start.end(), [], False
@@ -129,19 +131,27 @@ def record(tensors, name, checks, inputs, reference):
             tensors[f"{name}.d{i}"] = torch.zeros_like(arg) if arg.grad is None else arg.grad
 
 
-def main():
+def record_family(family):
     tensors = {}
-    for row in rows():
+    for row in rows(family):
         try:
             record(tensors, *row)
         except Exception as error:
             raise SystemExit(f"{row[0]}: {error}") from error
+    if not tensors:
+        return
     tensors = {name: tensor.detach().contiguous().clone() for name, tensor in tensors.items()}
     versions = {"torch": torch.__version__, "numpy": numpy.__version__,
                 "safetensors": safetensors.__version__}
-    path = os.path.join(HERE, "battery.safetensors")
+    path = os.path.join(HERE, f"{family}.safetensors")
     save_file(tensors, path, metadata=versions)
     print(f"{path}: {len(tensors)} tensors, {os.path.getsize(path)} bytes")
+
+
+def main():
+    families = [name.removesuffix(ENDING) for name in sorted(os.listdir(CASES))]
+    for family in sys.argv[1:] or families:
+        record_family(family)
 
 
 main()

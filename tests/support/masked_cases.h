@@ -1,4 +1,4 @@
-/* padding_cases.h - uses of the batch axis in addition to those in op_cases.h, in the same form but
+/* masked_cases.h - uses of the batch axis in addition to those in op_cases.h, in the same form but
  * without the PyTorch expression: they are compared with the batch without padding. B is the first
  * dimension of each input for which that is 4. Included several times.
  *
