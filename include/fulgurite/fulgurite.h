@@ -16,6 +16,7 @@
 #include <fulgurite/device.h>
 #include <fulgurite/dist.h>
 #include <fulgurite/dtype.h>
+#include <fulgurite/format.h>
 #include <fulgurite/host.h>
 #include <fulgurite/mesh.h>
 #include <fulgurite/nn.h>

@@ -1,4 +1,4 @@
-/* registry.h - models, losses, optimizers and schedules by name.
+/* registry.h - models, losses, optimizers, schedules and data formats by name.
  *
  * Each is a constant row (fg_model_entry, fg_optimizer_entry ...) with a name, a help text, a table
  * of options, and functions. A registry contains the built-in rows and the rows that your program
@@ -8,6 +8,7 @@
 #ifndef FULGURITE_REGISTRY_H
 #define FULGURITE_REGISTRY_H
 
+#include <fulgurite/format.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 
@@ -20,6 +21,7 @@ typedef enum fg_registry_kind {
     FG_REGISTRY_LOSS = 1,      /* fg_loss_entry      */
     FG_REGISTRY_OPTIMIZER = 2, /* fg_optimizer_entry */
     FG_REGISTRY_SCHEDULE = 3,  /* fg_schedule_entry  */
+    FG_REGISTRY_FORMAT = 4,    /* fg_format_entry    */
 } fg_registry_kind;
 
 /* Rows by kind and name. One thread at a time while rows are added, thread-safe afterwards. */
@@ -44,6 +46,8 @@ FG_API FG_MUST_USE fg_status fg_registry_add_optimizer(fg_registry *registry,
 FG_API FG_MUST_USE fg_status fg_registry_add_schedule(fg_registry *registry,
                                                       const fg_schedule_entry *entry,
                                                       fg_error *err);
+FG_API FG_MUST_USE fg_status fg_registry_add_format(fg_registry *registry,
+                                                    const fg_format_entry *entry, fg_error *err);
 
 /* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
  * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */

@@ -204,8 +204,7 @@ const char *fgi_config_format(const fgi_config *c, const fgi_config_key *key)
 
 /* ---- keys without effect, spellings of other programs ---------------------------------------- */
 
-/* Whether the text is one of "a|b|c". */
-static bool is_listed(const char *list, const char *text)
+bool fgi_config_is_listed(const char *list, const char *text)
 {
     const size_t size = strlen(text);
     for (const char *at = list; at != NULL; at = strchr(at, '|')) {
@@ -224,7 +223,7 @@ static bool has_effect(const fgi_config *c, const char *only, char *chooser, siz
         return true;
     (void)fgi_snprintf(chooser, size, "%.*s", (int)(equals - only), only);
     const char *chosen = fgi_config_text(c, chooser);
-    return chosen == NULL || is_listed(equals + 1, chosen);
+    return chosen == NULL || fgi_config_is_listed(equals + 1, chosen);
 }
 
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)

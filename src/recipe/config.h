@@ -70,6 +70,8 @@ void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *l
  * was read. */
 void fgi_config_notes(const fgi_config *c, void (*note)(void *self, const char *line), void *self);
 
+/* Whether the text is one of "a|b|c". */
+bool fgi_config_is_listed(const char *list, const char *text);
 /* Whether the key has an effect, given the values of other keys (fgi_config_key.only). */
 bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key);
 

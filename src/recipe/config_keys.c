@@ -43,25 +43,6 @@ static const fgi_config_row model_rows[] = {
 };
 
 static const fgi_config_row data_rows[] = {
-    {{.name = "data.format", .kind = FG_OPTION_CHOICE, .spellings =
-      "tsv=csv|mnist=idx|cifar=cifar10|numpy=npy", .choices = "csv|idx|cifar10|npy", .later =
-      "images|pack|text", .example = "csv", .help =
-      "Format of the data; required. csv: one sample per row; idx: MNIST's files; cifar10: "
-      "CIFAR-10's binary files; npy: NumPy arrays."}, .only = NULL},
-    {{.name = "data.path", .kind = FG_OPTION_STRING, .example = "data/homes.csv", .help =
-      "csv: the file, plain or gzip; idx, cifar10: the folder with the usual file names. "
-      "Relative paths start at the working directory, as in all keys."}, .only =
-      "data.format=csv|idx|cifar10"},
-    {{.name = "data.target", .kind = FG_OPTION_STRING, .example = "price", .help =
-      "The column to predict. Default: the last one."}, .only = "data.format=csv"},
-    {{.name = "data.val", .kind = FG_OPTION_STRING, .example = "data/val.csv", .help =
-      "A file with validation rows."}, .only = "data.format=csv"},
-    {{.name = "data.test", .kind = FG_OPTION_STRING, .example = "data/test.csv", .help =
-      "A file with rows for `test` and `predict`; without it they use the validation rows. "
-      "`predict` does not need the target column."}, .only = "data.format=csv"},
-    {{.name = "data.predict", .kind = FG_OPTION_STRING, .example = "data/new.csv", .help =
-      "New samples for `predict`; targets are not read. Default: the test data, or else the "
-      "validation data."}, .only = "data.format=csv|npy"},
     {{.name = "data.val_fraction", .kind = FG_OPTION_FLOAT, .initial = "0", .min = 0, .max = 1,
       .is_below_max = true, .example = "0.2", .help =
       "Hold out this fraction of the training samples for validation. If it is 0, idx and "
@@ -69,57 +50,6 @@ static const fgi_config_row data_rows[] = {
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =
       "Seed of the choice of samples that val_fraction holds out."}, .only = NULL},
-    {{.name = "data.x", .kind = FG_OPTION_STRING, .example = "data/x.npy", .help =
-      "The inputs, T[N,...]."}, .only = "data.format=npy"},
-    {{.name = "data.y", .kind = FG_OPTION_STRING, .example = "data/y.npy", .help =
-      "The targets, T[N] or T[N,...]; integers for a classification."}, .only =
-      "data.format=npy"},
-    {{.name = "data.val_x", .kind = FG_OPTION_STRING, .example = "data/val_x.npy", .help =
-      "Inputs for validation."}, .only = "data.format=npy"},
-    {{.name = "data.val_y", .kind = FG_OPTION_STRING, .example = "data/val_y.npy", .help =
-      "Targets for validation."}, .only = "data.format=npy"},
-    {{.name = "data.test_x", .kind = FG_OPTION_STRING, .example = "data/test_x.npy", .help =
-      "Inputs for `test` and `predict`; without it they use the validation samples."}, .only =
-      "data.format=npy"},
-    {{.name = "data.test_y", .kind = FG_OPTION_STRING, .example = "data/test_y.npy", .help =
-      "Targets for `test`; `predict` does not need them."}, .only = "data.format=npy"},
-    {{.name = "data.no_header", .kind = FG_OPTION_BOOL, .initial = "false", .example = "true",
-      .help = "The first row is a sample, not column names; columns are then named 0, 1, 2 ..."},
-      .only = "data.format=csv"},
-    {{.name = "data.delimiter", .kind = FG_OPTION_STRING, .initial = "\",\"", .example = "\";\"",
-      .help = "The character between two cells; \\t or tab for a tab."}, .only =
-      "data.format=csv"},
-    {{.name = "data.ignore", .kind = FG_OPTION_STRINGS, .initial = "[]", .example = "[id, name]",
-      .help = "Columns to leave out."}, .only = "data.format=csv"},
-    {{.name = "data.categorical", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
-      "[zip_code]", .help = "Columns of numbers whose values are categories."}, .only =
-      "data.format=csv"},
-    {{.name = "data.numeric", .kind = FG_OPTION_STRINGS, .initial = "[]", .example = "[age]",
-      .help = "Columns that must be numbers: any other value is an error that names the cell. By "
-      "default a column is numeric when all its training values are numbers."}, .only =
-      "data.format=csv"},
-    {{.name = "data.na_values", .kind = FG_OPTION_STRINGS, .initial = "[]", .example =
-      "[n.a., -]", .help =
-      "Values that count as missing, besides an empty cell, NA, N/A, NaN, nan, null, NULL, "
-      "None and ?."}, .only = "data.format=csv"},
-    {{.name = "data.missing", .kind = FG_OPTION_CHOICE, .initial = "error", .choices =
-      "error|mean", .example = "mean", .help =
-      "What to do with a missing value: fail, or use the column's mean over the training rows. "
-      "Empty cells and those of data.na_values are missing."}, .only = "data.format=csv"},
-    {{.name = "data.unknown", .kind = FG_OPTION_CHOICE, .initial = "error", .choices =
-      "error|zero", .example = "zero", .help =
-      "What to do with a category that does not occur in the training data: fail, or encode it "
-      "as all zeros."}, .only = "data.format=csv"},
-    {{.name = "data.normalize", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",
-      .help =
-      "Subtract the mean and divide by the standard deviation, both over the training rows: of "
-      "each numeric column of a csv, and of a regression's target, whose metrics and "
-      "predictions are in its own unit all the same. Images and the inputs of npy are not "
-      "normalised."}, .only = "data.format=csv|npy"},
-    {{.name = "data.image", .kind = FG_OPTION_INTS, .initial = "[]", .min = 1, .max = 65536,
-      .example = "[28, 28, 1]", .help =
-      "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an image: "
-      "[height, width, channels]."}, .only = "data.format=csv|npy"},
     {{.name = "data.scale", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 1e-30, .max = 1e30,
       .has_auto = true, .example = "0.0625", .help =
       "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "
@@ -301,7 +231,14 @@ const fgi_config_section fgi_config_sections[] = {
      .initial = "auto",
      .before = "The loss.",
      .after = "auto: cross_entropy for task classification, mse for regression."},
-    {.name = "data", .help = "training, validation and test data", ROWS(data_rows)},
+    {.name = "data",
+     .help = "training, validation and test data",
+     .has_entries = true,
+     .kind = FG_REGISTRY_FORMAT,
+     .key = "format",
+     .later = "images|pack|text",
+     .before = "Format of the data; required.",
+     ROWS(data_rows)},
     {.name = "optimizer",
      .help = "the parameter update",
      .has_entries = true,

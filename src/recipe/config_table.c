@@ -88,6 +88,9 @@ static const char *path_of(fgi_config_table *t, const char *section, const char 
     return keep(t, &text);
 }
 
+/* The key that names a row. */
+static const char *key_of(const fgi_config_section *s) { return s->key != NULL ? s->key : "name"; }
+
 static void add_name(fgi_config_table *t, const fgi_config_section *s, const entries *all)
 {
     fgi_buf choices = {0};
@@ -98,10 +101,11 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
             example = all->at[i]->name;
     }
     add(t,
-        &(fg_option){.name = path_of(t, s->name, "name"),
+        &(fg_option){.name = path_of(t, s->name, key_of(s)),
                      .kind = FG_OPTION_CHOICE,
                      .initial = s->initial,
                      .choices = keep(t, &choices),
+                     .later = s->later,
                      .spellings = spellings_of(t, all),
                      .has_auto = s->has_auto,
                      .example = example,
@@ -203,7 +207,7 @@ static const char *only_of(fgi_config_table *t, const fgi_config_section *s, con
         if (option_of(all->at[i], name) != NULL)
             fgi_buf_printf(&text, "%s%s", count++ > 0 ? "|" : "", all->at[i]->name);
     fgi_buf whole = {0};
-    fgi_buf_printf(&whole, "%s.name=%s", s->name, text.data != NULL ? text.data : "");
+    fgi_buf_printf(&whole, "%s.%s=%s", s->name, key_of(s), text.data != NULL ? text.data : "");
     fgi_buf_fini(&text);
     const char *only = keep(t, &whole);
     return count < all->count ? only : NULL;

@@ -14,12 +14,14 @@ typedef struct fgi_config_row {
     const char *only; /* "data.format=csv|npy": only then it has an effect; NULL: always */
 } fgi_config_row;
 
-/* A section, in the order of --print-config: the key `name`, whose choices are the rows of a kind,
- * the options of these rows, and further keys. */
+/* A section, in the order of --print-config: the key `name` (or `format`), whose choices are the
+ * rows of a kind, the options of these rows, and further keys. */
 typedef struct fgi_config_section {
     const char *name, *help; /* name "": keys at the top */
     bool has_entries;
     fg_registry_kind kind;
+    const char *key;            /* that names a row: "format" [NULL: "name"] */
+    const char *later;          /* of `name`: rows planned for a later version */
     bool has_auto;              /* of `name` */
     const char *initial;        /* of `name` */
     const char *before, *after; /* help of `name`, before and after that of the rows */

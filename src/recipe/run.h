@@ -30,8 +30,6 @@ typedef struct fgi_run_data {
 /* Opens the datasets of the configuration. Errors in the configuration name the key's location. */
 fg_status fgi_run_data_open(const fgi_config *c, fgi_run_data *out, fg_error *err);
 void fgi_run_data_close(fgi_run_data *data);
-/* data.delimiter as one byte; "\\t" and "tab" are the tab. '\0' if it has several characters. */
-char fgi_run_data_delimiter(const fgi_config *c);
 /* Whether the configuration names data for evaluation; does not open files. */
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err);
 /* Opens the samples for evaluating a checkpoint as out->val; reads and checks them according to the

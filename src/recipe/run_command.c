@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "recipe/run.h"
+#include "recipe/run_format.h"
+#include "base/error.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -156,11 +158,9 @@ static fg_status choose_data(fg_recipe *r, fg_error *err)
     r->fit_data.test = r->fit_data.predict = r->fit_data.val;
     if (r->options->kind == FG_RECIPE_FIT || is_dry(r) || r->fit_data.val != NULL)
         return FG_OK;
-    (void)fgi_refuse(err, "no data to %s: set %s", r->command,
-                     strcmp(fgi_config_text(r->c, "data.format"), "npy") == 0
-                         ? "data.val_x and data.val_y, or data.val_fraction"
-                         : "data.val or data.val_fraction");
-    return FG_EINVAL;
+    const fg_format_entry *format = NULL;
+    FGI_TRY(fgi_run_format_find(r->c, &format, err));
+    return fgi_run_format_missing(format, r->options->kind, r->command, err);
 }
 
 static fg_status check_limits(const fg_recipe *r, fg_error *err)

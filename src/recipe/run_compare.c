@@ -8,6 +8,7 @@
 #include "report/helpers.h"
 #include "recipe/config_table.h"
 #include "recipe/run_compare.h"
+#include "recipe/run_format.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
@@ -76,23 +77,14 @@ void fgi_run_compare_model(const fgi_config *had, const fgi_config *have, fgi_ru
 void fgi_run_compare_columns(const fgi_config *had, const fgi_config *have, const char *target,
                              fgi_run_differences *out)
 {
-    /* files, their layout, handling of missing values; and keys that fgi_run_compare_data compares
-     */
-    static const char *const others[] = {"data.format",     "data.path",
-                                         "data.val",        "data.test",
-                                         "data.predict",    "data.x",
-                                         "data.y",          "data.val_x",
-                                         "data.val_y",      "data.test_x",
-                                         "data.test_y",     "data.scale",
-                                         "data.mean",       "data.std",
-                                         "data.image",      "data.missing",
-                                         "data.unknown",    "data.delimiter",
-                                         "data.no_header",  "data.val_fraction",
-                                         "data.split_seed", NULL};
+    const fg_format_entry *format = NULL;
+    if (fgi_run_format_find(have, &format, &(fg_error){0}) != FG_OK || format->fitted == NULL)
+        return;
     for (size_t i = 0; i < fgi_config_table_of(have)->count; i++) {
         const fgi_config_key *key = &fgi_config_table_of(have)->keys[i];
         const bool is_target = strcmp(key->path, "data.target") == 0;
-        if (strncmp(key->path, "data.", 5) != 0 || is_one_of(key->path, others) ||
+        if (strncmp(key->path, "data.", 5) != 0 ||
+            !fgi_config_is_listed(format->fitted, key->path + 5) ||
             !fgi_config_is_given(have, key->path) || !fgi_config_has_effect(have, key))
             continue;
         if (is_target && fgi_config_text(have, key->path) != NULL &&

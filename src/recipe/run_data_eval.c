@@ -9,54 +9,33 @@
 #include <string.h>
 
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "base/error.h"
 
 /* The data requested by the configuration. */
 typedef struct request {
+    fgi_run_format format;
     const fgi_config *c;
     fg_recipe_kind kind;
     const fgi_run_schema *schema;
-    fg_csv_schema *rules; /* of a CSV */
-    const char *key;      /* the key that names the data, for messages */
+    fg_csv_schema *rules;       /* of a format that has a schema */
+    char key[FGI_RUN_KEY_SIZE]; /* that names the data, for messages */
     fg_error *err;
 } request;
 
-static const char *text_of(const request *q, const char *key)
-{
-    const char *text = fgi_config_text(q->c, key);
-    return text != NULL && *text != '\0' ? text : NULL;
-}
+static bool has_fraction(const request *q) { return q->format.request.val_fraction > 0; }
 
-static bool has_fraction(const request *q)
+/* The part whose option is given first: for predictions new samples, else test samples, else
+ * validation samples; FG_PART_TRAIN: none. */
+static fg_data_part named_part(const request *q)
 {
-    return fgi_config_float(q->c, "data.val_fraction") > 0;
-}
-
-/* The keys that may name the data of a kind of run, `count` of them; the first that is given is
- * used.
- */
-static const char *const *keys_of(const char *format, fg_recipe_kind kind, size_t *out_count)
-{
-    static const char *const csv[] = {"data.predict", "data.test", "data.val"};
-    static const char *const npy[] = {"data.predict", "data.test_x", "data.val_x"};
-    const size_t skip = kind == FG_RECIPE_PREDICT ? 0 : kind == FG_RECIPE_TEST ? 1 : 2;
-    *out_count = 3 - skip;
-    return (strcmp(format, "csv") == 0 ? csv : npy) + skip;
-}
-
-/* The value of the first of these keys that is given, NULL if none is. */
-static const char *named_file(request *q, const char *format)
-{
-    size_t count;
-    const char *const *keys = keys_of(format, q->kind, &count);
-    for (size_t i = 0; i < count; i++) {
-        q->key = keys[i];
-        if (text_of(q, keys[i]) != NULL)
-            return text_of(q, keys[i]);
-    }
-    q->key = strcmp(format, "csv") == 0 ? "data.path" : "data.x";
-    return NULL;
+    for (int part = (int)fgi_run_format_part(q->kind); part > (int)FG_PART_TRAIN; part--)
+        if (fgi_run_format_has(&q->format,
+                               fgi_run_format_input(q->format.entry, (fg_data_part)part)))
+            return (fg_data_part)part;
+    return FG_PART_TRAIN;
 }
 
 fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_error *err)
@@ -65,30 +44,29 @@ fg_status fgi_run_data_check_eval(const fgi_config *c, fg_recipe_kind kind, fg_e
                                         [FG_RECIPE_TEST] = "test",
                                         [FG_RECIPE_PREDICT] = "predict"};
     request q = {.c = c, .kind = kind, .err = err};
-    const char *format = fgi_config_text(c, "data.format");
-    const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
-    if (format == NULL || (!is_csv && strcmp(format, "npy") != 0) || named_file(&q, format) != NULL)
-        return FG_OK;
-    if (has_fraction(&q) && text_of(&q, q.key) != NULL)
-        return FG_OK;
-    const char *keys = kind == FG_RECIPE_PREDICT ? "data.predict"
-                       : kind == FG_RECIPE_TEST
-                           ? (is_csv ? "data.test" : "data.test_x and data.test_y")
-                       : is_csv ? "data.val"
-                                : "data.val_x and data.val_y,";
-    (void)fgi_refuse(err, "no data to %s: set %s or data.val_fraction", verbs[kind], keys);
-    return FG_EINVAL;
+    if (fgi_config_text(c, "data.format") == NULL)
+        return FG_OK; /* it may be the checkpoint's */
+    fg_status status = fgi_run_format_init(c, false, &q.format, err);
+    if (status == FG_OK && !fgi_run_format_is_folder(q.format.entry) &&
+        named_part(&q) == FG_PART_TRAIN &&
+        (!has_fraction(&q) || !fgi_run_format_has(&q.format, q.format.entry->files.train)))
+        status = fgi_run_format_missing(q.format.entry, kind, verbs[kind], err);
+    fgi_run_format_fini(&q.format);
+    return status;
 }
 
-/* The validation part of the training data. */
-static fg_status split(const request *q, fg_dataset *take_all, fg_dataset **out)
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static fg_status open_part(request *q, fg_data_part part, fg_dataset **out)
 {
-    fg_dataset *train = NULL;
-    const fg_status status =
-        fg_dataset_split(take_all, fgi_config_float(q->c, "data.val_fraction"),
-                         (uint64_t)fgi_config_int(q->c, "data.split_seed"), &train, out, q->err);
-    fg_dataset_destroy(take_all);
-    fg_dataset_destroy(train);
+    fg_format_data data;
+    const char *input = fgi_run_format_input(q->format.entry, part);
+    input = input != NULL ? input : q->format.entry->files.train;
+    (void)fgi_run_format_key(input != NULL ? input : "format", q->key);
+    const fg_status status = fgi_run_format_open(&q->format, part, &data, q->err);
+    *out = data.samples;
+    data.samples = NULL;
+    fgi_run_format_release(&data);
     return status;
 }
 
@@ -96,79 +74,73 @@ static fg_status split(const request *q, fg_dataset *take_all, fg_dataset **out)
 static fg_status part_is_gone(const request *q, fg_status status)
 {
     char text[sizeof(q->err->message)];
-    const bool is_csv = strcmp(q->schema->format, "csv") == 0;
-    const char *instead = q->kind == FG_RECIPE_PREDICT ? "--data.predict=FILE"
-                          : !is_csv                    ? "other data"
-                          : q->kind == FG_RECIPE_TEST  ? "--data.test=FILE"
-                                                       : "--data.val=FILE";
+    const fg_data_part part = fgi_run_format_part(q->kind);
+    const char *input = fgi_run_format_input(q->format.entry, part);
+    const bool is_one = input != NULL && fgi_run_format_target(q->format.entry, part) == NULL;
     (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
     (void)fgi_refuse(q->err,
                      "%.300s\nthe validation samples are a part of the training data "
-                     "(data.val_fraction); without them, give %s",
-                     text, instead);
+                     "(data.val_fraction); without them, give %s%s%s",
+                     text, is_one ? "--data." : "other data", is_one ? input : "",
+                     is_one ? "=FILE" : "");
     q->err->status = status;
     return status;
 }
 
-/* ---- formats --------------------------------------------------------------------------------- */
-
-static fg_status apply(const request *q, const char *path, fg_dataset **out)
+/* The validation part of the training data. */
+static fg_status open_fraction(request *q, fg_dataset **out)
 {
-    const fg_csv_apply_options options = {.no_target = q->kind == FG_RECIPE_PREDICT,
-                                          .delimiter = fgi_run_data_delimiter(q->c),
-                                          .missing = fgi_config_text(q->c, "data.missing"),
-                                          .unknown = fgi_config_text(q->c, "data.unknown")};
-    return fg_csv_apply_with(q->rules, path, &options, out, q->err);
+    fg_dataset *all = NULL, *train = NULL;
+    const fg_format_request *asked = &q->format.request;
+    const fg_status status = open_part(q, FG_PART_TRAIN, &all);
+    if (status != FG_OK)
+        return part_is_gone(q, status);
+    if (all == NULL)
+        return fgi_fail(q->err, FG_EINVAL, "data.format %s gave no training samples",
+                        q->format.entry->entry.name);
+    const fg_status done =
+        fg_dataset_split(all, asked->val_fraction, asked->split_seed, &train, out, q->err);
+    fg_dataset_destroy(all);
+    fg_dataset_destroy(train);
+    return done;
 }
 
-static fg_status open_csv(request *q, fg_dataset **out)
+/* Out of a folder that has all samples. */
+static fg_status open_folder(request *q, fg_dataset **out)
 {
-    fg_dataset *all = NULL;
+    FGI_TRY(fgi_run_format_need(&q->format, q->format.entry->files.train, q->err));
+    if (q->kind != FG_RECIPE_VALIDATE)
+        FGI_TRY(open_part(q, FG_PART_TEST, out));
+    if (*out != NULL)
+        return FG_OK;
+    if (has_fraction(q))
+        return open_fraction(q, out);
+    FGI_TRY(open_part(q, FG_PART_VAL, out));
+    return *out != NULL ? FG_OK
+                        : fgi_run_format_missing(q->format.entry, q->kind, "evaluate", q->err);
+}
+
+static fg_status read_rules(request *q)
+{
     char *json =
         q->schema->csv != NULL ? fgi_json_text(q->schema->csv, JSON_REAL_PRECISION(17)) : NULL;
-    fg_status status =
+    const fg_status status =
         json != NULL ? fg_csv_schema_parse(json, strlen(json), &q->rules, q->err) : FG_EINVAL;
     if (json == NULL)
         (void)fgi_refuse(q->err, "the checkpoint's data.json has no schema of the CSV");
     fgi_free(json);
-    if (status != FG_OK)
-        return status;
-    const char *path = named_file(q, "csv");
-    if (path != NULL)
-        return apply(q, path, out);
-    status = apply(q, text_of(q, "data.path"), &all);
-    return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
+    q->format.request.schema = q->rules;
+    return status;
 }
 
-static fg_status open_npy(request *q, fg_dataset **out)
+static fg_status open_samples(request *q, fg_dataset **out)
 {
-    fg_dataset *all = NULL;
-    const char *x = named_file(q, "npy"), *y = NULL;
-    if (q->kind != FG_RECIPE_PREDICT)
-        y = text_of(q, strcmp(q->key, "data.test_x") == 0 ? "data.test_y" : "data.val_y");
-    if (x != NULL)
-        return fg_npy_open(x, y, NULL, out, q->err);
-    const fg_status status =
-        fg_npy_open(text_of(q, "data.x"), text_of(q, "data.y"), NULL, &all, q->err);
-    return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
-}
-
-typedef fg_status open_split(const char *folder, fg_data_split split, fg_dataset **out,
-                             fg_error *err);
-
-static fg_status open_folder(request *q, open_split *open, fg_dataset **out)
-{
-    fg_dataset *all = NULL;
-    const char *folder = text_of(q, "data.path");
-    q->key = "data.path";
-    if (folder == NULL) {
-        (void)fgi_refuse(q->err, "data.path must be given: the folder of the data");
-        return FG_EINVAL;
-    }
-    if (q->kind != FG_RECIPE_VALIDATE || !has_fraction(q))
-        return open(folder, q->kind == FG_RECIPE_VALIDATE ? FG_VAL : FG_TEST, out, q->err);
-    const fg_status status = open(folder, FG_TRAIN, &all, q->err);
-    return status == FG_OK ? split(q, all, out) : part_is_gone(q, status);
+    if (q->format.entry->has_schema)
+        FGI_TRY(read_rules(q));
+    if (fgi_run_format_is_folder(q->format.entry))
+        return open_folder(q, out);
+    const fg_data_part part = named_part(q);
+    return part != FG_PART_TRAIN ? open_part(q, part, out) : open_fraction(q, out);
 }
 
 /* ---- checks against the model ---------------------------------------------------------------- */
@@ -242,28 +214,37 @@ static fg_status check(const request *q, const fg_dataset *dataset)
     return status == FG_OK && is_classification ? check_classes(q, dataset) : status;
 }
 
+/* Formats without a schema may replace each other. */
+static fg_status check_format(const request *q)
+{
+    const fg_format_entry *here = q->format.entry;
+    const fg_format_entry *there = (const fg_format_entry *)fg_registry_find(
+        fgi_config_registry(q->c), FG_REGISTRY_FORMAT, q->schema->format, NULL);
+    if (here == there || (there != NULL && !here->has_schema && !there->has_schema))
+        return FG_OK;
+    (void)fgi_refuse(q->err, "%s is %s: the checkpoint was trained with %s",
+                     fgi_config_where(q->c, "data.format"), here->entry.name, q->schema->format);
+    return FG_EINVAL;
+}
+
+static fg_status open_checked(request *q, fg_dataset **out)
+{
+    FGI_TRY(fgi_run_format_init(q->c, false, &q->format, q->err));
+    q->format.request.needs_target = q->kind != FG_RECIPE_PREDICT;
+    FGI_TRY(check_format(q));
+    FGI_TRY(open_samples(q, out));
+    if (*out != NULL)
+        return check(q, *out);
+    return fgi_run_format_missing(q->format.entry, q->kind, "evaluate", q->err);
+}
+
 fg_status fgi_run_data_open_eval(const fgi_config *c, fg_recipe_kind kind,
                                  const fgi_run_schema *schema, fgi_run_data *out, fg_error *err)
 {
-    request q = {.c = c, .kind = kind, .schema = schema, .key = "data.path", .err = err};
-    const char *format = fgi_config_text(c, "data.format");
-    fg_status status;
+    request q = {.c = c, .kind = kind, .schema = schema, .err = err};
     *out = (fgi_run_data){0};
-    if (format == NULL || (strcmp(format, "csv") == 0) != (strcmp(schema->format, "csv") == 0)) {
-        (void)fgi_refuse(err, "%s is %s: the checkpoint was trained with %s",
-                         fgi_config_where(c, "data.format"), format != NULL ? format : "not given",
-                         schema->format);
-        return FG_EINVAL;
-    }
-    if (strcmp(format, "csv") == 0)
-        status = open_csv(&q, &out->val);
-    else if (strcmp(format, "npy") == 0)
-        status = open_npy(&q, &out->val);
-    else
-        status =
-            open_folder(&q, strcmp(format, "idx") == 0 ? fg_idx_open : fg_cifar10_open, &out->val);
-    if (status == FG_OK)
-        status = check(&q, out->val);
+    const fg_status status = open_checked(&q, &out->val);
+    fgi_run_format_fini(&q.format);
     out->schema = q.rules;
     if (status != FG_OK)
         fgi_run_data_close(out);

@@ -8,6 +8,7 @@
 
 #include "recipe/run.h"
 #include "recipe/run_compare.h"
+#include "recipe/run_format.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/print.h"
@@ -29,20 +30,22 @@ static const char *given(const fgi_config *c, const char *key)
 
 bool fgi_run_set_data(const fg_recipe *r, const char *path, fg_error *err)
 {
-    const char *format = fgi_config_text(r->c, "data.format"), *key = "data.path";
-    const bool is_npy = format != NULL && strcmp(format, "npy") == 0;
-    const bool is_csv = format != NULL && strcmp(format, "csv") == 0;
-    if (format == NULL)
+    char key[FGI_RUN_KEY_SIZE];
+    const fg_format_entry *format = NULL;
+    const fg_data_part part = fgi_run_format_part(r->options->kind);
+    if (fgi_config_text(r->c, "data.format") == NULL)
         return fgi_refuse(err, "'%s': data.format must be given, to know what this is", path);
-    if (r->options->kind == FG_RECIPE_PREDICT && (is_csv || is_npy))
-        key = "data.predict";
-    else if (is_csv)
-        key = r->options->kind == FG_RECIPE_TEST ? "data.test" : "data.val";
-    else if (is_npy)
-        return fgi_refuse(err,
-                          "'%s': data.format npy needs two files: give data.%s_x and data.%s_y",
-                          path, r->options->kind == FG_RECIPE_TEST ? "test" : "val",
-                          r->options->kind == FG_RECIPE_TEST ? "test" : "val");
+    if (fgi_run_format_find(r->c, &format, err) != FG_OK)
+        return false;
+    const char *input = fgi_run_format_input(format, part);
+    const char *target = fgi_run_format_target(format, part);
+    input = input != NULL ? input : format->files.train;
+    if (input == NULL)
+        return fgi_refuse(err, "'%s': data.format %s reads no files", path, format->entry.name);
+    if (target != NULL)
+        return fgi_refuse(err, "'%s': data.format %s needs two files: give data.%s and data.%s",
+                          path, format->entry.name, input, target);
+    (void)fgi_run_format_key(input, key);
     fgi_buf assignment = {0};
     fgi_buf_printf(&assignment, "%s=\"%s\"", key, path);
     const bool is_good = fgi_buf_status(&assignment, err) == FG_OK &&

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "recipe/run.h"
+#include "recipe/run_format.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
@@ -43,31 +44,41 @@ static char *in_config_folder(const char *config_path, const char *path)
     return NULL;
 }
 
+/* Adds the note if the error is about the file that the key names. */
+static bool explain_path(const fg_recipe *r, const char *key, fg_error *err)
+{
+    char cwd[256];
+    const char *path = fgi_config_text(r->c, key);
+    if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0 ||
+        strstr(err->message, path) == NULL)
+        return false;
+    char *there = in_config_folder(r->config_path, path);
+    const size_t used = strlen(err->message), room = sizeof(err->message) - used;
+    (void)fgi_snprintf(err->message + used, room,
+                       "\n%s is relative to the working directory, %s%s%s%s", key,
+                       getcwd(cwd, sizeof(cwd)) != NULL ? cwd : "which has no name",
+                       there != NULL ? ", not to the configuration's folder: use --" : "",
+                       there != NULL ? key : "", there != NULL ? "=" : "");
+    if (there != NULL)
+        (void)fgi_snprintf(err->message + strlen(err->message),
+                           sizeof(err->message) - strlen(err->message), "%s", there);
+    fgi_free(there);
+    return true;
+}
+
 void fgi_run_explain_paths(const fg_recipe *r, fg_error *err)
 {
-    static const char *const keys[] = {
-        "data.path",  "data.val",   "data.test",   "data.predict", "data.x",        "data.y",
-        "data.val_x", "data.val_y", "data.test_x", "data.test_y",  "model.weights",
-    };
-    char cwd[256];
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        const char *path = fgi_config_text(r->c, keys[i]);
-        if (path == NULL || *path == '\0' || *path == '/' || access(path, F_OK) == 0)
-            continue;
-        if (strstr(err->message, path) == NULL) /* a different problem */
-            continue;
-        char *there = in_config_folder(r->config_path, path);
-        const size_t used = strlen(err->message), room = sizeof(err->message) - used;
-        (void)fgi_snprintf(err->message + used, room,
-                           "\n%s is relative to the working directory, %s%s%s%s", keys[i],
-                           getcwd(cwd, sizeof(cwd)) != NULL ? cwd : "which has no name",
-                           there != NULL ? ", not to the configuration's folder: use --" : "",
-                           there != NULL ? keys[i] : "", there != NULL ? "=" : "");
-        if (there != NULL)
-            (void)fgi_snprintf(err->message + strlen(err->message),
-                               sizeof(err->message) - strlen(err->message), "%s", there);
-        fgi_free(there);
+    const fg_format_entry *format = NULL;
+    if (explain_path(r, "model.weights", err) ||
+        fgi_run_format_find(r->c, &format, &(fg_error){0}) != FG_OK)
         return;
+    for (int part = 0; part <= (int)FG_PART_PREDICT; part++) {
+        char key[FGI_RUN_KEY_SIZE];
+        const char *input = fgi_run_format_input(format, (fg_data_part)part);
+        const char *target = fgi_run_format_target(format, (fg_data_part)part);
+        if ((input != NULL && explain_path(r, fgi_run_format_key(input, key), err)) ||
+            (target != NULL && explain_path(r, fgi_run_format_key(target, key), err)))
+            return;
     }
 }
 

@@ -211,12 +211,11 @@ static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, f
         return FG_OK;
     if (inner.status == FG_ENOMEM)
         return fgi_no_memory(err);
-    return fgi_fail(
-        err, FG_EFORMAT,
-        "%s: its configuration cannot be read: %.300s\n"
-        "it was written by another version, or by a program with custom models: use that "
-        "program, or set fg_recipe_options.registry",
-        fg_ckpt_path(out->ckpt), inner.message);
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s: its configuration cannot be read: %.300s\n"
+                    "it was written by another version, or by a program with custom rows: use that "
+                    "program, or set fg_recipe_options.registry",
+                    fg_ckpt_path(out->ckpt), inner.message);
 }
 
 static fg_status read_data(fgi_run_origin *out, fg_error *err)

@@ -10,13 +10,15 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "base/text.h"
+#include "data/formats.h"
 #include "nn/model.h"
 #include "optim/optimizer.h"
 #include "option/option.h"
 
-enum { KINDS = FG_REGISTRY_SCHEDULE + 1, MOST_NAMES = 128 };
+enum { KINDS = FG_REGISTRY_FORMAT + 1, MOST_NAMES = 128 };
 
-static const char *const kind_names[KINDS] = {"model", "loss", "optimizer", "schedule"};
+static const char *const kind_names[KINDS] = {"model", "loss", "optimizer", "schedule",
+                                              "data format"};
 
 typedef struct list {
     const fg_entry **entries;
@@ -109,10 +111,11 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
 static fg_status check_option(const list *l, const fg_entry *entry, size_t index, fg_error *err)
 {
     const fg_option *option = &entry->options[index];
-    if (!is_name(option->name) || strcmp(option->name, "name") == 0)
+    if (!is_name(option->name) || strcmp(option->name, "name") == 0 ||
+        strcmp(option->name, "format") == 0)
         return fgi_fail(err, FG_EINVAL,
                         "option '%s' of '%s': expected a name of lower-case letters, digits and _, "
-                        "other than 'name'",
+                        "other than 'name' and 'format'",
                         option->name != NULL ? option->name : "", entry->name);
     if (option->help == NULL || option->example == NULL ||
         (option->kind == FG_OPTION_CHOICE && option->choices == NULL))
@@ -193,6 +196,12 @@ fg_status fg_registry_add_schedule(fg_registry *registry, const fg_schedule_entr
                FGI_RESERVED(fg_schedule_entry, entry), err);
 }
 
+fg_status fg_registry_add_format(fg_registry *registry, const fg_format_entry *entry, fg_error *err)
+{
+    return add(registry, FG_REGISTRY_FORMAT, &entry->entry, entry->open != NULL,
+               FGI_RESERVED(fg_format_entry, entry), err);
+}
+
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status add_built_in(fg_registry *r, fg_error *err)
@@ -205,6 +214,8 @@ static fg_status add_built_in(fg_registry *r, fg_error *err)
         FGI_TRY(fg_registry_add_optimizer(r, fgi_optimizer_rows[i], err));
     for (size_t i = 0; i < fgi_schedule_row_count; i++)
         FGI_TRY(fg_registry_add_schedule(r, fgi_schedule_rows[i], err));
+    for (size_t i = 0; i < fgi_format_row_count; i++)
+        FGI_TRY(fg_registry_add_format(r, fgi_format_rows[i], err));
     return FG_OK;
 }
 

@@ -39,6 +39,44 @@ static const fg_model_entry own = {.entry = {.name = "own_model",
                                    .build = build,
                                    .apply = apply};
 
+/* ---- a data format --------------------------------------------------------------------------- */
+
+static int opened[4]; /* how often, by part */
+
+/* Numbers and their doubles; five test samples, and no others but those to train on. */
+static fg_status open_ramp(const fg_option_values *values, const fg_format_request *request,
+                           fg_format_data *out, fg_error *err)
+{
+    static const fg_field fields[] = {{"x", {FG_F32, 1, {1}}}, {"y", {FG_F32, 0, {0}}}};
+    float x[64], y[64];
+    const int64_t count = request->part == FG_PART_TEST ? 5 : fg_option_int(values, "count");
+    opened[request->part]++;
+    if (count == 13)
+        return FG_EUNSUPPORTED;
+    if (request->part == FG_PART_VAL)
+        return FG_OK;
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = (float)i / 64;
+        y[i] = 2 * x[i];
+    }
+    return fg_dataset_from_arrays(&(fg_dataset_spec){.count = count,
+                                                     .fields = fields,
+                                                     .field_count = request->needs_target ? 2 : 1},
+                                  (const void *const[]){x, y}, FG_COPY, &out->samples, err);
+}
+
+static const fg_option ramp_options[] = {{.name = "count",
+                                          .kind = FG_OPTION_INT,
+                                          .initial = "40",
+                                          .min = 1,
+                                          .max = 64,
+                                          .example = "20",
+                                          .help = "Number of samples."}};
+static const fg_format_entry ramp = {
+    .entry = {.name = "ramp", .help = "a ramp", .options = ramp_options, .option_count = 1},
+    .fitted = "count",
+    .open = open_ramp};
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 static fg_registry *registry;
@@ -74,6 +112,7 @@ static int go_there(void **state)
     live = fgi_alloc_live();
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add_model(registry, &own, &err));
+    fgt_ok(fg_registry_add_format(registry, &ramp, &err));
     return 0;
 }
 
@@ -174,10 +213,80 @@ static void its_checkpoints_need_the_same_rows(void **state)
     assert_int_equal(fg_recipe_origin_open("run", NULL, NULL, &origin, &err), FG_EFORMAT);
 }
 
+static const char *const ramp_keys[] = {
+    "task=regression",        "model.name=linear",    "data.format=ramp",
+    "data.count=32",          "optimizer.name=sgd",   "trainer.accelerator=cpu",
+    "trainer.max_epochs=1",   "trainer.batch_size=4", "trainer.run_dir=ramp",
+    "data.val_fraction=0.25",
+};
+
+static void fails(const fg_recipe_options *o, fg_status status, const char *message)
+{
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    assert_int_equal(fg_recipe_run(recipe, &err), status);
+    fg_recipe_close(recipe);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("'%s' is not in '%s'", message, err.message);
+}
+
+static void reads_a_custom_format(void **state)
+{
+    (void)state;
+    const char *const other[] = {"data.count=31"}, *const broken[] = {"data.count=13"},
+                      *const misspelt[] = {"data.format=rmp"};
+    const fg_recipe_options fit = {.registry = registry,
+                                   .overrides = ramp_keys,
+                                   .override_count = sizeof ramp_keys / sizeof ramp_keys[0]};
+    fg_recipe *recipe = run(&fit);
+    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 6); /* 24 samples, 8 held out */
+    fg_recipe_close(recipe);
+    assert_int_equal(opened[FG_PART_TRAIN], 1);
+    assert_int_equal(opened[FG_PART_VAL], 0);
+    assert_int_equal(opened[FG_PART_TEST], 1);
+    fg_recipe_options o = {.kind = FG_RECIPE_PREDICT, .config = "ramp", .registry = registry};
+    recipe = run(&o);
+    assert_int_equal(fg_recipe_get_result(recipe)->predictions_type.dim[0], 5);
+    fg_recipe_close(recipe);
+    o.kind = FG_RECIPE_VALIDATE;
+    fg_recipe_close(run(&o));
+    assert_int_equal(opened[FG_PART_TRAIN], 2); /* for the eight */
+    o.overrides = other;
+    o.override_count = 1;
+    fails(&o, FG_EINVAL, "data.count: 32 in the checkpoint, 31 by --data.count");
+    o.overrides = broken;
+    fails(&o, FG_EUNSUPPORTED, "data.format ramp: opening the data failed: ");
+    o.overrides = misspelt;
+    refuses(&o, "did you mean 'ramp'?");
+    o = (fg_recipe_options){.kind = FG_RECIPE_PREDICT, .config = "ramp"};
+    refuses(&o, "data.format: expected one of csv|idx|cifar10|npy, got 'ramp'");
+}
+
+static void only_the_training_samples_are_required(void **state)
+{
+    (void)state;
+    fg_recipe_options o = {.registry = registry,
+                           .overrides = ramp_keys,
+                           .override_count = sizeof ramp_keys / sizeof ramp_keys[0] - 1};
+    fg_recipe *recipe = run(&(fg_recipe_options){.registry = registry,
+                                                 .overrides = ramp_keys,
+                                                 .override_count = o.override_count,
+                                                 .overwrite = true});
+    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
+    fg_recipe_close(recipe);
+    o = (fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "ramp", .registry = registry};
+    fails(&o, FG_EINVAL, "no data to evaluate: set data.val_fraction");
+    o.data = "file";
+    refuses(&o, "'file': data.format ramp reads no files");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(trains_a_custom_model),
     cmocka_unit_test(mistakes_in_it_are_named),
     cmocka_unit_test(its_checkpoints_need_the_same_rows),
+    cmocka_unit_test(reads_a_custom_format),
+    cmocka_unit_test(only_the_training_samples_are_required),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, leave); }

@@ -23,6 +23,7 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_LOSS, "cross_entropy mse "},
         {FG_REGISTRY_OPTIMIZER, "sgd adam adamw "},
         {FG_REGISTRY_SCHEDULE, "constant onecycle "},
+        {FG_REGISTRY_FORMAT, "csv idx cifar10 npy "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -136,11 +137,11 @@ static void wrong_rows_are_refused(void **state)
         {{.entry = {.name = "mine", .help = "x", .options = &bad_name, .option_count = 1},
           .create = create},
          "optimizer: option 'Big' of 'mine': expected a name of lower-case letters, digits and _, "
-         "other than 'name'"},
+         "other than 'name' and 'format'"},
         {{.entry = {.name = "mine", .help = "x", .options = &named_name, .option_count = 1},
           .create = create},
          "optimizer: option 'name' of 'mine': expected a name of lower-case letters, digits and _, "
-         "other than 'name'"},
+         "other than 'name' and 'format'"},
         {{.entry = {.name = "mine", .help = "x", .options = &bad_default, .option_count = 1},
           .create = create},
          "optimizer: the default of an option: mine.x: expected an integer (for example 1), got "

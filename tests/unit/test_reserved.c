@@ -281,6 +281,7 @@ BY_ROW(fg_model_entry, fg_registry_add_model)
 BY_ROW(fg_loss_entry, fg_registry_add_loss)
 BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
 BY_ROW(fg_schedule_entry, fg_registry_add_schedule)
+BY_ROW(fg_format_entry, fg_registry_add_format)
 
 static void by_fg_schedule_ops(fg_error *err)
 {
@@ -382,6 +383,7 @@ static const struct row {
     ROW(fg_loss_entry),
     ROW(fg_mesh_options),
     ROW(fg_model_entry),
+    ROW(fg_format_entry),
     ROW(fg_model_options),
     ROW(fg_npy_options),
     ROW(fg_onecycle_options),
@@ -424,16 +426,16 @@ static const char *const elsewhere[] = {"fg_checkup_options", "fg_plan_process",
                                         "fg_recipe_options", "fg_recipe_origin"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",     "fg_client_info", "fg_finding",     "fg_fit_settings",
-    "fg_hang",     "fg_host_batch",  "fg_host_info",   "fg_host_variable",
-    "fg_progress", "fg_result",      "fg_tensor_info", "fg_recipe_result",
+    "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
+    "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
+    "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment",  "fg_ckpt_tensor",   "fg_entry",       "fg_option",
-    "fg_option_text", "fg_error",         "fg_field",       "fg_init",
-    "fg_mesh_axis",   "fg_mesh_info",     "fg_model_shape", "fg_metric",
-    "fg_scalar",      "fg_sharding_rule", "fg_tensor",      "fg_type",
+    "fg_attachment",  "fg_ckpt_tensor",  "fg_entry",  "fg_option",        "fg_option_text",
+    "fg_error",       "fg_field",        "fg_init",   "fg_mesh_axis",     "fg_mesh_info",
+    "fg_model_shape", "fg_metric",       "fg_scalar", "fg_sharding_rule", "fg_tensor",
+    "fg_type",        "fg_format_files",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

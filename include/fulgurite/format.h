@@ -1,0 +1,96 @@
+/* format.h - data formats: what `data.format` of a configuration can name.
+ *
+ * A data format opens the samples that its options name, such as files, as datasets (data.h). It is
+ * a constant row, like a model (registry.h). The keys of its options are data.OPTION.
+ *
+ *     static fg_status open_ramp(const fg_option_values *values, const fg_format_request *request,
+ *                                fg_format_data *out, fg_error *err)
+ *     {
+ *         if (request->part != FG_PART_TRAIN)
+ *             return FG_OK; // no other samples: data.val_fraction holds some out
+ *         return ramp_create(fg_option_int(values, "count"), &out->samples, err);
+ *     }
+ *
+ *     static const fg_format_entry ramp = {
+ *         .entry = {.name = "ramp", .help = "a ramp", .options = options, .option_count = 1},
+ *         .open = open_ramp};
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_FORMAT_H
+#define FULGURITE_FORMAT_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/data.h>
+#include <fulgurite/option.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a recipe asks a format for. The values are stable. */
+typedef enum fg_data_part {
+    FG_PART_TRAIN = 0,  /* the training samples */
+    FG_PART_VAL = 1,    /* the validation samples */
+    FG_PART_TEST = 2,   /* the test samples */
+    FG_PART_PREDICT = 3 /* new samples, whose targets are not needed */
+} fg_data_part;
+
+typedef struct fg_format_request {
+    fg_data_part part;
+    bool is_training;  /* to train; false: to evaluate a checkpoint, so nothing is fitted */
+    bool needs_target; /* false: only the inputs are used */
+    const char *task;  /* "classification" or "regression" */
+    /* The fraction of the training samples that the recipe holds out with fg_dataset_split, and
+     * the seed; 0: none. */
+    double val_fraction;
+    uint64_t split_seed;
+    /* What the training samples were fitted to, if the format gave it: of this run, or out of the
+     * checkpoint that is evaluated. NULL when there is none yet. */
+    const fg_csv_schema *schema;
+} fg_format_request;
+
+/* What a format opens. All members are 0 before the call; the caller destroys them, also after a
+ * failure. */
+typedef struct fg_format_data {
+    /* Field 0 is the input, field 1 the target: s32[] class indices, or numbers. NULL: there are
+     * no samples of this part. */
+    fg_dataset *samples;
+    /* FG_PART_TRAIN, to train: the validation samples, if opening the training samples
+     * opens them too. The recipe then neither asks for FG_PART_VAL nor splits. */
+    fg_dataset *val;
+    /* FG_PART_TRAIN, to train: how columns are encoded, which checkpoints contain. */
+    fg_csv_schema *schema;
+    /* FG_PART_TRAIN, to train: of a regression whose targets the recipe standardizes on
+     * the device. Deviation 0: they are learned as they are. */
+    double target_mean, target_deviation;
+} fg_format_data;
+
+/* The options that name the samples of each part; NULL: the part has no option. */
+typedef struct fg_format_files {
+    const char *train; /* required to train: "path" */
+    const char *val, *test, *predict;
+    /* Where targets are in a file of their own: "y" */
+    const char *train_target, *val_target, *test_target;
+} fg_format_files;
+
+/* A registered data format (registry.h): a constant row. */
+typedef struct fg_format_entry {
+    fg_entry entry;
+    /* A part is asked for if its option is given, or if it has none. The recipe checks that the
+     * options of the training samples are given, and reports missing ones. */
+    fg_format_files files;
+    /* The options that a model's inputs and targets follow from, "target|ignore": evaluating a
+     * checkpoint with other values is an error. NULL: none. */
+    const char *fitted;
+    bool has_schema; /* training gives a schema, and opening other parts requires it */
+    /* Opens a part; values are for entry.options. Errors: FG_EINVAL for options that contradict
+     * each other (fg_option_fail), and those of the readers. */
+    fg_status (*open)(const fg_option_values *values, const fg_format_request *request,
+                      fg_format_data *out, fg_error *err);
+    void (*reserved[4])(void); /* must be NULL */
+} fg_format_entry;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,137 @@
+/* format_npy.c - the data format npy: NumPy arrays of inputs and targets.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "data/formats.h"
+
+/* ---- the deviation of targets ---------------------------------------------------------------- */
+
+/* Mean and population deviation of all numbers of the targets, by Welford's sums. */
+static fg_status measure(const fg_dataset *targets, void *const rows[2], double *out_mean,
+                         double *out_deviation, fg_error *err)
+{
+    const fg_type *type = &fg_dataset_field(targets, 1)->type;
+    const size_t width = (size_t)fg_type_count(type);
+    double mean = 0, squares = 0, count = 0;
+    for (int64_t i = 0; i < fg_dataset_count(targets); i++) {
+        FGI_TRY(fg_dataset_read(targets, i, rows, err));
+        for (size_t k = 0; k < width; k++) {
+            const double value = type->dtype == FG_F32 ? (double)((const float *)rows[1])[k]
+                                                       : (double)((const int32_t *)rows[1])[k];
+            const double change = value - mean;
+            mean += change / ++count;
+            squares += change * (value - mean);
+        }
+    }
+    const double deviation = count > 0 ? sqrt(squares / count) : 0;
+    *out_mean = mean;
+    *out_deviation = deviation > 0 || isnan(deviation) ? deviation : 1; /* all are equal */
+    return FG_OK;
+}
+
+/* The training part of the targets alone: the inputs may be large. */
+static fg_status open_targets(const fg_option_values *values, const fg_format_request *request,
+                              fg_dataset **out, fg_error *err)
+{
+    const char *y = fg_option_string(values, "y");
+    fg_dataset *all = NULL, *train = NULL, *val = NULL;
+    FGI_TRY(fg_npy_open(y, y, NULL, &all, err));
+    *out = all;
+    if (!(request->val_fraction > 0))
+        return FG_OK;
+    const fg_status status =
+        fg_dataset_split(all, request->val_fraction, request->split_seed, &train, &val, err);
+    fg_dataset_destroy(all);
+    fg_dataset_destroy(val);
+    *out = train; /* by number and seed: the rows of the training part */
+    return status;
+}
+
+static fg_status measure_targets(const fg_option_values *values, const fg_format_request *request,
+                                 fg_format_data *out, fg_error *err)
+{
+    const fg_dtype dtype = fg_dataset_field(out->samples, 1)->type.dtype;
+    fg_dataset *targets = NULL;
+    if (strcmp(request->task, "regression") != 0 || !fg_option_bool(values, "normalize") ||
+        (dtype != FG_F32 && dtype != FG_S32))
+        return FG_OK;
+    fg_status status = open_targets(values, request, &targets, err);
+    void *rows[2] = {NULL, NULL};
+    for (int f = 0; status == FG_OK && f < 2; f++) {
+        rows[f] = fgi_calloc(1, fg_type_bytes(&fg_dataset_field(targets, f)->type));
+        status = rows[f] != NULL ? FG_OK : fgi_no_memory(err);
+    }
+    if (status == FG_OK)
+        status = measure(targets, rows, &out->target_mean, &out->target_deviation, err);
+    if (status == FG_OK && !isfinite(out->target_deviation))
+        status = fg_option_fail(values, "y", FG_EINVAL, err,
+                                "a training target is NaN or infinite: expected finite numbers");
+    fgi_free(rows[0]);
+    fgi_free(rows[1]);
+    fg_dataset_destroy(targets);
+    return status;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static const fg_format_files files = {.train = "x",
+                                      .val = "val_x",
+                                      .test = "test_x",
+                                      .predict = "predict",
+                                      .train_target = "y",
+                                      .val_target = "val_y",
+                                      .test_target = "test_y"};
+
+/* Targets may be missing where samples are for prediction only. */
+static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
+                           fg_format_data *out, fg_error *err)
+{
+    const char *const inputs[] = {[FG_PART_TRAIN] = files.train,
+                                  [FG_PART_VAL] = files.val,
+                                  [FG_PART_TEST] = files.test,
+                                  [FG_PART_PREDICT] = files.predict};
+    const char *const targets[] = {[FG_PART_TRAIN] = files.train_target,
+                                   [FG_PART_VAL] = files.val_target,
+                                   [FG_PART_TEST] = files.test_target,
+                                   [FG_PART_PREDICT] = NULL};
+    const char *target = targets[request->part];
+    const char *x = fg_option_string(values, inputs[request->part]);
+    FGI_TRY(fg_npy_open(x, target != NULL ? fg_option_string(values, target) : NULL, NULL,
+                        &out->samples, err));
+    return request->part == FG_PART_TRAIN && request->is_training
+               ? measure_targets(values, request, out, err)
+               : FG_OK;
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+#define FILE_OPTION(file, text, words)                                                             \
+    {                                                                                              \
+        .name = (file), .kind = FG_OPTION_STRING, .example = (text), .help = (words)               \
+    }
+
+static const fg_option options[] = {
+    FILE_OPTION("x", "data/x.npy", "The inputs, T[N,...]."),
+    FILE_OPTION("y", "data/y.npy", "The targets, T[N] or T[N,...]; integers for a classification."),
+    FILE_OPTION("val_x", "data/val_x.npy", "Inputs for validation."),
+    FILE_OPTION("val_y", "data/val_y.npy", "Targets for validation."),
+    FILE_OPTION("test_x", "data/test_x.npy",
+                "Inputs for `test` and `predict`; without it they use the validation samples."),
+    FILE_OPTION("test_y", "data/test_y.npy", "Targets for `test`; `predict` does not need them."),
+    FGI_OPTION_PREDICT,
+    FGI_OPTION_NORMALIZE,
+    FGI_OPTION_IMAGE,
+};
+
+const fg_format_entry fgi_npy_row = {.entry = {.name = "npy",
+                                               .help = "NumPy arrays",
+                                               .spellings = "numpy",
+                                               .options = options,
+                                               .option_count = sizeof options / sizeof options[0]},
+                                     .files = files,
+                                     .fitted = "normalize",
+                                     .open = open_part};

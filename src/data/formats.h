@@ -1,0 +1,47 @@
+/* formats.h - the rows of data formats, and what they share.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_FORMATS_H
+#define FGI_DATA_FORMATS_H
+
+#include <fulgurite/format.h>
+
+/* The built-in rows (formats.c). */
+extern const fg_format_entry *const fgi_format_rows[];
+extern const size_t fgi_format_row_count;
+extern const fg_format_entry fgi_csv_row, fgi_idx_row, fgi_cifar10_row, fgi_npy_row;
+
+typedef fg_status fgi_open_split(const char *folder, fg_data_split split, fg_dataset **out,
+                                 fg_error *err);
+/* Opens a part of a published dataset: the folder is the option `path`. */
+fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format_request *request,
+                                 fgi_open_split *open, fg_format_data *out, fg_error *err);
+
+#define FGI_OPTION_FOLDER                                                                          \
+    {                                                                                              \
+        .name = "path", .kind = FG_OPTION_STRING, .example = "data/mnist",                         \
+        .help = "The folder with the usual file names."                                            \
+    }
+#define FGI_OPTION_PREDICT                                                                         \
+    {                                                                                              \
+        .name = "predict", .kind = FG_OPTION_STRING, .example = "data/new.csv",                    \
+        .help = "New samples for `predict`; targets are not read. Default: the test data, or "     \
+                "else the validation data."                                                        \
+    }
+#define FGI_OPTION_IMAGE                                                                           \
+    {                                                                                              \
+        .name = "image", .kind = FG_OPTION_INTS, .initial = "[]", .min = 1, .max = 65536,          \
+        .example = "[28, 28, 1]",                                                                  \
+        .help = "The columns of a csv, or the numbers of a flat npy sample, are the pixels of an " \
+                "image: [height, width, channels]."                                                \
+    }
+#define FGI_OPTION_NORMALIZE                                                                       \
+    {                                                                                              \
+        .name = "normalize", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",        \
+        .help = "Subtract the mean and divide by the standard deviation, both over the training "  \
+                "rows: of each numeric column of a csv, and of a regression's target, whose "      \
+                "metrics and predictions are in its own unit all the same. Images and the inputs " \
+                "of npy are not normalised."                                                       \
+    }
+
+#endif

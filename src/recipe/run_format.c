@@ -1,0 +1,140 @@
+/* run_format.c - the data format that a configuration names, and the keys of its samples.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recipe/run_format.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/print.h"
+#include "recipe/config_table.h"
+#include "report/helpers.h"
+
+fg_status fgi_run_format_find(const fgi_config *c, const fg_format_entry **out, fg_error *err)
+{
+    *out = NULL;
+    if (fgi_config_text(c, "data.format") == NULL) {
+        const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), "data.format");
+        (void)fgi_refuse(err,
+                         "data.format must be given: %s\n"
+                         "`fulgurite init DATA` looks at data and writes a configuration",
+                         key->option->choices);
+        return FG_EINVAL;
+    }
+    *out = (const fg_format_entry *)fgi_config_entry(c, FG_REGISTRY_FORMAT, "data.format", err);
+    return *out != NULL ? FG_OK : err->status;
+}
+
+fg_status fgi_run_format_init(const fgi_config *c, bool is_training, fgi_run_format *out,
+                              fg_error *err)
+{
+    *out =
+        (fgi_run_format){.c = c,
+                         .request = {.is_training = is_training,
+                                     .needs_target = true,
+                                     .task = fgi_config_text(c, "task"),
+                                     .val_fraction = fgi_config_float(c, "data.val_fraction"),
+                                     .split_seed = (uint64_t)fgi_config_int(c, "data.split_seed")}};
+    FGI_TRY(fgi_run_format_find(c, &out->entry, err));
+    return fgi_config_select(c, "data", &out->entry->entry, &out->values, err);
+}
+
+void fgi_run_format_fini(fgi_run_format *format)
+{
+    fg_option_values_destroy(format->values);
+    format->values = NULL;
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+fg_data_part fgi_run_format_part(fg_recipe_kind kind)
+{
+    return kind == FG_RECIPE_PREDICT ? FG_PART_PREDICT
+           : kind == FG_RECIPE_TEST  ? FG_PART_TEST
+                                     : FG_PART_VAL;
+}
+
+const char *fgi_run_format_input(const fg_format_entry *entry, fg_data_part part)
+{
+    switch (part) {
+    case FG_PART_TRAIN: return entry->files.train;
+    case FG_PART_VAL: return entry->files.val;
+    case FG_PART_TEST: return entry->files.test;
+    case FG_PART_PREDICT: return entry->files.predict;
+    }
+    return NULL;
+}
+
+const char *fgi_run_format_target(const fg_format_entry *entry, fg_data_part part)
+{
+    switch (part) {
+    case FG_PART_TRAIN: return entry->files.train_target;
+    case FG_PART_VAL: return entry->files.val_target;
+    case FG_PART_TEST: return entry->files.test_target;
+    case FG_PART_PREDICT: return NULL;
+    }
+    return NULL;
+}
+
+bool fgi_run_format_is_folder(const fg_format_entry *entry)
+{
+    return entry->files.val == NULL && entry->files.test == NULL && entry->files.predict == NULL;
+}
+
+const char *fgi_run_format_key(const char *option, char out[FGI_RUN_KEY_SIZE])
+{
+    (void)fgi_snprintf(out, FGI_RUN_KEY_SIZE, "data.%s", option);
+    return out;
+}
+
+bool fgi_run_format_has(const fgi_run_format *format, const char *option)
+{
+    const char *text = option != NULL ? fg_option_string(format->values, option) : NULL;
+    return text != NULL && *text != '\0';
+}
+
+fg_status fgi_run_format_need(const fgi_run_format *format, const char *option, fg_error *err)
+{
+    if (option == NULL || fgi_run_format_has(format, option))
+        return FG_OK;
+    (void)fgi_refuse(err, "data.%s must be given for data.format %s", option,
+                     format->entry->entry.name);
+    return FG_EINVAL;
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+fg_status fgi_run_format_open(fgi_run_format *format, fg_data_part part, fg_format_data *out,
+                              fg_error *err)
+{
+    *out = (fg_format_data){.samples = NULL};
+    format->request.part = part;
+    *err = (fg_error){.status = FG_OK};
+    const fg_status status = format->entry->open(format->values, &format->request, out, err);
+    if (status == FG_OK || err->message[0] != '\0')
+        return status;
+    return fgi_fail(err, status, "data.format %s: opening the data failed: %s",
+                    format->entry->entry.name, fg_status_name(status));
+}
+
+void fgi_run_format_release(fg_format_data *data)
+{
+    fg_dataset_destroy(data->samples);
+    fg_dataset_destroy(data->val);
+    fg_csv_schema_destroy(data->schema);
+    *data = (fg_format_data){.samples = NULL};
+}
+
+fg_status fgi_run_format_missing(const fg_format_entry *entry, fg_recipe_kind kind,
+                                 const char *command, fg_error *err)
+{
+    const fg_data_part part = fgi_run_format_part(kind);
+    const char *input = fgi_run_format_input(entry, part);
+    const char *target = fgi_run_format_target(entry, part);
+    if (input == NULL)
+        (void)fgi_refuse(err, "no data to %s: set data.val_fraction", command);
+    else
+        (void)fgi_refuse(err, "no data to %s: set data.%s%s%s or data.val_fraction", command, input,
+                         target != NULL ? " and data." : "", target != NULL ? target : "");
+    return FG_EINVAL;
+}
