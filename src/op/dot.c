@@ -213,22 +213,15 @@ static double dot_flops(const fgi_node *node)
     return count;
 }
 
-const fgi_op fgi_dot = {.name = "dot",
-                        .arity = 2,
-                        .role = FGI_MATMUL,
-                        .infer = dot_infer,
-                        .rows = dot_rows,
-                        .emit = dot_emit,
-                        .vjp = dot_vjp,
-                        .flops = dot_flops};
-const fgi_op fgi_matmul = {.name = "matmul",
-                           .arity = 2,
-                           .role = FGI_MATMUL,
-                           .infer = dot_infer,
-                           .rows = dot_rows,
-                           .emit = dot_emit,
-                           .vjp = dot_vjp,
-                           .flops = dot_flops};
+/* A matrix multiplication is a contraction with its name in messages and programs. */
+#define CONTRACTION(its_name)                                                                      \
+    {                                                                                              \
+        .name = (its_name), .arity = 2, .role = FGI_MATMUL, .infer = dot_infer, .rows = dot_rows,  \
+        .emit = dot_emit, .vjp = dot_vjp, .flops = dot_flops                                       \
+    }
+
+const fgi_op fgi_dot = CONTRACTION("dot");
+const fgi_op fgi_matmul = CONTRACTION("matmul");
 
 /* A contraction over the batch counts valid rows only. Both operands are masked, because 0 times
  * NaN is NaN. False if their rows are in different orders. */

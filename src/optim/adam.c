@@ -64,15 +64,15 @@ fgi_adam fgi_adam_of(const fg_option_values *values)
                       .weight_decay = fg_option_number(values, "weight_decay")};
 }
 
-fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, const fgi_adam *adam)
+fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, fgi_adam adam)
 {
     return fg_optimizer_create(root, rule,
-                               &(fg_optimizer_options){.lr = adam->lr != 0 ? adam->lr : FG_ZERO,
-                                                       .momentum = adam->beta1,
-                                                       .decay = adam->beta2,
-                                                       .weight_decay = adam->weight_decay,
-                                                       .own = adam,
-                                                       .own_bytes = sizeof *adam,
+                               &(fg_optimizer_options){.lr = adam.lr != 0 ? adam.lr : FG_ZERO,
+                                                       .momentum = adam.beta1,
+                                                       .decay = adam.beta2,
+                                                       .weight_decay = adam.weight_decay,
+                                                       .own = &adam,
+                                                       .own_bytes = sizeof adam,
                                                        .counts_updates = true});
 }
 
@@ -86,27 +86,22 @@ static fg_tensor adam_update(const fg_update *u, fg_tensor p, fg_tensor g)
     return fgi_adam_step(u, p, g);
 }
 
-static const fg_optimizer_rule rule = {.name = "adam",
-                                       .moments = {"exp_avg", "exp_avg_sq"},
-                                       .check = fgi_adam_check,
-                                       .prepare = fgi_adam_prepare,
-                                       .update = adam_update};
+static const fg_optimizer_rule rule = FGI_ADAM_RULE("adam", adam_update);
 
 fg_optimizer *fg_adam_create(fg_module *root, const fg_adam_options *options)
 {
     if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adam_options, options)))
         return NULL;
     const fg_adam_options o = options != NULL ? *options : (fg_adam_options){0};
-    const fgi_adam adam = fgi_adam_resolved(o.lr, o.beta1, o.beta2, o.eps, o.weight_decay);
-    return fgi_adam_create(root, &rule, &adam);
+    return fgi_adam_create(root, &rule,
+                           fgi_adam_resolved(o.lr, o.beta1, o.beta2, o.eps, o.weight_decay));
 }
 
 /* ---- row --------------------------------------------------------------------------------- */
 
 static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {
-    const fgi_adam adam = fgi_adam_of(values);
-    return fgi_adam_create(root, &rule, &adam);
+    return fgi_adam_create(root, &rule, fgi_adam_of(values));
 }
 
 static const fg_option options[] = {

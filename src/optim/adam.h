@@ -15,12 +15,20 @@ typedef struct fgi_adam {
 fgi_adam fgi_adam_resolved(double lr, double beta1, double beta2, double eps, double weight_decay);
 /* The same from the values of the options that both rows have. */
 fgi_adam fgi_adam_of(const fg_option_values *values);
-fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, const fgi_adam *adam);
+/* Copies adam. */
+fg_optimizer *fgi_adam_create(fg_module *root, const fg_optimizer_rule *rule, fgi_adam adam);
 
 /* Functions of both rules. step: the update without weight decay. */
 fg_status fgi_adam_check(const void *own, double momentum, fg_error *err);
 void fgi_adam_prepare(fg_update *u);
 fg_tensor fgi_adam_step(const fg_update *u, fg_tensor p, fg_tensor g);
+
+/* A rule with PyTorch's names of the moments. */
+#define FGI_ADAM_RULE(rule_name, its_update)                                                       \
+    {                                                                                              \
+        .name = (rule_name), .moments = {"exp_avg", "exp_avg_sq"}, .check = fgi_adam_check,        \
+        .prepare = fgi_adam_prepare, .update = (its_update)                                        \
+    }
 
 /* Rows of the options betas and eps. */
 #define FGI_OPTION_BETAS                                                                           \

@@ -13,28 +13,22 @@ static fg_tensor adamw_update(const fg_update *u, fg_tensor p, fg_tensor g)
     return fgi_adam_step(u, p, g);
 }
 
-static const fg_optimizer_rule rule = {.name = "adamw",
-                                       .moments = {"exp_avg", "exp_avg_sq"},
-                                       .check = fgi_adam_check,
-                                       .prepare = fgi_adam_prepare,
-                                       .update = adamw_update};
+static const fg_optimizer_rule rule = FGI_ADAM_RULE("adamw", adamw_update);
 
 fg_optimizer *fg_adamw_create(fg_module *root, const fg_adamw_options *options)
 {
     if (!fgi_optimizer_check_reserved(root, FGI_RESERVED(fg_adamw_options, options)))
         return NULL;
     const fg_adamw_options o = options != NULL ? *options : (fg_adamw_options){0};
-    const fgi_adam adam =
-        fgi_adam_resolved(o.lr, o.beta1, o.beta2, o.eps, fgi_or_default(o.weight_decay, 0.01));
-    return fgi_adam_create(root, &rule, &adam);
+    const double decay = fgi_or_default(o.weight_decay, 0.01);
+    return fgi_adam_create(root, &rule, fgi_adam_resolved(o.lr, o.beta1, o.beta2, o.eps, decay));
 }
 
 /* ---- row --------------------------------------------------------------------------------- */
 
 static fg_optimizer *create(fg_module *root, const fg_option_values *values)
 {
-    const fgi_adam adam = fgi_adam_of(values);
-    return fgi_adam_create(root, &rule, &adam);
+    return fgi_adam_create(root, &rule, fgi_adam_of(values));
 }
 
 static const fg_option options[] = {

@@ -104,29 +104,9 @@ static fg_status note(journal *j, const char *event, const fg_progress *at)
         (void)err;                                                                                 \
         return note(self, #name, at);                                                              \
     }
-EVENT(fit_start)
-EVENT(epoch_start)
-EVENT(batch_end)
-EVENT(log)
-EVENT(val_start)
-EVENT(val_end)
-EVENT(saved)
-EVENT(epoch_end)
-EVENT(fit_end)
-EVENT(eval_start)
-EVENT(eval_end)
+TOY_EVENTS(EVENT)
 
-static const fg_callback_ops ops = {.fit_start = on_fit_start,
-                                    .epoch_start = on_epoch_start,
-                                    .batch_end = on_batch_end,
-                                    .log = on_log,
-                                    .val_start = on_val_start,
-                                    .val_end = on_val_end,
-                                    .saved = on_saved,
-                                    .epoch_end = on_epoch_end,
-                                    .fit_end = on_fit_end,
-                                    .eval_start = on_eval_start,
-                                    .eval_end = on_eval_end};
+static const fg_callback_ops ops = {TOY_EVENTS(TOY_EVENT_ROW)};
 
 static void on_line(void *self, fg_log_level level, const char *line)
 {

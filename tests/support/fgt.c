@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
+#include <dirent.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +69,17 @@ const char *fgt_path(const char *folder, const char *name)
     if (snprintf(path, sizeof(paths[0]), "%s/%s", folder, name) >= (int)sizeof(paths[0]))
         fail_msg("path too long: %s/%s", folder, name);
     return path;
+}
+
+int fgt_count_entries(const char *path)
+{
+    int count = 0;
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    (void)closedir(folder);
+    return count - 2; /* . and .. */
 }
 
 void fgt_write(const char *path, const void *data, size_t size)

@@ -34,6 +34,8 @@ const char *fgt_temp_folder(void);
 const char *fgt_cache(const char *otherwise);
 /* "folder/name" in one of eight rotating static buffers. */
 const char *fgt_path(const char *folder, const char *name);
+/* The number of entries of a folder. */
+int fgt_count_entries(const char *path);
 /* Writes a whole file or fails the test. */
 void fgt_write(const char *path, const void *data, size_t size);
 /* |a - b| <= absolute + relative * |b|, or fails the test naming `what`. */

@@ -183,10 +183,10 @@ double toy_metric(const fg_trainer *trainer, const char *name)
 
 /* ---- the callback ---------------------------------------------------------------------------- */
 
-static const char *const events[] = {"fit_start", "epoch_start", "batch_end", "log",
-                                     "val_start", "val_end",     "saved",     "epoch_end",
-                                     "fit_end",   "eval_start",  "eval_end"};
-enum { EVENTS = sizeof events / sizeof events[0] };
+#define NAME(name) #name,
+static const char *const events[] = {TOY_EVENTS(NAME)};
+#define NUMBER(name) EVENT_##name,
+enum { TOY_EVENTS(NUMBER) EVENTS };
 
 int recorder_count(const recorder *r, const char *event)
 {
@@ -228,36 +228,13 @@ static fg_status record(recorder *r, int event, const fg_progress *at, fg_error 
 }
 
 /* One function per event, as the table requires. */
-#define EVENT(name, number)                                                                        \
+#define EVENT(name)                                                                                \
     static fg_status on_##name(void *self, const fg_progress *at, fg_error *err)                   \
     {                                                                                              \
-        return record(self, number, at, err);                                                      \
+        return record(self, EVENT_##name, at, err);                                                \
     }
-EVENT(fit_start, 0)
-EVENT(epoch_start, 1)
-EVENT(batch_end, 2)
-EVENT(log, 3)
-EVENT(val_start, 4)
-EVENT(val_end, 5)
-EVENT(saved, 6)
-EVENT(epoch_end, 7)
-EVENT(fit_end, 8)
-EVENT(eval_start, 9)
-EVENT(eval_end, 10)
+TOY_EVENTS(EVENT)
 
 static void on_destroy(void *self) { ((recorder *)self)->is_destroyed = true; }
 
-const fg_callback_ops recorder_ops = {
-    .fit_start = on_fit_start,
-    .epoch_start = on_epoch_start,
-    .batch_end = on_batch_end,
-    .log = on_log,
-    .val_start = on_val_start,
-    .val_end = on_val_end,
-    .saved = on_saved,
-    .epoch_end = on_epoch_end,
-    .fit_end = on_fit_end,
-    .eval_start = on_eval_start,
-    .eval_end = on_eval_end,
-    .destroy = on_destroy,
-};
+const fg_callback_ops recorder_ops = {TOY_EVENTS(TOY_EVENT_ROW).destroy = on_destroy};

@@ -41,6 +41,22 @@ fg_trainer *toy_trainer(fg_client *client, const fg_trainer_options *options);
 /* The metric of that name in a Trainer's result, or fails the test. */
 double toy_metric(const fg_trainer *trainer, const char *name);
 
+/* The events of a callback: EVENT(name) for each, in the order of docs/hooks.md. */
+#define TOY_EVENTS(EVENT)                                                                          \
+    EVENT(fit_start)                                                                               \
+    EVENT(epoch_start)                                                                             \
+    EVENT(batch_end)                                                                               \
+    EVENT(log)                                                                                     \
+    EVENT(val_start)                                                                               \
+    EVENT(val_end)                                                                                 \
+    EVENT(saved)                                                                                   \
+    EVENT(epoch_end)                                                                               \
+    EVENT(fit_end)                                                                                 \
+    EVENT(eval_start)                                                                              \
+    EVENT(eval_end)
+/* For the table of a callback whose functions are named on_EVENT. */
+#define TOY_EVENT_ROW(name) .name = on_##name,
+
 /* What a Trainer told, one line an event: "batch_end    step 1  epoch 0  batch 1/3". */
 typedef struct recorder {
     char text[16384];

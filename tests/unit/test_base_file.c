@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,17 +25,6 @@ static void check_content(const char *path, const char *wanted)
     assert_int_equal(size, strlen(wanted));
     assert_string_equal(data, wanted);
     fgi_free(data);
-}
-
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count - 2; /* . and .. */
 }
 
 static void mapping_shows_the_file(void **state)
@@ -113,7 +101,7 @@ static void writing_replaces_the_whole_file(void **state)
     check_content(path, "second");
     fgt_ok(fgi_file_write_atomic(path, NULL, 0, &err));
     check_content(path, "");
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(fgt_count_entries(folder), 1);
     assert_int_equal(chdir(folder), 0); /* a name without a folder */
     fgt_ok(fgi_file_write_atomic("b", "x", 1, &err));
     check_content("b", "x");
@@ -136,13 +124,13 @@ static void a_failed_write_keeps_the_old_file(void **state)
     assert_int_equal(status, FG_EIO);
     assert_non_null(strstr(err.message, "File too large"));
     check_content(path, "old");
-    assert_int_equal(count_entries(folder), 1); /* nothing left behind */
+    assert_int_equal(fgt_count_entries(folder), 1); /* nothing left behind */
     const char *missing = fgt_path(folder, "no/such/b");
     assert_int_equal(fgi_file_write_atomic(missing, "x", 1, &err), FG_ENOTFOUND);
     const char *taken = fgt_path(folder, "folder");
     fgt_ok(fgi_folder_make(taken, &err));
     assert_int_equal(fgi_file_write_atomic(taken, "x", 1, &err), FG_EIO);
-    assert_int_equal(count_entries(folder), 2);
+    assert_int_equal(fgt_count_entries(folder), 2);
 }
 
 static void write_all_names_the_failure(void **state)
@@ -254,7 +242,7 @@ static void each_allocation_may_fail(void **state)
     char folder[256];
     snprintf(folder, sizeof(folder), "%s", fgt_temp_folder());
     fgt_fault_loop(use_files, folder);
-    assert_int_equal(count_entries(folder), 1);
+    assert_int_equal(fgt_count_entries(folder), 1);
 }
 
 typedef struct worker {

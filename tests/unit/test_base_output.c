@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,17 +24,6 @@ static void assert_content(const char *path, const char *expected)
     fgt_ok(fgi_file_read(path, 1 << 20, &data, &size, &err));
     assert_string_equal(data, expected);
     fgi_free(data);
-}
-
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count - 2; /* . and .. */
 }
 
 static mode_t kind_of(const char *path)
@@ -67,8 +55,8 @@ static void links_are_followed(void **state)
     fgt_ok(fg_file_write(far, "new", 3, &err));
     assert_true(S_ISLNK(kind_of(far)) && S_ISLNK(kind_of(direct)));
     assert_content(fgt_path(there, "target"), "new");
-    assert_int_equal(count_entries(there), 1);
-    assert_int_equal(count_entries(folder), 3);
+    assert_int_equal(fgt_count_entries(there), 1);
+    assert_int_equal(fgt_count_entries(folder), 3);
     /* a link to a file that does not exist yet */
     assert_int_equal(unlink(fgt_path(there, "target")), 0);
     fgt_ok(fg_file_write(direct, "next", 4, &err));
@@ -112,7 +100,7 @@ static void a_device_stays_a_device(void **state)
     fgt_ok(fg_npy_write(null, &f32, &value, &err));
     assert_true(S_ISLNK(kind_of(full)) && S_ISLNK(kind_of(null)));
     assert_true(kind_of("/dev/full") == S_IFCHR && kind_of("/dev/null") == S_IFCHR);
-    assert_int_equal(count_entries(folder), 2);
+    assert_int_equal(fgt_count_entries(folder), 2);
 }
 
 static void *read_fifo(void *path)
@@ -159,7 +147,7 @@ static void descriptors_are_written_where_they_are(void **state)
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_int_equal(status, 0);
         assert_content(path, "first middle last");
-        assert_int_equal(count_entries(folder), 1);
+        assert_int_equal(fgt_count_entries(folder), 1);
     }
 }
 

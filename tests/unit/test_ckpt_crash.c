@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -200,18 +199,6 @@ static void also_where_folders_cannot_be_exchanged(void **state)
     has_no_exchange = false;
 }
 
-/* Entries of a folder. */
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count - 2;
-}
-
 /* The old checkpoint keeps its name if either of the two renames fails, and nothing else remains;
  * without a failure, the new checkpoint has the name. */
 static void a_failed_replacement_leaves_the_old_one(void **state)
@@ -234,7 +221,7 @@ static void a_failed_replacement_leaves_the_old_one(void **state)
             assert_non_null(
                 strstr(err.message, failing == 0 ? "cannot move aside" : "cannot replace"));
         assert_int_equal(last_step(folder), failing < 2 ? 1 : 2);
-        assert_int_equal(count_entries(folder), 2); /* a, last */
+        assert_int_equal(fgt_count_entries(folder), 2); /* a, last */
     }
 }
 

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -35,17 +34,6 @@ static float load(const char *folder, const char *which)
     assert_string_equal(fg_ckpt_state_json(ckpt), json);
     fg_ckpt_close(ckpt);
     return model;
-}
-
-static int count_entries(const char *path)
-{
-    int count = 0;
-    DIR *folder = opendir(path);
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    (void)closedir(folder);
-    return count - 2; /* . and .. */
 }
 
 static void round_trip(void **state)
@@ -377,7 +365,7 @@ static void what_other_machines_write_is_left_alone(void **state)
     set_age(folder, older, FGI_ABANDONED_AFTER_S + 60);
     fgt_ok(fgi_ckpt_sweep(folder, &err));
     assert_false(folder_has(folder, older));
-    assert_int_equal(count_entries(folder), 2); /* may be alive, and there is no timestamp */
+    assert_int_equal(fgt_count_entries(folder), 2); /* may be alive, and there is no timestamp */
 }
 
 /* ---- failures of the system ------------------------------------------------------------------ */
