@@ -1,6 +1,6 @@
 /* report.h - results as text for people: part of libfulgurite_recipe.
  *
- * Each function makes a text of its own, which the caller frees with fg_report_free. All are
+ * Each function returns a separate string, which the caller frees with fg_report_free. All are
  * thread-safe.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -53,7 +53,7 @@ typedef struct fg_checkup_options {
     const char *data;        /* measure how fast the files of this folder are read       [NULL] */
     bool skip_test;          /* load no plugin and run nothing on the devices            [false] */
     const char *accelerator; /* to test, as in fg_client_options                         [NULL] */
-    const char *devices;     /* likewise                                                 [NULL] */
+    const char *devices;     /* the same                                                 [NULL] */
     double timeout_s;        /* of the devices                                     [0: no limit] */
     bool as_json;            /* one JSON object instead of lines                         [false] */
     /* Called on another thread when devices have not answered for timeout_s, with the report as far

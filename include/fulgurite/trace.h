@@ -59,7 +59,7 @@ FG_API bool fg_trace_training(const fg_trace *trace);
 FG_API void fg_trace_set_seed(fg_trace *trace, uint64_t seed, uint64_t step);
 
 /* Sets the mask of valid rows of the batch: f32[B], nonzero for a sample and 0 for a padding row,
- * which fills up the last batch of an epoch. Operations on values whose batch axis is known then
+ * which completes the last batch of an epoch. Operations on values whose batch axis is known then
  * exclude padding rows (ops/padding.h). Custom loops mark the batch axis with
  * fg_batch_axis; without that, losses and batch norm use dimension 0, and nothing else is masked.
  * For sample weights see fg_weighted_mean. The mask applies to one iteration: a reset removes it.

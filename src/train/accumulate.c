@@ -1,11 +1,11 @@
 /* accumulate.c - one step of the optimizer over several batches.
  *
- * The training program of such a stage does not update: it adds each parameter's gradient, times
- * what its loss was divided by (samples, or the weights of tokens), to a sum on the device, which
- * begins anew with the first batch of a step, and adds up those weights. A second, small program
- * divides by their sum and updates. So the gradient is that of the mean over the whole step,
- * however many batches it has and however full they are, and neither program is another one for
- * the last step of an epoch.
+ * The training program of such a stage does not update: it adds each parameter's gradient,
+ * multiplied by the denominator of the loss (samples, or the weights of tokens), to a sum on the
+ * device, which restarts with the first batch of a step, and adds up the denominators. A second,
+ * small program divides by their sum and updates. So the gradient is that of the mean over the
+ * whole step, regardless of how many batches it has and how full they are, and the last step of an
+ * epoch uses the same programs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/ops.h>
@@ -18,19 +18,19 @@
 
 struct fgi_accumulator {
     fg_optimizer *optimizer; /* borrowed */
-    fg_trace *trace;         /* of the update; kept for its scalars */
+    fg_trace *trace;         /* of the update program; kept for its scalars */
     fgi_step_program *update;
-    /* Of each of the optimizer's parameters: f32, f64 for one of f64. NULL for those without a
-     * gradient, which the update leaves alone. */
+    /* For each of the optimizer's parameters: f64 if the parameter is, else f32. NULL for those
+     * without a gradient, which the update does not change. */
     fg_variable **sum;
     size_t count;
     fg_variable *weight; /* f32[]: the sum of the batches' weights */
-    fg_scalar fresh;     /* u32: 1 when the sums begin anew with this batch */
+    fg_scalar fresh;     /* u32: 1 if the sums restart with this batch */
     int64_t batches;
 };
 
-/* Sums lie on the devices as their parameters do. They are no part of a checkpoint: those are
- * written between steps. */
+/* Sums are sharded like their parameters. They are not part of checkpoints, which are taken between
+ * steps. */
 static fg_status create_sum(fg_variable *parameter, fg_variable **out, fg_error *err)
 {
     const fg_variable_options options = {.kind = FG_STATE};
@@ -140,7 +140,7 @@ void fgi_accumulate(fgi_accumulator *a, fg_tensor loss, fg_tensor weight)
     fgi_free(gradients);
 }
 
-/* Writes gradient = sum / weight, and the update. Where nothing weighs, the sums are 0. */
+/* Traces gradient = sum / weight, and the update. If the weight is 0, so are the sums. */
 static fg_status trace_update(fgi_accumulator *a, fg_error *err)
 {
     fg_tensor *gradients = fgi_calloc(a->count, sizeof *gradients);
@@ -190,6 +190,6 @@ void fgi_accumulator_add(fgi_accumulator *a)
 
 fgi_step_program *fgi_accumulator_update(fgi_accumulator *a, uint64_t seed, int64_t step)
 {
-    fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* other bits than those of the batches */
+    fg_trace_set_seed(a->trace, ~seed, (uint64_t)step); /* different random bits than the batches */
     return a->update;
 }

@@ -15,17 +15,17 @@ fg_status fgi_accumulator_create(fg_optimizer *optimizer, fgi_accumulator **out,
 void fgi_accumulator_destroy(fgi_accumulator *accumulator); /* NULL is allowed */
 /* Whether a launch that failed has consumed sums. */
 bool fgi_accumulator_is_lost(const fgi_accumulator *accumulator);
-/* Writes a batch's part into its program's trace: weight is f32[], what the loss was divided by. */
+/* Traces the accumulation of a batch's gradients; weight, f32[], is the denominator of the loss. */
 void fgi_accumulate(fgi_accumulator *accumulator, fg_tensor loss, fg_tensor weight);
-/* Makes the program of the update. */
+/* Compiles the program of the update. */
 fg_status fgi_accumulator_compile(fgi_accumulator *accumulator, fg_client *client, fg_error *err);
-/* A step begins; NULL is allowed. */
+/* A step starts; NULL is allowed. */
 void fgi_accumulator_begin(fgi_accumulator *accumulator);
 /* Sets the scalars of the next batch. */
 void fgi_accumulator_add(fgi_accumulator *accumulator);
 /* Batches of the step so far; 0 for NULL. */
 int64_t fgi_accumulator_batches(const fgi_accumulator *accumulator);
-/* The update's program, with its scalars set; what it draws is keyed by seed and step. */
+/* The update's program, with its scalars set; its random bits are keyed by seed and step. */
 fgi_step_program *fgi_accumulator_update(fgi_accumulator *accumulator, uint64_t seed, int64_t step);
 
 #endif

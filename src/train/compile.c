@@ -1,8 +1,7 @@
-/* compile.c - the programs of a Trainer's steps without running them: for machines that are not
- * there, and to know what a run will need.
+/* compile.c - compiles the programs of a Trainer's steps without running them: for machines that
+ * are not available, and to estimate what a run will need.
  *
- * The way is the one of training (stage.c, and all below it); what is left out is the loader, the
- * sums, and every launch.
+ * It uses the same functions as training (stage.c), but no loader, no sums and no launches.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"

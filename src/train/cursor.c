@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-/* The integers: key, place, least value, and whether a checkpoint must have it. */
+/* The integers: key, offset, minimum, and whether a checkpoint must contain it. */
 static const struct {
     const char *key;
     size_t offset;
@@ -54,7 +54,7 @@ bool fgi_cursor_save(const fgi_cursor *cursor, json_t *object)
     return ok;
 }
 
-/* Whether the object has the number as it should be; without it *out stays as it is. */
+/* Whether the object has a valid number; if the key is missing, *out is unchanged. */
 static bool get_number(const json_t *object, size_t i, int64_t *out)
 {
     const json_t *value = json_object_get(object, numbers[i].key);
@@ -81,9 +81,10 @@ fg_status fgi_cursor_load(fgi_cursor *cursor, const json_t *object, const char *
     fgi_cursor loaded = fgi_cursor_start();
     for (size_t i = 0; i < NUMBERS; i++)
         if (!get_number(object, i, (int64_t *)((char *)&loaded + numbers[i].offset)))
-            return fgi_fail(err, FG_EFORMAT,
-                            "%s: '%s' in its state.json is missing or no integer of at least %lld",
-                            path, numbers[i].key, (long long)numbers[i].least);
+            return fgi_fail(
+                err, FG_EFORMAT,
+                "%s: '%s' in its state.json is missing or not an integer of at least %lld", path,
+                numbers[i].key, (long long)numbers[i].least);
     for (size_t i = 0; i < FLAGS; i++)
         *(bool *)((char *)&loaded + flags[i].offset) =
             json_is_true(json_object_get(object, flags[i].key));

@@ -1,8 +1,7 @@
 /* cursor.h - the position of the training loop, exactly as a checkpoint holds it.
  *
- * The loop advances it, state.json is written from it and read back into it, in cursor.c and
- * nowhere else. What the loop needs beside it follows from options and data, or is of one call
- * only.
+ * The loop advances it; only cursor.c writes it to state.json and reads it back. Everything else
+ * that the loop needs follows from options and data, or is only valid during one call.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_CURSOR_H
@@ -18,26 +17,26 @@ struct json_t;
 typedef struct fgi_cursor {
     int64_t step;           /* optimizer steps done */
     int64_t epoch;          /* whole epochs done */
-    int64_t position;       /* samples done of this epoch */
-    int64_t epoch_batches;  /* batches done of this epoch */
+    int64_t position;       /* samples of this epoch done */
+    int64_t epoch_batches;  /* batches of this epoch done */
     int64_t sample_count;   /* of the data that position refers to; 0: none yet, -1: a source */
-    int64_t batch_size;     /* likewise, of all devices */
-    int64_t shuffle_buffer; /* likewise, of a source */
-    bool has_read_epoch;    /* of a source: the last batch of the epoch was seen */
+    int64_t batch_size;     /* of the same data, on all devices */
+    int64_t shuffle_buffer; /* of the same data, if it is a source */
+    bool has_read_epoch;    /* of a source: the last batch of the epoch has been read */
     int64_t validated_step; /* -1: none */
-    bool owes_validation;   /* of this step, put off by a stop */
+    bool owes_validation;   /* of this step, postponed by a stop */
     bool has_best;          /* the monitored metric has had a finite value ... */
     double best;            /* ... of which this is the best */
-    int64_t log_lines;      /* of metrics.jsonl that belong to the checkpoint, -1: not known */
+    int64_t log_lines;      /* of metrics.jsonl that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 
-/* Before the first step. */
+/* The position before the first step. */
 fgi_cursor fgi_cursor_start(void);
 
-/* Adds its members to state.json's object; false: out of memory. */
+/* Adds the members to the object of state.json; false: out of memory. */
 bool fgi_cursor_save(const fgi_cursor *cursor, struct json_t *object);
-/* Reads them; the best value only if it is one of `monitor`. On failure *cursor is as before.
- * Errors: FG_EFORMAT, which names the file. */
+/* Reads them; the best value only if it is of the metric `monitor`. On failure, *cursor is
+ * unchanged. Errors: FG_EFORMAT, which names the file. */
 fg_status fgi_cursor_load(fgi_cursor *cursor, const struct json_t *object, const char *monitor,
                           const char *path, fg_error *err);
 

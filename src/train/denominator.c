@@ -1,9 +1,9 @@
-/* denominator.c - what a loss was divided by, read off the graph.
+/* denominator.c - finds the denominator of a loss in the graph.
  *
- * A mean's node keeps the sum of weights that it was divided by (fgi_set_denominator). Scaling such
- * a mean, and adding to it what no batch changes or another mean with the same denominator, leaves
- * a value that is put together over batches by the same weights. One pass over the trace says for
- * each value which weights those are.
+ * The node of a mean stores the sum of weights that it was divided by (fgi_set_denominator).
+ * Scaling a mean, adding a value that does not depend on the batch, and adding another mean with
+ * the same denominator give a value that is averaged over batches with the same weights. One pass
+ * over the trace determines these weights for each value.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/alloc.h"
@@ -11,8 +11,8 @@
 #include "trace/trace.h"
 #include "train/step.h"
 
-/* Of a value: independent of the batch; by rows (what depends on the batch in any other way counts
- * as that); by the weights of a node; by several. */
+/* The denominator of a value: none, because it is independent of the batch; the rows, also for any
+ * other dependency on the batch; the weights of a node; or several. */
 typedef enum kind { FREE, ROWS, WEIGHTS, SEVERAL } kind;
 
 typedef struct origin {
@@ -28,7 +28,7 @@ static origin join(origin a, origin b)
     return is_same ? a : (origin){.kind = SEVERAL};
 }
 
-/* What becomes of a mean by weights. */
+/* The result of an operation on a weighted mean. */
 static origin through(const fgi_node *node, origin all, const origin *of)
 {
     const fgi_linearity linearity = fgi_linearity_of(node->op);

@@ -1,5 +1,5 @@
-/* device_memory.c - what a training step needs of a device's memory, whether that is there, and the
- * largest batch for which it is. All of it is read off compiled programs: nothing is run.
+/* device_memory.c - the device memory that a training step needs, whether it is available, and the
+ * largest batch that fits. All of it is read from compiled programs: nothing is executed.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/device_memory.h"
@@ -18,14 +18,14 @@
 #include "train/stage.h"
 #include "train/trainer.h"
 
-/* Share of the memory that a batch which is proposed leaves free: what compiles to the last byte
- * does not run, for programs and transfers want some, too. */
+/* Fraction of the memory that a proposed batch leaves free: a program that needs all of it does not
+ * run, because transfers and other programs need memory too. */
 static const double slack = 0.1;
 
-/* The largest batch that is tried for data of unknown length. */
+/* The largest batch to try for data of unknown length. */
 enum { LARGEST = 1 << 20 };
 
-/* ---- what a program needs -------------------------------------------------------------------- */
+/* ---- memory of a program --------------------------------------------------------------------- */
 
 static int64_t least_limit(const fg_client *client)
 {
@@ -40,7 +40,7 @@ static int64_t least_limit(const fg_client *client)
     return least;
 }
 
-/* Bytes of the first device that are taken already. */
+/* Bytes of the first device that are in use. */
 static int64_t used_bytes(const fg_client *client)
 {
     fg_device_info info;
@@ -60,7 +60,8 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
     const int64_t arguments = least0(cost.argument_bytes), temp = least0(cost.temp_bytes);
     const int64_t outputs = least0(least0(cost.output_bytes) - least0(cost.alias_bytes));
     const int64_t need = arguments + outputs + temp + least0(cost.code_bytes);
-    /* GPUs' and the CPU's compilers say the peak, too; where arrays share memory it is lower */
+    /* the compilers for GPUs and CPUs also report the peak, which is lower if arrays share memory
+     */
     *out = (fgi_memory){.parameters = state.parameters + state.buffers,
                         .optimizer = state.optimizer,
                         .batch = least0(arguments - kept),
@@ -71,7 +72,7 @@ fg_status fgi_memory_of(const fg_trainer *trainer, fgi_stage_kind kind, fgi_memo
     return FG_OK;
 }
 
-/* ---- in words -------------------------------------------------------------------------------- */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 const char *fgi_bytes_text(int64_t bytes, char *out, size_t size)
 {
@@ -103,8 +104,8 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
     fgi_memory m;
     char parts[192], need[24], limit[24], used[24];
     if (fgi_memory_of(trainer, fgi_stage_get_kind(stage), &m, NULL) != FG_OK || m.limit < 0)
-        return FG_OK; /* nobody says: the run itself will tell */
-    /* the parameters may be there already, and then count twice */
+        return FG_OK; /* unknown: the run will fail if it does not fit */
+    /* the parameters may be on the device already; they must not count twice */
     const int64_t others = least0(used_bytes(trainer->client) - m.parameters - m.optimizer);
     if (m.need <= m.limit - others)
         return FG_OK;
@@ -112,26 +113,27 @@ fg_status fgi_memory_check(const fg_trainer *trainer, const fgi_stage *stage, fg
     return fgi_fail(
         err, FG_EDEVMEM, "the %sstep needs %s of each device's memory, which is %s%s%s: %s",
         fgi_stage_prefix(fgi_stage_get_kind(stage)), fgi_bytes_text(m.need, need, sizeof need),
-        fgi_bytes_text(m.limit, limit, sizeof limit), others > 0 ? ", taken of it " : "",
+        fgi_bytes_text(m.limit, limit, sizeof limit), others > 0 ? ", of which others use " : "",
         others > 0 ? fgi_bytes_text(others, used, sizeof used) : "", parts);
 }
 
 /* ---- the batch that fits --------------------------------------------------------------------- */
 
-/* A search between batches known to fit and not to, per row of the mesh. */
+/* A binary search between batch sizes that fit and do not fit, per row of the mesh. */
 typedef struct search {
     fg_trainer *trainer;
     fgi_stage_kind kind;
     fg_fit_data data;
     int64_t rows, limit, most;
-    int64_t parts;           /* good enough is within one part in so many */
-    int64_t fits, fits_need; /* the largest that does, 0: none */
-    int64_t too_large;       /* the smallest that does not; 0: none */
+    int64_t parts;           /* the search ends within 1 / parts */
+    int64_t fits, fits_need; /* the largest that fits, 0: none */
+    int64_t too_large;       /* the smallest that does not fit, 0: none */
     fg_batch_tried_fn *tried;
     void *self;
 } search;
 
-/* Compiles the step for a batch. One that the compiler refuses for want of memory does not fit. */
+/* Compiles the step for a batch size. If the compiler runs out of device memory, it does not fit.
+ */
 static fg_status try_batch(search *s, int64_t batch, fg_error *err)
 {
     fgi_memory m = {.need = -1};
@@ -161,7 +163,7 @@ static fg_status try_batch(search *s, int64_t batch, fg_error *err)
 /* Above 16, batches are multiples of 8. */
 static int64_t rounded(int64_t batch) { return batch > 16 ? batch / 8 * 8 : batch; }
 
-/* The next to be tried, or 0 when what is known is good enough. */
+/* The next size to try, or 0 when the search ends. */
 static int64_t next_batch(const search *s)
 {
     if (s->too_large == 0)
@@ -182,7 +184,7 @@ static fg_status find(search *s, int64_t first, fg_error *err)
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* What the devices may use: what they say or, of the CPU's, a share of this machine's memory. */
+/* The memory of a device; for virtual devices of the CPU, an equal part of this machine's. */
 static int64_t limit_of(const fg_client *client)
 {
     const int64_t limit = least_limit(client);
@@ -254,7 +256,7 @@ void fgi_memory_explain(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     if (is_known)
         breakdown(&m, parts, sizeof parts);
     s.too_large = size / s.rows;
-    s.parts = 1; /* each try may take a minute: the first that fits will do */
+    s.parts = 1; /* each compilation may take a minute: stop at the first that fits */
     if (find(&s, s.too_large / 2, NULL) != FG_OK)
         return;
     if (s.fits == 0)

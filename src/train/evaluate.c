@@ -20,10 +20,10 @@
 #include "train/watchdog.h"
 #include "train/windows.h"
 
-/* Sums in f32 on the device are exact enough for so many batches; then they move to the host. */
+/* After this many batches, the f32 sums are read from the device and added up in double. */
 enum { WINDOW_BATCHES = 64 };
 
-/* A batch from the loader to the device; *out_more is false at the end of the data. */
+/* Launches the next batch; *out_more is false at the end of the data. */
 static fg_status launch_next(fg_trainer *trainer, fgi_stage *stage, fgi_windows *windows,
                              fg_progress *at, bool *out_more, fg_error *err)
 {
@@ -97,7 +97,7 @@ fg_status fgi_evaluate(fg_trainer *trainer, fgi_stage_kind kind, int64_t limit,
 
 /* ---- outside of fit -------------------------------------------------------------------------- */
 
-/* Ends a call: what is under way, and the result. */
+/* Ends a call: waits for launches under way, and completes the result. */
 static fg_status finish(fg_trainer *trainer, fgi_stage_kind kind, fg_status status, fg_error *first,
                         fg_error *err)
 {
@@ -158,7 +158,7 @@ fg_status fg_trainer_test(fg_trainer *trainer, const fg_task *task, const fg_fit
 
 /* ---- predict --------------------------------------------------------------------------------- */
 
-/* Rows on their way to the host: one batch is read while the next one runs. */
+/* Rows being copied to the host: one batch is read while the next one runs. */
 typedef struct rows {
     fg_array *array;
     fgi_event *arrived; /* NULL: none */
@@ -210,7 +210,7 @@ static fg_status await_rows(prediction *p, rows *r, fg_error *err)
     if (drained == FG_OK)
         return fgi_context(err, status, "reading the predictions of batch %lld",
                            (long long)r->number);
-    *err = cause; /* the step has failed: that says more */
+    *err = cause; /* the step failed, which is the cause */
     return drained;
 }
 
@@ -218,7 +218,7 @@ static void drop_rows(rows *r)
 {
     if (r->arrived != NULL) {
         const fg_status late = fgi_event_wait(r->arrived, NULL);
-        (void)late; /* it writes into r->host until then */
+        (void)late; /* it writes to r->host until then */
     }
     fgi_event_destroy(r->arrived);
     fg_array_release(r->array);
@@ -226,7 +226,7 @@ static void drop_rows(rows *r)
     r->array = NULL;
 }
 
-/* Gives the caller the rows of the batch before the last, or of the last when `is_end`. */
+/* Passes the rows of the last but one batch to the caller, or of the last if `is_end`. */
 static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
 {
     rows *r = &p->batch[(p->count + (is_end ? 1 : 0)) % 2];
@@ -246,7 +246,7 @@ static fg_status write_rows(prediction *p, bool is_end, fg_error *err)
     return status;
 }
 
-/* One more batch is launched, and the rows of the one before are given to the caller. */
+/* Launches another batch, and passes the rows of the previous one to the caller. */
 static fg_status predict_next(prediction *p, fgi_stage *stage, fg_progress *at, bool *out_more,
                               fg_error *err)
 {

@@ -1,7 +1,7 @@
-/* feed.c - uploads batches and launches steps ahead of the device.
+/* feed.c - uploads batches and dispatches steps asynchronously.
  *
- * A launch returns at once; at most FGI_IN_FLIGHT are under way. Host memory of a batch goes back
- * to its loader when the devices are done with it, which a plugin's thread reports.
+ * A launch returns at once; at most FGI_IN_FLIGHT are under way. The host memory of a batch is
+ * returned to its loader when the devices have read it, which a thread of the plugin reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ struct fgi_feed {
     int64_t launched, retired;        /* steps */
     int64_t uploads_open;             /* batches whose host memory devices still read */
     fgi_flight flight[FGI_IN_FLIGHT]; /* by number modulo FGI_IN_FLIGHT */
-    int64_t wait_ns;                  /* that the host waited for flights, reads and batches */
+    int64_t wait_ns;                  /* spent by the host waiting for flights, reads and batches */
 };
 
 /* A batch whose fields are being read by devices. */
@@ -32,7 +32,7 @@ typedef struct upload {
     fgi_feed *feed;
     fg_loader *loader;
     const fg_host_batch *batch;
-    atomic_int open; /* fields, and one for the launching thread */
+    atomic_int open; /* fields still being read, plus one for the launching thread */
 } upload;
 
 fg_status fgi_feed_create(fgi_feed **out, fg_error *err)
@@ -109,7 +109,7 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
                              FGI_UPLOAD_ASYNC, out, &done, err));
     (void)atomic_fetch_add(&u->open, 1);
     const fg_status status = fgi_event_on_ready(done, on_upload_done, u, err);
-    if (status != FG_OK) { /* nobody will tell when the device is done with the memory: wait */
+    if (status != FG_OK) { /* there will be no callback when the device has read the memory: wait */
         fg_array_release(*out);
         *out = NULL;
         const fg_status late = fgi_event_wait(done, NULL);
@@ -120,7 +120,7 @@ static fg_status upload_field(fg_trainer *trainer, upload *u, int f, fg_array **
     return status;
 }
 
-/* The Trainer's thread begins something for the stage's next step; gives what it did before. */
+/* Announces an activity for the stage's next step; returns the previous activity. */
 static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing doing)
 {
     const fgi_stage_kind kind = fgi_stage_get_kind(stage);
@@ -129,7 +129,7 @@ static fgi_watch watch(fg_trainer *trainer, const fgi_stage *stage, fgi_doing do
                          (fgi_watch){.doing = doing, .stage = (int)kind, .step = step});
 }
 
-/* Waits until devices read fewer batches than a loader has, so that it has one to fill. */
+/* Waits until the devices read fewer batches than a loader has, so that it can fill one. */
 static void await_slot(fgi_feed *feed)
 {
     (void)pthread_mutex_lock(&feed->mutex);
@@ -194,18 +194,18 @@ static void flight_watch(fgi_flight *flight, fgi_event *event, fgi_event_fn *don
     (void)pthread_mutex_unlock(&feed->mutex);
     if (fgi_event_on_ready(event, done, flight, NULL) == FG_OK)
         return;
-    const fg_status status = fgi_event_wait(event, &late); /* nobody will call: wait for it */
+    const fg_status status = fgi_event_wait(event, &late); /* there will be no callback: wait */
     done(flight, status, late.message);
 }
 
-/* Says which step it was. */
+/* Adds which step it was. */
 static fg_status name_step(const fgi_flight *flight, fg_status status, fg_error *err)
 {
     static const char *const name[] = {"training", "validation", "test", "prediction"};
     return fgi_context(err, status, "%s step %lld", name[flight->kind], (long long)flight->number);
 }
 
-/* A step has failed after its launch: one of training takes the weights with it. */
+/* A step failed after its launch; in training, the weights were donated to it and are lost. */
 static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg_error *err)
 {
     if (flight->kind == FGI_TRAIN && trainer->model.lost_step == 0)
@@ -215,7 +215,7 @@ static fg_status flight_failed(fg_trainer *trainer, const fgi_flight *flight, fg
     return name_step(flight, flight->error.status, err);
 }
 
-/* Waits for all events of the flight; nanoseconds that took. The feed's lock is held. */
+/* Waits for all events of the flight; returns the nanoseconds. The feed's lock is held. */
 static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
 {
     fgi_feed *feed = flight->feed;
@@ -231,7 +231,7 @@ static int64_t await_flight(fg_trainer *trainer, const fgi_flight *flight)
     return fgi_now_ns() - begin;
 }
 
-/* Takes finished flights off the list; waits until at most `keep` are under way. */
+/* Removes finished flights; waits until at most `keep` are under way. */
 static fg_status retire(fg_trainer *trainer, int64_t keep, fg_error *err)
 {
     fgi_feed *feed = trainer->feed;
@@ -273,7 +273,7 @@ fg_status fgi_feed_drain(fg_trainer *trainer, fg_error *err)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-/* The flight that the next launch will be; batch NULL: an update. */
+/* Initializes the flight of the next launch; batch NULL: an update. */
 static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
                                const fg_host_batch *batch)
 {
@@ -292,7 +292,7 @@ static fgi_flight *next_flight(fg_trainer *trainer, const fgi_stage *stage,
     return flight;
 }
 
-/* Starts the batch on its way to the device. */
+/* Starts uploading the batch. */
 static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight, upload *u,
                       fg_array **out_fields, fg_error *err)
 {
@@ -313,7 +313,7 @@ static fg_status send(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
     return status;
 }
 
-/* A program is on its way: its end is waited for when the flight is retired. */
+/* A program was launched: retire waits for its end. */
 static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_done)
 {
     fgi_ledger_launched(trainer->ledger, trainer->feed->launched);
@@ -335,7 +335,7 @@ static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *fligh
     return status;
 }
 
-/* A flight that was not launched: nothing may write into it any more. */
+/* A flight was not launched: waits until nothing writes to it. */
 static void cancel(fgi_flight *flight)
 {
     fgi_feed *feed = flight->feed;

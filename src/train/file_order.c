@@ -1,4 +1,4 @@
-/* file_order.c - variables as files have them: dimension i of the file's tensor is dimension
+/* file_order.c - variables in the layout of files: dimension i of the file's tensor is dimension
  * axis[i] of the variable.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -58,14 +58,14 @@ fg_status fgi_to_file_order(const fg_variable *variable, void **block, fg_error 
     return FG_OK;
 }
 
-/* The file's elements in the variable's format: fgi_free it. NULL when out of memory. */
+/* The file's elements in the variable's dtype: fgi_free it. NULL: out of memory. */
 static void *converted(const fg_variable *variable, fg_dtype from, const void *data)
 {
     const fg_type *type = fg_variable_type(variable);
     const size_t count = (size_t)fg_type_count(type), size = fg_dtype_size(from);
     void *out = fgi_alloc(fg_type_bytes(type) + 1);
     for (size_t i = 0; out != NULL && i < count; i++) {
-        double element[1]; /* aligned, which the file's bytes need not be */
+        double element[1]; /* aligned, unlike the file's bytes */
         memcpy(element, (const char *)data + i * size, size);
         fgi_number_put(type->dtype, out, i, fgi_number_get(from, element, 0));
     }

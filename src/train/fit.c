@@ -1,12 +1,12 @@
 /* fit.c - the training loop.
  *
- * The order of things: for each epoch, for each batch: launch, read metrics that have arrived,
- * close a window of metrics every log_every steps, validate and save where it is due, look for a
- * reason to stop. Nothing in it waits for the device but windows at the end of an epoch,
- * validation, saving, and the limit of launches ahead.
+ * For each epoch, for each batch: launch, process metrics that have arrived, close a window of
+ * metrics every log_every steps, validate and save when due, check whether to stop. It only waits
+ * for the device at the end of an epoch, in validation, when saving, and when too many steps are in
+ * flight.
  *
- * A stop may come between any two of these; what was due then and has not been done is in the
- * checkpoint, and the run that goes on begins with it.
+ * A stop may occur between any two of these; the checkpoint records what was due and has not been
+ * done, and the resumed run starts with that.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -35,7 +35,7 @@
 
 /* ---- how long -------------------------------------------------------------------------------- */
 
-/* Whether the place within the epoch is one of these data. */
+/* Checks that the position within the epoch refers to these data. */
 static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const int64_t count = fg_dataset_count(data->train), buffer = fgi_shuffle_buffer(data);
@@ -60,7 +60,7 @@ static fg_status check_place(const fg_trainer *trainer, const fg_fit_data *data,
     return FG_OK;
 }
 
-/* Finds the place within the epoch in the data given, which may come in other batches now. */
+/* Finds the position within the epoch in the given data, whose batch size may have changed. */
 static fg_status find_place(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     int64_t size = 0;
@@ -96,13 +96,13 @@ static bool is_over(const fg_trainer *trainer)
 
 /* ---- validation and saving ------------------------------------------------------------------- */
 
-/* A metric of training is judged after each epoch, others after each validation. */
+/* A training metric is compared after each epoch, others after each validation. */
 static bool is_monitoring_training(const fg_trainer *trainer)
 {
     return strncmp(trainer->options.checkpoints.monitor, "train_", strlen("train_")) == 0;
 }
 
-/* Whether the monitored number is the best so far. One that is not finite never is. */
+/* Whether the monitored metric is the best so far. A value that is not finite never is. */
 static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t count)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -127,7 +127,7 @@ static bool is_new_best(fg_trainer *trainer, const fg_metric *metrics, size_t co
     return is_better;
 }
 
-/* Begins to save this state unless that has been done. */
+/* Starts saving this state unless it is saved already. */
 static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
 {
     if (trainer->options.checkpoints.run_dir == NULL ||
@@ -136,8 +136,8 @@ static fg_status save(fg_trainer *trainer, bool is_best, fg_error *err)
     return fgi_saver_begin(trainer, is_best, err);
 }
 
-/* Validates unless that has been done at this step; *out_best tells whether the monitored metric
- * has improved. A stop puts it off to the run that goes on. */
+/* Validates unless that was done at this step; *out_best: the monitored metric has improved. A stop
+ * postpones it to the resumed run. */
 static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *out_best,
                           fg_error *err)
 {
@@ -162,7 +162,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
     FGI_TRY(fgi_evaluate(trainer, FGI_VAL, limit, metrics, &count, err));
     if (trainer->call.is_stopping) /* cut short */
         return FG_OK;
-    /* metrics of the steps before have arrived by now, and are told in the order of steps */
+    /* metrics of the previous steps have arrived by now, and are logged in the order of steps */
     FGI_TRY(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
     at.batch = trainer->call.evaluated_batches;
     trainer->cursor.owes_validation = false;
@@ -179,7 +179,7 @@ static fg_status validate(fg_trainer *trainer, const fg_fit_data *data, bool *ou
 
 static bool is_due(int64_t every, int64_t count) { return every > 0 && count % every == 0; }
 
-/* Validation and saving within an epoch; its end has its own. */
+/* Validation and saving within an epoch; end_epoch handles the end. */
 static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -193,7 +193,7 @@ static fg_status do_due(fg_trainer *trainer, const fg_fit_data *data, fg_error *
     return FG_OK;
 }
 
-/* Launches the next batch and, if it is the step's last, the update; tells of it. */
+/* Launches the next batch and, if it is the last of its step, the update; calls batch_end. */
 static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -227,8 +227,8 @@ static fg_status train_batch(fg_trainer *trainer, bool *out_is_last, fg_error *e
     return fgi_notify(trainer, FGI_ON_BATCH_END, &at, err);
 }
 
-/* A step of the optimizer: its batches are launched, and what has arrived of earlier ones is taken.
- * A stop waits for its end, so that every checkpoint is of a whole number of steps. */
+/* An optimizer step: launches its batches, and processes metrics that have arrived. A stop waits
+ * for its end, so that checkpoints are taken between steps. */
 static fg_status train_step(fg_trainer *trainer, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -245,7 +245,7 @@ static fg_status train_step(fg_trainer *trainer, fg_error *err)
     return fgi_windows_collect(trainer, windows, stage, FGI_WINDOWS, err);
 }
 
-/* Metrics of the whole epoch, validation, saving; then the next epoch begins. */
+/* Metrics of the whole epoch, validation, saving; advances to the next epoch. */
 static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -279,7 +279,7 @@ static fg_status end_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return FG_OK;
 }
 
-/* An epoch, or what is left of it. */
+/* Runs an epoch, or the rest of it. */
 static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -302,10 +302,10 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return end_epoch(trainer, data, err);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
-/* The steps are done: the last metrics, and the state. A run that was stopped leaves its window
- * open, in the checkpoint, for the run that goes on. */
+/* The steps are done: handles the last metrics, and saves the state. A run that was stopped leaves
+ * its window open in the checkpoint, for the resumed run. */
 static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -325,18 +325,18 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
     if (trainer->fit.failure.status != FG_OK && trainer->cursor.step == 0)
-        return FG_OK; /* nothing is lost by leaving the folder as it was */
+        return FG_OK; /* there is nothing to save */
     return fgi_saver_finish(trainer, is_best, err);
 }
 
-/* Whether there are steps to do, or an epoch's end that a stop has put off. */
+/* Whether there are steps to do, or the end of an epoch that was postponed by a stop. */
 static bool has_more(const fg_trainer *trainer)
 {
     return !is_over(trainer) || epoch_is_over(trainer);
 }
 
-/* Whether the run was complete before this call: no step, no validation and no line of the log is
- * missing. */
+/* Whether the run was complete before this call: no step, validation or line of the log is missing.
+ */
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const bool validates = data->val != NULL && trainer->model.task.ops->val_step != NULL;
@@ -346,7 +346,7 @@ static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
     return !has_more(trainer) && !owes && !fgi_windows_is_pending(trainer->windows);
 }
 
-/* Whether a validation may come before the fit ends. */
+/* Whether there may be a validation before the fit ends. */
 static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const fg_trainer_options *o = &trainer->options;
@@ -356,7 +356,7 @@ static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
            o->limits.max_epochs <= 0 || o->validation.val_every_epochs <= o->limits.max_epochs;
 }
 
-/* Compiles the validation and reads its first batch, so that a mistake in it costs no training. */
+/* Compiles the validation step and reads the first batch, to find mistakes before training. */
 static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg_error *err)
 {
     if (!will_validate(trainer, data))
@@ -365,7 +365,7 @@ static fg_status try_validation(fg_trainer *trainer, const fg_fit_data *data, fg
     return fgi_evaluate_ahead(trainer, FGI_VAL, err);
 }
 
-/* Where training begins: the folder is taken, what it is to go on from is restored. */
+/* Locks the run folder, and restores the position and state to start from. */
 static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err)
 {
@@ -378,17 +378,16 @@ static fg_status find_start(fg_trainer *trainer, const fg_task *task, const fg_f
     return fgi_settings_settle(trainer, err);
 }
 
-/* Everything up to the first step: what can be wrong is found here, before anything in the folder
- * is changed. A run that was complete compiles nothing. */
+/* Everything before the first step: mistakes are found here, before anything in the folder is
+ * changed. A run that was complete compiles nothing. */
 static fg_status begin_run(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                            fg_error *err)
 {
     FGI_TRY(find_start(trainer, task, data, err));
-    if (trainer->cursor.step >
-        0) /* the learning rate of the last step is told until the next one */
+    if (trainer->cursor.step > 0) /* report the learning rate of the last step until the next one */
         fg_optimizer_begin_step(trainer->model.optimizer, trainer->cursor.step - 1);
     trainer->call.result.nothing_to_do = is_complete(trainer, data);
-    if (trainer->call.result.nothing_to_do) /* where this Trainer has trained it */
+    if (trainer->call.result.nothing_to_do) /* if this Trainer trained it */
         fgi_result_put(&trainer->call.result, trainer->last_fit.metrics, trainer->last_fit.count);
     if (!trainer->call.result.nothing_to_do) {
         FGI_TRY(fgi_stage_prepare(trainer, FGI_TRAIN, data, err));
@@ -414,7 +413,7 @@ static fg_status run(fg_trainer *trainer, const fg_task *task, const fg_fit_data
     return end_run(trainer, data, err);
 }
 
-/* Whether a step that failed took the weights with it; notes which. */
+/* Whether the weights were lost when a step failed; records which. */
 static bool has_lost_weights(fg_trainer *trainer)
 {
     for (size_t i = 0;
@@ -428,7 +427,7 @@ static bool has_lost_weights(fg_trainer *trainer)
     return trainer->model.lost_step != 0;
 }
 
-/* An error ends the fit: what can be saved is saved, and the error says where. */
+/* An error ends the fit: saves what can be saved, and adds the path to the error. */
 static void end_failed(fg_trainer *trainer, fg_error *err)
 {
     const char *path = trainer->call.result.checkpoint;
@@ -443,7 +442,7 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
                        path);
 }
 
-/* A stop, in order: what it was, and where its state is. */
+/* The status of a stop: the reason, and the path of the saved state. */
 static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 {
     const fg_error *failure = &trainer->fit.failure;
@@ -458,7 +457,7 @@ static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
                     (long long)trainer->cursor.step, saved, path);
 }
 
-/* Ends what run began, whatever became of it. */
+/* Cleans up after run, whether it succeeded or not. */
 static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
 {
     fg_error later = {0};
@@ -476,7 +475,7 @@ static fg_status clean_up(fg_trainer *trainer, fg_status status, fg_error *err)
     return fgi_fail(err, failure->status, "%s\n%s", failure->message, err->message);
 }
 
-/* For a later fit that finds the run complete. */
+/* Keeps the metrics for a later fit that finds the run complete. */
 static void keep_metrics(fg_trainer *trainer)
 {
     const fg_result *result = &trainer->call.result;

@@ -1,6 +1,5 @@
-/* fit_settings.c - in which steps a fit goes: the batch on all devices, how many steps there are,
- * and the learning rate and schedule that go with them. All of it stands before anything is
- * compiled.
+/* fit_settings.c - the effective settings of a fit: the batch on all devices, the number of steps,
+ * and the learning rate and its schedule. They are determined before anything is compiled.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -15,7 +14,7 @@
 static const char *const rules[] = {"none", "linear", "sqrt"};
 enum { NONE, LINEAR, SQRT, RULES };
 
-/* More steps than any run has: there is no limit. */
+/* More steps than any run has: no limit. */
 static const int64_t ENDLESS = INT64_C(1000000000000);
 
 static int rule_of(const fg_trainer_options *o)
@@ -107,7 +106,7 @@ fg_status fgi_batch_size(const fg_trainer *trainer, const fg_fit_data *data, int
 static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_error *err)
 {
     const int shards = fgi_batch_shards(trainer);
-    if (count >= shards || count <= 0) /* of none it is said that an epoch has no step */
+    if (count >= shards || count <= 0) /* 0 samples are another error: an epoch has no step */
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
                     "%lld training samples are fewer than the %d devices\n"
@@ -117,8 +116,8 @@ static fg_status check_samples(const fg_trainer *trainer, int64_t count, fg_erro
 
 /* ---- the learning rate ----------------------------------------------------------------------- */
 
-/* Scales the optimizer's learning rate by the rule: k times as many samples in an update as it is
- * meant for.
+/* Scales the optimizer's learning rate by the rule, where k is the number of samples in an update
+ * divided by the number that the learning rate is meant for.
  * Sources: linear: Goyal et al. 2017, "Accurate, large minibatch SGD", section 2.1. sqrt:
  * Krizhevsky 2014, "One weird trick for parallelizing convolutional neural networks", section 5. */
 static void scale_lr(fg_trainer *trainer)
@@ -137,8 +136,7 @@ static void scale_lr(fg_trainer *trainer)
     settings->lr = fgi_optimizer_peak_lr(optimizer);
 }
 
-/* ---- the settings
- * -------------------------------------------------------------------------------- */
+/* ---- the settings ---------------------------------------------------------------------------- */
 
 static void describe(fg_trainer *trainer, int64_t size)
 {
@@ -155,7 +153,7 @@ static void describe(fg_trainer *trainer, int64_t size)
     };
 }
 
-/* Batches of an epoch without a limit; -1 where a source does not tell. */
+/* Batches of an epoch without a limit; -1 for a source of unknown length. */
 static int64_t count_batches(const fg_fit_data *data, int64_t size)
 {
     const int64_t count = fg_dataset_count(data->train);
@@ -177,7 +175,7 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
                         : "");
 }
 
-/* Steps of the optimizer that so many batches are; an epoch's last may be of fewer. */
+/* Optimizer steps for this number of batches; the last step of an epoch may have fewer. */
 static int64_t steps_of(const fg_trainer *trainer, int64_t batches)
 {
     const int64_t each = trainer->options.numerics.accumulate_grad_batches;
@@ -216,7 +214,7 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
     return set_schedule(trainer, err);
 }
 
-/* Steps that are left of this epoch; the checkpoint is between two. */
+/* Remaining steps of this epoch. */
 static int64_t left_of_epoch(const fg_trainer *trainer)
 {
     const int64_t samples = trainer->cursor.sample_count < 0
@@ -252,13 +250,13 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     trainer->fit.total_steps = all;
     settings->steps_per_epoch = trainer->fit.batches_per_epoch < 0 ? -1 : steps;
     settings->total_steps = all < ENDLESS ? all : -1;
-    for (int i = 0; i < 5 && all < 0; i++) /* a schedule needs no length, or was refused */
+    for (int i = 0; i < 5 && all < 0; i++) /* the schedule needs no length, or it was refused */
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr, 0, all);
     for (int i = 0; i < 5 && all > 0; i++)
         settings->lr_at[i] = fg_schedule_lr(o->lr.schedule, settings->lr,
                                             (all - 1) / 4 * i + (all - 1) % 4 * i / 4, all);
     if (all == 0)
-        return FG_OK; /* nothing to do, and no place in a schedule */
+        return FG_OK; /* nothing to do */
     return fg_optimizer_set_schedule(trainer->model.optimizer, o->lr.schedule, all, err);
 }
 

@@ -1,5 +1,5 @@
-/* host_copy.c - copies variables to the host: all copies are started before the first is waited
- * for, and the elements are brought into the files' order afterwards, perhaps on another thread.
+/* host_copy.c - copies variables to the host: all copies are started before waiting for the first,
+ * and the elements are transposed to the layout of files afterwards, possibly on another thread.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/host_copy.h"
@@ -33,7 +33,7 @@ void fgi_host_copy_fini(fgi_host_copy *copy)
     for (size_t i = 0; i < copy->count; i++) {
         if (copy->arrived[i] != NULL) {
             const fg_status late = fgi_event_wait(copy->arrived[i], NULL);
-            (void)late; /* it writes into the block until then */
+            (void)late; /* it writes to the block until then */
         }
         fgi_event_destroy(copy->arrived[i]);
         fgi_free(copy->blocks[i]);
@@ -79,7 +79,7 @@ fg_status fgi_host_copy_optimizer(fgi_host_copy *copy, const fg_optimizer *optim
     return FG_OK;
 }
 
-/* A variable of the module that is saved with the optimizer's. */
+/* A variable of the module that is saved with those of the optimizer. */
 static fg_status start_state(fgi_host_copy *copy, const fg_variable *variable, fg_error *err)
 {
     fgi_buf name = {0};

@@ -1,9 +1,10 @@
-/* ledger.c - where the time of the device went: busy, or idle and waiting for what.
+/* ledger.c - what the device spent its time on: busy, or idle and waiting for what.
  *
- * A step is busy from when it could begin (launched, its batch arrived, the step before ended) to
- * its end. What lies between the end of the step before and that is idle, and is split by what the
- * host was doing in that interval. Host activities are spans that may contain each other (a save
- * reads arrays): each moment belongs to the innermost, so that the parts sum to the whole.
+ * The device is busy from when a step can start (it is launched, its batch has arrived, the
+ * previous step has ended) to its end. The time between the end of the previous step and that start
+ * is idle, and is attributed to what the host did meanwhile. Host activities are spans that may be
+ * nested (a save reads arrays): each moment belongs to the innermost, so that the parts sum to the
+ * whole.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -47,8 +48,8 @@ void fgi_ledger_launched(fgi_ledger *ledger, int64_t number)
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* Splits the idle time from begin_ns to end_ns. A span is added when it ends, so one that lies
- * within another comes before it: what inner spans have taken is not the outer one's any more. */
+/* Attributes the idle time from begin_ns to end_ns. A span is added when it ends, so nested spans
+ * precede the outer span, which gets the remaining time. */
 static void split_idle(fgi_ledger *ledger, const fgi_spans *spans, int64_t begin_ns, int64_t end_ns)
 {
     int64_t own[FGI_SPANS];
@@ -70,7 +71,7 @@ static void note_interval(fgi_ledger *ledger, int64_t interval_ns, int64_t sampl
     ledger->timed_samples += samples;
 }
 
-/* With the batches of the step that came before its update. */
+/* Includes the batches of the step before its update. */
 static void end_step(fgi_ledger *ledger, int64_t interval_ns, int64_t samples)
 {
     if (!ledger->part_is_first)
@@ -89,7 +90,7 @@ void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *fl
     ledger->last_done_ns = larger(before, done);
     if (flight->is_step && ledger->steps++ == 0)
         ledger->first_done_ns = done;
-    if (is_first) /* the time before it is the start, told by time_to_first_step */
+    if (is_first) /* the time before it is reported as time_to_first_step */
         return;
     const int64_t launched = smaller(larger(flight->launch_ns, before), larger(done, before));
     const int64_t start = smaller(larger(flight->inputs_ns, launched), larger(done, before));
@@ -128,7 +129,7 @@ enum { WORK_EVERY = 16 };
 
 int64_t fgi_work_begin(fg_trainer *trainer)
 {
-    if (trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first one is not like the others */
+    if (trainer->ledger->work_steps++ % WORK_EVERY != 1) /* the first step is not typical */
         return -1;
     fgi_plugin_watch();
     return fgi_thread_cpu_ns();
@@ -146,7 +147,7 @@ void fgi_work_end(fg_trainer *trainer, int64_t begin)
 
 void fgi_ledger_result(const fgi_ledger *ledger, fg_result *out)
 {
-    (void)fgi_plugin_unwatch(); /* a step that failed has left it on */
+    (void)fgi_plugin_unwatch(); /* a step that failed did not reset it */
     const double unknown = (double)NAN;
     step_times(ledger, out);
     out->time_to_first_step_s =

@@ -1,4 +1,4 @@
-/* ledger.h - where the time of the devices went. What a ledger holds is in ledger_parts.h.
+/* ledger.h - what the devices spent their time on. What a ledger holds is in ledger_parts.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_LEDGER_H
@@ -23,11 +23,12 @@ fg_status fgi_ledger_create(fgi_ledger **out, fg_error *err);
 void fgi_ledger_destroy(fgi_ledger *ledger); /* NULL is allowed */
 void fgi_ledger_start(fgi_ledger *ledger, int64_t now_ns);
 void fgi_ledger_add(fgi_ledger *ledger, fgi_activity activity, int64_t begin_ns, int64_t end_ns);
-/* Around a step on the Trainer's thread: every 16th is measured, in processor time, for the clocks
- * cost system calls. begin gives a time, or -1 for a step that is not measured. */
+/* Measure the processor time of a step on the Trainer's thread; only every 16th step, because
+ * reading the clocks costs system calls. begin returns a time, or -1 for a step that is not
+ * measured. */
 int64_t fgi_work_begin(fg_trainer *trainer);
 void fgi_work_end(fg_trainer *trainer, int64_t begin);
-/* A step was launched: what the host did so far belongs before it. */
+/* A step was launched: the host activities so far preceded it. */
 void fgi_ledger_launched(fgi_ledger *ledger, int64_t number);
 /* Flight `number` has finished. */
 void fgi_ledger_retired(fgi_ledger *ledger, int64_t number, const fgi_flight *flight);

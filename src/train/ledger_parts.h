@@ -26,11 +26,11 @@ struct fgi_ledger {
     int64_t launches, steps; /* finished; steps are those that are measured */
     fgi_spans pending, of_flight[FGI_IN_FLIGHT];
     int64_t busy_ns, idle_ns, activity_ns[FGI_ACTIVITIES];
-    int64_t timed_ns, timed_samples;   /* of steps that came after another launch */
+    int64_t timed_ns, timed_samples;   /* of steps that followed another launch */
     int64_t part_ns, part_samples;     /* of the step whose batches are accumulated ... */
-    bool part_is_first;                /* ... and came after no launch */
-    int64_t work_steps, work_measured; /* steps so far, and those that were measured */
-    int64_t work_ns, plugin_ns;        /* of the latter: the Trainer's own, in the plugin's calls */
+    bool part_is_first;                /* ... and is the first launch */
+    int64_t work_steps, work_measured; /* steps so far, and those measured */
+    int64_t work_ns, plugin_ns;        /* of the latter: host overhead, calls of the plugin */
     float step_s[FGI_STEP_TIMES];
     int64_t step_count;
 };

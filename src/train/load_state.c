@@ -1,5 +1,5 @@
-/* load_state.c - what a checkpoint holds beside the model: the optimizer's variables and the
- * module's own state.
+/* load_state.c - what a checkpoint holds in addition to the model: variables of the optimizer and
+ * state variables of the module.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -50,7 +50,7 @@ static bool was_frozen(const json_t *list, const char *name)
     return false;
 }
 
-/* A run goes on with other parameters frozen than before: allowed, and told. */
+/* Warns if a run continues with other parameters frozen than before. */
 static void compare_frozen(const fg_optimizer *optimizer, const json_t *frozen, const char *path)
 {
     name_list now_trained = {0}, now_frozen = {0};
@@ -65,7 +65,7 @@ static void compare_frozen(const fg_optimizer *optimizer, const json_t *frozen, 
     warn_of(path, "parameters that were trained are frozen now", &now_frozen);
 }
 
-/* A variable of the optimizer's that the checkpoint does not have. */
+/* The checkpoint does not have this variable of the optimizer. */
 static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path,
                              const json_t *frozen, fg_error *err)
 {
@@ -73,7 +73,7 @@ static fg_status load_absent(fg_optimizer *optimizer, size_t i, const char *path
     const char *name = fg_variable_name(variable);
     const fg_variable *parameter = fgi_optimizer_parameter_of(optimizer, name);
     int32_t step = 0;
-    /* a run in another precision had no scale of the loss, and older ones no health */
+    /* a run with another precision had no loss scale, and older versions no health */
     if (i >= fgi_optimizer_guard_first(optimizer) || fgi_optimizer_is_missed(name))
         return FG_OK;
     if (parameter == NULL || !was_frozen(frozen, fg_variable_name(parameter)))
@@ -102,7 +102,7 @@ fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const
                              fg_ckpt_part part, const json_t *frozen, fg_error *err)
 {
     FGI_TRY(expect_variables(optimizer, ckpt, part, err));
-    /* the first is the count of updates; those that are loaded as absent may add to the list */
+    /* the first is the number of updates; loading an absent variable may add to the list */
     for (size_t i = 0; i < fg_optimizer_variable_count(optimizer); i++) {
         fg_variable *variable = fg_optimizer_variable_at(optimizer, i);
         size_t index = 0;
@@ -117,7 +117,7 @@ fg_status fgi_optimizer_load(fg_optimizer *optimizer, const fg_ckpt *ckpt, const
 
 /* ---- state of the module --------------------------------------------------------------------- */
 
-/* Names of the checkpoint's that no variable of the module has. */
+/* Names in the checkpoint that match no variable of the module. */
 static void list_extra(const fg_module *module, const fg_ckpt *ckpt, name_list *extra)
 {
     const size_t skip = strlen(FGI_MODULE_STATE);
@@ -131,7 +131,7 @@ static void list_extra(const fg_module *module, const fg_ckpt *ckpt, name_list *
     }
 }
 
-/* Checkpoints of older versions have none of it: what is not there begins anew. */
+/* Checkpoints of older versions have none of it: such state keeps its initial value. */
 fg_status fgi_module_state_load(const fg_module *module, const fg_ckpt *ckpt, const char *path,
                                 fg_error *err)
 {

@@ -1,6 +1,5 @@
-/* load_weights.c - which tensors of a file go into which variables: the match is made for the whole
- * module before the first variable is set, so that a failure changes nothing, and so that the
- * report knows all that does not fit and not only the first.
+/* load_weights.c - matches tensors of a file to variables. The whole module is matched before the
+ * first variable is set, so that a failure changes nothing and the report lists all mismatches.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/load_weights.h"
@@ -22,7 +21,7 @@ typedef struct matching {
     const fg_load_options *options;
     fg_load_entry *entries;  /* of the variables, then of unexpected tensors */
     fg_variable **variables; /* by entry; NULL for a tensor */
-    size_t *tensors;         /* by entry: number in the checkpoint */
+    size_t *tensors;         /* by entry: index in the checkpoint */
     bool *is_used;           /* by tensor */
     size_t count, outside;   /* tensors without the prefix */
     size_t counts[5];
@@ -30,7 +29,7 @@ typedef struct matching {
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* Floating formats are converted into one another, others must be equal. */
+/* Floating-point dtypes are converted, others must be equal. */
 static bool fits(const fg_type *found, const fg_type *expected)
 {
     fg_type type = *found;
@@ -92,7 +91,7 @@ static bool is_skipped(const matching *p, const char *name)
     return false;
 }
 
-/* The number of the tensor for a variable. */
+/* The index of the tensor for a variable. */
 static fg_status find(const matching *p, const char *name, bool *out_found, size_t *out_index,
                       fg_error *err)
 {
@@ -183,7 +182,7 @@ static void put_names(fgi_buf *out, const matching *p, bool of_tensors, size_t m
         fgi_buf_puts(out, "none");
 }
 
-/* A pattern that matches nothing is a mistake in it. */
+/* A pattern that matches nothing is an error. */
 static fg_status check_patterns(const matching *p, fg_error *err)
 {
     for (size_t i = 0; i < p->options->skip_count; i++) {
@@ -271,7 +270,7 @@ static void put_entry(fgi_buf *out, const fg_load_entry *entry, bool is_first)
                        fg_type_format(&entry->expected, expected, sizeof expected));
 }
 
-/* Of a load that fails, which changes no variable, only what fits is said. */
+/* If loading fails, no variable is changed: the report only lists what would match. */
 static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
 {
     static const char *const titles[] = {
@@ -298,7 +297,7 @@ static void put_text(fgi_buf *out, const matching *p, bool is_loaded)
     }
 }
 
-/* The checkpoint is closed before the report is read, so names are copied, behind the text. */
+/* The checkpoint is closed before the report is read, so names are copied, after the text. */
 static fg_status fill_report(const matching *p, bool is_loaded, fg_load_report *report,
                              fg_error *err)
 {

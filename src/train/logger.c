@@ -1,12 +1,12 @@
-/* logger.c - metrics.csv and metrics.jsonl in the run's folder.
+/* logger.c - metrics.csv and metrics.jsonl in the run folder.
  *
  * A line of .jsonl is one event: {"step": 50, "epoch": 0, "lr": ..., "train_loss": ...} every
  * log_every steps, {"step": ..., "epoch": 0, "val_loss": ...} after a validation. The CSV has the
- * same rows under one header, which grows when a new metric comes. Both hold no times, so that a
- * resumed run writes what the uninterrupted one would have written.
+ * same rows below one header, which grows when there is a new metric. Neither contains times, so
+ * that a resumed run writes the same as an uninterrupted one.
  *
- * A line that cannot be written (disk full) ends no run: it is kept and written with a later one.
- * Until then no checkpoint counts as saved, and a fit that ends so fails.
+ * A line that cannot be written (disk full) does not end the run: it is kept and written with a
+ * later one. Until then, no checkpoint counts as saved, and a fit that ends in this state fails.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -31,9 +31,9 @@ enum { MAX_COLUMNS = FG_MAX_RESULTS, FILE_LIMIT = 1 << 30, MOST_KEPT = 1 << 26 }
 struct fgi_logger {
     char *jsonl_path, *csv_path;
     int jsonl, csv;    /* open for appending, or -1 */
-    int64_t lines;     /* in the .jsonl, those that are kept included */
+    int64_t lines;     /* in the .jsonl, including those kept */
     fgi_buf kept;      /* lines that are not in the .jsonl yet */
-    bool is_csv_stale; /* lacks lines of the .jsonl, and is to be written anew */
+    bool is_csv_stale; /* lacks lines of the .jsonl, and must be rewritten */
     size_t column_count;
     char column[MAX_COLUMNS][64];
 };
@@ -48,7 +48,7 @@ static void put_number(fgi_buf *out, double value, const char *missing)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The column's number, added when new; MAX_COLUMNS when there is no room. */
+/* The index of the column, which is added if it is new; MAX_COLUMNS: no space. */
 static size_t column_of(fgi_logger *logger, const char *name)
 {
     size_t i = 0;
@@ -100,7 +100,7 @@ static void learn_columns(fgi_logger *logger, json_t *line)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Appends whole lines or nothing: what a full disk has taken of them is cut off again. */
+/* Appends whole lines or nothing: a partial write to a full disk is truncated. */
 static fg_status append(int fd, const char *path, const fgi_buf *text, fg_error *err)
 {
     FGI_TRY(fgi_buf_status(text, err));
@@ -121,13 +121,12 @@ static fg_status reopen(int *fd, const char *path, fg_error *err)
     return FG_OK;
 }
 
-/* Which rows of a file count: those up to a step, and the first so many (-1: all). */
+/* The valid rows of a file: those up to a step, and the first `lines` (-1: all). */
 typedef struct range {
     int64_t from_step, lines;
 } range;
 
-/* Calls `each` for the lines of the .jsonl text that are whole and count; returns how many bytes
- * they are. */
+/* Calls `each` for the complete, valid lines of the .jsonl text; returns their size in bytes. */
 static size_t each_line(fgi_logger *logger, const char *text, size_t size, range count,
                         void (*each)(fgi_logger *logger, json_t *line, fgi_buf *out), fgi_buf *out)
 {
@@ -165,7 +164,7 @@ static void take(fgi_logger *logger, json_t *line, fgi_buf *out)
 
 static void row(fgi_logger *logger, json_t *line, fgi_buf *out) { put_row(logger, line, out); }
 
-/* Writes the CSV anew from the .jsonl lines that count. */
+/* Rewrites the CSV from the valid .jsonl lines. */
 static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, fg_error *err)
 {
     const range all = {.from_step = INT64_MAX, .lines = -1};
@@ -179,7 +178,7 @@ static fg_status write_csv(fgi_logger *logger, const char *text, size_t size, fg
     return status != FG_OK ? status : reopen(&logger->csv, logger->csv_path, err);
 }
 
-/* Takes up the files of a run, without the rows that do not count. */
+/* Continues the files of a run, without the rows that are not valid. */
 static fg_status take_up(fgi_logger *logger, range count, fg_error *err)
 {
     char *text = NULL;
@@ -238,7 +237,8 @@ fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err)
 {
     if (logger == NULL)
         return FG_OK;
-    if (fdatasync(logger->jsonl) != 0 && errno != EINVAL) /* EINVAL: not a file that could be */
+    if (fdatasync(logger->jsonl) != 0 &&
+        errno != EINVAL) /* EINVAL: not a file that can be synced */
         return fgi_fail_errno(err, "sync", logger->jsonl_path);
     return FG_OK;
 }
@@ -259,8 +259,8 @@ static void put_line(const fg_progress *at, bool with_lr, fgi_buf *out)
     fgi_buf_puts(out, "}\n");
 }
 
-/* Brings the CSV up to the .jsonl: by the rows of these lines, or as a whole when a column is new
- * or rows are missing. */
+/* Updates the CSV: appends the rows of these lines, or rewrites it if a column is new or rows are
+ * missing. */
 static fg_status write_rows(fgi_logger *logger, const char *lines, size_t count, fg_error *err)
 {
     const range all = {.from_step = INT64_MAX, .lines = -1};
@@ -287,7 +287,7 @@ done:
     return status;
 }
 
-/* Writes what is kept, and what the CSV lacks. */
+/* Writes the lines that are kept, and updates the CSV. */
 static fg_status catch_up(fgi_logger *logger, fg_error *err)
 {
     FGI_TRY(append(logger->jsonl, logger->jsonl_path, &logger->kept, err));
@@ -304,7 +304,7 @@ static fg_status tolerate(fgi_logger *logger, bool was_good, fg_status status, f
         return status;
     if (was_good && !is_good)
         fgi_log(FG_LOG_ERROR,
-                "%s; training continues, and the log is written when that is possible again",
+                "%s; training continues, and the log will be written when that is possible again",
                 err->message);
     else if (!was_good && is_good)
         fgi_log(FG_LOG_INFO, "'%s' is complete again", logger->jsonl_path);

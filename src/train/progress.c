@@ -1,9 +1,9 @@
-/* progress.c - what a person sees of a run, written to the stream it was given and nowhere else.
+/* progress.c - the progress display, written to the given stream only.
  *
- * On a terminal one line is redrawn in place, with carriage returns and spaces only, so that it
- * works in every terminal and in notebooks; the line of an epoch stays, unless epochs end so fast
- * that they would scroll: then one a second stays, and the last. Elsewhere there is one line per
- * epoch, and lines at intervals within long ones.
+ * On a terminal, one line is redrawn in place, using only carriage returns and spaces, so that it
+ * works in every terminal and in notebooks. The line of an epoch is permanent, unless epochs are so
+ * short that they would scroll: then one per second is, and the last. Otherwise, there is one line
+ * per epoch, and lines at intervals during long epochs.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/progress.h"
@@ -25,7 +25,7 @@
 
 static const int64_t SECOND = 1000000000;
 static const int64_t REDRAW_NS = 100000000;   /* at least 0.1 s from one drawing to the next */
-static const int64_t MOST_EPOCHS = 1ll << 40; /* from here on a limit is none */
+static const int64_t MOST_EPOCHS = 1ll << 40; /* a limit this large is no limit */
 
 struct fgi_progress {
     FILE *out;
@@ -33,14 +33,14 @@ struct fgi_progress {
     int64_t (*now_ns)(void);
     bool is_live;
     /* also cleared by threads that log */
-    _Atomic size_t drawn;     /* characters of the live line that is shown now */
+    _Atomic size_t drawn;     /* characters of the live line now shown */
     _Atomic int64_t drawn_ns; /* when it was drawn */
-    int64_t kept_ns;          /* when the last line that stays was written */
-    char held[1024];          /* the line of an epoch that is shown live only */
+    int64_t kept_ns;          /* when the last permanent line was written */
+    char held[1024];          /* an epoch's line that is only shown as the live line */
     /* the present epoch or evaluation */
     int64_t start_ns, start_batch, start_position;
-    int64_t position;             /* samples done of the epoch, at its last batch */
-    int64_t val_begin_ns, val_ns; /* spent within it on validation and compilation */
+    int64_t position;             /* samples of the epoch done, at its last batch */
+    int64_t val_begin_ns, val_ns; /* of it, spent on validation and compilation */
     char train[256], val[256];    /* metrics: of the last window; of a validation not shown yet */
     double samples_per_s;         /* of the last window */
     struct {
@@ -53,7 +53,7 @@ struct fgi_progress {
     } compile;
 };
 
-/* ---- made and destroyed ---------------------------------------------------------------------- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 bool fgi_progress_is_style(const char *style)
 {
@@ -61,7 +61,7 @@ bool fgi_progress_is_style(const char *style)
            strcmp(style, "plain") == 0;
 }
 
-/* A terminal that can go back to the start of its line. */
+/* Whether it is a terminal that can return to the start of the line. */
 static bool is_terminal(FILE *out)
 {
     const char *term = getenv("TERM"); /* NOLINT(concurrency-mt-unsafe): read only */
@@ -93,7 +93,7 @@ fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *tr
     p->compile.is_ready = fgi_mutex_init(&p->compile.lock, NULL) == FG_OK;
     if (p->compile.is_ready && fgi_cond_init(&p->compile.changed, NULL) != FG_OK) {
         (void)pthread_mutex_destroy(&p->compile.lock);
-        p->compile.is_ready = false; /* without the time of compilation, then */
+        p->compile.is_ready = false; /* then without the time of compilation */
     }
     if (p->is_live)
         fgi_log_set_before(clear_before_log, p);
@@ -116,21 +116,21 @@ static void destroy(void *self)
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-/* Columns of the terminal, as it is now. */
+/* The present width of the terminal. */
 static size_t columns_of(FILE *out)
 {
     struct winsize size = {0};
     return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* Replaces the live line, cut to less than `columns`; what was longer is overwritten with spaces.
- */
+/* Replaces the live line, truncated to less than `columns`; the rest of a longer one is overwritten
+ * with spaces. */
 static void draw(fgi_progress *p, const char *line, size_t columns)
 {
     const size_t whole = strlen(line), length = whole < columns ? whole : columns - 1;
     const size_t drawn = p->drawn;
     size_t cover = drawn > length ? drawn - length : 0;
-    if (length + cover >= columns) /* the terminal has become narrower */
+    if (length + cover >= columns) /* the terminal was made narrower */
         cover = length + 1 < columns ? columns - 1 - length : 0;
     (void)fprintf(p->out, "\r%.*s%*s", (int)length, line, (int)cover, "");
     if (cover > 0)
@@ -145,12 +145,12 @@ static void clear(fgi_progress *p)
     if (p->drawn == 0)
         return;
     draw(p, "", columns_of(p->out));
-    p->drawn_ns = INT64_MIN / 2; /* the next one may come at once */
+    p->drawn_ns = INT64_MIN / 2; /* the next one may follow at once */
 }
 
 static void clear_before_log(void *self) { clear(self); }
 
-/* Columns for a line that stays: those of the terminal, or as many as it needs. */
+/* Columns for a permanent line: those of the terminal, or no limit. */
 static size_t columns_to_keep(const fgi_progress *p)
 {
     struct winsize size = {0};
@@ -158,7 +158,7 @@ static size_t columns_to_keep(const fgi_progress *p)
     return p->is_live && is_known ? size.ws_col : sizeof p->held;
 }
 
-/* A line that stays. */
+/* Writes a permanent line. */
 static void keep_line(fgi_progress *p, const char *line)
 {
     clear(p);
@@ -168,7 +168,7 @@ static void keep_line(fgi_progress *p, const char *line)
     p->kept_ns = p->now_ns();
 }
 
-/* A line that stays unless they come too fast for a terminal: then until the next one. */
+/* Writes a permanent line, or a live one if they follow too quickly for a terminal. */
 static void show_line(fgi_progress *p, const char *line)
 {
     if (!p->is_live || p->now_ns() - p->kept_ns >= SECOND) {
@@ -184,10 +184,9 @@ static double seconds_since(const fgi_progress *p, int64_t begin_ns)
     return (double)(p->now_ns() - begin_ns) * 1e-9;
 }
 
-/* ---- where the checkpoint is -------------------------------------------------------------------
- */
+/* ---- position -------------------------------------------------------------------------------- */
 
-/* How many epochs there will be, -1 if that is not known. */
+/* The total number of epochs, -1 if unknown. */
 static int64_t epochs_of(const fg_trainer *trainer)
 {
     const fg_fit_settings *settings = fg_trainer_settings(trainer);
@@ -233,7 +232,7 @@ static double rate_of(const fgi_progress *p)
     return seconds > 0 && samples > 0 ? (double)samples / seconds : 0;
 }
 
-/* The live line, or its words as a plain one. */
+/* Writes the live line, or its text as a plain one. */
 static void put_live(fgi_progress *p, const fg_progress *at, const char *label, size_t columns,
                      char *out, size_t size)
 {
@@ -251,8 +250,7 @@ static void put_live(fgi_progress *p, const fg_progress *at, const char *label, 
     fgi_progress_line(&view, columns, out, size);
 }
 
-/* Seconds from one plain line to the next within an epoch: a tenth of what has passed, within
- * bounds. */
+/* Seconds between plain lines within an epoch: a tenth of the time so far, within bounds. */
 static int64_t interval_ns(const fgi_progress *p)
 {
     const int64_t tenth = (p->now_ns() - p->start_ns) / 10;
@@ -338,14 +336,14 @@ void fgi_progress_compile_end(fgi_progress *p)
     (void)fgi_snprintf(line, sizeof line, "compiled the %s step in %.1f s", p->compile.stage,
                        seconds);
     p->compile.stage = NULL;
-    p->val_ns += p->now_ns() - p->compile.begin_ns; /* no time of training, if within an epoch */
+    p->val_ns += p->now_ns() - p->compile.begin_ns; /* not training time, if within an epoch */
     if (seconds >= 1)
         keep_line(p, line);
     else
         clear(p);
 }
 
-/* ---- what is heard of ------------------------------------------------------------------------ */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static fg_status on_fit_start(void *self, const fg_progress *at, fg_error *err)
 {
@@ -364,7 +362,8 @@ static fg_status on_epoch_start(void *self, const fg_progress *at, fg_error *err
     return FG_OK;
 }
 
-/* A validation within an epoch has a line of its own, once it is known that the epoch goes on. */
+/* A validation within an epoch has a separate line, written once it is known that the epoch
+ * continues. */
 static void show_val(fgi_progress *p, const fg_progress *at)
 {
     char label[80], line[1024], batch[32], all[32];
@@ -434,7 +433,7 @@ static fg_status on_val_end(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* Training and validation together: the epoch's line. */
+/* The line of an epoch: training and validation together. */
 static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
 {
     fgi_progress *p = self;
@@ -451,7 +450,7 @@ static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* The last line stays, whenever it came. */
+/* The last line is permanent. */
 static void keep_held(fgi_progress *p)
 {
     char line[sizeof p->held];

@@ -1,5 +1,5 @@
-/* progress.h - what a person sees of a run: the model's table, then on a terminal one line that is
- * redrawn and a line per epoch, elsewhere plain lines.
+/* progress.h - the progress display: a table of the model, then, on a terminal, one line that is
+ * redrawn and a line per epoch, otherwise plain lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_PROGRESS_H
@@ -11,20 +11,21 @@ typedef struct fgi_progress fgi_progress;
 
 /* Whether `style` is one of fg_trainer_output.progress_style. */
 bool fgi_progress_is_style(const char *style);
-/* A callback of the Trainer's that writes to out and nowhere else. */
+/* Creates the callback, which writes to `out` only. */
 fg_status fgi_progress_create(FILE *out, const char *style, const fg_trainer *trainer,
                               fgi_progress **out_progress, fg_error *err);
 extern const fg_callback_ops fgi_progress_ops;
 
-/* A program of this stage ("training") is compiled between these. Both take NULL. */
+/* The compilation of this stage ("training") begins and ends. progress may be NULL. */
 void fgi_progress_compile_begin(fgi_progress *progress, const char *stage);
 void fgi_progress_compile_end(fgi_progress *progress);
 /* A batch of a validation within a fit was launched. NULL is allowed. */
 void fgi_progress_validating(fgi_progress *progress, const fg_progress *at);
-/* Another clock than CLOCK_MONOTONIC, for tests. */
+/* Replaces CLOCK_MONOTONIC, for tests. */
 void fgi_progress_set_clock(fgi_progress *progress, int64_t (*now_ns)(void));
 
-/* progress_table.c: the model's layers, the devices, the optimizer and its learning rates. */
+/* Prints the model's layers, the devices, the optimizer and its learning rates
+ * (progress_table.c). */
 void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress *at);
 
 #endif

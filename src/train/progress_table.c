@@ -1,4 +1,4 @@
-/* progress_table.c - what is printed before the first step: the model's layers, the devices, the
+/* progress_table.c - printed before the first step: the model's layers, the devices, the
  * optimizer and its learning rates.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,27 +18,28 @@ static void put_shape(const fg_type *type, char *out, size_t size)
         (void)fg_type_format(type, out, size);
 }
 
-/* Learning rate and steps, which decide whether what follows is worth its time. */
+/* Learning rate and steps, so that a mistake is visible before training. */
 static void put_settings(FILE *out, const fg_trainer *trainer, const fg_progress *at)
 {
     const fg_fit_settings *settings = fg_trainer_settings(trainer);
-    (void)fgi_fprintf(out, "%s, lr %g (scaling rule: %s",
-                      fg_optimizer_name(trainer->model.optimizer), settings->lr,
-                      settings->lr_scaling);
+    const bool is_scaled = strcmp(settings->lr_scaling, "none") != 0;
+    (void)fgi_fprintf(out, "%s, lr %g (%s%s", fg_optimizer_name(trainer->model.optimizer),
+                      settings->lr, is_scaled ? settings->lr_scaling : "no learning-rate",
+                      " scaling");
     if (settings->lr_factor != 1)
         (void)fgi_fprintf(out, ", %g x %g", settings->lr_given, settings->lr_factor);
     (void)fprintf(out, "), batches of %" PRId64, settings->global_batch_size);
     if (settings->batch_shards > 1)
         (void)fprintf(out, " (%d x %" PRId64 ")", settings->batch_shards, settings->batch_size);
     if (settings->accumulate_grad_batches > 1)
-        (void)fprintf(out, ", %" PRId64 " a step", settings->accumulate_grad_batches);
+        (void)fprintf(out, ", %" PRId64 " per step", settings->accumulate_grad_batches);
     if (settings->total_steps < 0) {
         (void)fprintf(out, ", no limit on steps\n");
         return;
     }
     (void)fprintf(out,
                   ", %" PRId64 " step%s%s\nlr at 0, 25, 50, 75, 100 %%:", settings->total_steps,
-                  settings->total_steps == 1 ? "" : "s", at->step > 0 ? " in all" : "");
+                  settings->total_steps == 1 ? "" : "s", at->step > 0 ? " in total" : "");
     for (int i = 0; i < 5; i++)
         (void)fgi_fprintf(out, " %.4g", settings->lr_at[i]);
     (void)fputc('\n', out);
@@ -65,7 +66,7 @@ static void put_devices(FILE *out, const fg_trainer *trainer)
 
 enum { COLUMNS = 5, TABLE_WIDTH = 80 };
 
-/* A row of the table, each cell cut where `width` ends. */
+/* Writes a row of the table, each cell truncated to `width`. */
 static void put_row(FILE *out, const int *width, const char *const *cell)
 {
     for (int i = 0; i < COLUMNS - 1; i++)
@@ -73,7 +74,7 @@ static void put_row(FILE *out, const int *width, const char *const *cell)
     (void)fprintf(out, "%*s\n", width[COLUMNS - 1], cell[COLUMNS - 1]);
 }
 
-/* The next module that the table has a row for, as cells. shape and number are the caller's. */
+/* The cells of the next module that has a row. shape and number are memory of the caller. */
 static bool next_row(fg_module *root, size_t *i, const char **cell, char *shape, size_t shape_size,
                      char *number, size_t number_size)
 {
@@ -93,8 +94,8 @@ static bool next_row(fg_module *root, size_t *i, const char **cell, char *shape,
 
 static const char *const heads[COLUMNS] = {"module", "kind", "detail", "output", "parameters"};
 
-/* Columns as wide as their widest cell. If a row would not fit into the line, kind, detail and
- * output are cut, the widest of them first; names are not, because patterns select modules by
+/* Makes columns as wide as their widest cell. If a row does not fit into the line, kind, detail and
+ * output are truncated, the widest of them first; names are not, because patterns select modules by
  * them. */
 static void choose_widths(fg_module *root, int *width)
 {

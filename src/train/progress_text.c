@@ -1,5 +1,5 @@
-/* progress_text.c - the words of the progress display: numbers, times, a bar, and one line out of
- * all of them that fits the terminal.
+/* progress_text.c - the text of the progress display: numbers, times, a bar, and one line with all
+ * of them that fits the terminal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/progress_text.h"
@@ -77,7 +77,7 @@ static void put_bar(const fgi_progress_view *v, int width, char *out)
     (void)memcpy(out, "] ", 3);
 }
 
-/* "120/469"; "120 batches" where a source does not tell its length. */
+/* "120/469"; "120 batches" for a source of unknown length. */
 static void put_batches(const fgi_progress_view *v, char *out, size_t size)
 {
     char batch[32], all[32];
@@ -113,7 +113,7 @@ static void put_times(const fgi_progress_view *v, char *out, size_t size)
     (void)snprintf(out, size, "  %s%s%s", elapsed, remaining[0] != '\0' ? "<" : "", remaining);
 }
 
-/* The length without its last metric, at a double space. */
+/* The length without the last metric, which follows a double space. */
 static void drop_metric(char *metrics)
 {
     size_t end = strlen(metrics);
@@ -188,7 +188,7 @@ typedef struct epoch_parts {
     char train[256], val[256], tail[80];
 } epoch_parts;
 
-/* Leaves out the least important part that is left; false: there is none. */
+/* Removes the least important part; false: there is none left. */
 static bool drop_part(epoch_parts *p, const char *time)
 {
     if (strstr(p->tail, "samples/s") != NULL)

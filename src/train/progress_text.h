@@ -1,4 +1,4 @@
-/* progress_text.h - the words of the progress display, as pure functions of what is known.
+/* progress_text.h - the text of the progress display, as pure functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_PROGRESS_TEXT_H
@@ -9,15 +9,15 @@
 /* What the live line shows. */
 typedef struct fgi_progress_view {
     const char *label;      /* "epoch 3/30" */
-    int64_t batch, batches; /* done, and all; -1: not known */
-    double samples_per_s;   /* 0: not known */
+    int64_t batch, batches; /* done, and in total; -1: unknown */
+    double samples_per_s;   /* 0: unknown */
     double elapsed_s;       /* of this epoch or evaluation */
-    double remaining_s;     /* below 0: not known */
+    double remaining_s;     /* negative: unknown */
     const char *metrics;    /* "  loss 0.12  acc 0.9", or "" */
 } fgi_progress_view;
 
 /* One line of less than `columns` characters: "epoch 3/30  [===>   ] 120/469  2,345 samples/s
- * 00:12<00:31  loss 0.1234". What does not fit is left out, the least important first. */
+ * 00:12<00:31  loss 0.1234". What does not fit is omitted, the least important first. */
 void fgi_progress_line(const fgi_progress_view *view, size_t columns, char *out, size_t size);
 
 /* What the line of a finished epoch shows. */
@@ -28,15 +28,15 @@ typedef struct fgi_epoch_view {
 } fgi_epoch_view;
 
 /* One line of less than `columns` characters: "epoch 3/30  train_loss 0.5  val_loss 0.6
- * 2,345 samples/s  00:12"; where that is too long "train loss 0.5 acc 0.9" with the prefix once,
- * then without what matters least. */
+ * 2,345 samples/s  00:12"; if that is too long, "train loss 0.5 acc 0.9" with the prefix once, then
+ * without the least important parts. */
 void fgi_progress_epoch_line(const fgi_epoch_view *view, size_t columns, char *out, size_t size);
 
 /* "00:12", "1:02:03" */
 void fgi_progress_time(double seconds, char *out, size_t size);
 /* "1,234,567" */
 void fgi_progress_count(int64_t count, char *out, size_t size);
-/* "  loss 0.12  acc 0.9": losses first; `prefix` is left out where a name begins with it. */
+/* "  loss 0.12  acc 0.9": losses first; `prefix` is omitted from names that start with it. */
 void fgi_progress_metrics(const fg_metric *metrics, size_t count, const char *prefix, char *out,
                           size_t size);
 

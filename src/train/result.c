@@ -1,4 +1,4 @@
-/* result.c - the figures of a call of the Trainer: cleared when it begins, filled in when it ends.
+/* result.c - the result of a call of the Trainer: cleared when it starts, filled in when it ends.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -17,9 +17,8 @@
 #include "train/trainer.h"
 #include "train/watchdog.h"
 
-/* Where a metric has its place: at its name, or else behind those of its kind. Training comes
- * before validation, whichever was first: the order does not depend on where a run was interrupted.
- */
+/* The index of a metric: that of its name, or else after those of its kind. Training precedes
+ * validation, so that the order does not depend on where a run was interrupted. */
 static size_t place_of(const fg_result *result, const char *name)
 {
     const bool is_train = strncmp(name, "train_", 6) == 0;
@@ -48,7 +47,7 @@ void fgi_result_put(fg_result *result, const fg_metric *metrics, size_t count)
     }
 }
 
-/* Counters of the client, which is opened when the first call needs it. */
+/* The counters of the client, which may not be open yet. */
 static fg_client_stats stats_of(const fg_trainer *trainer)
 {
     const fg_client *client =
@@ -77,7 +76,7 @@ fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_f
     return FG_OK;
 }
 
-/* What the train program's products need, against what the devices could do in the same time. */
+/* Compares the FLOPs of the train program with the peak rate of the devices. */
 static void count_mxu(fg_trainer *trainer, const fgi_stage *stage)
 {
     fg_result *result = &trainer->call.result;

@@ -8,12 +8,12 @@
 
 #include "train/stage.h"
 
-/* A public call begins: checks its arguments, clears the result. */
+/* A public call starts: checks its arguments, clears the result. */
 fg_status fgi_trainer_enter(fg_trainer *trainer, const fg_task *task, const fg_fit_data *data,
                             fg_error *err);
-/* Figures of the call, whose steps were this stage's. */
+/* Completes the result of a call that ran steps of this stage. */
 void fgi_result_end(fg_trainer *trainer, fgi_stage_kind kind);
-/* It ends with this status; *error goes to err unless that is FG_OK. */
+/* The call ends with this status; unless it is FG_OK, *error is copied to err. */
 fg_status fgi_trainer_leave(fg_trainer *trainer, fg_status status, const fg_error *error,
                             fg_error *err);
 /* Sets or replaces metrics in the result. */

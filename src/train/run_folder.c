@@ -1,10 +1,10 @@
-/* run_folder.c - a run's folder belongs to one fit at a time, and an earlier run in it is not
- * deleted unasked.
+/* run_folder.c - only one fit at a time uses a run folder, and an earlier run in it is not deleted
+ * unless that is requested.
  *
- * RUN/lock is held with flock while a fit lasts, so a process that is killed holds it no longer.
- * The file says who holds it, for messages; it stays when the fit has ended, empty. File systems
- * that cannot lock are warned of; on those whose locks do not reach other hosts (NFS mounted with
- * nolock, some FUSE file systems), only processes of one host are kept apart.
+ * RUN/lock is held with flock during a fit, so a killed process releases it. The file contains who
+ * holds it, for messages; after the fit it is empty. There is a warning on file systems without
+ * locks; if locks do not apply across hosts (NFS mounted with nolock, some FUSE file systems), only
+ * processes of the same host exclude each other.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -51,9 +51,9 @@ fgi_logger *fgi_run_logger(const fgi_run *run) { return run->logger; }
 
 /* ---- the lock -------------------------------------------------------------------------------- */
 
-/* Who holds a lock, as its file says: "PID MACHINE HOST\n". */
+/* The holder of a lock, as recorded in its file: "PID MACHINE HOST\n". */
 typedef struct holder {
-    int64_t pid; /* 0: it does not say */
+    int64_t pid; /* 0: unknown */
     char machine[FGI_MACHINE_SIZE], host[256];
 } holder;
 
@@ -94,12 +94,12 @@ static fg_status in_use(const char *run_dir, const holder *who, fg_error *err)
     if (who->pid > 0)
         (void)snprintf(by, sizeof by, "process %lld on host '%s'", (long long)who->pid, who->host);
     return fgi_fail(err, FG_EINVAL,
-                    "'%s' is in use: %s trains there\n"
-                    "wait until it has ended, or choose another folder",
+                    "'%s' is in use: %s is training there\n"
+                    "wait until it has finished, or choose another folder",
                     run_dir, by);
 }
 
-/* Where there are no locks, a process of this machine can still be asked for. */
+/* Without locks, a process of this machine can still be detected. */
 static fg_status do_without(int fd, const char *run_dir, int why, fg_error *err)
 {
     char machine[FGI_MACHINE_SIZE];
@@ -109,8 +109,8 @@ static fg_status do_without(int fd, const char *run_dir, int why, fg_error *err)
         (kill((pid_t)who.pid, 0) == 0 || errno != ESRCH))
         return in_use(run_dir, &who, err);
     fgi_log(FG_LOG_WARNING,
-            "'%s' cannot be locked (%s): make sure that no other process trains there", run_dir,
-            fgi_errno_text(why));
+            "'%s' cannot be locked (%s): make sure that no other process is training there",
+            run_dir, fgi_errno_text(why));
     return FG_OK;
 }
 
@@ -166,7 +166,7 @@ void fgi_run_release(fg_trainer *trainer)
 
 /* ---- an earlier run -------------------------------------------------------------------------- */
 
-/* Whether the checkpoint that was resumed from is one of this folder's. */
+/* Whether the checkpoint that was resumed from is in this folder. */
 static fg_status is_resumed(const fg_trainer *trainer, const char *folder, bool *out, fg_error *err)
 {
     char there[PATH_MAX], here[PATH_MAX];
@@ -182,8 +182,8 @@ static fg_status is_resumed(const fg_trainer *trainer, const char *folder, bool 
     return FG_OK;
 }
 
-/* The folder's checkpoints that are those of another run: *out_folder is a fresh string, NULL when
- * there are none. */
+/* Finds checkpoints of another run: *out_folder is a fresh string with their folder, NULL if there
+ * are none. */
 static fg_status find_earlier(const fg_trainer *trainer, char **out_folder, fg_error *err)
 {
     int64_t newest = 0;
@@ -224,7 +224,7 @@ fg_status fgi_run_check(const fg_trainer *trainer, fg_error *err)
 fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err)
 {
     char *folder;
-    FGI_TRY(find_earlier(trainer, &folder, err)); /* to be overwritten, since they were let pass */
+    FGI_TRY(find_earlier(trainer, &folder, err)); /* fgi_run_check allowed to overwrite them */
     const fg_status status = folder != NULL ? fgi_ckpt_clear(folder, err) : FG_OK;
     fgi_free(folder);
     return status;

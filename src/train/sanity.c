@@ -1,6 +1,6 @@
 /* sanity.c - a few validation batches before the first training step, so that a mistake in the
- * validation step or its data is found at once; and what the options for trying a run out change.
- * Nothing of the check stays: no metrics, no times, no events.
+ * validation step or its data is found early; and the options for trying out a run. The check
+ * leaves no metrics, no times and no events.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
@@ -23,7 +23,7 @@ fg_status fgi_sanity_check(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     fg_metric metrics[FG_MAX_METRICS];
     size_t count = 0;
     fg_status status = fgi_stage_prepare(trainer, FGI_VAL, data, err);
-    fgi_ledger *const ledger = trainer->ledger; /* what comes is counted in another, and dropped */
+    fgi_ledger *const ledger = trainer->ledger; /* replaced during the check, and restored */
     fgi_ledger *aside = NULL;
     if (status == FG_OK)
         status = fgi_ledger_create(&aside, err);
@@ -65,5 +65,5 @@ void fgi_trial_settle(fg_trainer_options *o)
     if (o->checkpoints.resume != NULL &&
         (strcmp(o->checkpoints.resume, "last") == 0 || strcmp(o->checkpoints.resume, "best") == 0 ||
          strcmp(o->checkpoints.resume, "auto") == 0))
-        o->checkpoints.resume = NULL; /* of the run's folder */
+        o->checkpoints.resume = NULL; /* of the run folder */
 }

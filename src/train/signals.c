@@ -1,9 +1,9 @@
-/* signals.c - SIGINT, SIGTERM and SIGHUP while fits run: the first asks for a save and a stop and
- * says so, a second one of its kind does what it did before the fit. A closed pipe, which SIGPIPE
- * would tell of by ending the process, ends no fit: progress is then no longer written.
+/* signals.c - SIGINT, SIGTERM and SIGHUP during fits: the first requests a save and a stop, and
+ * prints a note; a second one has its effect from before the fit. SIGPIPE is ignored, so that a
+ * closed pipe does not end the fit: progress is then no longer written.
  *
- * Handlers belong to the process, so they are installed by the first fit that wants them and taken
- * away by the last; a signal stops all of these fits.
+ * Handlers belong to the process, so the first fit that needs them installs them and the last one
+ * removes them; a signal stops all of these fits.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
@@ -22,7 +22,7 @@ _Static_assert(ATOMIC_INT_LOCK_FREE == 2, "a signal handler may only touch atomi
 
 static const struct {
     int number;
-    const char *name; /* as people know it */
+    const char *name; /* for messages */
 } signals[SIGNALS] = {{SIGINT, "Ctrl-C"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
 static atomic_bool caught;               /* set by a handler on any thread, read by all fits */
 static struct sigaction before[SIGNALS]; /* written before a handler is installed */
@@ -31,11 +31,11 @@ static bool ignores_pipe; /* SIGPIPE is ignored in place of before_pipe */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
-/* What the first signal says between steps and while a program is compiled, made before a handler
- * is installed, and where; -1: nowhere. */
+/* What the first signal prints between steps and during compilation, formatted before a handler is
+ * installed, and the descriptor to write to; -1: none. */
 static char notes[2][SIGNALS][512];
 static atomic_int note_fd = -1;
-static atomic_int compiling; /* fits that compile a program */
+static atomic_int compiling; /* fits that are compiling a program */
 
 static void on_signal(int number)
 {
@@ -46,7 +46,7 @@ static void on_signal(int number)
         if (signals[i].number == number) {
             (void)sigaction(number, &before[i], NULL);
             if (is_first && fd >= 0 && write(fd, note[i], strlen(note[i])) < 0)
-                errno = kept; /* nobody is listening */
+                errno = kept; /* the note cannot be written */
         }
     errno = kept;
 }
@@ -99,7 +99,7 @@ void fgi_signals_catch(const fg_trainer *trainer)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* Puts back what was there, unless somebody has put a handler of theirs in the place of ours. */
+/* Restores the previous handler, unless ours was replaced meanwhile. */
 static void restore(int number, void (*ours)(int), const struct sigaction *old)
 {
     struct sigaction now;

@@ -6,13 +6,13 @@
 
 #include <fulgurite/train.h>
 
-/* SIGINT, SIGTERM and SIGHUP while fits run that want them, and SIGPIPE ignored. One
- * that the program ignores stays ignored. Every catch wants one release. */
+/* Handles SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE, until fgi_signals_release is called as
+ * often. A signal that the program ignores remains ignored. */
 void fgi_signals_catch(const fg_trainer *trainer);
 void fgi_signals_release(void);
-/* A fit begins or ends to compile a program: the first signal says so. */
+/* A fit starts or ends a compilation: changes the note of the first signal. */
 void fgi_signals_compiling(bool is_begin);
-/* Whether a callback, or a signal while a fit handles them, asked for the end. */
+/* Whether a callback, or a signal during a fit that handles signals, requested a stop. */
 bool fgi_stop_requested(fg_trainer *trainer);
 
 #endif

@@ -1,4 +1,4 @@
-/* snapshot.h - the state of training, copied to the host; writing it, and loading what was written.
+/* snapshot.h - the state of training, copied to the host: taking, writing and loading it.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_SNAPSHOT_H
@@ -13,16 +13,16 @@ typedef struct fgi_snapshot_info {
     const char *path; /* of its folder; lives as long as the snapshot */
     fg_progress at;   /* when it was taken */
     bool is_best;
-    double best; /* the monitored metric's best then */
+    double best; /* the best value of the monitored metric then */
 } fgi_snapshot_info;
 
-/* Copies the state; no step may be half done. */
+/* Copies the state, between two steps. */
 fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **out, fg_error *err);
-/* Writes it and lets `last`, and `best`, name it; once, on any thread. */
+/* Writes it and updates `last`, and `best` if it is; once, on any thread. */
 fg_status fgi_snapshot_write(fgi_snapshot *snapshot, fg_error *err);
 const fgi_snapshot_info *fgi_snapshot_get_info(const fgi_snapshot *snapshot);
 void fgi_snapshot_destroy(fgi_snapshot *snapshot); /* NULL is allowed */
-/* Takes one and writes it at once. */
+/* Takes a snapshot and writes it at once. */
 fg_status fgi_state_save(fg_trainer *trainer, bool is_best, fg_error *err);
 
 /* Loads options.checkpoints.weights and .resume, once. */

@@ -159,7 +159,7 @@ static fg_status open_loader(const fg_trainer *trainer, fgi_stage_kind kind,
     if (info->process_count > 1)
         return fgi_fail(err, FG_EUNSUPPORTED,
                         "this is process %d of %d: the Trainer supports one process only\n"
-                        "limit the plugin to this machine's devices",
+                        "restrict the plugin to this machine's devices",
                         info->process_index, info->process_count);
     const fg_loader_options options = {
         .batch_size = spec->batch_size,
@@ -207,7 +207,7 @@ static bool has_loader(const fgi_stage *stage, const fgi_stage_spec *requested)
            stage->spec.workers == requested->workers;
 }
 
-/* Whether the stage's program takes these data's batches. */
+/* Whether the stage's program accepts batches of these data. */
 static bool has_program(const fgi_stage *stage, const fgi_stage_spec *requested)
 {
     if (stage->program == NULL || stage->spec.batch_size != requested->batch_size ||

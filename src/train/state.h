@@ -1,24 +1,23 @@
-/* state.h - names in a checkpoint that its writer and its reader share.
+/* state.h - names in a checkpoint, shared by writer and reader.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_STATE_H
 #define FGI_TRAIN_STATE_H
 
-/* Sums and counts of the metrics, in turns: since the last window, f32, where one is open, with
- * what the optimizer told last behind them; and of
- * the windows of the epoch so far, f64. */
+/* Alternating sums and weights of the metrics: of the open window, f32, followed by the last health
+ * values of the optimizer; and of the closed windows of the epoch, f64. */
 #define FGI_SUMS_NAME       "trainer.sums"
 #define FGI_EPOCH_SUMS_NAME "trainer.epoch_sums"
 
-/* Goes before the names of the module's variables of kind FG_STATE, which share a file with the
- * optimizer's variables and the Trainer's. */
+/* Prefix of the module's variables of kind FG_STATE, which are in one file with the variables of
+ * the optimizer and the Trainer. */
 #define FGI_MODULE_STATE "module."
 
-/* Of state.json: the last value of each metric, so that a run that is complete can print them. */
+/* Key in state.json: the last value of each metric, so that a complete run can report them. */
 #define FGI_RESULTS_KEY "results"
 
-/* Of state.json: names of the frozen parameters, where there are any. Files of an optimizer, and of
- * loops without a Trainer, have the list as text in the metadata. */
+/* Key in state.json: names of the frozen parameters, if there are any. Files of an optimizer, and
+ * of loops without a Trainer, contain the list as JSON in the metadata. */
 #define FGI_FROZEN_KEY  "frozen"
 #define FGI_FROZEN_META "fulgurite.frozen"
 

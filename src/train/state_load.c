@@ -1,4 +1,4 @@
-/* state_load.c - checkpoints read back exactly, and starting weights.
+/* state_load.c - loads checkpoints exactly, and starting weights.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
@@ -22,7 +22,7 @@
 #include "train/trainer.h"
 #include "train/windows.h"
 
-/* The model's variables, and the report of it where it is of starting weights. */
+/* Loads the model's variables; for starting weights, keeps the report. */
 static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char *path,
                             const fg_load_options *options, fg_error *err)
 {
@@ -44,9 +44,9 @@ static fg_status load_model(fg_trainer *trainer, const fg_ckpt *ckpt, const char
     return status;
 }
 
-/* ---- where training stood -------------------------------------------------------------------- */
+/* ---- position -------------------------------------------------------------------------------- */
 
-/* A tensor of `count` numbers of the state; NULL when there is none like that. */
+/* The data of a state tensor with `count` elements; NULL: there is none. */
 static const void *find_sums(const fg_ckpt *ckpt, const char *name, fg_dtype dtype, size_t count)
 {
     size_t index = 0;
@@ -81,7 +81,7 @@ static void load_metrics(fg_trainer *trainer, const fg_ckpt *ckpt, const json_t 
     fgi_windows_restore(trainer->windows, &saved);
 }
 
-/* The metrics as they were; those of this call replace them one by one. */
+/* Loads the metrics of the result; those of this call replace them one by one. */
 static void load_results(fg_trainer *trainer, const json_t *object)
 {
     const char *name;
@@ -95,7 +95,7 @@ static void load_results(fg_trainer *trainer, const json_t *object)
     }
 }
 
-/* What would go on otherwise than it began. */
+/* Refuses a different optimizer; warns of a different seed. */
 static fg_status compare_run(const fg_trainer *trainer, const json_t *object, const char *path,
                              fg_error *err)
 {
@@ -124,7 +124,8 @@ static fg_status load_position(fg_trainer *trainer, const fg_ckpt *ckpt, const c
     fgi_saver_set_current(trainer->saver, true);
     fgi_saver_set_best(trainer->saver, trainer->cursor.has_best, trainer->cursor.best);
     load_metrics(trainer, ckpt, object);
-    if (trainer->model.optimizer != NULL) /* an evaluation has its own */
+    if (trainer->model.optimizer !=
+        NULL) /* NULL: an evaluation, whose result has only its metrics */
         load_results(trainer, object);
     return FG_OK;
 }
@@ -152,7 +153,7 @@ static fg_status load_checkpoint(fg_trainer *trainer, const char *path, fg_error
     FGI_TRY(fg_ckpt_open(path, &ckpt, err));
     const char *text = fg_ckpt_state_json(ckpt);
     if (text == NULL &&
-        trainer->model.optimizer == NULL) { /* an evaluation wants no more than weights */
+        trainer->model.optimizer == NULL) { /* weights are enough for an evaluation */
         FGI_DONE(load_model(trainer, ckpt, path, NULL, err));
         fgi_checkpoint_remember(trainer, path);
         goto done;
@@ -174,7 +175,7 @@ done:
     return status;
 }
 
-/* Finds and loads what options.checkpoints.resume names; "auto" may find nothing. */
+/* Finds and loads the checkpoint named by options.checkpoints.resume; "auto" may find none. */
 static fg_status resume(fg_trainer *trainer, const char *which, fg_error *err)
 {
     fg_error local = {0};
@@ -216,7 +217,7 @@ fg_status fgi_state_restore(fg_trainer *trainer, fg_error *err)
         FGI_TRY(load_weights(trainer, o->checkpoints.weights, err));
     if (o->checkpoints.resume != NULL)
         FGI_TRY(resume(trainer, o->checkpoints.resume, err));
-    /* an evaluation before the first fit reads no optimizer state: fit will look again */
+    /* an evaluation before the first fit loads no optimizer state: fit will load again */
     trainer->model.is_restored = trainer->model.optimizer != NULL || o->checkpoints.resume == NULL;
     return FG_OK;
 }

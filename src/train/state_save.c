@@ -1,12 +1,12 @@
 /* state_save.c - checkpoints: the state of training, copied to the host and then written.
  *
- * A snapshot is taken on the Trainer's thread between two steps; from then on it is independent of
- * the devices and can be written by another thread while training goes on (saver.c).
+ * A snapshot is taken on the Trainer's thread between two steps; afterwards it is independent of
+ * the devices and can be written by another thread while training continues (saver.c).
  *
  * A checkpoint of step s holds everything that the steps after s depend on: variables, the
  * optimizer's state, counters, the position in the data, the metrics' sums of a window and an
- * epoch that are not complete, and how much of the log belongs to it. Randomness is a function of
- * (seed, step) and needs no state.
+ * epoch that are not complete, and how many lines of the log belong to it. Randomness is a function
+ * of (seed, step) and needs no state.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <jansson.h>
@@ -42,7 +42,7 @@ typedef struct content {
     size_t callback_count;
 } content;
 
-/* The metrics' sums of the windows of this epoch, and of the one that is not complete. */
+/* Adds the metrics' sums of the closed windows of this epoch, and of the open one. */
 static fg_status add_sums(fg_trainer *trainer, content *c, fg_error *err)
 {
     fgi_stage *stage = trainer->stage[FGI_TRAIN];
@@ -77,11 +77,11 @@ static fg_status gather(fg_trainer *trainer, content *c, fg_error *err)
 
 static bool put_text(json_t *object, const char *key, const char *text)
 {
-    json_t *value = json_string(text); /* NULL also for what is not UTF-8 */
+    json_t *value = json_string(text); /* also NULL if it is not UTF-8 */
     return json_object_set_new(object, key, value != NULL ? value : json_string("")) == 0;
 }
 
-/* The loop's position, with how much of the log belongs to it. */
+/* The position of the loop, with the number of log lines that belong to it. */
 static bool put_position(json_t *object, const fg_trainer *trainer)
 {
     fgi_cursor cursor = trainer->cursor;
@@ -100,8 +100,7 @@ static bool put_metrics(json_t *object, const fgi_metrics *metrics)
     return ok;
 }
 
-/* The metrics that the run would end with now, in the order of the report; those that are not
- * finite are null. */
+/* The metrics of the result so far, in its order; those that are not finite are null. */
 static bool put_results(json_t *object, const fg_result *result)
 {
     json_t *metrics = json_object();
@@ -114,7 +113,7 @@ static bool put_results(json_t *object, const fg_result *result)
     return ok;
 }
 
-/* "frozen": the names of the parameters that are, where there are any. */
+/* "frozen": the names of the frozen parameters, if there are any. */
 static bool put_frozen(json_t *object, const fg_module *root)
 {
     json_t *list = json_array();
@@ -130,7 +129,7 @@ static bool put_frozen(json_t *object, const fg_module *root)
     return ok;
 }
 
-/* The text of state.json (free), NULL when out of memory. */
+/* The text of state.json (free), NULL: out of memory. */
 static char *state_text(const fg_trainer *trainer)
 {
     json_t *object = json_object();
@@ -155,8 +154,8 @@ struct fgi_snapshot {
     content content;
     char *folder, *path, *json; /* of the checkpoints, of this one; state.json */
     char name[40], step[24], epoch[24];
-    const fgi_logger *logger; /* whose rows so far belong to it; borrowed */
-    fg_error log_failure;     /* why some of them are not written, or FG_OK */
+    const fgi_logger *logger; /* whose rows so far belong to the checkpoint; borrowed */
+    fg_error log_failure;     /* why some of them could not be written, or FG_OK */
     const fg_attachment *attachments;
     size_t attachment_count;
     int process_index, process_count, keep;
@@ -210,7 +209,7 @@ fg_status fgi_snapshot_take(fg_trainer *trainer, bool is_best, fgi_snapshot **ou
     fgi_snapshot *s = fgi_calloc(1, sizeof *s);
     if (s == NULL)
         return fgi_no_memory(err);
-    /* what is on its way must be in the log before the state that comes after it */
+    /* the log must contain the windows before this state */
     FGI_DONE(fgi_windows_collect(trainer, trainer->windows, trainer->stage[FGI_TRAIN], 0, err));
     FGI_DONE(gather(trainer, &s->content, err));
     FGI_DONE(describe(trainer, is_best, s, err));
@@ -239,8 +238,9 @@ static fg_status write_folder(fgi_snapshot *s, fg_error *err)
     return fg_ckpt_save(s->path, &files, err);
 }
 
-/* The order makes each of these true of the disk before the next one relies on it. `last` comes
- * last: killed before that, the run goes on from the checkpoint before and finds its best again. */
+/* In this order, each file is on the disk before the next one depends on it. `last` is written
+ * last: if killed before that, the run resumes from the previous checkpoint and finds its best
+ * again. */
 fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
 {
     if (s->log_failure.status != FG_OK)
@@ -248,7 +248,7 @@ fg_status fgi_snapshot_write(fgi_snapshot *s, fg_error *err)
     FGI_TRY(fgi_logger_sync(s->logger, err));
     FGI_TRY(write_folder(s, err));
     if (s->process_index != 0)
-        return FG_OK; /* the first process has written, and names what is last and best */
+        return FG_OK; /* the first process updates last and best */
     if (s->info.is_best)
         FGI_TRY(fgi_ckpt_point(s->folder, "best", s->name, err));
     FGI_TRY(fgi_ckpt_point(s->folder, "last", s->name, err));

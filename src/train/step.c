@@ -1,7 +1,7 @@
 /* step.c - what step functions call: the fields of a batch, metrics, the weight of a loss.
  *
  * A logged value is a pair on the device, the weighted sum and the sum of weights, which the
- * program adds to the pairs of the steps before (stage.c).
+ * program adds to those of the previous steps (stage_program.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "train/step.h"
@@ -44,7 +44,7 @@ fg_trace *fg_step_trace(const fg_step *step) { return step->trace; }
 
 fgi_stage *fgi_step_stage(const fg_step *step) { return step->stage; }
 
-/* In ASCII, whatever the locale: names go into files. */
+/* In ASCII, regardless of the locale: names are written to files. */
 static bool is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -70,15 +70,15 @@ static fg_tensor pair_of(fg_tensor sum, fg_tensor weight)
     return fg_concat(parts, 2, 0);
 }
 
-/* (weight * value, weight), and (0, 0) where nothing weighs: such a mean is NaN. */
+/* (weight * value, weight); (0, 0) if the weight is 0: such a mean is NaN. */
 static fg_tensor weighted_pair(fg_tensor value, fg_tensor weight)
 {
     const fg_tensor zero = fgi_full_like(value, 0);
     return pair_of(fg_where(fg_ne(weight, zero), fg_mul(value, weight), zero), weight);
 }
 
-/* A value's sum, and how many numbers that is. A scalar is a mean, of which the graph may say over
- * what; else it is one over the samples. */
+/* The sum of a value, and the number of its elements. A scalar is a mean, whose denominator the
+ * graph may contain; otherwise it is a mean over samples. */
 static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
 {
     const int rank = fg_tensor_type(value)->rank;
@@ -91,7 +91,7 @@ static fg_tensor plain_pair(const fg_step *step, fg_tensor value)
     return pair_of(fg_mul(wide, step->count), step->count);
 }
 
-/* Whether the step may log a value under that name; else keeps an error. */
+/* Whether the step may log a value under that name; otherwise stores an error. */
 static bool may_log(const fg_step *step, const char *name, fg_tensor value)
 {
     const fgi_stage *stage = step->stage;
@@ -121,10 +121,10 @@ static void put(fg_step *step, const char *name, fg_tensor pair)
     fgi_metrics_add(metrics, name);
 }
 
-/* What a step returns is logged under this name. */
+/* The loss that a step returns is logged under this name. */
 static const char loss_name[] = "loss";
 
-/* False after keeping an error. */
+/* False after storing an error. */
 static bool is_free(const fg_step *step, const char *name)
 {
     const bool is_taken =
@@ -132,7 +132,7 @@ static bool is_free(const fg_step *step, const char *name)
     if (is_taken)
         (void)fgi_trace_fail(step->trace, FG_EINVAL,
                              "log 'loss': this is the name of the value that the step returns, "
-                             "which is logged by itself\nlog other values under other names");
+                             "which is logged automatically\nlog other values under other names");
     return !is_taken;
 }
 
@@ -187,8 +187,8 @@ void fg_step_set_weight(fg_step *step, fg_tensor weight)
         return;
     if (type->rank != 0 || type->dtype == FG_BOOL)
         (void)fgi_trace_fail(step->trace, FG_ESHAPE,
-                             "set_weight: is %s, but must be a number: what the loss was divided "
-                             "by",
+                             "set_weight: is %s, but must be a number: the denominator of the "
+                             "loss",
                              fg_type_format(type, text, sizeof text));
     else
         step->weight = fg_stop_gradient(fg_cast(weight, FG_F32));

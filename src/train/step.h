@@ -1,4 +1,4 @@
-/* step.h - a step while it is traced, and its batch: what step functions are given.
+/* step.h - a step while it is traced, and its batch: the arguments of step functions.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_STEP_H
@@ -11,7 +11,7 @@ struct fg_step {
     fgi_stage *stage;
     fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: weighted sum, and sum of weights */
     fg_tensor count;                /* f32[]: valid rows of the batch */
-    fg_tensor weight;               /* f32[]: the user's for the loss; empty: none */
+    fg_tensor weight;               /* f32[]: of the loss, set by the user; empty: not set */
 };
 
 struct fg_batch {
@@ -22,17 +22,17 @@ struct fg_batch {
     fg_tensor count; /* f32[]: valid rows */
 };
 
-/* Logs what the step returned. */
+/* Logs the loss that the step returned. */
 void fgi_step_log_loss(fg_step *step, fg_tensor loss);
-/* By what the losses of batches are weighed to make that of all: f32[]. An error, kept in the
- * trace, where it isn't known. */
+/* The weight of this batch's loss in a mean over batches: f32[]. If it is unknown, stores an error
+ * in the trace. */
 fg_tensor fgi_step_loss_weight(const fg_step *step, fg_tensor loss);
 
-/* denominator.c: what a scalar of a step was divided by. */
+/* What a scalar of a step was divided by (denominator.c). */
 typedef enum fgi_denominator {
-    FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples weighs by them */
-    FGI_BY_WEIGHTS, /* a sum of weights, as of tokens, or a multiple of it        */
-    FGI_BY_SEVERAL  /* several, or the value is no longer linear in such a mean   */
+    FGI_BY_ROWS,    /* valid rows, or nothing: a mean over samples */
+    FGI_BY_WEIGHTS, /* a sum of weights, such as tokens, or a multiple of it */
+    FGI_BY_SEVERAL  /* several, or the value is not linear in such a mean */
 } fgi_denominator;
 /* rows: the number of valid rows; *out_weight is set for FGI_BY_WEIGHTS. */
 fgi_denominator fgi_denominator_of(fg_tensor value, fg_tensor rows, fg_tensor *out_weight);

@@ -1,8 +1,8 @@
-/* strategy.c - on which devices a Trainer runs, and how arrays are sharded over them.
+/* strategy.c - selects the devices of a Trainer, and how arrays are sharded over them.
  *
- * There is one program for all devices: the client arranges them as a mesh, and shardings say what
- * is sharded along its axes. "single" is a mesh of one device; "ddp" shards batches and replicates
- * the model, which on one device is the same; "fsdp" shards parameters too
+ * There is one program for all devices: the client arranges them as a mesh, and shardings determine
+ * what is sharded along its axes. "single" is a mesh of one device; "ddp" shards batches and
+ * replicates the model, which on one device is the same; "fsdp" shards parameters too
  * (src/mesh/sharding_rules.c).
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -18,7 +18,7 @@ static bool is(const char *text, const char *word)
     return strcmp(text != NULL ? text : "auto", word) == 0;
 }
 
-/* Whether the device or devices are left to the strategy. */
+/* Whether the strategy selects the devices. */
 static bool is_open(const char *devices) { return devices == NULL || strcmp(devices, "auto") == 0; }
 
 /* "single" with a known number of devices; 0: not known. */

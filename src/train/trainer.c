@@ -1,7 +1,7 @@
-/* trainer.c - life of a Trainer: options, the model, the client.
+/* trainer.c - creates and destroys a Trainer: options, parts, the model, the client.
  *
- * A Trainer owns the module that its task built, the programs of its stages, its callbacks, and the
- * client unless one was given.
+ * A Trainer owns its parts, the module that its task built, its callbacks, and the client unless
+ * one was given.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/reserved.h"
@@ -99,7 +99,7 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
     return FG_OK;
 }
 
-/* Copies a string into the Trainer's own memory; false when there is none left. */
+/* Copies a string into the Trainer's memory; false: out of memory. */
 static bool keep(fg_trainer *trainer, const char **text)
 {
     if (*text == NULL)
@@ -310,8 +310,8 @@ static void warn_of_precision(const fg_trainer *trainer)
     if (product == FG_F16 && fgi_client_support(trainer->client, product) == FGI_WIDENED)
         fgi_log(
             FG_LOG_WARNING,
-            "precision '%s': the CPU rounds to f16 but computes in f32, slower than '32-true': for "
-            "tests of what a GPU will do",
+            "precision '%s': the CPU rounds to f16 but computes in f32, slower than '32-true': use "
+            "it only to test what a GPU will do",
             trainer->precision->name);
 }
 

@@ -1,5 +1,5 @@
-/* weights_file.c - modules and optimizers to files and back, for loops without a Trainer. A
- * checkpoint folder made here has the Trainer's files and names, so each can go on from the
+/* weights_file.c - saves and loads modules and optimizers, for loops without a Trainer. A
+ * checkpoint folder written here has the Trainer's files and names, so each can continue from the
  * other's.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -19,7 +19,7 @@
 
 /* ---- saving ---------------------------------------------------------------------------------- */
 
-/* Steps that are done: the number of the next one. */
+/* The number of steps done. */
 static int64_t steps_done(const fg_optimizer *optimizer)
 {
     if (optimizer == NULL || !optimizer->has_run)
@@ -147,8 +147,8 @@ fg_status fg_module_load(fg_module *module, const char *path, const fg_load_opti
     return status;
 }
 
-/* The steps that a checkpoint says were done (-1: it does not), and which parameters were frozen (a
- * new reference or NULL): the file's metadata, or the Trainer's state.json. */
+/* Reads the number of steps (-1: not recorded) and the frozen parameters (a new reference or NULL)
+ * from the file's metadata, or from the Trainer's state.json. */
 static int64_t look_up(const fg_ckpt *ckpt, const char *path, json_t **out_frozen)
 {
     int64_t steps = -1;
@@ -177,7 +177,7 @@ static fg_status load_optimizer(fg_optimizer *optimizer, const fg_ckpt *ckpt, co
     fg_status status;
     *out_steps = look_up(ckpt, path, &frozen);
     if (*out_steps < 0)
-        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s: does not say how many steps were done", path));
+        FGI_DONE(fgi_fail(err, FG_EFORMAT, "%s: does not contain the number of steps", path));
     FGI_DONE(fgi_optimizer_load(optimizer, ckpt, path, is_folder ? FG_CKPT_STATE : FG_CKPT_MODEL,
                                 frozen, err));
     fg_optimizer_begin_step(optimizer, *out_steps);

@@ -65,7 +65,7 @@ static void fit_learns_digits(void **state)
 {
     const char *folder = fit_folder();
     const outcome *o = program_gives(0, folder, "fit digits.yaml --summary=s.json --draw=always");
-    contains(o->err, "adam, lr 0.01 (scaling rule: none), batches of 64, 69 steps\n"
+    contains(o->err, "adam, lr 0.01 (no learning-rate scaling), batches of 64, 69 steps\n"
                      "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n");
     contains(o->err, "the run's folder: run\n");
     contains(o->out, "train_loss   o val_loss\n");
@@ -118,7 +118,7 @@ static void eight_devices_give_what_one_gives(void **state)
                                      "--trainer.batch_size=8 --trainer.devices=8 "
                                      "--trainer.accelerator=cpu --trainer.run_dir=eight");
     contains(o->err, "on 8 virtual devices of the CPU, for development (ddp)\n"
-                     "adam, lr 0.01 (scaling rule: none), batches of 64 (8 x 8), 69 steps\n");
+                     "adam, lr 0.01 (no learning-rate scaling), batches of 64 (8 x 8), 69 steps\n");
     json_t *one = fit_json(folder, "s.json"), *eight = fit_json(folder, "t.json");
     assert_int_equal(json_integer_value(json_object_get(one, "devices")), 1);
     assert_int_equal(json_integer_value(json_object_get(eight, "devices")), 8);

@@ -219,19 +219,19 @@ static void counters_must_make_sense(void **state)
     static const struct {
         const char *text, *says;
     } rows[] = {
-        {"{}", "'step' in its state.json is missing or no integer of at least 0"},
+        {"{}", "'step' in its state.json is missing or not an integer of at least 0"},
         {"{\"step\": 2, \"epoch\": 0, \"position\": 8}",
-         "'epoch_batches' in its state.json is missing or no integer of at least 0"},
+         "'epoch_batches' in its state.json is missing or not an integer of at least 0"},
         {"{\"step\": -2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
-         "'step' in its state.json is missing or no integer of at least 0"},
+         "'step' in its state.json is missing or not an integer of at least 0"},
         {"{\"step\": \"2\", \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2}",
-         "'step' in its state.json is missing or no integer of at least 0"},
+         "'step' in its state.json is missing or not an integer of at least 0"},
         {"{\"step\": 2, \"epoch\": 0.5, \"position\": 8, \"epoch_batches\": 2}",
-         "'epoch' in its state.json is missing or no integer of at least 0"},
+         "'epoch' in its state.json is missing or not an integer of at least 0"},
         {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"samples\": null}",
-         "'samples' in its state.json is missing or no integer of at least -1"},
+         "'samples' in its state.json is missing or not an integer of at least -1"},
         {"{\"step\": 2, \"epoch\": 0, \"position\": 8, \"epoch_batches\": 2, \"log_lines\": -2}",
-         "'log_lines' in its state.json is missing or no integer of at least -1"},
+         "'log_lines' in its state.json is missing or not an integer of at least -1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         fg_error err = {0};

@@ -370,7 +370,7 @@ static const char table[] = "module  kind    detail  output    parameters\n"
                             "fc1     linear  6 -> 8  f32[4,8]          56\n"
                             "fc2     linear  8 -> 3  f32[4,3]          27\n"
                             "83 parameters in all; on fake device\n"
-                            "adam, lr 0.01 (scaling rule: none), batches of 4, 9 steps\n"
+                            "adam, lr 0.01 (no learning-rate scaling), batches of 4, 9 steps\n"
                             "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n";
 
 static const char lines[] = "epoch 1/3  train_loss nan  train_acc nan  val_loss nan  val_acc nan\n"

@@ -159,7 +159,8 @@ static void what_others_hold_is_named(void **state)
                            &array, &err));
     fake.set("memory_limit_bytes", LIMIT);
     assert_int_equal(fg_trainer_fit(f.trainer, &task, &f.data, &err), FG_EDEVMEM);
-    if (strstr(err.message, " which is 6.00 KB, taken of it 1.78 KB: parameters 332 B") == NULL)
+    if (strstr(err.message, " which is 6.00 KB, of which others use 1.78 KB: parameters 332 B") ==
+        NULL)
         fail_msg("%s", err.message);
     fg_array_release(array);
     end(&f);

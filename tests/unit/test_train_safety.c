@@ -154,7 +154,7 @@ static void one_fit_at_a_time(void **state)
     assert_int_equal(inner.status, FG_EINVAL);
     (void)snprintf(expected, sizeof expected, "is in use: process %ld on host '", (long)getpid());
     contains(inner.err.message, expected);
-    contains(inner.err.message, "wait until it has ended, or choose another folder");
+    contains(inner.err.message, "wait until it has finished, or choose another folder");
     fgt_ok(
         fit_epochs(2, folder, "last", false, &err)); /* though the first Trainer is still there */
     fg_trainer_destroy(trainer);

@@ -342,7 +342,7 @@ static void the_settings_are_printed_before_the_first_step(void **state)
     assert_int_equal(fclose(out), 0);
     const char *settings = strstr(
         text, "83 parameters in all; on 8 virtual devices of the CPU, for development (ddp)\n"
-              "sgd, lr 0.8 (scaling rule: linear, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
+              "sgd, lr 0.8 (linear scaling, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
               "lr at 0, 25, 50, 75, 100 %: 0.032 ");
     if (settings == NULL)
         fail_msg("%s", text);

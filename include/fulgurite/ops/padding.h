@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* The last batch of an epoch is filled up with padding rows, so that all batches have the same
+/* The last batch of an epoch is completed with padding rows, so that all batches have the same
  * shape. When the trace has a mask (fg_trace_set_mask; the Trainer sets it), operations track the
  * batch axis, so that padding rows cannot affect results:
  *
