@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/thread.h"
 #include "fakepjrt/fake_control.h"
 #include "toy.h"
 #include "train/stage.h"
@@ -304,8 +305,8 @@ typedef struct lines {
 static void on_log(void *self, fg_log_level level, const char *line)
 {
     lines *l = self;
-    if (level != FG_LOG_WARNING)
-        return;
+    if (level != FG_LOG_WARNING || strstr(line, "compiling the ") == NULL)
+        return; /* on a slow machine, steps may be reported too */
     l->count++;
     (void)snprintf(l->text, sizeof l->text, "%s", line);
 }
@@ -318,14 +319,15 @@ static void a_long_compilation_is_warned_of(void **state)
     fg_result result;
     fg_log_set(on_log, &l);
     fake.set("compile_ms", 400);
+    const int64_t begin = fgi_now_ns();
     fit(&(fg_trainer_options){.limits.max_steps = 1,
                               .hang.watchdog_s = 0.02,
                               .hang.report = on_hang,
                               .hang.report_self = &t},
         100000000, &result);
     fg_log_set(NULL, NULL);
-    assert_in_range(l.count, 1, 4);
-    assert_non_null(strstr(l.text, "compiling the training step has taken 0 s so far"));
+    assert_in_range(l.count, 1, (fgi_now_ns() - begin) / 100000000); /* once per limit */
+    assert_non_null(strstr(l.text, "compiling the training step has taken "));
     assert_null(strstr(t.doing, "compil")); /* and is no hang */
 }
 
