@@ -537,7 +537,7 @@ static void one_of_several_processes_is_refused(void **state)
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EUNSUPPORTED);
     assert_string_equal(err.message,
                         "this is process 1 of 4: the Trainer supports one process only\n"
-                        "limit the plugin to this machine's devices");
+                        "restrict the plugin to this machine's devices");
     fg_trainer_destroy(trainer);
     fg_client_close(part);
     fake.set("process", 0);
