@@ -69,7 +69,7 @@ typedef struct fg_format_data {
 typedef struct fg_format_files {
     const char *train; /* required to train: "path" */
     const char *val, *test, *predict;
-    /* Where targets are in a file of their own: "y" */
+    /* If targets are in a separate file: "y" */
     const char *train_target, *val_target, *test_target;
 } fg_format_files;
 
