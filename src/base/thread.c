@@ -13,6 +13,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "base/stack_signal.h"
 
 static fg_status fail_number(fg_error *err, const char *what, int number)
 {
@@ -22,7 +23,8 @@ static fg_status fail_number(fg_error *err, const char *what, int number)
 
 fg_status fgi_thread_start(fgi_thread *thread, void *(*run)(void *), void *self, fg_error *err)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+    static const int own[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                              SIGTRAP, SIGABRT, SIGSYS, FGI_STACK_SIGNAL};
     if (fgi_alloc_fault())
         return fgi_no_memory(err);
     sigset_t blocked, before;

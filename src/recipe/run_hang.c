@@ -16,6 +16,7 @@
 
 #include "recipe/run.h"
 #include "base/print.h"
+#include "base/stack_signal.h"
 
 enum { DEPTH = 64 };
 
@@ -57,7 +58,7 @@ static void write_stack(const char *tid, int file)
                   strcmp(waits, "0") != 0 ? waits : "");
     (void)clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += 1;
-    if (syscall(SYS_tgkill, getpid(), (pid_t)strtol(tid, NULL, 10), SIGUSR2) != 0 ||
+    if (syscall(SYS_tgkill, getpid(), (pid_t)strtol(tid, NULL, 10), FGI_STACK_SIGNAL) != 0 ||
         sem_timedwait(&stack_written, &until) != 0)
         (void)dprintf(file, "  (its stack could not be read: it does not answer signals)\n");
 }
@@ -70,7 +71,7 @@ static void write_stacks(int file)
     (void)backtrace(frame, 1); /* loads libgcc now, not in the signal handler */
     (void)sigemptyset(&action.sa_mask);
     if (tasks == NULL || sem_init(&stack_written, 0, 0) != 0 ||
-        sigaction(SIGUSR2, &action, NULL) != 0)
+        sigaction(FGI_STACK_SIGNAL, &action, NULL) != 0)
         return;
     stack_file = file;
     for (const struct dirent *entry = readdir(tasks); entry != NULL; entry = readdir(tasks))
