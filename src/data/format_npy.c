@@ -78,25 +78,18 @@ static fg_status measure_targets(const fg_option_values *values, const fg_format
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static const fg_format_files files = {.train = "x",
-                                      .val = "val_x",
-                                      .test = "test_x",
-                                      .predict = "predict",
-                                      .train_target = "y",
-                                      .val_target = "val_y",
-                                      .test_target = "test_y"};
-
 /* Targets may be missing where samples are for prediction only. */
 static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
                            fg_format_data *out, fg_error *err)
 {
-    const char *const inputs[] = {[FG_PART_TRAIN] = files.train,
-                                  [FG_PART_VAL] = files.val,
-                                  [FG_PART_TEST] = files.test,
-                                  [FG_PART_PREDICT] = files.predict};
-    const char *const targets[] = {[FG_PART_TRAIN] = files.train_target,
-                                   [FG_PART_VAL] = files.val_target,
-                                   [FG_PART_TEST] = files.test_target,
+    const fg_format_files *files = &fgi_npy_row.files;
+    const char *const inputs[] = {[FG_PART_TRAIN] = files->train,
+                                  [FG_PART_VAL] = files->val,
+                                  [FG_PART_TEST] = files->test,
+                                  [FG_PART_PREDICT] = files->predict};
+    const char *const targets[] = {[FG_PART_TRAIN] = files->train_target,
+                                   [FG_PART_VAL] = files->val_target,
+                                   [FG_PART_TEST] = files->test_target,
                                    [FG_PART_PREDICT] = NULL};
     const char *target = targets[request->part];
     const char *x = fg_option_string(values, inputs[request->part]);
@@ -132,6 +125,12 @@ const fg_format_entry fgi_npy_row = {.entry = {.name = "npy",
                                                .spellings = "numpy",
                                                .options = options,
                                                .option_count = sizeof options / sizeof options[0]},
-                                     .files = files,
+                                     .files = {.train = "x",
+                                               .val = "val_x",
+                                               .test = "test_x",
+                                               .predict = "predict",
+                                               .train_target = "y",
+                                               .val_target = "val_y",
+                                               .test_target = "test_y"},
                                      .fitted = "normalize",
                                      .open = open_part};

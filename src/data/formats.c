@@ -12,7 +12,7 @@
 #define DECLARE(name) extern const fg_format_entry name;
 ROWS(DECLARE)
 
-#define ADDRESS(name) &name,
+#define ADDRESS(name) &(name),
 const fg_format_entry *const fgi_format_rows[] = {ROWS(ADDRESS)};
 const size_t fgi_format_row_count = sizeof fgi_format_rows / sizeof fgi_format_rows[0];
 
