@@ -107,7 +107,7 @@ static fg_tensor avg_pool(net *n, fg_tensor x)
         &(fg_pool_options){.size = size, .stride = size > 4 ? size / 4 : 1, .pad = size / 2});
 }
 
-/* x cut into 64 pieces along its channels, each scaled by itself, and put together again. */
+/* x split into 64 slices along its channels, each scaled separately, and concatenated. */
 static fg_tensor concat(net *n, fg_tensor x)
 {
     fg_tensor piece[PIECES];

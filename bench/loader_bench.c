@@ -41,7 +41,7 @@ static fg_status open_rows(fg_dtype dtype, int64_t width, fg_dataset **out, void
                                   out, err);
 }
 
-/* Takes batches for `seconds`, with work_us of pretended work on each in between. */
+/* Takes batches for `seconds`, with work_us of simulated work on each. */
 static fg_status measure(fg_dataset *dataset, const char *name, int workers, double work_us,
                          double seconds, fg_error *err)
 {

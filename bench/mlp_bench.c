@@ -71,8 +71,8 @@ static bool make_data(fg_dataset **out, fg_error *err)
     const fg_field fields[] = {{"x", {.dtype = FG_F32, .rank = 1, .dim = {PIXELS}}},
                                {"y", {.dtype = FG_S32}}};
     const fg_dataset_spec spec = {.count = SAMPLES, .fields = fields, .field_count = 2};
-    /* calloc'ed pages cost nothing until they are read: the peers' data are there before they start
-     * their clock, too */
+    /* calloc'ed pages cost nothing until they are read; the peers' data are also in memory before
+     * their timer starts */
     static float *x;
     static int32_t *y;
     x = calloc((size_t)SAMPLES * PIXELS, sizeof *x);

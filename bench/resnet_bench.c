@@ -39,7 +39,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 static const fg_task_ops ops = {.build = build, .train_step = step, .optimizer = optimizer};
 
-/* Four batches of noise, from a small generator. */
+/* Four batches of noise from a small generator. */
 static bool make_data(fg_dataset **out, fg_error *err)
 {
     static float x[4 * BATCH * SIDE * SIDE * 3];

@@ -41,7 +41,7 @@ fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format
         .help = "Subtract the mean and divide by the standard deviation, both over the training "  \
                 "rows: of each numeric column of a csv, and of a regression's target, whose "      \
                 "metrics and predictions are in its own unit all the same. Images and the inputs " \
-                "of npy are not normalised."                                                       \
+                "of npy are not normalized."                                                       \
     }
 
 #endif

@@ -292,7 +292,7 @@ fg_status fgi_executable_serialize(const fgi_executable *executable, char **out_
     *out_data = NULL;
     *out_size = 0;
     FGI_ARGS(PJRT_Executable_Serialize_Args, args, .executable = executable->executable);
-    const fgi_pjrt_call place = {c, c->label, "serialising a program", FG_EUNSUPPORTED};
+    const fgi_pjrt_call place = {c, c->label, "serializing a program", FG_EUNSUPPORTED};
     FGI_TRY(fgi_check(c->plugin.api->PJRT_Executable_Serialize(&args), &place, err));
     char *data = fgi_alloc(args.serialized_bytes_size + 1);
     if (data) {

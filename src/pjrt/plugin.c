@@ -61,7 +61,7 @@ static fg_status initialize_once(fgi_plugin *p, fg_error *err)
     if (done[i] != p->api) {
         FGI_ARGS(PJRT_Plugin_Initialize_Args, args, .extension_start = NULL);
         PJRT_Error *error = p->api->PJRT_Plugin_Initialize(&args);
-        const fgi_pjrt_call place = {.operation = "initialising", .status = FG_EPLUGIN};
+        const fgi_pjrt_call place = {.operation = "initializing", .status = FG_EPLUGIN};
         p->has_refused = error != NULL;
         if (error)
             status = fgi_plugin_fail(p, error, &place, err);

@@ -122,7 +122,7 @@ static bool is_installed(const job *j, const char *plugin)
 }
 
 /* Logs the license notes of the list before anything is downloaded. */
-static void tell_licence(const job *j)
+static void tell_license(const job *j)
 {
     const char *at = j->pins_text;
     const char *end = at + (j->compiler_only ? j->compiler_size : j->pins_size);
@@ -344,7 +344,7 @@ fg_status fg_setup_install(const char *name, const fg_setup_options *options, fg
     if (result.was_there)
         goto done;
     FGI_DONE(make_work_folder(j, err));
-    tell_licence(j);
+    tell_license(j);
     FGI_DONE(run_pip(j, err));
     FGI_DONE(finish_work_folder(j, err));
     FGI_DONE(put_in_place(j, err));

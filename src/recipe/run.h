@@ -48,7 +48,7 @@ typedef struct fgi_run_task {
     fg_type target;               /* of one sample */
     int64_t outputs;
     double scale;                         /* of the inputs, on the device */
-    double target_mean, target_deviation; /* of a standardised target, else 0 and 1 */
+    double target_mean, target_deviation; /* of a standardized target, else 0 and 1 */
     double target_center;                 /* a value close to the dataset's targets */
     bool standardises; /* standardize on the device: the dataset's targets are raw */
     bool is_classification;

@@ -1,9 +1,9 @@
 /* rows.c - which dimensions of a value have the rows of a batch: the rules that operations share.
  *
- * The last batch of an epoch is filled up with padding rows. For each operation, a rule similar to
- * the shape rule determines which dimension of the result runs over the batch; src/op/padding.c
- * defines where rows are introduced and where they end. An operation that cannot determine which
- * rows its result belongs to is an error, because padding rows could affect training or metrics.
+ * The last batch of an epoch is padded. For each operation, a rule similar to the shape rule
+ * determines which dimension of the result runs over the batch; src/op/padding.c defines where rows
+ * are introduced and where they end. An operation that cannot determine which rows its result
+ * belongs to is an error, because padding rows could affect training or metrics.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "trace/trace.h"

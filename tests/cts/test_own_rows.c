@@ -1,5 +1,5 @@
 /* test_own_rows.c - the rows of a program in a configuration: options, suggestions, checkpoints,
- * and what a program without these rows is told. On the CPU plugin.
+ * and the errors of a program without these rows. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -175,8 +175,8 @@ static fg_optimizer *scaled(void *self, fg_module *root)
     return sgd;
 }
 
-/* The sixth step of four batches each is taken with a scale that has doubled twice: it goes by
- * steps, not by batches. */
+/* The sixth step of four batches each uses a scale that has doubled twice: scaling counts steps,
+ * not batches. */
 static void the_loss_scale_goes_by_steps(void **state)
 {
     fg_error err = {0};

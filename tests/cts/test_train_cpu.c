@@ -327,7 +327,7 @@ static fg_tensor infinite_loss(void *self, fg_step *st, const fg_batch *batch)
     return fg_exp(fg_add_scalar(fg_mul_scalar(loss, 0), 1000));
 }
 
-/* A run that diverges is told of and saved like any other; it has no best. */
+/* A run that diverges is reported and saved like any other; it has no best checkpoint. */
 static void infinity_is_no_best(void **state)
 {
     (void)state;

@@ -360,7 +360,7 @@ static void learn(const char *devices, int64_t batch, int64_t accumulate, extra 
     fg_dataset_destroy(data);
 }
 
-/* One batch of all sequences, and several that are put together: on each number of devices. */
+/* One batch of all sequences, and several accumulated batches: on each number of devices. */
 static void tokens_of_several_batches_are_as_of_one(void **state)
 {
     (void)state;

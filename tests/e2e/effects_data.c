@@ -229,7 +229,7 @@ const effect effects_data[] = {
      .train = "a,b,y\n2,1,0\n6,1,1\n", .val = "a,b,y\n8,3,1\n1,1,0\n",
      .expected = {{.rows = 2, .features = 2, .x = {{-1, 0}, {1, 0}}, .label = {0, 1}},
                   {.rows = 2, .x = {{2, 2}, {-1.5, 0}}, .label = {1, 0}}}},
-    /* Channels last in the file; weights go by channel, height, width, as PyTorch has them. */
+    /* Channels last in the file; weights are in the order channel, height, width, as in PyTorch. */
     {"data.image", CSV MOST_CLASSES "--data.image=[2,1,2]", losses,
      .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
      .expected =

@@ -186,7 +186,7 @@ static void npy_targets_are_measured(void **state)
     const outcome *o = program_gives(0, folder,
                                      FIT_ARRAYS "--overwrite --data.normalize=false -q "
                                                 "--optimizer.lr=1e-12 --model.name=linear");
-    assert_null(strstr(o->err, "standardised"));
+    assert_null(strstr(o->err, "standardized"));
     assert_true(metric(o->out, "val_rmse") > 2.3);
     static const float broken[4] = {1, NAN, 2, 3};
     write_npy(folder, "y.npy", &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {4}}, broken);

@@ -40,9 +40,9 @@ static struct setting {
     {"unknown_flags", 0, 0},   /* refuse all flags of the compiler */
     {"initialize_error", 0, 0},
     {"topology_error", 0, 0},
-    {"topology_target", 0, 0}, /* what the last topology was told: 100 for an H100 */
+    {"topology_target", 0, 0}, /* options of the last topology: 100 for an H100 */
     {"topology_host", 0, 0},   /* ... chips_per_host_bounds as 241 */
-    {"visible_devices", 0, 0}, /* what the last client was told, each plus one: 0,2 as 13 */
+    {"visible_devices", 0, 0}, /* option of the last client, each plus one: 0,2 as 13 */
     {"client_error", 0, 0},
     {"compile_ms", 0, 0}, /* that a compilation takes */
     {"compile_error", 0, 0},

@@ -241,7 +241,7 @@ PJRT_Error *fake_serialize(PJRT_Executable_Serialize_Args *args)
     return NULL;
 }
 
-/* Reads the first line; false when it is not ours or names a device that is not there. */
+/* Reads the first line; false if it is not ours or names a device that does not exist. */
 static bool read_devices(program *p, const char *line)
 {
     int count = 0, used = 0;

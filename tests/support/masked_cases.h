@@ -19,7 +19,7 @@ ROW(tokens_back, ALL, "T[4,5,3]", fg_mean(fg_reshape(fg_relu(fg_reshape(a, FG_DI
 ROW(tokens_max, ALL, "T[4,5,3]", fg_max(fg_reshape(fg_permute(a, (const int[]){1, 0, 2}), FG_DIMS(-1, 3)), 1, (const int[]){0}))
 ROW(last_tokens, ALL, "T[4,5]", fg_slice(fg_reshape(a, FG_DIMS(-1)), (const int64_t[]){4}, (const int64_t[]){fg_tensor_dim(a, 0) * 5}, (const int64_t[]){5}))
 ROW(time_first, ALL, "T[4,5,3]", fg_mean(fg_permute(a, (const int[]){1, 0, 2}), 1, (const int[]){1}))
-ROW(standardised, ALL + TWICE, "T[4,3]", fg_div(fg_sub(a, fg_mean(a, 1, (const int[]){0})), fg_sqrt(fg_mean(fg_square(fg_sub(a, fg_mean(a, 1, (const int[]){0}))), 1, (const int[]){0}))))
+ROW(standardized, ALL + TWICE, "T[4,3]", fg_div(fg_sub(a, fg_mean(a, 1, (const int[]){0})), fg_sqrt(fg_mean(fg_square(fg_sub(a, fg_mean(a, 1, (const int[]){0}))), 1, (const int[]){0}))))
 ROW(unit_rows, ALL + TWICE, "T[4,3]", fg_sum(fg_mul(a, fg_broadcast_to(fg_reshape(fg_rsqrt(fg_sum(fg_square(a), 1, (const int[]){1})), FG_DIMS(-1, 1)), 2, fg_tensor_type(a)->dim)), 1, (const int[]){0}))
 ROW(max_of_none, VALUE, "T[4,3]", fg_max(fg_log(fg_sub(a, a)), 1, (const int[]){0}))
 ROW(max_of_infinite, VALUE + GRAD, "T[4,3]", fg_mul(fg_stop_gradient(fg_exp(fg_max(fg_log(fg_sub(a, a)), 1, (const int[]){0}))), fg_max(a, 1, (const int[]){0})))

@@ -1,5 +1,5 @@
-/* toy.h - a small task and small data for tests of the Trainer, and a callback that writes down
- * what it is told.
+/* toy.h - a small task and small data for tests of the Trainer, and a callback that records its
+ * arguments.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGT_TOY_H

@@ -137,7 +137,7 @@ static const char no_device[] =
     "making a client (libtpu.so): NOT_FOUND: TPU initialization failed: "
     "No jellyfish device found.";
 static const char locked[] =
-    "initialising (libtpu.so): ABORTED: Internal error when accessing libtpu multi-process "
+    "initializing (libtpu.so): ABORTED: Internal error when accessing libtpu multi-process "
     "lockfile. Run \"$ sudo rm /tmp/libtpu_lockfile\".";
 static const char no_gpu[] =
     "making a client (xla_cuda_plugin.so): FAILED_PRECONDITION: No visible "
@@ -228,7 +228,7 @@ static void libtpu_is_explained_when_opened(void **state)
     (void)state;
     fake.set("initialize_error", 10);
     assert_int_equal(open_tpu(NULL, &client, &err), FG_EPLUGIN);
-    holds(err.message, "libtpu says: initialising (fakepjrt.so): ABORTED: Internal error when "
+    holds(err.message, "libtpu says: initializing (fakepjrt.so): ABORTED: Internal error when "
                        "accessing libtpu multi-process lockfile");
     assert_null(strstr(err.message, "sudo"));
     fake.set("initialize_error", 0);
@@ -349,7 +349,7 @@ static int load_fake(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(a_missing_plugin, fresh),
     cmocka_unit_test_setup(a_plugin_that_refuses, fresh),
-    cmocka_unit_test_setup(libtpu_is_explained_when_opened, fresh), /* before it is initialised */
+    cmocka_unit_test_setup(libtpu_is_explained_when_opened, fresh), /* before it is initialized */
     cmocka_unit_test_setup(cores_of_a_tpu, fresh),
     cmocka_unit_test_setup(a_named_accelerator_never_falls_back, fresh),
     cmocka_unit_test_setup(processes_are_counted, fresh),

@@ -25,7 +25,7 @@ static void failing_initialisation_is_reported(void **state)
 {
     (void)state;
     fake_plugin.set("initialize_error", 10);
-    assert_not_opened(FG_EPLUGIN, "initialising (fakepjrt.so): ABORTED: the lock file is held");
+    assert_not_opened(FG_EPLUGIN, "initializing (fakepjrt.so): ABORTED: the lock file is held");
 }
 
 static void versions_are_checked(void **state)
@@ -293,7 +293,7 @@ static void unreadable_cost_is_minus_one(void **state)
     fake_step_end(&f);
 }
 
-static void program_that_cannot_be_serialised_still_runs(void **state)
+static void program_that_cannot_be_serialized_still_runs(void **state)
 {
     (void)state;
     fg_error err = {0};
@@ -340,7 +340,7 @@ static const struct CMUnitTest tests[] = {
     FAKE_CASE(failing_compilation_is_reported),
     FAKE_CASE(output_types_are_compared),
     FAKE_CASE(unreadable_cost_is_minus_one),
-    FAKE_CASE(program_that_cannot_be_serialised_still_runs),
+    FAKE_CASE(program_that_cannot_be_serialized_still_runs),
 };
 
 int main(void)

@@ -1,5 +1,4 @@
-/* test_plan_print.c - plans as lines for people, compared whole; and times in the units that people
- * use.
+/* test_plan_print.c - plans as readable text, compared as a whole; and times in readable units.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -291,8 +291,8 @@ static void an_operation_without_a_rule_is_refused(void **state)
     fg_trace_destroy(trace);
 }
 
-/* What each operation makes of a mean: the loss of a step is put together from its batches by what
- * it was divided by, as long as nothing but these has become of it. */
+/* The effect of each operation on a mean: the losses of a step's batches are combined by their
+ * denominators, as long as only these operations follow. */
 static void linearity_of_operations(void **state)
 {
     (void)state;

@@ -150,9 +150,9 @@ static void assert_pins(const char *wanted)
 static void compiler_alone_leaves_out_what_runs(void **state)
 {
     (void)state;
-    static const char compiler[] = "# Licence: A\nxla-cpu-pjrt==1 --hash=sha256:00\n";
-    static const char all[] = "# Licence: A\nxla-cpu-pjrt==1 --hash=sha256:00\n"
-                              "# To run. Licence: B\nlibraries==1 --hash=sha256:00\n";
+    static const char compiler[] = "# License: A\nxla-cpu-pjrt==1 --hash=sha256:00\n";
+    static const char all[] = "# License: A\nxla-cpu-pjrt==1 --hash=sha256:00\n"
+                              "# To run. License: B\nlibraries==1 --hash=sha256:00\n";
     fg_error err = {0};
     fg_setup_result result;
     fg_setup_options opt = {.home = home, .python = python, .compiler_only = true};
@@ -172,8 +172,8 @@ static void compiler_alone_leaves_out_what_runs(void **state)
     assert_true(is_tidy());
 }
 
-/* libtpu's wheel is the same whatever Python downloads it; its terms are told before. */
-static void licence_heard_first(void *self, fg_log_level level, const char *line)
+/* libtpu's wheel does not depend on the version of Python; its terms are printed before. */
+static void license_heard_first(void *self, fg_log_level level, const char *line)
 {
     (void)level;
     int *heard = self;
@@ -194,7 +194,7 @@ static void libtpu_comes_for_any_python(void **state)
     setenv("FULGURITE_SHARE", FGT_SOURCE_DIR "/share", 1); /* the real list */
     write_python("mkdir -p \"$target/libtpu\"; echo Collecting libtpu\n"
                  "cp '" FGT_BINARY_DIR "/fakepjrt.so' \"$target/libtpu/libtpu.so\"");
-    fg_log_set(licence_heard_first, &heard);
+    fg_log_set(license_heard_first, &heard);
     const fg_status status = fg_setup_install("tpu", &opt, NULL, &err);
     fg_log_set(NULL, NULL);
     fgt_ok(status);

@@ -1,4 +1,4 @@
-/* test_topology.c - machines that are not there: their names, and clients that only compile for
+/* test_topology.c - machines that are not present: their names, and clients that only compile for
  * them, on the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -100,7 +100,8 @@ static void other_names_are_refused(void **state)
     }
 }
 
-/* Names of one machine are told from names of others, which may differ in a host's chips only. */
+/* Names of one machine are distinguished from those of others, which may differ only in the chips
+ * per host. */
 static void names_of_the_same_machine(void **state)
 {
     static const char *const same[][4] = {

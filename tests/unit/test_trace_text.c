@@ -282,7 +282,7 @@ static int in_gradient_of_slices(const int64_t *start, const int64_t *limit, con
     return count;
 }
 
-static void derivatives_by_neighbouring_slices_are_put_together(void **state)
+static void derivatives_by_neighboring_slices_are_put_together(void **state)
 {
     const struct {
         int64_t start[SLICES], limit[SLICES];
@@ -386,7 +386,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(locations_name_scope_operation_and_line),
     cmocka_unit_test(deep_scopes_are_counted),
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),
-    cmocka_unit_test(derivatives_by_neighbouring_slices_are_put_together),
+    cmocka_unit_test(derivatives_by_neighboring_slices_are_put_together),
     cmocka_unit_test(every_allocation_may_fail),
 };
 FGT_MAIN(tests)

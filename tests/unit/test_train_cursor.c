@@ -106,7 +106,7 @@ static const fg_callback_ops other_ops = {.name = "other",
                                           .save = save_count,
                                           .load = load_count};
 
-/* A fit in `folder` by a Trainer of its own, with up to two counters. */
+/* A fit in `folder` by a new Trainer, with up to two counters. */
 static fg_status fit(const char *folder, const char *resume, int64_t epochs,
                      const fg_callback_ops *ops[2], counter *counters, fg_error *err)
 {

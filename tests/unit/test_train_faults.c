@@ -1,5 +1,5 @@
-/* test_train_faults.c - the Trainer on a plugin that fails, is late, or has no memory left: what is
- * told, what is kept, and that nothing is leaked by any of it.
+/* test_train_faults.c - the Trainer on a plugin that fails, is slow, or has no memory left: errors,
+ * what is kept, and that nothing leaks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"

@@ -156,10 +156,10 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
         else
             assert_int_equal(path[0] != '\0', all_events[i].step < 0);
         assert_int_equal(fg_trainer_result(trainer)->status, FG_EIO);
-        /* it is told of no more but the end */
+        /* it is only called for the end */
         assert_int_equal(recorder_count(&r, all_events[i].name), 1);
         assert_int_equal(recorder_count(&r, "fit_end"), 1);
-        /* those that come later are not told of the event that failed, but of the end */
+        /* later callbacks are not called for the event that failed, but for the end */
         if (all_events[i].step >= 0)
             assert_int_equal(recorder_count(&other, all_events[i].name), 0);
         assert_int_equal(recorder_count(&other, "fit_end"), all_events[i].step < 0 ? 0 : 1);

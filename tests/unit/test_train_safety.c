@@ -137,7 +137,8 @@ static fg_status fit_again(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* Two fits in one folder: the second one is told who has it; afterwards it is free. */
+/* Two fits in one folder: the error of the second one names the first; afterwards the folder is
+ * free. */
 static void one_fit_at_a_time(void **state)
 {
     (void)state;

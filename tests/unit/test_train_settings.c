@@ -18,8 +18,7 @@
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* The learning rates of the steps, as callbacks are told them, and the settings of the first of
- * them.
+/* The learning rates of the steps, as callbacks receive them, and the settings of the first one.
  */
 typedef struct watch {
     const fg_trainer *trainer;
@@ -298,7 +297,8 @@ static void scaling_is_done_once(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(w.last == 0.1);
     data.batch_size = 8;
-    fgt_ok(fg_trainer_fit(trainer, &task, &data, &err)); /* nothing is left to do, but it is told */
+    fgt_ok(fg_trainer_fit(trainer, &task, &data,
+                          &err)); /* nothing is left to do, but it is reported */
     assert_true(fg_trainer_settings(trainer)->lr == 0.2);
     assert_true(fg_trainer_settings(trainer)->lr_factor == 2);
     fg_trainer_destroy(trainer);
@@ -319,7 +319,7 @@ static void scaling_is_done_once(void **state)
     fg_dataset_destroy(data.train);
 }
 
-/* ---- what is told ---------------------------------------------------------------------------- */
+/* ---- reported settings ----------------------------------------------------------------------- */
 
 static void the_settings_are_printed_before_the_first_step(void **state)
 {

@@ -155,7 +155,7 @@ static void a_signal_says_what_it_does(void **state)
                            name, name);
         const char *said = strstr(text, expected);
         if (said == NULL || strstr(said + 1, expected) != NULL)
-            fail_msg("'%s' is not there once:\n%s", expected, text);
+            fail_msg("'%s' was not found once:\n%s", expected, text);
     }
 }
 
@@ -195,7 +195,7 @@ static void a_signal_while_compiling_says_so(void **state)
                    "(Ctrl-C again: quit at once)\n",
                    folder);
     if (strstr(text, expected) == NULL)
-        fail_msg("'%s' is not there:\n%s", expected, text);
+        fail_msg("'%s' was not found:\n%s", expected, text);
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ static fake_control fake;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* What was told, copied; the text outlives the call. */
+/* A copy of the report; the text outlives the call. */
 typedef struct told {
     bool holds; /* lets the device stop after three steps */
     int count;
