@@ -1,6 +1,6 @@
 /* cli.h - the program's framework: commands, their option tables, and everything derived from these
  * tables: parsing, --help, man pages and shell completion. A command is one file cmd_NAME.c with
- * one cli_command in it; main.c lists them.
+ * one cli_command in it; commands.c lists them.
  *
  * Results are written to standard output, progress to standard error. Exit status: CLI_DONE,
  * CLI_FAILED, CLI_USAGE, CLI_HUNG, CLI_STOPPED.

@@ -7,7 +7,7 @@
 
 #include <fulgurite/report.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static bool as_json, show_places, show_table;
 static const char *plugin_path, *metrics;

@@ -10,7 +10,7 @@
 #include <fulgurite/host.h>
 #include <fulgurite/report.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static bool as_json, skips_test, fixes, skips_network;
 static const char *timeout = "60";

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static bool as_man, as_list, config_reference;
 static const cli_option options[] = {

@@ -10,7 +10,7 @@
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static const char *out_path;
 static bool is_forced;

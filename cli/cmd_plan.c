@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "commands.h"
+#include "cli.h"
 #include "plan.h"
 #include "out_file.h"
 #include "run_cli.h"

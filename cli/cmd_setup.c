@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/setup.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static bool again, compiler_only;
 static const char *python, *home;

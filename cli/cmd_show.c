@@ -13,7 +13,7 @@
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
 
-#include "commands.h"
+#include "cli.h"
 
 static bool names_only, as_json, as_config;
 static const char *which;

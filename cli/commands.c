@@ -1,17 +1,32 @@
 /* commands.c - the program's commands, in the order of the help, and their aliases. To add one,
- * write cmd_NAME.c and list it here and in CMakeLists.txt.
+ * write cmd_NAME.c and add its row here and the file to CMakeLists.txt.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "commands.h"
+#include "cli.h"
 
 #include <string.h>
 #include <strings.h>
 
-const cli_command *const cli_commands[] = {
-    &cli_setup, &cli_doctor,  &cli_devices,    &cli_init, &cli_fit,  &cli_validate,
-    &cli_test,  &cli_predict, &cli_batch_find, &cli_plan, &cli_show, &cli_completion,
-    &cli_help,  NULL,
-};
+#define ROWS(ROW)                                                                                  \
+    ROW(cli_setup)                                                                                 \
+    ROW(cli_doctor)                                                                                \
+    ROW(cli_devices)                                                                               \
+    ROW(cli_init)                                                                                  \
+    ROW(cli_fit)                                                                                   \
+    ROW(cli_validate)                                                                              \
+    ROW(cli_test)                                                                                  \
+    ROW(cli_predict)                                                                               \
+    ROW(cli_batch_find)                                                                            \
+    ROW(cli_plan)                                                                                  \
+    ROW(cli_show)                                                                                  \
+    ROW(cli_completion)                                                                            \
+    ROW(cli_help)
+
+#define DECLARE(name) extern const cli_command name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &(name),
+const cli_command *const cli_commands[] = {ROWS(ADDRESS) NULL};
 
 static const struct {
     const char *theirs, *ours;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "commands.h"
+#include "cli.h"
 
 /* The literal words of "a|b|FILE", separated by spaces. */
 static void print_choices(FILE *out, const char *choices)

@@ -8,7 +8,7 @@
 
 #include "cli.h"
 
-/* The options of the commands. */
+/* The options of the commands; the initializer has the kind of run, and draw. */
 typedef struct cli_run_options {
     fg_recipe_options recipe;
     const char *summary;      /* summary file; NULL: none */
@@ -18,6 +18,39 @@ typedef struct cli_run_options {
     const char *progress;     /* "auto", "bar", "plain", "none"; NULL: auto */
     bool is_quiet, as_json;
 } cli_run_options;
+
+/* Options of several commands, which have a static variable `settings`. */
+#define RUN_CKPT                                                                                   \
+    CLI_TEXT('c', "ckpt", &settings.recipe.ckpt, "best|last|PATH", "the weights to use")
+#define RUN_DRAW_CONFUSION                                                                         \
+    CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",                                     \
+             "print the confusion matrix (auto: on a terminal)")
+#define RUN_PRINT_CONFIG                                                                           \
+    CLI_OPTIONAL('p', "print-config", &settings.print_config, "comments|plain",                    \
+                 "print the merged configuration and exit")
+#define RUN_SUMMARY                                                                                \
+    CLI_TEXT('s', "summary", &settings.summary, "FILE",                                            \
+             "write a summary of the run as one JSON object")
+#define RUN_PROGRESS                                                                               \
+    CLI_TEXT(0, "progress", &settings.progress, "auto|bar|plain|none",                             \
+             "how to report progress (auto: a bar on a terminal, otherwise plain lines)")
+#define RUN_QUIET CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings")
+
+/* Details: the first two arguments of an evaluation. */
+#define RUN_ARGUMENTS(key)                                                                         \
+    "The first argument is a configuration or a trained model: a run's folder, `last` or `best` "  \
+    "(of the\n"                                                                                    \
+    "newest run in runs/), a checkpoint's folder, or a .safetensors file. A trained model "        \
+    "includes its\n"                                                                               \
+    "configuration and preprocessing, so the training data are not needed. DATA is the file "      \
+    "(CSV, .npy)\n"                                                                                \
+    "or folder to read; short for " key ".\n"                                                      \
+    "\n"                                                                                           \
+    "--ckpt selects the weights of a run: best, last, or the name or path of a checkpoint. "       \
+    "Default:\n"                                                                                   \
+    "model.weights if set, otherwise best if there is one, otherwise last. A model, classes or "   \
+    "a\n"                                                                                          \
+    "normalization that differ from the checkpoint's are an error."
 
 /* Runs the command, prints the results and returns the exit status. */
 int cli_run(const cli_call *call, const cli_run_options *options);

@@ -1,0 +1,27 @@
+/* fulgurite batch-find: finds the largest batch size that fits into device memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_cli.h"
+
+static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_FIND_BATCH}, .draw = "never"};
+static const cli_option options[] = {RUN_PRINT_CONFIG, RUN_SUMMARY, RUN_QUIET, CLI_END};
+
+static int run(const cli_call *call) { return cli_run(call, &settings); }
+
+const cli_command cli_batch_find = {
+    .name = "batch-find",
+    .arguments = "[CONFIG]",
+    .summary = "find the largest batch size that fits into device memory",
+    .details =
+        "Compiles the training step for several batch sizes, starting at trainer.batch_size, and "
+        "reads\n"
+        "the memory requirements that the compiler reports; nothing is executed. The result leaves "
+        "a tenth of\n"
+        "each device's memory free. On the CPU, the limit is the host's memory divided by the "
+        "number of\n"
+        "devices. Writes batch_size, global_batch_size and the bytes needed to standard output.",
+    .options = options,
+    .max_args = 1,
+    .takes_config = true,
+    .run = run,
+};

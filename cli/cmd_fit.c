@@ -1,0 +1,46 @@
+/* fulgurite fit: trains a model.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_cli.h"
+
+static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_FIT}, .draw = "auto"};
+static const cli_option options[] = {
+    CLI_TEXT('d', "draw", &settings.draw, "auto|always|never",
+             "plot the loss and print the confusion matrix (auto: on a terminal)"),
+    RUN_PRINT_CONFIG,
+    CLI_FLAG(0, "fast-dev-run", &settings.recipe.fast_dev_run,
+             "run one training and one validation batch to find errors; write no files"),
+    CLI_OPTIONAL(
+        'r', "resume", &settings.recipe.resume, "last|best|auto|PATH",
+        "resume an earlier run (default: its last checkpoint; auto: only if there is one)"),
+    CLI_FLAG(0, "overwrite", &settings.recipe.overwrite,
+             "delete the checkpoints of an earlier run in the same folder"),
+    RUN_SUMMARY,
+    RUN_PROGRESS,
+    CLI_FLAG('q', "quiet", &settings.is_quiet, "no progress, no warnings except failed saves"),
+    CLI_END,
+};
+
+static int run(const cli_call *call) { return cli_run(call, &settings); }
+
+const cli_command cli_fit = {
+    .name = "fit",
+    .arguments = "[CONFIG]",
+    .summary = "train a model",
+    .details =
+        "CONFIG is a YAML file. --section.key=value overrides a key of the file. config.yaml (the "
+        "merged\n"
+        "configuration), metrics.csv, metrics.jsonl and checkpoints are written to the run's "
+        "folder. Each run\n"
+        "creates a new folder unless trainer.run_dir is set; the checkpoints of an earlier run in "
+        "that folder\n"
+        "are only deleted with --overwrite. The final metrics are written to standard output.\n"
+        "\n"
+        "SIGINT (Ctrl-C), SIGTERM and SIGHUP save the state and stop, with exit status 143; a "
+        "second one ends\n"
+        "the program immediately. --resume continues at the next sample.",
+    .options = options,
+    .max_args = 1,
+    .takes_config = true,
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* fulgurite predict: writes the predictions of a model.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_cli.h"
+
+static cli_run_options settings = {.recipe = {.kind = FG_RECIPE_PREDICT}, .draw = "never"};
+static const cli_option options[] = {
+    RUN_CKPT,
+    CLI_TEXT('o', "out", &settings.out, "FILE",
+             "write a .csv or .npy file (default, and -: CSV on standard output)"),
+    RUN_PRINT_CONFIG,
+    RUN_SUMMARY,
+    RUN_PROGRESS,
+    RUN_QUIET,
+    CLI_END,
+};
+
+static int run(const cli_call *call) { return cli_run(call, &settings); }
+
+const cli_command cli_predict = {
+    .name = "predict",
+    .arguments = "[CONFIG|RUN|CKPT] [DATA]",
+    .summary = "run inference and write the predictions",
+    .details = "For classification, each row has the most likely class and the probability of each "
+               "class; for\n"
+               "regression, the predicted values. Without data.predict and test data, the "
+               "validation data are used.\n"
+               "Targets are not read.\n"
+               "\n" RUN_ARGUMENTS("--data.predict"),
+    .options = options,
+    .max_args = 2,
+    .takes_config = true,
+    .run = run,
+};
