@@ -56,7 +56,9 @@ typedef struct fg_recipe_options {
     const char *const *overrides;
     size_t override_count;
     /* The rows that the configuration can name, with those of your program (registry.h). A model
-     * that your program has registered requires the same rows to resume, evaluate and predict.
+     * that your program has registered requires the same rows to resume, evaluate and predict. An
+     * option of a row with the name of another key of its section (model.weights) is refused:
+     * FG_EINVAL.
      * NULL: the built-in rows                                                   [NULL] */
     const fg_registry *registry;
     /* To evaluate and to predict, the weights: "best", "last", the name of a checkpoint of the run,
@@ -238,7 +240,8 @@ FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target
 typedef struct fg_recipe_origin {
     fg_ckpt *ckpt;
     char *description;    /* "checkpoint: PATH (run RUN, best, step 69, epoch 3)" and, if it carries
-                             its  configuration, a line about the model */
+                             its configuration, a line about the model, or why the configuration
+                             cannot be read: it names rows that the registry does not have */
     const char *config;   /* its configuration as YAML; NULL: none */
     const char *data;     /* the description of its data as JSON; NULL: none */
     uint64_t reserved[4]; /* set to 0 */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/print.h"
 #include "recipe/config_table.h"
 #include "report/helpers.h"
@@ -63,16 +64,21 @@ bool fgi_config_override(fgi_config *c, const char *assignment, fg_error *err)
 
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
-fgi_config *fgi_config_create(const fg_registry *registry)
+fgi_config *fgi_config_create(const fg_registry *registry, fg_error *err)
 {
-    fgi_config *c = fgi_calloc(1, sizeof(*c));
-    if (c == NULL)
+    if (registry != NULL && fgi_config_table_check(registry, err) != FG_OK)
         return NULL;
+    fgi_config *c = fgi_calloc(1, sizeof(*c));
+    if (c == NULL) {
+        (void)fgi_no_memory(err);
+        return NULL;
+    }
     c->own_table = registry != NULL ? fgi_config_table_create(registry) : NULL;
     c->table = registry != NULL ? c->own_table : fgi_config_table_built_in();
     if (c->table != NULL && fg_option_values_create(NULL, c->table->options, c->table->count,
                                                     &c->values, NULL) == FG_OK)
         return c;
+    (void)fgi_no_memory(err);
     fgi_config_destroy(c);
     return NULL;
 }
@@ -234,7 +240,7 @@ bool fgi_config_has_effect(const fgi_config *c, const fgi_config_key *key)
 
 void fgi_config_warn(const fgi_config *c, void (*warn)(void *self, const char *line), void *self)
 {
-    fgi_config *plain = fgi_config_create(c->table->registry);
+    fgi_config *plain = fgi_config_create(c->table->registry, NULL);
     for (size_t i = 0; plain != NULL && i < c->table->count; i++) {
         char chooser[64], line[1024], mine[256];
         const fgi_config_key *key = &c->table->keys[i];

@@ -48,8 +48,9 @@ const char *fgi_config_explain(const fgi_config_key *key);
 typedef struct fgi_config fgi_config;
 
 /* A configuration of defaults. registry: the rows that can be named, borrowed; NULL: the built-in
- * ones. Returns NULL when out of memory. */
-fgi_config *fgi_config_create(const fg_registry *registry);
+ * ones. Returns NULL and an error (err may be NULL): FG_ENOMEM; FG_EINVAL if an option of a row has
+ * the name of another key. */
+fgi_config *fgi_config_create(const fg_registry *registry, fg_error *err);
 void fgi_config_destroy(fgi_config *c);
 
 /* Reads YAML into the present values; a duplicate or unknown key or an invalid value is an error

@@ -116,7 +116,7 @@ static void print_cell(fgi_buf *out, const char *words)
 
 void fgi_config_print_markdown(fgi_buf *out)
 {
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     if (c == NULL) {
         out->failed = true;
         return;

@@ -12,6 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/error.h"
 #include "report/helpers.h"
 
 enum { MOST_KEYS = FGI_CONFIG_MAX_KEYS, MOST_ENTRIES = 128 };
@@ -239,6 +240,31 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
     }
     for (size_t i = 0; i < s->row_count; i++)
         add(t, &s->rows[i].option, s->rows[i].only);
+}
+
+static fg_status check_row(const fg_registry *registry, const fgi_config_section *s,
+                           const fg_option *key, fg_error *err)
+{
+    const char *name = key->name + strlen(s->name) + 1;
+    for (size_t i = 0; i < fg_registry_count(registry, s->kind); i++) {
+        const fg_entry *entry = fg_registry_at(registry, s->kind, i);
+        if (option_of(entry, name) != NULL)
+            return fgi_fail(err, FG_EINVAL,
+                            "%s: option '%s' of '%s' has the name of the key %s, which every "
+                            "configuration has: expected a different name",
+                            s->name, name, entry->name, key->name);
+    }
+    return FG_OK;
+}
+
+fg_status fgi_config_table_check(const fg_registry *registry, fg_error *err)
+{
+    for (size_t i = 0; i < fgi_config_section_count; i++) {
+        const fgi_config_section *s = &fgi_config_sections[i];
+        for (size_t k = 0; k < s->row_count && s->has_entries; k++)
+            FGI_TRY(check_row(registry, s, &s->rows[k].option, err));
+    }
+    return FG_OK;
 }
 
 fgi_config_table *fgi_config_table_create(const fg_registry *registry)

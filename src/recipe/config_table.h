@@ -47,6 +47,9 @@ typedef struct fgi_config_table {
     bool has_failed; /* out of memory during construction */
 } fgi_config_table;
 
+/* Checks that no option of a row has the name of a further key of its section, which it would hide:
+ * FG_EINVAL. */
+fg_status fgi_config_table_check(const fg_registry *registry, fg_error *err);
 /* The keys of a registry, which must outlive the table. NULL when out of memory. */
 fgi_config_table *fgi_config_table_create(const fg_registry *registry);
 void fgi_config_table_destroy(fgi_config_table *table);

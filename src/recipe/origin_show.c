@@ -38,14 +38,30 @@ static void put_purpose(fgi_buf *out, const fgi_run_origin *origin)
     fgi_buf_putc(out, '\n');
 }
 
+/* Opens the checkpoint. If its configuration cannot be read, as without the rows that it names,
+ * the rest can be listed: the reason is the note. */
+static fg_status open_listed(const char *name, const char *which, const fg_registry *registry,
+                             fgi_run_origin *out, fgi_buf *note, fg_error *err)
+{
+    fg_error inner = {0};
+    const fg_status status = fgi_run_origin_open(name, which, NULL, registry, out, &inner);
+    if (status == FG_EFORMAT && out->ckpt != NULL && out->c == NULL) {
+        fgi_buf_printf(note, "%s\n", inner.message);
+        return FG_OK;
+    }
+    if (status != FG_OK && err != NULL)
+        *err = inner;
+    return status;
+}
+
 /* Opens the named checkpoint and verifies the checksums of its files. */
 static fg_status open_checked(const char *name, const char *which, const fg_registry *registry,
-                              fgi_run_origin *out, fg_error *err)
+                              fgi_run_origin *out, fgi_buf *note, fg_error *err)
 {
     fg_ckpt *checked = NULL;
     fg_status status = FG_OK;
     if (fgi_run_origin_is_named(name)) {
-        status = fgi_run_origin_open(name, which, NULL, registry, out, err);
+        status = open_listed(name, which, registry, out, note, err);
     } else { /* any other file is read as a file of tensors */
         *out = (fgi_run_origin){0};
         status = fg_ckpt_open(name, &out->ckpt, err);
@@ -60,13 +76,15 @@ fg_status fg_recipe_origin_open(const char *name, const char *which, const fg_re
                                 fg_recipe_origin *out, fg_error *err)
 {
     fgi_run_origin origin = {0};
-    fgi_buf text = {0};
+    fgi_buf text = {0}, note = {0};
     *out = (fg_recipe_origin){0};
-    fg_status status = open_checked(name, which, registry, &origin, err);
+    fg_status status = open_checked(name, which, registry, &origin, &note, err);
     if (status == FG_OK) {
         fgi_run_origin_print(&origin, &text);
         fgi_buf_putc(&text, '\n');
         put_purpose(&text, &origin);
+        fgi_buf_puts(&text, note.data != NULL ? note.data : "");
+        text.failed = text.failed || note.failed;
         status = fgi_buf_status(&text, err);
     }
     if (status == FG_OK) {
@@ -77,6 +95,7 @@ fg_status fg_recipe_origin_open(const char *name, const char *which, const fg_re
         out->description = fgi_buf_take(&text);
     }
     fgi_buf_fini(&text);
+    fgi_buf_fini(&note);
     fgi_run_origin_close(&origin);
     return status;
 }

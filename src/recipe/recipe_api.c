@@ -81,9 +81,9 @@ static fg_status open_recipe(fg_recipe *r, fg_error *err)
     r->command = r->outcome.command = commands[kind];
     if (kind == FG_RECIPE_PLAN && !fgi_run_plan_check(r->options, err))
         return FG_EINVAL;
-    r->c = fgi_config_create(r->options->registry);
+    r->c = fgi_config_create(r->options->registry, err);
     if (r->c == NULL)
-        return fgi_no_memory(err);
+        return err->status;
     if (!read_config(r, err))
         return err->status;
     return fgi_run_adopt(r, err);

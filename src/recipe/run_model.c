@@ -61,8 +61,8 @@ static bool read_adopted(fg_recipe *r, fg_error *err)
     const char *text = fg_ckpt_attachment(r->origin.ckpt, FGI_RUN_ORIGIN_CONFIG);
     char *name = fgi_path_join(path, FGI_RUN_ORIGIN_CONFIG);
     fgi_config_destroy(r->c);
-    r->c = fgi_config_create(r->options->registry);
-    bool is_good = (name != NULL && r->c != NULL) || fgi_refuse_memory(err);
+    r->c = name != NULL ? fgi_config_create(r->options->registry, err) : NULL;
+    bool is_good = r->c != NULL || (name == NULL && fgi_refuse_memory(err));
     is_good = is_good && fgi_config_read(r->c, name, text, strlen(text), err);
     for (size_t i = 0; i < r->options->override_count && is_good; i++)
         is_good = fgi_config_override(r->c, r->options->overrides[i], err);

@@ -204,11 +204,13 @@ static fg_status read_config(const fg_registry *registry, fgi_run_origin *out, f
     const char *text = fg_ckpt_attachment(out->ckpt, FGI_RUN_ORIGIN_CONFIG);
     if (text == NULL)
         return FG_OK;
-    out->c = fgi_config_create(registry);
+    out->c = fgi_config_create(registry, err);
     if (out->c == NULL)
-        return fgi_no_memory(err);
+        return err->status;
     if (fgi_config_read(out->c, FGI_RUN_ORIGIN_CONFIG, text, strlen(text), &inner))
         return FG_OK;
+    fgi_config_destroy(out->c);
+    out->c = NULL;
     if (inner.status == FG_ENOMEM)
         return fgi_no_memory(err);
     return fgi_fail(err, FG_EFORMAT,

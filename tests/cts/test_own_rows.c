@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <fulgurite/recipe.h>
+#include <fulgurite/report.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -210,7 +211,59 @@ static void its_checkpoints_need_the_same_rows(void **state)
     fgt_ok(fg_recipe_origin_open("run", NULL, registry, &origin, &err));
     assert_non_null(strstr(origin.description, "model: own_model, regression of f32[2]"));
     fg_recipe_origin_close(&origin);
-    assert_int_equal(fg_recipe_origin_open("run", NULL, NULL, &origin, &err), FG_EFORMAT);
+}
+
+static void without_its_rows_a_checkpoint_is_listed(void **state)
+{
+    (void)state;
+    fg_recipe_origin origin;
+    fg_error err = {0};
+    char *json = NULL;
+    size_t index;
+    fgt_ok(fg_recipe_origin_open("run", NULL, NULL, &origin, &err));
+    assert_non_null(strstr(origin.description, "checkpoint: run/checkpoints/"));
+    assert_non_null(strstr(origin.description, "got 'own_model'"));
+    assert_non_null(strstr(origin.description, "a program with custom rows"));
+    assert_null(strstr(origin.description, "model: own_model, "));
+    assert_non_null(strstr(origin.config, "units: 7\n"));
+    assert_true(fg_ckpt_find(origin.ckpt, FG_CKPT_MODEL, "own.weight", &index));
+    fgt_ok(fg_recipe_origin_json(&origin, &json, &err));
+    assert_non_null(strstr(json, "\"own.weight\""));
+    fg_report_free(json);
+    fg_recipe_origin_close(&origin);
+}
+
+static void an_option_cannot_hide_a_key(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *message;
+    } rows[] = {
+        {"weights", "model: option 'weights' of 'hiding' has the name of the key model.weights, "
+                    "which every configuration has: expected a different name"},
+        {"scale", "data: option 'scale' of 'hiding' has the name of the key data.scale, "},
+    };
+    for (int i = 0; i < 2; i++) {
+        fg_registry *with = NULL;
+        fg_error err = {0};
+        const fg_option option = {.name = rows[i].name,
+                                  .kind = FG_OPTION_INT,
+                                  .initial = "1",
+                                  .min = 1,
+                                  .max = 8,
+                                  .example = "2",
+                                  .help = "One of ours."};
+        fg_model_entry model = own;
+        fg_format_entry format = ramp;
+        model.entry = format.entry = (fg_entry){
+            .name = "hiding", .help = "it hides a key", .options = &option, .option_count = 1};
+        format.fitted = NULL;
+        fgt_ok(fg_registry_create(&with, &err));
+        fgt_ok(i == 0 ? fg_registry_add_model(with, &model, &err)
+                      : fg_registry_add_format(with, &format, &err));
+        refuses(&(fg_recipe_options){.config = "own.yaml", .registry = with}, rows[i].message);
+        fg_registry_destroy(with);
+    }
 }
 
 static const char *const ramp_keys[] = {
@@ -285,6 +338,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(trains_a_custom_model),
     cmocka_unit_test(mistakes_in_it_are_named),
     cmocka_unit_test(its_checkpoints_need_the_same_rows),
+    cmocka_unit_test(without_its_rows_a_checkpoint_is_listed),
+    cmocka_unit_test(an_option_cannot_hide_a_key),
     cmocka_unit_test(reads_a_custom_format),
     cmocka_unit_test(only_the_training_samples_are_required),
 };

@@ -20,7 +20,7 @@ static fg_module *built(const char *folder, const char *arguments, fgi_run_task 
     fgi_run_schema schema;
     fg_module *root;
     char line[512], path[512];
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     (void)snprintf(line, sizeof(line), "%s", arguments);
     for (char *rest = line, *word; (word = strsep(&rest, " ")) != NULL;)
         if (!fgi_config_override(c, word + strlen("--"), &err))

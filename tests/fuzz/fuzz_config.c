@@ -42,7 +42,7 @@ static bool is_ascii(const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create(NULL), *again = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL), *again = fgi_config_create(NULL, NULL);
     if (!read_one(c, data, size, &err)) {
         if (err.status == FG_OK || err.message[0] == '\0')
             abort();

@@ -11,7 +11,7 @@
 static inline fgi_config *config_read(const char *yaml)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     if (!fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err))
         fail_msg("%s", err.message);
     return c;
@@ -21,7 +21,7 @@ static inline fgi_config *config_read(const char *yaml)
 static inline void config_refused(const char *yaml, const char *message)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     assert_false(fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err));
     assert_string_equal(err.message, message);
     fgi_config_destroy(c);

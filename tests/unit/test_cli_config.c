@@ -13,7 +13,7 @@
 
 static void defaults(void **state)
 {
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     assert_string_equal(fgi_config_text(c, "task"), "classification");
     assert_string_equal(fgi_config_text(c, "model.name"), "mlp");
     assert_int_equal(fgi_config_count(c, "model.hidden"), 2);
@@ -79,7 +79,7 @@ static void nothing_is_all_defaults(void **state)
 {
     static const char *const nothing[] = {"",   "\n", "# only this\n", "---\n", "model:\n",
                                           "{}", "~"};
-    fgi_config *plain = fgi_config_create(NULL);
+    fgi_config *plain = fgi_config_create(NULL, NULL);
     char *expected = config_printed(plain, false);
     fgi_config_destroy(plain);
     for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
@@ -293,14 +293,14 @@ static void broken_yaml(void **state)
     };
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         fg_error err = {0};
-        fgi_config *c = fgi_config_create(NULL);
+        fgi_config *c = fgi_config_create(NULL, NULL);
         assert_false(fgi_config_read(c, "run.yaml", broken[i], strlen(broken[i]), &err));
         if (strncmp(err.message, "run.yaml:", 9) != 0)
             fail_msg("%s: %s", broken[i], err.message);
         fgi_config_destroy(c);
     }
     fg_error err = {0};
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     assert_false(fgi_config_read(c, "run.yaml", "task\0", 5, &err));
     assert_string_equal(err.message, "run.yaml:1:5: not YAML: byte 0x00 is not text");
     assert_false(fgi_config_read(c, "run.yaml", "a: 1\n \xc3\xa9\xff", 9, &err));
@@ -379,7 +379,7 @@ static void what_is_printed_reads_back(void **state)
     fg_error err = {0};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char assignment[64];
-        fgi_config *c = fgi_config_create(NULL);
+        fgi_config *c = fgi_config_create(NULL, NULL);
         (void)snprintf(assignment, sizeof(assignment), "data.path=%s", texts[i]);
         assert_true(fgi_config_override(c, assignment, &err));
         (void)snprintf(assignment, sizeof(assignment), "optimizer.lr=%.17g", 0.1 + (double)i / 7);
@@ -405,7 +405,7 @@ static void what_is_printed_reads_back(void **state)
 
 static void comments_stay_within_the_line(void **state)
 {
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     char *text = config_printed(c, true);
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
         assert_true(strlen(line) <= 100);
@@ -436,7 +436,7 @@ static void the_table_is_sound(void **state)
         const char *dot = strchr(key->path, '.');
         fg_error err = {0};
         char assignment[256];
-        fgi_config *c = fgi_config_create(NULL);
+        fgi_config *c = fgi_config_create(NULL, NULL);
         (void)snprintf(assignment, sizeof(assignment), "%s=%s", key->path, key->option->example);
         char *before = strdup(fgi_config_format(c, key));
         if (!fgi_config_override(c, assignment, &err))

@@ -39,7 +39,7 @@ static void devices_in_every_spelling(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char yaml[128];
         fg_error err = {0};
-        fgi_config *c = fgi_config_create(NULL);
+        fgi_config *c = fgi_config_create(NULL, NULL);
         (void)snprintf(yaml, sizeof(yaml), "trainer: {devices: %s}\n", rows[i].written);
         const bool is_read = fgi_config_read(c, "run.yaml", yaml, strlen(yaml), &err);
         assert_int_equal(is_read, rows[i].printed != NULL);
@@ -64,7 +64,7 @@ static void devices_in_every_spelling(void **state)
 static void devices_of_a_command_line(void **state)
 {
     fg_error err = {0};
-    fgi_config *c = fgi_config_create(NULL);
+    fgi_config *c = fgi_config_create(NULL, NULL);
     assert_true(fgi_config_override(c, "trainer.devices=0,2", &err));
     assert_string_equal(fgi_config_text(c, "trainer.devices"), "[0, 2]");
     assert_false(fgi_config_override(c, "trainer.devices=0", &err));
@@ -151,7 +151,7 @@ static void choices_in_other_spellings(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[128], note[512] = "", expected[256] = "";
         fg_error err = {0};
-        fgi_config *c = fgi_config_create(NULL);
+        fgi_config *c = fgi_config_create(NULL, NULL);
         (void)snprintf(text, sizeof(text), "%s=%s", rows[i].path, rows[i].written);
         if (!fgi_config_override(c, text, &err))
             fail_msg("%s: %s", text, err.message);
