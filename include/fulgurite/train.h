@@ -236,7 +236,7 @@ typedef struct fg_trainer_devices {
 
 /* How long to train, and on which part of the data. */
 typedef struct fg_trainer_limits {
-    int64_t max_epochs;          /* [1 if max_steps is 0 too, else no limit]                      */
+    int64_t max_epochs;          /* -1: no limit           [1 if max_steps is 0, else no limit] */
     int64_t max_steps;           /* optimizer steps                                    [no limit] */
     int64_t limit_train_batches; /* of each epoch                                      [no limit] */
     int64_t limit_val_batches;   /* of each validation                                 [no limit] */
@@ -257,7 +257,7 @@ typedef struct fg_trainer_limits {
 
 /* When to validate. */
 typedef struct fg_trainer_validation {
-    int64_t val_every_epochs; /*                                                              [1] */
+    int64_t val_every_epochs; /* -1: never                                                    [1] */
     int64_t val_every_steps;  /* also within an epoch                                     [never] */
     /* Validation batches before the first step of a new run, to find mistakes early; their metrics
      * are discarded. -1: all                                                           [0: none] */

@@ -17,9 +17,6 @@
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
-/* "Never" and "no limit", because 0 is the Trainer's default. */
-static const int64_t NEVER = INT64_C(1) << 40;
-
 /* "auto", "8", "[0, 2]" */
 static const char *devices(const fgi_config *c)
 {
@@ -54,7 +51,7 @@ static int64_t max_epochs(const fgi_config *c)
         epochs = steps >= 0 ? -1 : 10;
     if (epochs >= 0)
         return epochs;
-    return steps >= 0 ? 0 : NEVER;
+    return steps >= 0 ? 0 : -1;
 }
 
 /* The metric that selects the best checkpoint. */
@@ -74,13 +71,12 @@ static bool is_max_best(const fg_recipe *r)
     return size >= 3 && strcmp(name + size - 3, "acc") == 0;
 }
 
-static int64_t or_never(int64_t every) { return every > 0 ? every : NEVER; }
-
 static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
 {
     const fgi_config *c = r->c;
     const int64_t steps = fgi_config_int(c, "trainer.max_steps");
     const int64_t save_epochs = fgi_config_int(c, "trainer.ckpt_every_epochs");
+    const int64_t val_every = fgi_config_int(c, "trainer.val_every_epochs");
     const int64_t keep = fgi_config_int(c, "trainer.keep_checkpoints");
     return (fg_trainer_options){
         .devices.client = r->client,
@@ -102,7 +98,7 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
         .limits.overfit_fraction = overfit_fraction(c),
         .validation.sanity_val_steps = fgi_config_int(c, "trainer.sanity_val_steps"),
         .limits.fast_dev_run = r->options->fast_dev_run,
-        .validation.val_every_epochs = or_never(fgi_config_int(c, "trainer.val_every_epochs")),
+        .validation.val_every_epochs = val_every > 0 ? val_every : -1,
         .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
         .output.log_every = fgi_config_int(c, "trainer.log_every"),
         .numerics.accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
@@ -174,7 +170,7 @@ static fg_status check_limits(const fg_recipe *r, fg_error *err)
               fgi_config_int(c, "trainer.max_epochs") == 0))
         (void)fgi_refuse(err, "trainer.max_epochs and trainer.max_steps: expected 1 or more, or -1 "
                               "(no limit), got 0");
-    else if (max_epochs(c) == NEVER && strcmp(fgi_config_text(c, "schedule.name"), "constant") != 0)
+    else if (max_epochs(c) < 0 && strcmp(fgi_config_text(c, "schedule.name"), "constant") != 0)
         (void)fgi_refuse(err, "%s: a schedule requires trainer.max_epochs or trainer.max_steps",
                          fgi_config_where(c, "schedule.name"));
     else

@@ -302,6 +302,19 @@ static fg_status run_epoch(fg_trainer *trainer, const fg_fit_data *data, fg_erro
     return end_epoch(trainer, data, err);
 }
 
+static bool has_validation(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    return data->val != NULL && trainer->model.task.ops->val_step != NULL;
+}
+
+/* Whether a run that ends within an epoch validates once more. */
+static bool validates_at_end(const fg_trainer *trainer, const fg_fit_data *data)
+{
+    const fg_trainer_options *o = &trainer->options;
+    return has_validation(trainer, data) &&
+           (o->validation.val_every_epochs > 0 || o->validation.val_every_steps > 0);
+}
+
 /* ---- the run --------------------------------------------------------------------------------- */
 
 /* The steps are done: handles the last metrics, and saves the state. A run that was stopped leaves
@@ -320,7 +333,8 @@ static fg_status end_run(fg_trainer *trainer, const fg_fit_data *data, fg_error 
     if (trainer->cursor.epoch_batches > 0 && !trainer->call.result.nothing_to_do)
         fgi_result_put(&trainer->call.result, metrics,
                        fgi_windows_means(windows, stage, open_sums, metrics));
-    if (trainer->cursor.epoch_batches > 0 && !trainer->call.is_stopping)
+    if (trainer->cursor.epoch_batches > 0 && !trainer->call.is_stopping &&
+        validates_at_end(trainer, data))
         FGI_TRY(validate(trainer, data, &is_best, err));
     FGI_TRY(fgi_feed_drain(trainer, err));
     FGI_TRY(fgi_health_end(trainer, err));
@@ -339,10 +353,9 @@ static bool has_more(const fg_trainer *trainer)
  */
 static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 {
-    const bool validates = data->val != NULL && trainer->model.task.ops->val_step != NULL;
-    const bool owes =
-        trainer->cursor.owes_validation || (trainer->cursor.epoch_batches > 0 && validates &&
-                                            trainer->cursor.validated_step != trainer->cursor.step);
+    const bool owes = trainer->cursor.owes_validation ||
+                      (trainer->cursor.epoch_batches > 0 && validates_at_end(trainer, data) &&
+                       trainer->cursor.validated_step != trainer->cursor.step);
     return !has_more(trainer) && !owes && !fgi_windows_is_pending(trainer->windows);
 }
 
@@ -350,8 +363,10 @@ static bool is_complete(const fg_trainer *trainer, const fg_fit_data *data)
 static bool will_validate(const fg_trainer *trainer, const fg_fit_data *data)
 {
     const fg_trainer_options *o = &trainer->options;
-    if (data->val == NULL || trainer->model.task.ops->val_step == NULL)
+    if (!has_validation(trainer, data))
         return false;
+    if (o->validation.val_every_epochs < 0)
+        return o->validation.val_every_steps > 0;
     return o->validation.val_every_steps > 0 || o->limits.max_steps > 0 ||
            o->limits.max_epochs <= 0 || o->validation.val_every_epochs <= o->limits.max_epochs;
 }

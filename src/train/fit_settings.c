@@ -169,10 +169,12 @@ static fg_status set_schedule(fg_trainer *trainer, fg_error *err)
         trainer->model.optimizer, trainer->options.lr.schedule, trainer->fit.total_steps, &why);
     if (status == FG_OK)
         return FG_OK;
-    return fgi_fail(err, status, "%s%s", why.message,
-                    trainer->fit.total_steps < 0
-                        ? "\nthe training source does not report its length: set max_steps"
-                        : "");
+    const char *advice = "";
+    if (trainer->fit.total_steps < 0 && trainer->fit.batches_per_epoch < 0)
+        advice = "\nthe training source does not report its length: set max_steps";
+    else if (trainer->fit.total_steps < 0)
+        advice = "\nthe run has no limit: set max_epochs or max_steps";
+    return fgi_fail(err, status, "%s%s", why.message, advice);
 }
 
 /* Optimizer steps for this number of batches; the last step of an epoch may have fewer. */
@@ -203,9 +205,9 @@ fg_status fgi_settings_make(fg_trainer *trainer, const fg_fit_data *data, fg_err
         batches =
             batches < 0 ? trainer->fit.train_limit : smaller(batches, trainer->fit.train_limit);
     const int64_t steps = steps_of(trainer, batches);
-    if (batches < 0)
+    if (batches < 0 || o->limits.max_epochs <= 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
-    else if (o->limits.max_epochs > 0 && o->limits.max_epochs <= INT64_MAX / steps)
+    else if (o->limits.max_epochs <= INT64_MAX / steps)
         all = steps * o->limits.max_epochs;
     trainer->fit.batches_per_epoch = batches;
     trainer->fit.total_steps = o->limits.max_steps > 0 ? smaller(all, o->limits.max_steps) : all;
@@ -238,11 +240,11 @@ fg_status fgi_settings_settle(fg_trainer *trainer, fg_error *err)
     int64_t all = INT64_MAX;
     const int64_t epochs = o->limits.max_epochs - trainer->cursor.epoch - 1; /* after this one */
     const int64_t steps = steps_of(trainer, trainer->fit.batches_per_epoch);
-    if (trainer->fit.batches_per_epoch < 0)
+    if (trainer->fit.batches_per_epoch < 0 || o->limits.max_epochs <= 0)
         all = o->limits.max_steps > 0 ? INT64_MAX : -1;
-    else if (o->limits.max_epochs > 0 && epochs < 0)
+    else if (epochs < 0)
         all = trainer->cursor.step;
-    else if (o->limits.max_epochs > 0 && epochs <= ENDLESS / steps)
+    else if (epochs <= ENDLESS / steps)
         all = trainer->cursor.step + left_of_epoch(trainer) + epochs * steps;
     if (o->limits.max_steps > 0)
         all = smaller(all, o->limits.max_steps > trainer->cursor.step ? o->limits.max_steps

@@ -24,8 +24,7 @@
 #include "train/trainer.h"
 
 static const int64_t SECOND = 1000000000;
-static const int64_t REDRAW_NS = 100000000;   /* at least 0.1 s from one drawing to the next */
-static const int64_t MOST_EPOCHS = 1ll << 40; /* a limit this large is no limit */
+static const int64_t REDRAW_NS = 100000000; /* at least 0.1 s from one drawing to the next */
 
 struct fgi_progress {
     FILE *out;
@@ -196,7 +195,7 @@ static int64_t epochs_of(const fg_trainer *trainer)
         epochs =
             (settings->total_steps + settings->steps_per_epoch - 1) / settings->steps_per_epoch;
     if (epochs < 0 || (most > 0 && most < epochs))
-        epochs = most > 0 && most < MOST_EPOCHS ? most : -1;
+        epochs = most > 0 ? most : -1;
     return epochs;
 }
 

@@ -51,13 +51,13 @@ static fg_status check_options(const fg_trainer_options *o, fg_error *err)
         const char *name;
         int64_t value, least;
     } rows[] = {
-        {"max_epochs", o->limits.max_epochs, 0},
+        {"max_epochs", o->limits.max_epochs, -1},
         {"max_steps", o->limits.max_steps, 0},
         {"limit_train_batches", o->limits.limit_train_batches, 0},
         {"limit_val_batches", o->limits.limit_val_batches, 0},
         {"overfit_batches", o->limits.overfit_batches, 0},
         {"sanity_val_steps", o->validation.sanity_val_steps, -1},
-        {"val_every_epochs", o->validation.val_every_epochs, 0},
+        {"val_every_epochs", o->validation.val_every_epochs, -1},
         {"val_every_steps", o->validation.val_every_steps, 0},
         {"log_every", o->output.log_every, 0},
         {"accumulate_grad_batches", o->numerics.accumulate_grad_batches, 0},

@@ -27,13 +27,13 @@ static void wrong_options_are_refused(void **state)
         fg_trainer_options options;
         const char *says;
     } rows[] = {
-        {{.limits.max_epochs = -1}, "trainer: max_epochs is -1: expected at least 0"},
+        {{.limits.max_epochs = -2}, "trainer: max_epochs is -2: expected at least -1"},
         {{.limits.max_steps = -1}, "trainer: max_steps is -1: expected at least 0"},
         {{.limits.limit_train_batches = -2},
          "trainer: limit_train_batches is -2: expected at least 0"},
         {{.limits.limit_val_batches = -2}, "trainer: limit_val_batches is -2: expected at least 0"},
-        {{.validation.val_every_epochs = -1},
-         "trainer: val_every_epochs is -1: expected at least 0"},
+        {{.validation.val_every_epochs = -2},
+         "trainer: val_every_epochs is -2: expected at least -1"},
         {{.validation.val_every_steps = -1}, "trainer: val_every_steps is -1: expected at least 0"},
         {{.output.log_every = -5}, "trainer: log_every is -5: expected at least 0"},
         {{.checkpoints.save_every_epochs = -2},
@@ -226,20 +226,14 @@ static void limits_end_the_run(void **state)
         {{.limits.max_steps = 6}, false, 6, 2, 2, 2, 2, 2},
         {{.limits.max_steps = 7, .limits.max_epochs = 2}, false, 6, 2, 2, 2, 2, 2},
         {{.limits.max_steps = 5, .limits.max_epochs = 2}, false, 5, 1, 2, 2, 2, 2},
+        {{.limits.max_steps = 5, .limits.max_epochs = -1}, false, 5, 1, 2, 2, 2, 2},
+        {{.limits.max_epochs = 2, .validation.val_every_epochs = -1}, false, 6, 2, 2, 0, 0, 2},
+        {{.limits.max_steps = 5, .validation.val_every_epochs = -1}, false, 5, 1, 2, 0, 0, 2},
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 2}, false, 6, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 3, .limits.limit_train_batches = 9}, false, 9, 3, 3, 3, 2, 3},
         {{.limits.max_epochs = 2, .limits.limit_val_batches = 1}, false, 6, 2, 2, 2, 1, 2},
         {{.limits.max_epochs = 5, .validation.val_every_epochs = 2}, false, 15, 5, 5, 2, 2, 5},
-        {{.limits.max_epochs = 2,
-          .validation.val_every_epochs = 9,
-          .validation.val_every_steps = 2},
-         false,
-         6,
-         2,
-         2,
-         3,
-         2,
-         2},
+        {{.limits.max_epochs = 2, .validation = {9, 2}}, false, 6, 2, 2, 3, 2, 2},
         {{.limits.max_epochs = 2, .output.log_every = 1}, false, 6, 2, 6, 2, 2, 2},
         {{.limits.max_epochs = 2, .output.log_every = 2}, false, 6, 2, 4, 2, 2, 2},
         {{.limits.max_epochs = 5, .checkpoints.save_every_epochs = 2}, false, 15, 5, 5, 5, 2, 3},
@@ -266,11 +260,35 @@ static void limits_end_the_run(void **state)
             recorder_count(&r, "val_end") != rows[i].validations ||
             recorder_count(&r, "saved") != rows[i].saves ||
             fg_trainer_result(trainer)->steps != rows[i].steps ||
-            fg_trainer_result(trainer)->epochs != rows[i].epochs || val_end == NULL ||
-            strstr(val_end, val) != strstr(val_end, "batch "))
+            fg_trainer_result(trainer)->epochs != rows[i].epochs ||
+            (val_end == NULL) != (rows[i].validations == 0) ||
+            (val_end != NULL && strstr(val_end, val) != strstr(val_end, "batch ")))
             fail_msg("row %zu:\n%s", i, r.text);
         fg_trainer_destroy(trainer);
     }
+}
+
+/* A run without a limit has no length, so a schedule that depends on the length is refused. */
+static void a_run_without_a_limit_ends_when_it_is_stopped(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    static recorder r;
+    const fg_schedule onecycle = fg_onecycle(&(fg_onecycle_options){0});
+    const fg_fit_data data = the_data();
+    fg_trainer_options options = {.limits.max_epochs = -1};
+    r = (recorder){.at_event = "epoch_end", .at_count = 3, .status = FG_ESTOPPED};
+    fg_trainer *trainer = toy_trainer(client, &options);
+    fgt_ok(fg_trainer_add_callback(trainer, &recorder_ops, &r, &err));
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
+    assert_int_equal(fg_trainer_result(trainer)->epochs, 3);
+    assert_int_equal(fg_trainer_settings(trainer)->total_steps, -1);
+    fg_trainer_destroy(trainer);
+    options.lr.schedule = &onecycle;
+    trainer = toy_trainer(client, &options);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "set max_epochs or max_steps"));
+    fg_trainer_destroy(trainer);
 }
 
 /* At the limit there is nothing to do; a Trainer with a higher one continues. */
@@ -552,6 +570,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(wrong_data_are_refused),
     cmocka_unit_test(no_plugin_no_training),
     cmocka_unit_test(limits_end_the_run),
+    cmocka_unit_test(a_run_without_a_limit_ends_when_it_is_stopped),
     cmocka_unit_test(a_second_fit_goes_on_up_to_the_limits),
     cmocka_unit_test(other_data_in_the_middle_of_an_epoch),
     cmocka_unit_test(bad_steps_are_reported),
