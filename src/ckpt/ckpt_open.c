@@ -77,7 +77,7 @@ fg_status fg_ckpt_open_with(const char *path, const fg_ckpt_options *options, fg
 {
     if (!out)
         return fgi_fail(err, FG_EINVAL,
-                        "fg_ckpt_open: out is NULL: expected a place for the checkpoint");
+                        "fg_ckpt_open: out is NULL: expected the address of a pointer");
     *out = NULL;
     if (!path || !*path)
         return fgi_fail(err, FG_EINVAL, "fg_ckpt_open: path is NULL or empty");

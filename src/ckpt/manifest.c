@@ -90,8 +90,8 @@ static fg_status read_files(const char *path, const json_t *files, fgi_manifest 
 {
     const size_t count = json_array_size(files);
     if (!json_is_array(files) || count > FGI_MANIFEST_MAX_FILES)
-        return fgi_fail(err, FG_EFORMAT, "%s: expected 'files', a list of at most %d", path,
-                        (int)FGI_MANIFEST_MAX_FILES);
+        return fgi_fail(err, FG_EFORMAT, "%s: expected 'files' to be a list of at most %d entries",
+                        path, (int)FGI_MANIFEST_MAX_FILES);
     for (size_t i = 0; i < count; i++)
         FGI_TRY(read_file_entry(path, json_array_get(files, i), i, out, err));
     for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
@@ -115,12 +115,14 @@ static fg_status read_root(const char *path, const json_t *root, fgi_manifest *o
                         ", written by fulgurite %s: expected version %d",
                         path, version, out->library_version, FGI_CKPT_FORMAT_VERSION);
     if (!get_count(root, "sequence", &out->sequence))
-        return fgi_fail(err, FG_EFORMAT, "%s: expected 'sequence', a count", path);
+        return fgi_fail(err, FG_EFORMAT, "%s: expected 'sequence' to be a nonnegative integer",
+                        path);
     out->processes = 1;
     if (json_object_get(root, "processes") != NULL &&
         (!get_count(root, "processes", &out->processes) ||
          !get_count(root, "writer", &out->writer) || out->writer >= out->processes))
-        return fgi_fail(err, FG_EFORMAT, "%s: expected 'writer', one of 'processes'", path);
+        return fgi_fail(err, FG_EFORMAT,
+                        "%s: expected 'writer' to be an integer from 0 to 'processes' - 1", path);
     return read_files(path, json_object_get(root, "files"), out, err);
 }
 

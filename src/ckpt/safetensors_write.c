@@ -122,7 +122,7 @@ static fg_status check_tensor(const fg_ckpt_tensor *t, const char *path, fg_erro
     for (int i = 0; is_valid && i < t->type.rank; i++)
         is_valid = t->type.dim[i] >= 0;
     if (!is_valid)
-        return fgi_fail(err, FG_EINVAL, "%s: tensor '%s' has no valid type", path, t->name);
+        return fgi_fail(err, FG_EINVAL, "%s: tensor '%s' has an invalid type", path, t->name);
     if (!t->data && fg_type_bytes(&t->type) > 0)
         return fgi_fail(err, FG_EINVAL, "%s: tensor '%s' has no data", path, t->name);
     return FG_OK;
@@ -190,8 +190,8 @@ static fg_status build_header(const fg_ckpt_tensor *const *order, size_t count, 
     const uint64_t length = out->size - 8;
     if (length > FGI_SAFETENSORS_MAX_HEADER)
         return fgi_fail(err, FG_EINVAL,
-                        "%s: the header has %" PRIu64 " bytes: the format allows %u", path, length,
-                        FGI_SAFETENSORS_MAX_HEADER);
+                        "%s: the header has %" PRIu64 " bytes: the format allows at most %u", path,
+                        length, FGI_SAFETENSORS_MAX_HEADER);
     memcpy(out->data, &length, sizeof(length));
     return FG_OK;
 }

@@ -345,8 +345,11 @@ static bool is_one_of(const char *word, const char *a, const char *b, const char
 static fg_status check_delimiter(char delimiter, fg_error *err)
 {
     if (strchr("\"\r\n", delimiter) != NULL || (unsigned char)delimiter >= 0x80)
-        return fgi_fail(err, FG_EINVAL, "delimiter 0x%02x is not supported",
-                        (unsigned char)delimiter);
+        return fgi_fail(
+            err, FG_EINVAL,
+            "delimiter 0x%02x: expected an ASCII character other than a quote or a line "
+            "break",
+            (unsigned char)delimiter);
     return FG_OK;
 }
 

@@ -167,7 +167,7 @@ static fg_status read_column(const json_t *object, fg_csv_schema *s, size_t inde
         c->mean = json_number_value(mean);
         c->deviation = json_number_value(deviation);
         if (!json_is_number(mean) || !json_is_number(deviation) || !(c->deviation > 0))
-            return fail(err, "a numeric column has no mean or no deviation greater than 0");
+            return fail(err, "a numeric column has no mean or no positive deviation");
     }
     return FG_OK;
 }

@@ -113,7 +113,7 @@ static const fg_option options[] = {
     FILE_OPTION("val_x", "data/val_x.npy", "Inputs for validation."),
     FILE_OPTION("val_y", "data/val_y.npy", "Targets for validation."),
     FILE_OPTION("test_x", "data/test_x.npy",
-                "Inputs for `test` and `predict`; without it they use the validation samples."),
+                "Inputs for `test` and `predict`. Default: the validation samples."),
     FILE_OPTION("test_y", "data/test_y.npy", "Targets for `test`; `predict` does not need them."),
     FGI_OPTION_PREDICT,
     FGI_OPTION_NORMALIZE,

@@ -39,9 +39,9 @@ fg_status fgi_format_open_folder(const fg_option_values *values, const fg_format
     {                                                                                              \
         .name = "normalize", .kind = FG_OPTION_BOOL, .initial = "true", .example = "false",        \
         .help = "Subtract the mean and divide by the standard deviation, both over the training "  \
-                "rows: of each numeric column of a csv, and of a regression's target, whose "      \
-                "metrics and predictions are in its own unit all the same. Images and the inputs " \
-                "of npy are not normalized."                                                       \
+                "rows: each numeric column of a csv, and the target of a regression. Metrics and " \
+                "predictions remain in the target's own unit. Images and the inputs of npy are "   \
+                "not normalized."                                                                  \
     }
 
 #endif

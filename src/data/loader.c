@@ -363,7 +363,7 @@ fg_status fg_loader_start_epoch(fg_loader *loader, int64_t epoch, int64_t positi
 {
     if (epoch < 0 || position < 0)
         return fgi_fail(err, FG_EINVAL,
-                        "epoch %" PRId64 ", position %" PRId64 ": expected numbers of 0 or more",
+                        "epoch %" PRId64 ", position %" PRId64 ": expected nonnegative integers",
                         epoch, position);
     (void)pthread_mutex_lock(&loader->lock);
     go_to(loader, (fgi_sample_position){.epoch = epoch, .position = position});

@@ -42,7 +42,7 @@ static fg_status check_options(const fg_loader_options *o, fg_error *err)
                         batch, world);
     if (o->epoch < 0 || o->position < 0)
         return fgi_fail(err, FG_EINVAL,
-                        "epoch %" PRId64 ", position %" PRId64 ": expected numbers of 0 or more",
+                        "epoch %" PRId64 ", position %" PRId64 ": expected nonnegative integers",
                         o->epoch, o->position);
     return FG_OK;
 }

@@ -65,7 +65,8 @@ static fg_status check_end(const fgi_stream *s, bool has_ended, fg_error *err)
         return FG_OK;
     return fgi_fail(err, FG_EFORMAT,
                     has_ended ? "the source ended after %" PRId64 " of its %" PRId64 " samples"
-                              : "the source continues after %" PRId64 " samples: expected %" PRId64,
+                              : "the source has more than %" PRId64
+                                " samples, but its count is %" PRId64,
                     s->taken, count);
 }
 

@@ -89,7 +89,7 @@ static const fgi_config_row trainer_rows[] = {
       "Devices along the model axis of the mesh, across which the batch is not sharded; must "
       "divide the number of devices."}, .only = NULL},
     {{.name = "trainer.mesh", .kind = FG_OPTION_STRING, .example = "data=2,fsdp=2,model=2", .help
-      = "Named axes of the device mesh and their sizes, instead of model_devices; -1 is the "
+      = "Named axes of the device mesh and their sizes, instead of model_devices; -1: all "
       "remaining devices. Batches are sharded over the axes data and fsdp, the parameters of "
       "strategy fsdp over the axis fsdp (without one, over data)."}, .only = NULL},
     {{.name = "trainer.sharding", .kind = FG_OPTION_RULES, .initial = "[]", .example =

@@ -125,16 +125,17 @@ void fgi_config_print_markdown(fgi_buf *out)
     fgi_buf_puts(
         out,
         "# Configuration\n\n"
-        "Every key of a run's YAML file. On the command line each is `--section.key=value`, which\n"
+        "Every key of a run's YAML file. On the command line, each is `--section.key=value`, "
+        "which\n"
         "overrides the file; `--section.key=null` resets a key to its default. `--print-config`\n"
         "prints all keys with their current values, `fulgurite help config` lists them by "
         "section.\n"
         "An unknown key is an error.\n\n"
-        "Choices may be written in any case. `gpu` is read as `cuda`, `bf16` as `bf16-mixed`, "
+        "Choices are not case-sensitive. `gpu` is accepted for `cuda`, `bf16` for `bf16-mixed`, "
         "`16`\n"
-        "as `16-mixed`, `fp32` and `32` as `32-true`; a note says so. Relative paths start at the\n"
-        "working directory, not at the configuration's folder. A file contains one YAML "
-        "document.\n\n"
+        "for `16-mixed`, `fp32` and `32` for `32-true`, with a note. Paths are relative to the "
+        "working\n"
+        "directory, not to the configuration's folder. A file contains one YAML document.\n\n"
         "`fulgurite help --config-reference` generates this page; a test compares the two.\n");
     for (size_t i = 0; i < fgi_config_key_count(); i++) {
         const fgi_config_key *key = fgi_config_key_at(i);

@@ -79,8 +79,8 @@ static fg_status part_is_gone(const request *q, fg_status status)
     const bool is_one = input != NULL && fgi_run_format_target(q->format.entry, part) == NULL;
     (void)fgi_snprintf(text, sizeof(text), "%s", q->err->message);
     (void)fgi_refuse(q->err,
-                     "%.300s\nthe validation samples are a part of the training data "
-                     "(data.val_fraction); without them, give %s%s%s",
+                     "%.300s\nthe validation samples are part of the training data "
+                     "(data.val_fraction); if these are not available, pass %s%s%s",
                      text, is_one ? "--data." : "other data", is_one ? input : "",
                      is_one ? "=FILE" : "");
     q->err->status = status;

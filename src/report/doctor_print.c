@@ -90,10 +90,10 @@ void fgi_checkup_print(fgi_buf *out, const fgi_checkup *d)
     print_plugins(out, d);
     if (d->test.was_run && d->test.devices > 0)
         fgi_buf_printf(out,
-                       "test     %s: %d x %s, PJRT %d.%d: a matmul on each, an all-reduce: %s "
+                       "test     %s: %d x %s, PJRT %d.%d: a matmul on each and an all-reduce: %s "
                        "(%.1f s)\n",
                        d->test.platform, d->test.devices, d->test.kind, d->test.api_major,
-                       d->test.api_minor, d->test.is_good ? "right" : "WRONG", d->test.seconds);
+                       d->test.api_minor, d->test.is_good ? "passed" : "FAILED", d->test.seconds);
     for (size_t i = 0; i < d->finding_count; i++) {
         const fg_finding *f = &d->findings[i];
         fgi_buf_printf(out, "%-8s %s [%s]\n", severities[f->severity], f->text, f->code);

@@ -288,7 +288,7 @@ static void print_matrix(fgi_buf *out, const matrix *m, bool is_ascii)
         fgi_buf_putc(out, ' ');
         print_name(out, class_name(m->names, i), m->cell_width);
     }
-    fgi_buf_puts(out, "   right\n");
+    fgi_buf_puts(out, "  correct\n");
     for (size_t row = 0; row < m->n; row++)
         print_row(out, m, row, is_ascii);
 }
@@ -314,7 +314,7 @@ static void print_worst(fgi_buf *out, const matrix *m)
             return;
         fgi_buf_printf(out, "%8" PRId64 "  ", best);
         print_name(out, class_name(m->names, best_at / m->n), m->name_width);
-        fgi_buf_puts(out, " taken for ");
+        fgi_buf_puts(out, " predicted as ");
         fgi_buf_printf(out, "%s\n", class_name(m->names, best_at % m->n));
         limit = best;
         limit_at = best_at;
@@ -324,17 +324,17 @@ static void print_worst(fgi_buf *out, const matrix *m)
 void fgi_draw_confusion(fgi_buf *out, const int64_t *counts, size_t class_count,
                         const char *const *names, const fgi_draw_options *options)
 {
-    int64_t right = 0, all = 0;
+    int64_t correct = 0, all = 0;
     matrix m = {.counts = counts, .n = class_count, .names = names};
     const size_t columns = (size_t)(options->columns > 0 ? options->columns : 80);
     measure(&m);
     for (size_t i = 0; i < class_count * class_count; i++)
         all += counts[i];
     for (size_t i = 0; i < class_count; i++)
-        right += counts[i * class_count + i];
-    fgi_buf_printf(out, "%s: %" PRId64 " of %" PRId64 " right",
-                   options->title != NULL ? options->title : "confusion matrix", right, all);
-    print_fraction(out, right, all);
+        correct += counts[i * class_count + i];
+    fgi_buf_printf(out, "%s: %" PRId64 " of %" PRId64 " correct",
+                   options->title != NULL ? options->title : "confusion matrix", correct, all);
+    print_fraction(out, correct, all);
     fgi_buf_puts(out, "\n");
     if (m.name_width + 2 + class_count * (m.cell_width + 1) + 9 <= columns)
         print_matrix(out, &m, options->is_ascii);

@@ -129,7 +129,7 @@ void fgi_progress_table(FILE *out, const fg_trainer *trainer, const fg_progress 
     put_row(out, width, heads);
     for (size_t i = 0; next_row(root, &i, cell, shape, sizeof shape, number, sizeof number);)
         put_row(out, width, cell);
-    (void)fprintf(out, "%" PRId64 " parameters in all; on ", fg_module_parameter_count(root));
+    (void)fprintf(out, "%" PRId64 " parameters in total; on ", fg_module_parameter_count(root));
     put_devices(out, trainer);
     put_settings(out, trainer, at);
     (void)fflush(out);

@@ -1,5 +1,6 @@
-/* test_train_accumulate.c - steps of several batches: the gradient is that of the whole, on any
- * number of devices, with tails of fewer samples and of fewer batches. On the CPU plugin.
+/* test_train_accumulate.c - steps of several batches: the gradient is that of one large batch, on
+ * any number of devices, also if the last batch or the last step of an epoch is partial. On the CPU
+ * plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -12,7 +13,7 @@
 
 static fg_client *client;
 
-/* All but one test share a folder of compiled programs. */
+/* All tests but one share a compile cache. */
 static char cache[512];
 
 static int make_cache(void **state)
@@ -36,11 +37,11 @@ static int close_all(void **state)
     return fgi_alloc_live() != 0;
 }
 
-/* ---- the curve ------------------------------------------------------------------------------- */
+/* ---- loss curves ----------------------------------------------------------------------------- */
 
 enum { EPOCHS = 4, POINTS = 64 };
 
-/* The loss of every step, and how often batch_end came. */
+/* The loss of every step, and the number of batch_end events. */
 typedef struct curve {
     double loss[POINTS];
     int64_t steps, batches, last_step;
@@ -100,8 +101,8 @@ static void train(const setting *s, curve *out, fg_result *out_result)
     fg_dataset_destroy(data);
 }
 
-/* Four batches of 8 per step compared with one of 32. The prime numbers leave tails of 5 samples in
- * one batch, of 15 in two and of 29 in four. */
+/* Four batches of 8 per step compared with one of 32. The sample counts are primes, so that the
+ * last step of an epoch has 5 samples in one batch, 15 in two or 29 in four. */
 static void small_batches_add_up_to_a_large_one(void **state)
 {
     static const int64_t samples[] = {101, 47, 61};
@@ -125,15 +126,15 @@ static void small_batches_add_up_to_a_large_one(void **state)
             assert_int_equal(parts.batches, EPOCHS * ((samples[i] + 7) / 8));
             for (int64_t k = 0; k < parts.steps; k++)
                 fgt_close("loss", parts.loss[k], whole.loss[k], 0, 1e-5);
-            if (i == 0) /* and it learns */
+            if (i == 0) /* and the loss decreases */
                 assert_true(parts.loss[parts.steps - 1] < 0.9 * parts.loss[0]);
         }
         fg_client_close(client);
     }
 }
 
-/* With 16-bit matmuls each batch's gradient is rounded before it is added up in f32, in bf16 by up
- * to 2^-9 of its size: the curves part by that. */
+/* With 16-bit matmuls, each batch's gradient is rounded before it is accumulated in f32 (in bf16
+ * with a relative error of up to 2^-9), so the curves differ by that. */
 static void small_batches_add_up_in_16_bits(void **state)
 {
     static const struct {
@@ -203,7 +204,7 @@ static void the_loss_scale_goes_by_steps(void **state)
     fg_client_close(client);
 }
 
-/* With drop_last the tail that is left out is of the small batch: 101 samples are 12 of 8. */
+/* drop_last drops a partial batch, not a partial step: 101 samples are 12 batches of 8. */
 static void drop_last_drops_a_batch_not_a_step(void **state)
 {
     static curve parts;
@@ -218,7 +219,7 @@ static void drop_last_drops_a_batch_not_a_step(void **state)
     fg_client_close(client);
 }
 
-/* One program adds up, one updates, whatever the tails; nothing is read but metrics. */
+/* One program accumulates and one updates, also for partial batches; only metrics are read. */
 static void tails_compile_and_read_nothing(void **state)
 {
     static curve parts;
@@ -232,7 +233,7 @@ static void tails_compile_and_read_nothing(void **state)
     fg_client_close(client);
 }
 
-/* ---- what is each batch's own ---------------------------------------------------------------- */
+/* ---- what differs between batches ------------------------------------------------------------ */
 
 static fg_optimizer *standing_still(void *self, fg_module *root)
 {
@@ -280,8 +281,8 @@ static void batch_norm_goes_by_each_batch(void **state)
     fg_client_close(client);
 }
 
-/* The batches of a step draw different bits: with half of the units dropped from two copies of one
- * batch, the mean gradient is not that of the first copy. */
+/* The batches of a step use different random bits: with dropout 0.5 and two copies of one batch,
+ * the mean gradient differs from that of the first copy. */
 static double loss_with_dropout(int64_t accumulate)
 {
     fg_error err = {0};

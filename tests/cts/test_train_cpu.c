@@ -1,5 +1,5 @@
-/* test_train_cpu.c - the Trainer's results on the CPU plugin, compared with the same by hand:
- * metrics, partial batches, predictions, weights; and the results that it reports.
+/* test_train_cpu.c - the Trainer on the CPU plugin: metrics, partial batches, predictions and
+ * weights compared with values computed by hand; and the results that it reports.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -13,7 +13,7 @@
 #include "optim/optimizer.h"
 #include "toy.h"
 
-static fg_client *client, *cold; /* cold keeps no programs: what is counted is compiled */
+static fg_client *client, *cold; /* cold has no compile cache, so compilations can be counted */
 
 static int open_all(void **state)
 {
@@ -60,7 +60,7 @@ static fg_status keep_rows(void *self, const fg_type *type, const void *rows, in
     return FG_OK;
 }
 
-/* Loss and accuracy over the rows, on the host in double. */
+/* Loss and accuracy over the rows, computed on the host in double. */
 static void by_hand(const table *t, uint64_t seed, double *out_loss, double *out_acc)
 {
     double loss = 0;
@@ -114,7 +114,7 @@ static void metrics_of_a_prime_number_of_samples(void **state)
     fg_dataset_destroy(data);
 }
 
-/* With a learning rate that changes nothing, an epoch's training metrics are validation's. */
+/* With a negligible learning rate, the training metrics of an epoch equal those of validation. */
 static fg_optimizer *standing_still(void *self, fg_module *root)
 {
     (void)self;
@@ -143,7 +143,7 @@ static void training_metrics_count_each_sample_once(void **state)
     fg_dataset_destroy(data);
 }
 
-/* ---- tail batches ---------------------------------------------------------------------------- */
+/* ---- partial batches ------------------------------------------------------------------------- */
 
 enum { ROWS = 22, BATCH = 8, EPOCHS = 3 };
 
@@ -197,8 +197,8 @@ static void assert_same_values(fg_variable *a, fg_variable *b)
         fgt_close(fg_variable_name(a), (double)left[i], (double)right[i], 2e-5, 2e-4);
 }
 
-/* The Trainer fills the last batch up and masks it: batch norm's statistics included, it must make
- * of each step what a program of the last batch's own size makes. */
+/* The Trainer pads the last batch and masks the padding: the result of each step, including batch
+ * norm's statistics, must equal that of a program for the actual batch size. */
 static void a_masked_tail_is_a_smaller_batch(void **state)
 {
     (void)state;
@@ -318,7 +318,7 @@ static void weights_of_a_checkpoint_and_of_a_file(void **state)
     fg_dataset_destroy(data);
 }
 
-/* ---- numbers that are none ------------------------------------------------------------------- */
+/* ---- NaN ------------------------------------------------------------------------------------- */
 
 static fg_tensor infinite_loss(void *self, fg_step *st, const fg_batch *batch)
 {
@@ -380,7 +380,7 @@ static void assert_metrics(const fg_result *r, int64_t samples)
     assert_true(r->time_to_first_step_s > 0);
     assert_true(r->samples_per_s > 0);
     assert_true(r->host_overhead_s > 0);
-    /* all steps but the first, in less than busy and idle together */
+    /* all steps but the first, in less than busy plus idle time */
     assert_true((double)samples / r->samples_per_s < idle->busy_s + idle->idle_s + 1e-9);
 }
 
@@ -402,11 +402,11 @@ static void results_of_a_run(void **state)
     fg_trainer *trainer = toy_trainer(cold, &options);
     fgt_ok(fg_trainer_fit(trainer, &task, &fit, &err));
     const fg_result *r = fg_trainer_result(trainer);
-    /* tail batches, a schedule, dropout: one program for training and one for validation */
+    /* partial batches, a schedule, dropout: one program for training and one for validation */
     assert_int_equal(r->compiles, 2);
     assert_int_equal(r->compile_cache_hits, 0);
     assert_true(r->compile_s > 0);
-    /* no value is waited for one by one: not a metric, not even for a checkpoint */
+    /* values are not read one by one, neither metrics nor the values of a checkpoint */
     assert_int_equal(r->host_reads, 0);
     assert_int_equal(r->steps, 4 * 26);
     assert_int_equal(r->epochs, 4);
@@ -414,7 +414,7 @@ static void results_of_a_run(void **state)
     assert_true(r->idle.checkpoint_s > 0);
     assert_true(r->idle.compile_s == 0); /* both were compiled before the first step */
     assert_metrics(r, 4 * 203 - 8);
-    /* nothing more is compiled later, and evaluations have separate results */
+    /* nothing is compiled later, and evaluations have separate results */
     fgt_ok(fg_trainer_validate(trainer, &task, &fit, &err));
     assert_int_equal(r->compiles, 0);
     assert_metrics(r, 37 - 8);
@@ -430,7 +430,7 @@ static void results_of_a_run(void **state)
     fg_dataset_destroy(val);
 }
 
-/* Other data of the same shape take the same program. */
+/* Other data of the same shape use the same program. */
 static void other_data_take_the_same_program(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_train_devices.c - one device, some, all: the Trainer's results are the same up to
+/* test_train_devices.c - the Trainer's results on one, some and all devices are equal up to
  * rounding, also if the samples cannot be divided evenly. On virtual CPU devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -13,7 +13,7 @@
 
 enum { STEPS = 15, TRAIN = 101, VAL = 5, ROWS = 13 };
 
-/* What a fit logged, and what came of it. */
+/* What a fit logged, and its results. */
 typedef struct history {
     int steps, validations;
     double loss[STEPS], lr[STEPS], val_loss, val_acc;
@@ -62,7 +62,7 @@ static fg_status keep_rows(void *self, const fg_type *type, const void *data, in
     return FG_OK;
 }
 
-/* Three epochs of 5 batches of 24, 5 samples short; then predictions. */
+/* Three epochs of 5 batches of 24, the last with only 5 samples; then predictions. */
 static void train(const char *devices, int device_count, history *h)
 {
     fg_error err = {0};
@@ -91,8 +91,8 @@ static void train(const char *devices, int device_count, history *h)
     fg_dataset_destroy(rows);
 }
 
-/* 101 is a prime: the last batch of an epoch has 5 samples for 24 places, on 8 devices 3 each, so
- * that most of them have none. The 5 samples of the validation are fewer than the devices. */
+/* 101 is a prime: the last batch of an epoch has 5 samples and 24 rows, 3 on each of 8 devices, so
+ * that most devices have only padding. The 5 validation samples are fewer than the devices. */
 static void any_number_of_devices_trains_alike(void **state)
 {
     static const struct {
@@ -123,14 +123,14 @@ static void any_number_of_devices_trains_alike(void **state)
 
 /* ---- without training ------------------------------------------------------------------------ */
 
-/* What the passes over 13 samples gave. */
+/* The results of the passes over 13 samples. */
 typedef struct passes {
     double val_loss, val_acc, test_loss, test_acc;
     history predicted;
-    int split; /* parameters of which a device has a part */
+    int split; /* number of sharded parameters */
 } passes;
 
-/* Three steps, then each pass by itself, with parameters large enough to be split. */
+/* Three steps, then each pass alone, with parameters large enough to be sharded. */
 static void evaluate(const char *devices, const char *strategy, passes *out)
 {
     fg_error err = {0};
@@ -165,8 +165,8 @@ static void evaluate(const char *devices, const char *strategy, passes *out)
     fg_dataset_destroy(rows);
 }
 
-/* The passes take parameters as they lie on the devices: in parts. The batches of 8 leave 5
- * samples, on four devices two each and one. */
+/* The passes use the parameters sharded as they are. The last batch has 5 of 8 samples: on four
+ * devices 2, 2, 1 and 0. */
 static void split_parameters_evaluate_alike(void **state)
 {
     static passes one, four;
@@ -179,7 +179,7 @@ static void split_parameters_evaluate_alike(void **state)
     fgt_close("val_loss", four.val_loss, one.val_loss, 0, 1e-5);
     fgt_close("test_loss", four.test_loss, one.test_loss, 0, 1e-5);
     assert_true(four.val_acc == one.val_acc && four.test_acc == one.test_acc);
-    assert_true(one.test_acc == one.val_acc); /* of the same samples */
+    assert_true(one.test_acc == one.val_acc); /* for the same samples */
     for (int k = 0; k < ROWS * TOY_CLASSES; k++)
         fgt_close("prediction", (double)four.predicted.rows[k], (double)one.predicted.rows[k], 1e-5,
                   1e-5);

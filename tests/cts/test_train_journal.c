@@ -16,7 +16,7 @@
 
 enum { CALLS = 5 };
 
-/* What one Trainer does; a later run of the same row is another Trainer on the same folder. */
+/* The calls of one Trainer; a later run of the same row is another Trainer with the same folder. */
 typedef struct run {
     enum { NONE, FIT, VALIDATE, TEST, PREDICT } call;
     fg_trainer_options options;
@@ -26,8 +26,8 @@ typedef struct run {
         ARRAYS,
         SOURCE,
         STREAM
-    } kind;      /* of the training data; a STREAM does not tell its length */
-    int stop_at; /* asks to stop at that batch */
+    } kind;      /* of the training data; the length of a STREAM is unknown */
+    int stop_at; /* requests a stop at that batch */
     bool again;  /* with the Trainer of the previous call */
 } run;
 
@@ -45,7 +45,7 @@ static const char *folder;
 
 /* ---- recording ------------------------------------------------------------------------------- */
 
-/* A text without the folder's name. */
+/* A text with the folder's name removed. */
 static void put_text(FILE *file, const char *text)
 {
     const size_t size = strlen(folder);
@@ -54,7 +54,7 @@ static void put_text(FILE *file, const char *text)
     (void)fputs(text, file);
 }
 
-/* Four digits; the sign of NaN depends on the processor. */
+/* Four digits; NaN without its sign, which depends on the processor. */
 static void put_number(FILE *file, double value)
 {
     char text[32] = "nan";
@@ -72,7 +72,7 @@ static void put_metrics(FILE *file, const fg_metric *metrics, size_t count)
 }
 
 typedef struct journal {
-    FILE *events, *logs; /* log events occur when metrics have arrived, between any events */
+    FILE *events, *logs; /* log events can occur between any two other events */
     int batches, stop_at;
 } journal;
 
@@ -133,13 +133,14 @@ static void put_plan(const fg_fit_settings *p)
 {
     if (p->device_count == 0)
         return;
-    (void)fprintf(
-        out,
-        "  plan: %s on %d, %d rows of %" PRId64 ", in all %" PRId64 ", %" PRId64 " a step, %" PRId64
-        " steps an epoch, %" PRId64 " steps; %s of base %" PRId64 ": %.4g * %.4g = %.4g; at",
-        p->strategy, p->device_count, p->batch_shards, p->batch_size, p->global_batch_size,
-        p->accumulate_grad_batches, p->steps_per_epoch, p->total_steps, p->lr_scaling,
-        p->base_batch_size, p->lr_given, p->lr_factor, p->lr);
+    (void)fprintf(out,
+                  "  plan: %s on %d, %d rows of %" PRId64 ", %" PRId64 " in total, %" PRId64
+                  " per step, %" PRId64 " steps per epoch, %" PRId64 " steps; %s of base %" PRId64
+                  ": %.4g * %.4g = %.4g; at",
+                  p->strategy, p->device_count, p->batch_shards, p->batch_size,
+                  p->global_batch_size, p->accumulate_grad_batches, p->steps_per_epoch,
+                  p->total_steps, p->lr_scaling, p->base_batch_size, p->lr_given, p->lr_factor,
+                  p->lr);
     for (int i = 0; i < 5; i++)
         (void)fprintf(out, " %.4g", p->lr_at[i]);
     (void)fputc('\n', out);
@@ -169,7 +170,7 @@ static fg_dataset *training_data(const run *r)
     return r->kind == ARRAYS ? toy_data(count, 1) : toy_source(count, 1, r->kind == SOURCE);
 }
 
-static fg_trainer *trainer; /* of the call before, or NULL */
+static fg_trainer *trainer; /* of the previous call, or NULL */
 static journal notes;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
@@ -236,7 +237,7 @@ static void do_run(const row *at, const run *r)
     free(texts[1]);
 }
 
-static fg_schedule onecycle; /* of which 40 % rise; made in main */
+static fg_schedule onecycle; /* the rate rises in 40 % of it; created in main */
 
 #define NORMAL .data = {.batch_size = 4}
 

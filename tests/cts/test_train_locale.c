@@ -1,6 +1,6 @@
-/* test_train_locale.c - a whole training in a program that has called setlocale: the data out of a
- * CSV file, programs compiled, metrics and checkpoints written, resumed, predictions. Everything is
- * byte for byte the same as in the locale "C". tests/unit/under_locale runs this under other
+/* test_train_locale.c - a complete run in a program that has called setlocale: reading a CSV file,
+ * compiling, writing metrics and checkpoints, resuming, predicting. Everything is byte for byte the
+ * same as in the locale "C". tests/unit/under_locale runs this under other
  * locales.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -21,7 +21,7 @@ static fg_error err;
 
 static int close_all(void **state) { return fgi_alloc_live() != 0; }
 
-/* Six numbers, some with more digits than a double, and one of three classes. */
+/* Six numbers, some with more digits than a double can represent, and one of three classes. */
 static void write_data(const char *path)
 {
     fgi_buf text = {0};
@@ -88,8 +88,8 @@ static void fit(fg_client *client, const fg_csv_parts *parts, const char *folder
     fg_trainer_destroy(trainer);
 }
 
-/* Data from a file, two epochs, a resume from the checkpoint, two more, predictions; no program
- * comes from a cache. */
+/* Data from a file, two epochs, a resume from the checkpoint, two more epochs, predictions; without
+ * a compile cache. */
 static traces run(const char *path)
 {
     traces t = {0};

@@ -1,6 +1,6 @@
-/* test_train_padding.c - the Trainer's numbers on batches with padding rows are those of the same
- * data without padding, for losses and metrics that users write themselves, on one device and on
- * several. On virtual devices of the CPU.
+/* test_train_padding.c - the Trainer's results on batches with padding rows equal those on the same
+ * data without padding, for user-defined losses and metrics, on one and on several devices. On
+ * virtual CPU devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "toy.h"
 
-/* Devices, and a batch that they divide and that 6 samples do not fill. */
+/* Numbers of devices, and a batch size divisible by them that 6 samples do not fill. */
 static const struct {
     const char *devices;
     int64_t batch;
@@ -48,7 +48,7 @@ static fg_dataset *numbers(int64_t count)
 
 static void build_nothing(void *self, fg_module *root) { (void)self, (void)root; }
 
-/* Means and maxima of x, the number of samples, values for each, and a mean of log x. */
+/* Means and maxima of x, the number of samples, per-sample values, and a mean of log x. */
 static fg_tensor measure(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)self;
@@ -80,7 +80,7 @@ static void means_count_samples(void **state)
         fgt_close("by_hand", toy_metric(trainer, "val_by_hand"), 3.5, 1e-6, 0);
         fgt_close("pairs", toy_metric(trainer, "val_pairs"), 3.5, 1e-6, 0);
         fgt_close("integers", toy_metric(trainer, "val_integers"), 3.5, 1e-6, 0);
-        /* the mean over samples of their batch's maximum */
+        /* the mean over all samples of the maximum of their batch */
         const double top = padded[i].batch == 4 ? (4 * 4 + 2 * 6) / 6.0 : 6;
         fgt_close("top", toy_metric(trainer, "val_top"), top, 1e-6, 0);
         fg_trainer_destroy(trainer);
@@ -92,7 +92,7 @@ static void means_count_samples(void **state)
 
 enum { SAMPLES = 10, FEATURES = 3, STEPS = 5 };
 
-/* All samples in one batch, with places left over. */
+/* All samples in one batch, with padding. */
 static const struct {
     const char *devices;
     int64_t batch;
@@ -201,7 +201,8 @@ static void gradients_count_samples(void **state)
 
 enum { SEQUENCES = 10, TOKENS = 3, INPUTS = 2, WORDS = 4, IGNORED = -100 };
 
-/* Sequence s has s % 4 tokens to learn; the last two, which are a separate batch, have none. */
+/* Sequence s has s % 4 tokens to learn; the last two sequences, which are a separate batch, have
+ * none. */
 static int32_t word(int s, int token)
 {
     return token >= s % 4 || s >= SEQUENCES - 2 ? IGNORED : (s * 7 + token * 3) % WORDS;
@@ -231,7 +232,7 @@ static fg_dataset *sequences(int32_t first_word)
     return data;
 }
 
-/* The mean over tokens of cross-entropy and of right answers, on the host. */
+/* The mean cross-entropy and accuracy over tokens, computed on the host. */
 static void expected(const float *w, double *out_loss, double *out_acc)
 {
     double loss = 0, right = 0, tokens = 0;
@@ -255,7 +256,7 @@ static void expected(const float *w, double *out_loss, double *out_acc)
     *out_acc = right / tokens;
 }
 
-/* What the loss consists of besides the cross-entropy of tokens. */
+/* The terms of the loss in addition to the cross-entropy of tokens. */
 typedef enum extra {
     NOTHING,
     SCALED,       /* half of it */
@@ -325,7 +326,7 @@ typedef struct lesson {
     char message[512];
 } lesson;
 
-/* Five epochs of one step each. */
+/* Five epochs with one step each. */
 static void learn(const char *devices, int64_t batch, int64_t accumulate, extra with, lesson *out)
 {
     fg_error err = {0};
@@ -396,7 +397,7 @@ static void tokens_of_several_batches_are_as_of_one(void **state)
     }
 }
 
-/* A mean over tokens and one over samples have no common weight: not guessed. */
+/* A mean over tokens and a mean over samples have no common weight: this is an error. */
 static void means_of_different_things_want_a_weight(void **state)
 {
     (void)state;
@@ -405,11 +406,11 @@ static void means_of_different_things_want_a_weight(void **state)
     assert_int_equal(got.status, FG_EINVAL);
     assert_non_null(strstr(got.message, "means with different denominators"));
     assert_non_null(strstr(got.message, "fg_step_set_weight"));
-    learn("1", SEQUENCES, 1, SAMPLES_TOO, &got); /* a step of one batch needs none */
+    learn("1", SEQUENCES, 1, SAMPLES_TOO, &got); /* a step of one batch needs no weight */
     assert_int_equal(got.status, FG_OK);
 }
 
-/* A label that is not a class index makes the loss NaN; a validation says so. */
+/* A label that is not a class index makes the loss NaN; a validation reports it. */
 static void labels_outside_the_classes_show(void **state)
 {
     (void)state;
@@ -430,7 +431,7 @@ static void labels_outside_the_classes_show(void **state)
     }
 }
 
-/* ---- what can't be exact --------------------------------------------------------------------- */
+/* ---- unsupported reductions ------------------------------------------------------------------ */
 
 static fg_tensor halves(void *self, fg_step *step, const fg_batch *batch)
 {
@@ -453,7 +454,7 @@ static fg_status ignore_rows(void *self, const fg_type *type, const void *data, 
     return FG_OK;
 }
 
-/* Only where there can be padding. */
+/* An error only if there can be padding. */
 static void mixing_is_refused_for_tails_alone(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_train_power.c - a run on a disk that loses what was not synced: after each system call of it
- * the power fails, and what `saved` has told of must be there: a whole checkpoint, the rows of the
- * log that belong to it, the best that it knows of. Requires the CPU plugin.
+/* test_train_power.c - a run on a disk that loses what was not synced: after a power failure at any
+ * of its system calls, everything that `saved` has reported must exist: a complete checkpoint, its
+ * rows in the log, and its best checkpoint. Requires the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -40,7 +40,7 @@ static fg_status promise(void *self, const fg_progress *at, fg_error *err)
 }
 
 /* Validates and saves after every second step; the first validations are new bests, later ones may
- * be or not. */
+ * not be. */
 static void run(const char *folder)
 {
     fg_error err = {0};
@@ -64,7 +64,7 @@ static void run(const char *folder)
     fg_dataset_destroy(val);
 }
 
-/* state.json of a checkpoint that is whole. */
+/* The state.json of a complete checkpoint. */
 static json_t *state_of(const char *folder, const char *which)
 {
     fg_error err = {0};

@@ -69,7 +69,7 @@ static void every_precision_learns(void **state)
 {
     static const struct {
         const char *name;
-        int batches; /* a step */
+        int batches; /* per step */
     } cases[] = {
         {"bf16-mixed", 1}, {"bf16-true", 2}, {"16-mixed", 2}, {"16-true", 1}, {"64-true", 1}};
     (void)state;
@@ -112,7 +112,7 @@ static void unknown_precisions_are_refused(void **state)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Type and first elements of a weight in a run's last checkpoint. */
+/* Dtype and first elements of a weight in the last checkpoint of a run. */
 static fg_dtype saved(const fg_trainer *trainer, const char *name, double *out, size_t count)
 {
     fg_error err = {0};
@@ -133,7 +133,7 @@ static fg_dtype saved(const fg_trainer *trainer, const char *name, double *out, 
 
 enum { SOME = TOY_FEATURES * TOY_HIDDEN };
 
-/* A run of one precision, then one step of almost no size of another from its weights. */
+/* A run in one precision, then one negligible step in another precision from its weights. */
 static void convert(const char *from, fg_dtype saved_as, const char *to, fg_dtype then_as)
 {
     toy model = {0};
@@ -175,7 +175,7 @@ static void checkpoints_hold_the_format_and_are_converted(void **state)
     convert("32-true", FG_F32, "64-true", FG_F64);
 }
 
-/* A run may also go on in another precision, with its moments. */
+/* A run can also be resumed in another precision, with its moments. */
 static void runs_go_on_in_another_precision(void **state)
 {
     static const char *const order[] = {"32-true", "16-mixed", "64-true", "bf16-true", "32-true"};
@@ -206,8 +206,8 @@ static int64_t programs(const fg_result *result)
     return result->compiles + result->compile_cache_hits;
 }
 
-/* The first scale is too large for a loss of 1e4 and comes down by halves until nothing overflows;
- * the host reads no more than without, and nothing is compiled twice. */
+/* The initial scale is too large for a loss of 1e4 and is halved until nothing overflows; this
+ * needs no additional reads by the host, and nothing is compiled twice. */
 static void the_scale_is_found_without_reads(void **state)
 {
     toy model = {.loss_factor = 1e4, .optimizer = "adamw"};
@@ -234,7 +234,7 @@ static void the_scale_is_found_without_reads(void **state)
     fg_trainer_destroy(scaled);
 }
 
-/* ---- updates that are lost ------------------------------------------------------------------- */
+/* ---- lost updates ---------------------------------------------------------------------------- */
 
 static void small_updates_are_reported(void **state)
 {
@@ -266,7 +266,7 @@ static void small_updates_are_reported(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* ---- gradients that are not finite ----------------------------------------------------------- */
+/* ---- non-finite gradients -------------------------------------------------------------------- */
 
 /* loss = mean(x w) + mean(w b): the gradient of w is the mean of x, b's is finite. */
 typedef struct line {
@@ -298,7 +298,7 @@ static fg_optimizer *line_optimizer(void *self, fg_module *root)
 static const fg_task_ops line_ops = {
     .build = build_line, .train_step = line_step, .optimizer = line_optimizer};
 
-/* Twelve batches of two; the numbers of the 9th are `bad`. */
+/* Twelve batches of two; the values of the 9th are `bad`. */
 static fg_dataset *line_data(float bad)
 {
     fg_error err = {0};
@@ -361,7 +361,7 @@ static void anomalies_are_named(void **state)
         fg_module *root = fg_trainer_module(trainer);
         fgt_ok(fg_variable_read(fg_module_find(root, "second.w"), &w, sizeof w, &err));
         fgt_ok(fg_variable_read(fg_module_find(root, "first.b"), &b, sizeof b, &err));
-        assert_true(isfinite(w) && w < 0 && w == b); /* the bad step has changed neither */
+        assert_true(isfinite(w) && w < 0 && w == b); /* the bad step changed neither */
         assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
         fg_trainer_destroy(trainer);
     }
@@ -388,16 +388,16 @@ static void steps_that_are_not_finite_are_counted(void **state)
     assert_non_null(strstr(r.logged, "train_nonfinite_steps"));
     assert_non_null(strstr(warnings, "up to step 12 the gradients of 1 steps were not finite"));
     w = second_w(trainer);
-    assert_true(isnan(w)); /* nothing was asked to keep it */
+    assert_true(isnan(w)); /* nothing was configured to skip it */
     fg_trainer_destroy(trainer);
-    /* scaled: the step is left out, and that is no anomaly, for the scale is far from 1 */
+    /* with a loss scale, the step is skipped; no anomaly while the scale is far above 1 */
     fgt_ok(fit_line(INFINITY, true, "16-mixed", 1, &trainer, NULL, &err));
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);
     fgt_close("scale", fg_trainer_result(trainer)->loss_scale, 32768, 0, 0);
     w = second_w(trainer);
     fgt_close("w", (double)w, -0.5 * 11, 1e-3, 0);
     fg_trainer_destroy(trainer);
-    /* so is a step of three batches of which one is bad, as one */
+    /* a step of three batches, one of them bad, is skipped as a whole */
     fgt_ok(fit_line(INFINITY, true, "16-mixed", 3, &trainer, NULL, &err));
     assert_int_equal(fg_trainer_result(trainer)->steps, 4);
     assert_int_equal(fg_trainer_result(trainer)->nonfinite_steps, 1);

@@ -1,6 +1,6 @@
-/* test_train_regression.c - MAE, RMSE and R^2 as the Trainer logs them, compared with the same by
- * hand over the samples: with padding rows, on several devices, in another unit, far from zero, and
- * where targets are all equal.
+/* test_train_regression.c - MAE, RMSE and R^2 as the Trainer logs them, compared with values
+ * computed by hand: with padding rows, on several devices, in another unit, far from zero, and with
+ * all targets equal.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -13,7 +13,7 @@
 
 enum { MOST = 101, OUTPUTS = 3 };
 
-/* Predictions are a field of the data, so that the metrics are known before. */
+/* Predictions are a field of the data, so that the expected metrics are known. */
 typedef struct fixed {
     fg_linear *unused;
     fg_regression_options options;
@@ -36,7 +36,7 @@ static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 
 static const fg_task_ops ops = {.build = build, .val_step = step};
 
-/* By hand, in double. */
+/* Computed by hand, in double. */
 typedef struct metrics {
     double mae, rmse, r2;
 } metrics;
@@ -66,7 +66,7 @@ static fg_dataset *dataset_of(const float *p, const float *y, int count, int out
     return dataset;
 }
 
-/* The error of a validation goes to *err. */
+/* *err receives the error of the validation. */
 static fg_trainer *validated(const char *devices, fixed *f, fg_dataset *data, int64_t batch,
                              fg_error *out_err)
 {
@@ -140,7 +140,7 @@ static void equal_targets_have_no_r2(void **state)
     }
 }
 
-/* Of several numbers a sample the errors are means over all of them. */
+/* With several targets per sample, the errors are means over all of them. */
 static void several_outputs_have_errors_and_no_r2(void **state)
 {
     fg_error err = {0};

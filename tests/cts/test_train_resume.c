@@ -1,5 +1,5 @@
-/* test_train_resume.c - a run that is stopped and resumed is the run that was not, bit for bit: the
- * log, the weights, the state. On the CPU plugin.
+/* test_train_resume.c - a run that is stopped and resumed equals an uninterrupted one, bit for bit:
+ * the log, the weights, the state. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -49,12 +49,12 @@ static int close_all(void **state)
 
 static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
-/* Kinds of runs: what a step depends on, and what is due when. */
+/* Kinds of runs: what a step depends on, and when to validate and save. */
 typedef struct kind {
     const char *name;
     toy model;
     fg_trainer_options options;
-    int64_t buffer; /* of a source; 0: the data in memory */
+    int64_t buffer; /* for a source; 0: the data are in memory */
 } kind;
 
 static const kind kinds[] = {
@@ -109,7 +109,8 @@ static const kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Batches of a run; with two of them a step, each epoch's thirteenth is a step alone. */
+/* Batches of a run; with two batches per step, the thirteenth of each epoch is a step of its own.
+ * */
 static int batches_of(int i)
 {
     const fg_trainer_options *o = &kinds[i].options;
@@ -155,7 +156,7 @@ static void assert_same_file(const char *a, const char *b, const char *what)
     fgt_ok(fgi_file_read(a, 1 << 24, &left, &left_size, &err));
     fgt_ok(fgi_file_read(b, 1 << 24, &right, &right_size, &err));
     if (left_size != right_size || memcmp(left, right, left_size) != 0) {
-        size_t same = 0, line = 0; /* where the line begins that differs */
+        size_t same = 0, line = 0; /* the start of the line that differs */
         for (; same < left_size && same < right_size && left[same] == right[same]; same++)
             line = left[same] == '\n' ? same + 1 : line;
         print_error("%.*s\n%.*s\n", (int)strcspn(left + line, "\n"), left + line,
@@ -166,7 +167,7 @@ static void assert_same_file(const char *a, const char *b, const char *what)
     fgi_free(right);
 }
 
-/* The runs' logs and last checkpoints. */
+/* Compares the logs and the last checkpoints of two runs. */
 static void assert_same_run(const char *a, const char *b, const char *what)
 {
     static const char *const files[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE,
@@ -232,7 +233,7 @@ static void stopped_anywhere_once(void **state)
                 stopped_after(i, steps[s], s % 2 == 0 ? 0 : SIGTERM);
 }
 
-/* Alternately stopped at the n-th event and resumed. */
+/* Alternates between stopping at the n-th event and resuming. */
 static void stopped_many_times(void **state)
 {
     (void)state;
@@ -301,8 +302,8 @@ static void failed_between_checkpoints(void **state)
     free(r);
 }
 
-/* From the best instead of the last, which here is the first validation's: the run continues there,
- * its later rows are dropped, and it equals the whole one again. */
+/* Resumes from best instead of last; here, best is from the first validation. The run continues
+ * there, later rows are dropped, and it equals the uninterrupted one again. */
 static void resumed_from_the_best(void **state)
 {
     (void)state;
@@ -322,7 +323,7 @@ static void resumed_from_the_best(void **state)
     free(r);
 }
 
-/* A complete run that is resumed changes nothing, and compiles nothing. */
+/* Resuming a completed run changes nothing and compiles nothing. */
 static void a_complete_run_stays(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* test_train_source.c - training and evaluation on sources, and which samples the devices see: each
- * once an epoch, on any number of devices, accumulated or not. On the CPU plugin.
+/* test_train_source.c - training and evaluation on sources, and which samples the devices get: each
+ * one once per epoch, on any number of devices, with and without accumulation. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -35,11 +35,11 @@ static void open_client(int devices)
     fgt_ok(fg_client_open(&options, &client, &err));
 }
 
-/* ---- which samples the devices see ----------------------------------------------------------- */
+/* ---- which samples the devices get ----------------------------------------------------------- */
 
-enum { PRIME = 127, BATCH = 24 }; /* which 1, 2, 3 and 8 devices can share */
+enum { PRIME = 127, BATCH = 24 }; /* divisible by 1, 2, 3 and 8 devices */
 
-/* The step sees numbers i and logs the means of i and of i * i. */
+/* The samples are numbers i; the step logs the means of i and of i * i. */
 static fg_tensor watch(void *self, fg_step *step, const fg_batch *batch)
 {
     const fg_tensor i = fg_cast(fg_batch_get(batch, "y"), FG_F32);
@@ -60,7 +60,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
     return fg_sgd_create(root, &(fg_sgd_options){.lr = 0.01});
 }
 
-/* A sample of the numbers' source. */
+/* A sample of the source of numbers. */
 static fg_status next_number(void *self, void *const *out_fields, bool *out_end, fg_error *err)
 {
     int64_t *next = self;
@@ -174,8 +174,8 @@ static double fit_toy(fg_dataset *take_train, fg_dataset *take_val, int64_t accu
     return loss;
 }
 
-/* 101 and 96 samples: with a tail, and without. A source that does not tell its length has the
- * program with a mask either way. */
+/* 101 and 96 samples: with a partial batch, and without. A source of unknown length has the program
+ * with a mask in both cases. */
 static void a_source_is_its_samples(void **state)
 {
     (void)state;
@@ -323,7 +323,7 @@ static void a_source_of_nothing_is_an_error(void **state)
     fg_client_close(client);
 }
 
-/* In the middle of an epoch the order must be the one it began with. */
+/* In the middle of an epoch, the order must be that of its start. */
 static void another_buffer_is_refused_within_an_epoch(void **state)
 {
     fg_error err = {0};

@@ -1,5 +1,5 @@
-/* test_train_state.c - what a checkpoint contains besides weights: the module's own state, through
- * a stop and a resume, on one device and on four.
+/* test_train_state.c - what a checkpoint contains besides weights: the state of the module, after a
+ * stop and a resume, on one device and on four.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -44,12 +44,12 @@ static int close_all(void **state)
 
 /* ---- a model with state ---------------------------------------------------------------------- */
 
-/* A linear classifier that counts its steps and keeps the last batch's mean, a queue of one. */
+/* A linear classifier that counts its steps and stores the mean of the last batch. */
 typedef struct model {
     fg_linear *fc;
     fg_module *root;
     fg_variable *steps, *queue;
-    const char *name; /* of the counter ["steps"] */
+    const char *name; /* the counter's name ["steps"] */
 } model;
 
 static void build(void *self, fg_module *root)
@@ -92,7 +92,7 @@ static fg_optimizer *optimizer(void *self, fg_module *root)
 
 static const fg_task_ops ops = {.build = build, .train_step = step, .optimizer = optimizer};
 
-/* What the state is after a fit. */
+/* The state after a fit. */
 typedef struct state_values {
     int32_t steps;
     float queue[2 * TOY_FEATURES];
@@ -128,7 +128,7 @@ static fg_client *open_client(int devices)
     return client;
 }
 
-/* Six steps at once, and three and three. */
+/* Six steps in one fit, compared with three and three. */
 static void state_of_modules_goes_through_a_resume(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void state_that_is_not_there_begins_anew(void **state)
 
 enum { HIDDEN = 5 };
 
-/* Two layers under Adam; patterns are frozen when the model is built. */
+/* Two layers with Adam; parameters that match the patterns are frozen when the model is built. */
 typedef struct frozen_model {
     fg_linear *fc1, *fc2;
     fg_module *root;
@@ -222,7 +222,7 @@ static weights weights_of(const fg_module *root)
     return w;
 }
 
-/* A callback that thaws all at the start of an epoch. */
+/* A callback that unfreezes everything at the start of an epoch. */
 static fg_status thaw(void *self, const fg_progress *at, fg_error *err)
 {
     const frozen_model *m = self;
@@ -267,8 +267,8 @@ static double furthest(const float *a, const float *b, size_t count)
     return most;
 }
 
-/* What a resume thaws starts as Adam does: its first step is as large as the learning rate, not
- * three times that, as it would be with the bias corrections of a fifth step. */
+/* A parameter unfrozen on resume starts with fresh Adam state: its first step is as large as the
+ * learning rate, not three times that, as with the bias correction of a fifth step. */
 static void resuming_with_others_frozen_is_reported(void **state)
 {
     (void)state;
@@ -298,8 +298,9 @@ static void resuming_with_others_frozen_is_reported(void **state)
     fg_client_close(client);
 }
 
-/* A callback thaws at the second epoch: the step is traced again. Stopped and resumed after that,
- * the run is the one that was not, though it is frozen again until the callback has been called. */
+/* A callback unfreezes at the second epoch: the step is traced again. A run that is stopped and
+ * resumed after that equals an uninterrupted one, although it is frozen again until the callback
+ * has been called. */
 static void parameters_thaw_within_a_fit(void **state)
 {
     (void)state;
@@ -309,7 +310,7 @@ static void parameters_thaw_within_a_fit(void **state)
         char *folder = fgi_path_join(fgt_temp_folder(), "run");
         frozen_fit f = {.client = client, .strategy = strategies[i], .pattern = "fc1.*"};
         f.thaws = true;
-        f.steps = 4; /* an epoch */
+        f.steps = 4; /* per epoch */
         const weights fourth = fit_frozen(&f);
         f.steps = 12;
         const weights want = fit_frozen(&f);
@@ -320,7 +321,7 @@ static void parameters_thaw_within_a_fit(void **state)
         f.resume = "last";
         f.steps = 12;
         f.thaws = false;
-        f.pattern = NULL; /* what the callback has done by then */
+        f.pattern = NULL; /* what the callback has done so far */
         const weights got = fit_frozen(&f);
         assert_memory_equal(&got, &want, sizeof want);
         fgi_free(folder);

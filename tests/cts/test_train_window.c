@@ -1,6 +1,6 @@
-/* test_train_window.c - a NaN logged in a window that is still open when the
- * run is stopped: the resumed run's log has it in the same line, and later lines are free of it;
- * what best is, and epochs' means. On the CPU plugin.
+/* test_train_window.c - a NaN logged in a window that is still open when the run is stopped: the
+ * resumed run logs it in the same line, and later lines are not affected; also the best checkpoint
+ * and the means of epochs. On the CPU plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -43,7 +43,7 @@ static int close_all(void **state)
     return 0;
 }
 
-/* ---- the task: one weight, a loss that is always a number, and m as it comes ----------------- */
+/* ---- the task: one weight, a loss that is always finite, and m as it is ---------------------- */
 
 static fg_variable *weight;
 
@@ -73,7 +73,7 @@ static const fg_task_ops ops = {
     .build = build, .train_step = step, .val_step = step, .optimizer = optimizer};
 static const fg_task task = {.name = "window", .ops = &ops};
 
-/* Trains up to the limit or the event, in `folder`. */
+/* Trains until the limit or the event, in `folder`. */
 static void train(const char *folder, int64_t stop_at, const char *resume, const char *monitor)
 {
     static recorder r;
@@ -102,7 +102,7 @@ static char *read_log(const char *folder)
     return text;
 }
 
-/* Whether the line of a step says null for train_m. */
+/* Whether train_m is null in the line of a step. */
 static void assert_null_at(const char *log, int step, bool is_null)
 {
     char head[32];
@@ -114,7 +114,7 @@ static void assert_null_at(const char *log, int step, bool is_null)
     assert_int_equal(strncmp(value + strlen("\"train_m\": "), "null", 4) == 0, is_null);
 }
 
-/* Windows end after steps 4, 6 (the epoch), 8, 12; NaN comes in steps 3 and 9. */
+/* Windows end after steps 4, 6 (the end of the epoch), 8 and 12; NaN is in steps 3 and 9. */
 static void it_stays_in_its_window(void **state)
 {
     (void)state;
@@ -136,7 +136,7 @@ static void it_stays_in_its_window(void **state)
     fgi_free(expected);
 }
 
-/* What is not a number is never the best; nor does it hide what is best after it. */
+/* NaN is never the best value, and does not hide a better value after it. */
 static void it_is_never_the_best(void **state)
 {
     (void)state;

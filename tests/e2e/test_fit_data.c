@@ -144,7 +144,7 @@ static void colours_from_cifar_files(void **state)
                         "--data.mean=0.4,0.4,0.4 --data.std=0.3 --trainer.max_epochs=6 "
                         "--trainer.batch_size=16 --trainer.run_dir=run");
     const outcome *o = program_gives(0, folder, "test run/config.yaml -q --draw=always");
-    contains(o->out, "confusion matrix: 24 of 24 right  100.0 %\n");
+    contains(o->out, "confusion matrix: 24 of 24 correct  100.0 %\n");
     contains(o->out, "test_acc\t1\n");
 }
 

@@ -55,7 +55,7 @@ static void rows_are_true_and_columns_predicted(void **state)
                       "validate run --data.val_x=x.npy --data.val_y=y.npy --draw=always "
                       "--quiet")
             ->out;
-    (void)snprintf(head, sizeof(head), "confusion matrix: %d of %d right  %5.1f %%", right,
+    (void)snprintf(head, sizeof(head), "confusion matrix: %d of %d correct  %5.1f %%", right,
                    data->rows, 100.0 * right / data->rows);
     contains(out, head);
     const char *at = strstr(out, "true |");

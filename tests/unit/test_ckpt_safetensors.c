@@ -173,10 +173,10 @@ static void what_the_writer_refuses(void **state)
         {{{"__metadata__", u8, &byte}}, 1, "'__metadata__' is not a valid tensor name"},
         {{{"\xc0\x80", u8, &byte}}, 1, "'\xc0\x80' is not a valid tensor name"},
         {{{"\xed\xa0\x80", u8, &byte}}, 1, "'\xed\xa0\x80' is not a valid tensor name"},
-        {{{"a", {.dtype = FG_DTYPE_NONE}, &byte}}, 1, "tensor 'a' has no valid type"},
+        {{{"a", {.dtype = FG_DTYPE_NONE}, &byte}}, 1, "tensor 'a' has an invalid type"},
         {{{"a", {.dtype = FG_U8, .rank = 1, .dim = {-1}}, &byte}},
          1,
-         "tensor 'a' has no valid type"},
+         "tensor 'a' has an invalid type"},
         {{{"a", u8, NULL}}, 1, "tensor 'a' has no data"},
     };
     const char *path = fgt_path(fgt_temp_folder(), "refused.safetensors");

@@ -88,17 +88,17 @@ static void a_confusion_matrix(void **state)
     const fgi_draw_options ascii = {.is_ascii = true}, narrow = {.columns = 30};
     fgi_buf *out = begin();
     fgi_draw_confusion(out, counts, 3, names, &ascii);
-    drawn(out, "confusion matrix: 14 of 20 right   70.0 %\n"
-               "        true |    cat    d\xc3\xb6g hippop   right\n"
+    drawn(out, "confusion matrix: 14 of 20 correct   70.0 %\n"
+               "        true |    cat    d\xc3\xb6g hippop  correct\n"
                "         cat |     10      .      2   83.3 %\n"
                "         d\xc3\xb6g |      .      .      .    n/a\n"
                "hippopotamus |      1      3      4   50.0 %\n");
     out = begin();
     fgi_draw_confusion(out, counts, 3, names, &narrow);
-    drawn(out, "confusion matrix: 14 of 20 right   70.0 %\n"
-               "       3  hippopotamus taken for d\xc3\xb6g\n"
-               "       2           cat taken for hippopotamus\n"
-               "       1  hippopotamus taken for cat\n");
+    drawn(out, "confusion matrix: 14 of 20 correct   70.0 %\n"
+               "       3  hippopotamus predicted as d\xc3\xb6g\n"
+               "       2           cat predicted as hippopotamus\n"
+               "       1  hippopotamus predicted as cat\n");
 }
 
 static void equal_confusions_are_all_named(void **state)
@@ -107,8 +107,8 @@ static void equal_confusions_are_all_named(void **state)
     const fgi_draw_options narrow = {.columns = 5, .title = "t"};
     fgi_buf *out = begin();
     fgi_draw_confusion(out, counts, 2, NULL, &narrow);
-    drawn(out,
-          "t: 0 of 4 right    0.0 %\n       2     0 taken for 1\n       2     1 taken for 0\n");
+    drawn(out, "t: 0 of 4 correct    0.0 %\n       2     0 predicted as 1\n       2     1 "
+               "predicted as 0\n");
 }
 
 static void the_locale_decides(void **state)

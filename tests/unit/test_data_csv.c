@@ -274,7 +274,8 @@ static void wrong_options_are_named(void **state)
     csv_expect_error(text, &(fg_csv_options){.unknown = "one"}, FG_EINVAL,
                      "unknown is 'one': expected 'error' or 'zero'");
     csv_expect_error(text, &(fg_csv_options){.delimiter = '"'}, FG_EINVAL,
-                     "delimiter 0x22 is not supported");
+                     "delimiter 0x22: expected an ASCII character other than a quote or a line "
+                     "break");
     csv_expect_error(text, &(fg_csv_options){.val_fraction = 1.5}, FG_EINVAL,
                      "val_fraction is 1.5: expected a number between 0 and 1");
     csv_expect_error(text, &(fg_csv_options){.val_fraction = 0.5, .val_path = "v"}, FG_EINVAL,

@@ -486,7 +486,7 @@ static void wrong_options_are_named(void **state)
     expect_refused((fg_loader_options){.prefetch = -1}, "prefetch is -1: expected 1 to 1024");
     expect_refused((fg_loader_options){.workers = -2}, "workers is -2: expected 1 to 1024");
     expect_refused((fg_loader_options){.position = -2},
-                   "epoch 0, position -2: expected numbers of 0 or more");
+                   "epoch 0, position -2: expected nonnegative integers");
 }
 
 static fg_status load_an_epoch(void *self, fg_error *e)

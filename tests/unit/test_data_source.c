@@ -439,7 +439,8 @@ static void a_promised_count_is_held_to(void **state)
         if (really < 30)
             assert_string_equal(err.message, "the source ended after 29 of its 30 samples");
         else if (really > 30)
-            assert_string_equal(err.message, "the source continues after 30 samples: expected 30");
+            assert_string_equal(err.message,
+                                "the source has more than 30 samples, but its count is 30");
         fg_loader_destroy(loader);
         fg_dataset_destroy(dataset);
     }

@@ -1,6 +1,6 @@
-/* test_train_cursor.c - where a run stands, beyond one call and one process: callbacks' own state
- * in checkpoints, also of a killed process, metrics of a run that is complete, the checkpoint that
- * a hang is reported with, and which part of the data each call takes. On the fake plugin.
+/* test_train_cursor.c - what survives one call and one process: the state of callbacks in
+ * checkpoints, also after a kill; the metrics of a completed run; the checkpoint named in the
+ * report of a hang; and which part of the data each call uses. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -27,7 +27,7 @@ static void listen(void *self, fg_log_level level, const char *line)
         fgi_buf_printf(&talk, "%s\n", line);
 }
 
-/* Of 10 samples in batches of 4: epochs of 3 steps. */
+/* 10 samples in batches of 4: 3 steps per epoch. */
 static int open_all(void **state)
 {
     (void)state;
@@ -56,7 +56,7 @@ static int end(void **state)
 typedef struct counter {
     int64_t count, at_start; /* when fit_start was called */
     int loads;
-    bool grows, refuses; /* saves another size the second time; does not take what it loads */
+    bool grows, refuses; /* saves another size the second time; rejects what it loads */
 } counter;
 
 static size_t save_count(void *self, void *bytes, size_t size)
@@ -126,8 +126,8 @@ static fg_status fit(const char *folder, const char *resume, int64_t epochs,
 static const fg_callback_ops *one[2] = {&counter_ops, NULL}, *none[2] = {NULL, NULL},
                              *both[2] = {&counter_ops, &other_ops};
 
-/* What comes after a checkpoint is not in it: a run that resumes in the middle of another one has
- * the state of that step. */
+/* A checkpoint does not contain later changes: a run that resumes from the middle of another one
+ * has the state of that step. */
 static void state_comes_back(void **state)
 {
     (void)state;
@@ -183,7 +183,7 @@ static void states_that_do_not_fit_end_the_fit(void **state)
     assert_int_equal(fit(folder, "last", 2, one, c, &err), FG_EFORMAT);
     assert_non_null(strstr(err.message, "the state of callback 'counter'"));
     assert_non_null(strstr(err.message, "not a count"));
-    assert_int_equal(c[0].count, 0); /* no step was done */
+    assert_int_equal(c[0].count, 0); /* no step was executed */
 }
 
 static void half_of_the_functions_are_refused(void **state)
@@ -209,9 +209,9 @@ static void half_of_the_functions_are_refused(void **state)
 /* ---- a killed process ------------------------------------------------------------------------ */
 
 enum { START = 1000, LIVES = 8, LAST_STEP = 400, MISMATCH = 3 };
-static const char *program; /* this one, started again as the process to be killed */
+static const char *program; /* this test, started again as the process to be killed */
 
-/* The count must be that of the checkpoint that the run resumed from. */
+/* The count must equal that in the checkpoint that the run resumed from. */
 static fg_status check_count(void *self, const fg_progress *at, fg_error *err)
 {
     const counter *c = self;
@@ -248,7 +248,7 @@ static fg_status fit_killable(const char *folder, counter *c, fg_error *err)
     return status;
 }
 
-/* What the process that will be killed does. */
+/* The main function of the process that will be killed. */
 static int live(const char *folder)
 {
     fg_error err = {0};
@@ -261,7 +261,7 @@ static int live(const char *folder)
     return status == FG_OK && close_all(NULL) == 0 ? 0 : MISMATCH;
 }
 
-/* Changes with every save: the pointer is a new file each time. */
+/* Changes with every save, because `last` is a new file each time. */
 static ino_t last_pointer(const char *folder)
 {
     struct stat info;
@@ -290,8 +290,8 @@ static void live_and_die(const char *folder, int number)
     assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
 }
 
-/* Whatever a kill interrupts, the callback continues with the state of the checkpoint's step, and
- * ends as in a run that was never killed. */
+/* Whenever the process is killed, the callback continues with the state of the checkpoint's step
+ * and ends as in a run that was never killed. */
 static void a_killed_run_resumes_with_its_callbacks_state(void **state)
 {
     (void)state;
@@ -319,7 +319,7 @@ static void a_complete_run_keeps_its_metrics(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     const size_t count = result->metric_count;
     const double loss = toy_metric(trainer, "val_loss");
-    assert_int_equal(count, 4); /* loss and acc, of both parts */
+    assert_int_equal(count, 4); /* loss and acc, for training and validation */
     fgt_ok(fg_trainer_validate(trainer, &task, &data, &err));
     for (int i = 0; i < 2; i++) {
         fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
@@ -360,8 +360,8 @@ static fg_status stall(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* Before this fit has saved anything, a hang names the checkpoint that it resumed from; in a later
- * fit of the same Trainer, the one that the earlier fit saved. */
+/* Until this fit has saved anything, the report of a hang names the checkpoint that it resumed
+ * from; in a later fit of the same Trainer, the one that the earlier fit saved. */
 static void a_hang_names_the_checkpoint_before(void **state)
 {
     (void)state;
@@ -436,7 +436,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_call_takes_its_part),
 };
 
-/* With an argument: the run to be killed, in that folder. */
+/* With an argument, executes the run to be killed in that folder. */
 int main(int argc, char **argv)
 {
     toy_use_memory();

@@ -1,4 +1,4 @@
-/* test_train_faults.c - the Trainer on a plugin that fails, is slow, or has no memory left: errors,
+/* test_train_faults.c - the Trainer on a plugin that fails, is slow, or is out of memory: errors,
  * what is kept, and that nothing leaks.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -44,7 +44,7 @@ static fixture begin(const fg_trainer_options *options, int workers)
     return f;
 }
 
-/* The recorder is in the fixture, whose place is known only now. */
+/* The recorder is in the fixture, whose address is only known now. */
 static void record(fixture *f)
 {
     fg_error err = {0};
@@ -60,7 +60,7 @@ static void end(fixture *f)
     fg_client_close(f->client);
 }
 
-/* Before and after each test no object of the plugin and no block of ours is alive. */
+/* Before and after each test, no object of the plugin and no heap block of the library exists. */
 static int nothing_is_alive(void **state)
 {
     (void)state;
@@ -86,7 +86,7 @@ static int open_fake(void **state)
 
 /* ---- faults ---------------------------------------------------------------------------------- */
 
-/* What makes `fault` happen at the `skip`-th time, and what fit then says. */
+/* A fault that the plugin injects after `skip` calls, and the error that fit then returns. */
 typedef struct fault_row {
     const char *fault;
     int skip, code;
@@ -188,7 +188,7 @@ static void faults_at_once(void **state)
     a_fault_is_reported_and_the_run_ends(0, -1);
 }
 
-/* With loader threads, and all events a moment late. */
+/* With loader threads, and all events slightly delayed. */
 static void faults_while_everything_is_late(void **state)
 {
     (void)state;
@@ -231,8 +231,8 @@ static void out_of_memory_at_run_keeps_the_weights(void **state)
     end(&f);
 }
 
-/* An upload that fails, at any of a step's fields and at its scalars, gives the batch back to the
- * loader once and no more: its few slots outlast any number of failures. */
+/* A failed upload of any field or of the scalars returns the batch to the loader exactly once: the
+ * loader's few slots survive any number of failures. */
 static void failed_uploads_give_batches_back(int delay_ms, int workers)
 {
     fg_error err = {0};
@@ -263,7 +263,7 @@ static void failed_uploads(void **state)
     failed_uploads_give_batches_back(1, 2);
 }
 
-/* ---- lateness -------------------------------------------------------------------------------- */
+/* ---- delays ---------------------------------------------------------------------------------- */
 
 static fg_status hold_before_the_first(void *self, const fg_progress *at, fg_error *err)
 {
@@ -284,8 +284,8 @@ static fg_status release_after_three(void *self, const fg_progress *at, fg_error
 static const fg_callback_ops holder = {.epoch_start = hold_before_the_first,
                                        .batch_end = release_after_three};
 
-/* Metrics are read behind the steps that run: step 1's come when more have been launched. The
- * device does nothing until the third has been. */
+/* Metrics are read asynchronously: those of step 1 arrive after further steps have been launched.
+ * The device executes nothing until the third launch. */
 static void metrics_arrive_behind_the_running_step(void **state)
 {
     (void)state;
@@ -307,7 +307,7 @@ static void metrics_arrive_behind_the_running_step(void **state)
     end(&f);
 }
 
-/* A device that gets its batch late is idle for the upload's sake. */
+/* If a batch arrives late, the device's idle time is attributed to the upload. */
 static void a_late_batch_is_upload_time(void **state)
 {
     (void)state;
@@ -429,7 +429,7 @@ static void a_sample_that_cannot_be_read(void **state)
     }
 }
 
-/* ---- again and again ------------------------------------------------------------------------- */
+/* ---- many calls ------------------------------------------------------------------------------ */
 
 static void a_hundred_trainers(void **state)
 {
@@ -445,7 +445,7 @@ static void a_hundred_trainers(void **state)
 
 /* ---- no memory on the host ------------------------------------------------------------------- */
 
-/* The client keeps some of what it was given back for later launches: not here. */
+/* The client caches freed memory for later launches; not in this test. */
 static void destroy(const fixture *f, fg_trainer *trainer)
 {
     fg_trainer_destroy(trainer);

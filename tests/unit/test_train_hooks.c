@@ -1,5 +1,5 @@
 /* test_train_hooks.c - the order in which callbacks are called, compared with docs/hooks.md, and
- * what their statuses do. On the fake plugin, where everything arrives at once.
+ * the effect of their statuses. On the fake plugin, where all events complete immediately.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -114,8 +114,8 @@ static void a_stop_and_a_resume_are_as_docs_say(void **state)
 
 /* ---- statuses -------------------------------------------------------------------------------- */
 
-/* Each event's first time, and the step of the checkpoint that an error there leaves; 0: none, for
- * nothing has been trained, or -1: the fit is over and has its own. */
+/* The first occurrence of each event, and the step of the checkpoint that an error there leaves; 0:
+ * none, because no step was done; -1: the fit has already saved its last one. */
 static const struct {
     const char *name;
     int step;
@@ -156,10 +156,10 @@ static void any_hook_may_end_the_run_with_an_error(void **state)
         else
             assert_int_equal(path[0] != '\0', all_events[i].step < 0);
         assert_int_equal(fg_trainer_result(trainer)->status, FG_EIO);
-        /* it is only called for the end */
+        /* only fit_end is called */
         assert_int_equal(recorder_count(&r, all_events[i].name), 1);
         assert_int_equal(recorder_count(&r, "fit_end"), 1);
-        /* later callbacks are not called for the event that failed, but for the end */
+        /* later callbacks are not called for the failed event, only for the end */
         if (all_events[i].step >= 0)
             assert_int_equal(recorder_count(&other, all_events[i].name), 0);
         assert_int_equal(recorder_count(&other, "fit_end"), all_events[i].step < 0 ? 0 : 1);
@@ -187,7 +187,7 @@ static void a_stop_from_any_hook_saves(void **state)
     static const struct {
         const char *event;
         int count;
-        int64_t step; /* where the run has stopped */
+        int64_t step; /* the step at which the run stopped */
     } rows[] = {{"fit_start", 1, 0}, {"epoch_start", 2, 3}, {"batch_end", 5, 5},
                 {"log", 1, 2},       {"val_start", 2, 3},   {"val_end", 2, 3},
                 {"saved", 2, 4},     {"epoch_end", 1, 3}};

@@ -1,5 +1,5 @@
-/* test_train_load.c - checkpoints that do not go with the run that would resume from them: what is
- * refused, what is warned of, what is taken. On the fake plugin.
+/* test_train_load.c - resuming from checkpoints that do not match the run: what is rejected, what
+ * causes a warning, and what is accepted. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -181,8 +181,8 @@ static void missing_files_are_reported(void **state)
 
 /* ---- state.json ------------------------------------------------------------------------------ */
 
-/* A checkpoint of the tensors saved and this state.json; `without`: but this tensor, and without
- * the one that is added else. */
+/* A checkpoint with the saved tensors and this state.json; without the tensor `without`,
+ * or, if that is NULL, with an additional one. */
 static const char *rewrite(const char *json, const char *without)
 {
     static char path[512];
@@ -199,7 +199,7 @@ static const char *rewrite(const char *json, const char *without)
             tensors[part][count[part]++] = (fg_ckpt_tensor){
                 .name = info->name, .type = info->type, .data = fg_ckpt_data(ckpt, i)};
     }
-    if (without == NULL) /* something that no model has */
+    if (without == NULL) /* a tensor that no model has */
         tensors[0][count[0]++] =
             (fg_ckpt_tensor){.name = "extra", .type = {.dtype = FG_F32}, .data = &number};
     const fg_ckpt_content content = {.model = tensors[0],
@@ -243,7 +243,7 @@ static void counters_must_make_sense(void **state)
     }
 }
 
-/* What is not known of a place is done without. */
+/* Missing or invalid parts of the state are ignored. */
 static void little_is_enough(void **state)
 {
     (void)state;
@@ -300,7 +300,7 @@ static void other_metrics_begin_anew(void **state)
     assert_string_equal(r.metrics, "train_loss=nan ");
 }
 
-/* A bare .safetensors file has no place to go on from. */
+/* A bare .safetensors file has no position to resume from. */
 static void state_json_must_be_there(void **state)
 {
     (void)state;
@@ -331,7 +331,7 @@ static void a_monitor_that_is_not_there_is_reported_once(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* ---- whose client it is ---------------------------------------------------------------------- */
+/* ---- the owner of the client ----------------------------------------------------------------- */
 
 static void a_trainer_opens_and_closes_its_own_client(void **state)
 {

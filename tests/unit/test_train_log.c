@@ -1,5 +1,5 @@
-/* test_train_log.c - what a run leaves and shows: metrics.csv and metrics.jsonl, what happens to
- * them on a full disk; the ledger of idle time; the progress bar and the plain lines.
+/* test_train_log.c - what a run writes and prints: metrics.csv and metrics.jsonl, also on a full
+ * disk; the ledger of idle time; the progress bar and the plain lines.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -86,7 +86,7 @@ static void rows_and_columns(void **state)
                 "{\"step\": 4, \"epoch\": 1, \"val_loss\": 1e-20}\n"
                 "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": null}\n"
                 "{\"step\": 8, \"epoch\": 2, \"val_acc\": null}\n");
-    /* the header has grown twice, and the rows before with it */
+    /* the header has grown twice, and the earlier rows with it */
     assert_text(folder, "metrics.csv",
                 "step,epoch,lr,train_loss,val_loss,val_acc\n"
                 "2,0,0.1,0.5,,\n"
@@ -101,7 +101,7 @@ static const char four_rows[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"trai
                                 "{\"step\": 4, \"epoch\": 1, \"val_loss\": 2}\n"
                                 "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 1}\n";
 
-/* What follows the checkpoint resumed from is dropped, by step and by number of lines. */
+/* Rows after the checkpoint resumed from are dropped, by step and by number of lines. */
 static void rows_are_taken_up_again(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void rows_are_taken_up_again(void **state)
     }
 }
 
-/* No file of this process may grow beyond so many bytes; 0: as large as it likes. */
+/* Limits the files of this process to this many bytes; 0: no limit. */
 static void limit_files(rlim_t bytes)
 {
     struct rlimit limit;
@@ -163,7 +163,8 @@ static void note_log(void *self, fg_log_level level, const char *line)
     (void)snprintf(last_log, sizeof last_log, "%s", line);
 }
 
-/* A full disk ends no run: the files hold whole rows, and the others come when there is room. */
+/* A full disk does not end a run: the files contain complete rows, and the others are written when
+ * there is space. */
 static void rows_wait_for_room_on_the_disk(void **state)
 {
     (void)state;
@@ -224,7 +225,8 @@ static fg_status fit(const char *folder, FILE *progress, fg_error *err)
     return fit_task(&task, folder, progress, err);
 }
 
-/* Wherever the disk gets full, the run says so, and continues when there is space. */
+/* Wherever in a row the disk becomes full, a warning is printed, and writing continues when there
+ * is space. */
 static void a_full_disk_loses_nothing(void **state)
 {
     (void)state;
@@ -273,13 +275,13 @@ static void a_folder_that_cannot_be_made(void **state)
 
 enum { MOMENTS = 400 };
 
-/* A host that does things within things, and a device; each moment of the host belongs to the
- * innermost thing. */
+/* A host with nested activities, and a device; each moment of the host belongs to the innermost
+ * activity. */
 typedef struct timeline {
     fgi_ledger ledger;
     fgi_key key;
     uint64_t draws;
-    int activity[MOMENTS]; /* of the host, -1: nothing */
+    int activity[MOMENTS]; /* the host's activity, -1: none */
     int64_t now;
     int64_t launch[MOMENTS], inputs[MOMENTS], done[MOMENTS];
     int64_t flights;
@@ -369,7 +371,7 @@ static void parts_of_idle_time_sum_up(void **state)
 static const char table[] = "module  kind    detail  output    parameters\n"
                             "fc1     linear  6 -> 8  f32[4,8]          56\n"
                             "fc2     linear  8 -> 3  f32[4,3]          27\n"
-                            "83 parameters in all; on fake device\n"
+                            "83 parameters in total; on fake device\n"
                             "adam, lr 0.01 (no learning-rate scaling), batches of 4, 9 steps\n"
                             "lr at 0, 25, 50, 75, 100 %: 0.01 0.01 0.01 0.01 0.01\n";
 
@@ -438,7 +440,7 @@ static void the_table_fits_in_80_columns(void **state)
     free(text);
 }
 
-/* What a fit writes to a terminal of so many columns. */
+/* What a fit writes to a terminal of this width. */
 static void fit_on_a_terminal(unsigned short columns, char *out, size_t size)
 {
     fg_error err = {0};
@@ -458,11 +460,11 @@ static void a_bar_on_a_terminal(void **state)
     fit_on_a_terminal(100, text, sizeof text);
     const char *bar = strstr(text, "\repoch 1/3  [========>               ] 1/3  ");
     assert_non_null(bar);
-    /* the line that stays takes the bar's place */
+    /* the final line replaces the bar */
     const char *kept = strstr(bar, "\repoch 1/3  train_loss nan  train_acc nan  val_loss nan");
     assert_non_null(kept);
     assert_int_equal(kept[strcspn(kept + 1, "\r") + 2], '\n');
-    assert_null(strstr(text, "\033")); /* works in terminals that know no escape codes */
+    assert_null(strstr(text, "\033")); /* works in terminals without escape codes */
     bar = strstr(kept, "\repoch 3/3  train_loss nan");
     assert_non_null(bar);
     fit_on_a_terminal(40, text, sizeof text);

@@ -1,5 +1,6 @@
-/* test_train_memory.c - a step that needs more memory than a device has is refused before it runs,
- * with what takes it and the batch that fits; the largest such batch is found by compiling.
+/* test_train_memory.c - a step that needs more memory than a device has is rejected before it runs;
+ * the error lists what needs it and a batch size that fits. The largest such batch is found by
+ * compiling.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -46,7 +47,7 @@ static void end(fixture *f)
     fg_client_close(f->client);
 }
 
-/* Each batch tried, and what was said of it. */
+/* Each batch size tried, and its message. */
 typedef struct tries {
     int count;
     int64_t batch[64], need[64];
@@ -75,7 +76,7 @@ static void the_largest_batch_is_found(void **state)
         fake.set("memory_limit_bytes", LIMIT);
         const long runs = fake.get("executions");
         fgt_ok(fg_trainer_find_batch(f.trainer, &task, &f.data, on_tried, &t, &fit, &err));
-        assert_int_equal(fake.get("executions"), runs); /* nothing was run */
+        assert_int_equal(fake.get("executions"), runs); /* nothing was executed */
         assert_int_equal(fit.limit_bytes, LIMIT);
         assert_false(fit.all_fit);
         bool is_tried = false;
@@ -106,7 +107,7 @@ static void all_samples_fit(void **state)
     end(&f);
 }
 
-/* Without memory statistics the host's memory counts. */
+/* Without memory statistics, the host's memory is the limit. */
 static void the_hosts_memory_counts(void **state)
 {
     (void)state;
@@ -129,7 +130,7 @@ static void a_fit_is_refused_before_it_runs(void **state)
     assert_int_equal(fake.get("executions"), runs);
     const char *text = strstr(err.message, "the train_step needs ");
     assert_non_null(text);
-    /* 83 parameters; Adam's two moments of each, its count of steps and seven numbers of health */
+    /* 83 parameters; Adam's two moments for each, its step count and seven health values */
     static const char parts[] = "of each device's memory, which is 6.00 KB: parameters 332 B, "
                                 "optimizer 692 B, batch 14 KB, activations 40 B, program 0 B\n";
     if (strstr(text, parts) == NULL)
@@ -138,15 +139,15 @@ static void a_fit_is_refused_before_it_runs(void **state)
     const char *advice = strstr(text, "\nbatch_size ");
     assert_non_null(advice);
     assert_int_equal(sscanf(advice, "\nbatch_size %ld fits: it needs ", &fits), 1);
-    /* and it does */
+    /* and it fits */
     f.data.batch_size = fits;
     fgt_ok(fg_trainer_fit(f.trainer, &task, &f.data, &err));
     assert_int_equal(fg_trainer_result(f.trainer)->steps, 2);
     end(&f);
 }
 
-/* Memory that something else has counts, and is named: 2,800 bytes less the model's, which may be
- * there already. */
+/* Memory in use by others is counted and reported: 2,800 bytes, minus those of the model, which may
+ * already be on the device. */
 static void what_others_hold_is_named(void **state)
 {
     (void)state;
@@ -166,8 +167,8 @@ static void what_others_hold_is_named(void **state)
     end(&f);
 }
 
-/* Statistics of batch norm are kept too, 18 numbers besides 91 parameters; Adam has its own of the
- * latter. */
+/* Batch norm's statistics are counted too: 18 values in addition to 91 parameters. Adam has moments
+ * only for the latter. */
 static void buffers_count_with_parameters(void **state)
 {
     (void)state;
@@ -206,7 +207,7 @@ static void bytes_in_words(void **state)
     }
 }
 
-/* The compiler, or the run, has no room: the same advice. */
+/* If the compiler or the execution runs out of memory, the advice is the same. */
 static void what_runs_out_later_is_explained(void **state)
 {
     (void)state;

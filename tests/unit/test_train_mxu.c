@@ -1,4 +1,4 @@
-/* test_train_mxu.c - the share of the matrix units' peak that a fit makes, on the fake plugin.
+/* test_train_mxu.c - the MXU utilization of a fit, on the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -10,8 +10,8 @@
 
 enum { BATCH = 8 };
 
-/* The products of a batch: both layers forward, both weights' gradients, the second layer's
- * input's. */
+/* The matmuls of a batch: both layers forward, the gradients of both weights, and the gradient of
+ * the second layer's input. */
 static const double toy_flops =
     2.0 * BATCH * (2 * TOY_FEATURES * TOY_HIDDEN + 3 * TOY_HIDDEN * TOY_CLASSES);
 
@@ -51,7 +51,7 @@ static void fraction_of_peak_is_flops_by_rate(void **state)
     const fg_result r = fit(true, 0);
     fgt_close("flops", r.step_flops, toy_flops, 0, 0);
     assert_true(r.mxu_use > 0 && r.mxu_use < 1);
-    /* 197 TFLOP/s, the public figure of a v5e */
+    /* 197 TFLOP/s, the published peak of a v5e */
     fgt_close("use", r.mxu_use, r.samples_per_s / BATCH * toy_flops / 197e12, 0, 1e-9);
 }
 

@@ -1,5 +1,5 @@
-/* test_train_options.c - what the Trainer refuses and how it says so, and what its limits do. On
- * the fake plugin.
+/* test_train_options.c - what the Trainer rejects, with which errors, and the effect of its limits.
+ * On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -57,8 +57,8 @@ static void wrong_options_are_refused(void **state)
     fg_trainer_destroy(NULL);
 }
 
-/* Options, their strings and the schedule are copied; the task's name too. */
-/* The fake plugin says that it is a TPU. */
+/* Options, their strings, the schedule and the task's name are copied. */
+/* The fake plugin reports that it is a TPU. */
 static void what_a_tpu_does_not_compute_in_is_refused(void **state)
 {
     static const struct {
@@ -152,7 +152,7 @@ static void missing_arguments_are_refused(void **state)
     assert_int_equal(fg_trainer_validate(trainer, &empty, &data, &err), FG_EINVAL);
     assert_string_equal(err.message, "no task, or one without ops, was given");
     assert_int_equal(fg_trainer_test(trainer, &task, NULL, NULL), FG_EINVAL);
-    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err)); /* it is as good as before */
+    fgt_ok(fg_trainer_validate(trainer, &task, &data, &err)); /* it still works */
     fg_trainer_destroy(trainer);
 }
 
@@ -210,7 +210,7 @@ static void no_plugin_no_training(void **state)
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* Of 10 samples in batches of 4. */
+/* For 10 samples in batches of 4. */
 static void limits_end_the_run(void **state)
 {
     (void)state;
@@ -268,7 +268,7 @@ static void limits_end_the_run(void **state)
     }
 }
 
-/* A run without a limit has no length, so a schedule that depends on the length is refused. */
+/* A run without a limit has no length, so a schedule that depends on the length is rejected. */
 static void a_run_without_a_limit_ends_when_it_is_stopped(void **state)
 {
     (void)state;
@@ -291,7 +291,7 @@ static void a_run_without_a_limit_ends_when_it_is_stopped(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* At the limit there is nothing to do; a Trainer with a higher one continues. */
+/* At the limit, fit does nothing; a Trainer with a higher limit continues. */
 static void a_second_fit_goes_on_up_to_the_limits(void **state)
 {
     (void)state;
@@ -313,7 +313,8 @@ static void a_second_fit_goes_on_up_to_the_limits(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* In the middle of an epoch the data must be the same; at its end, and in other batches, not. */
+/* In the middle of an epoch the data must be the same, but the batch size may differ; at the end of
+ * an epoch, the data may differ too. */
 static void other_data_in_the_middle_of_an_epoch(void **state)
 {
     (void)state;
@@ -358,9 +359,9 @@ static fg_optimizer *bad_optimizer(void *self, fg_module *root)
     return fg_adam_create(root, &(fg_adam_options){.lr = -1});
 }
 
-/* A step that does one thing wrong, by number. */
+/* A step that makes one mistake, selected by number. */
 static int fault;
-static fg_tensor kept; /* by an earlier step, which it outlives */
+static fg_tensor kept; /* created by an earlier step, and used after its end */
 static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
 {
     const fg_tensor x = fg_batch_at(batch, 0);
@@ -397,7 +398,7 @@ static fg_tensor bad_step(void *self, fg_step *st, const fg_batch *batch)
         float value = 0;
         fg_error err = {0};
         assert_int_equal(fg_run_f32(fg_step_trace(st), loss, &value, &err), FG_EINVAL);
-        return fg_matmul(x, x); /* the step's own error is the first one */
+        return fg_matmul(x, x); /* the error of the step itself comes first */
     }
     case 14: fg_step_log(st, "loss", x); break;
     case 15: return (fg_tensor){0};
@@ -517,7 +518,7 @@ static void bad_tables_are_reported(void **state)
     }
 }
 
-/* Without a val_step, fit does not validate; with its own test_step, test takes that. */
+/* Without a val_step, fit does not validate; if the task has a test_step, test uses it. */
 static void optional_steps(void **state)
 {
     (void)state;
@@ -538,7 +539,7 @@ static void optional_steps(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* One of several processes would train on its own and write over the others' files. */
+/* Each of several processes would train separately and overwrite the files of the others. */
 static void one_of_several_processes_is_refused(void **state)
 {
     fg_error err = {0};

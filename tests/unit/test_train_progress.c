@@ -1,5 +1,5 @@
-/* test_train_progress.c - the progress display with a clock of the test's: what the live line
- * says and how it fits a narrow terminal; which lines stay; plain lines at intervals.
+/* test_train_progress.c - the progress display with a simulated clock: the contents of the live
+ * line and how it fits a narrow terminal; which lines remain; plain lines at intervals.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -82,7 +82,7 @@ static void a_line_fits_the_terminal(void **state)
         assert_string_equal(line, rows[i].line);
     }
     fgi_progress_view other = view;
-    other.batches = -1; /* of a source */
+    other.batches = -1; /* from a source */
     other.remaining_s = -1;
     other.samples_per_s = 0;
     fgi_progress_line(&other, 80, line, sizeof line);
@@ -137,7 +137,7 @@ static void tell(show *s, fg_status (*hook)(void *, const fg_progress *, fg_erro
     (void)fflush(s->out);
 }
 
-/* An epoch of 4 batches and its validation, each batch in so many seconds. */
+/* An epoch of 4 batches and its validation; the time of each batch is in seconds. */
 static void run_epoch(show *s, int64_t epoch, double batch_s)
 {
     const fg_metric train[] = {{"train_acc", 0.75}, {"train_loss", 0.5}};
@@ -199,8 +199,7 @@ static size_t lines_of(const char *text)
     return count;
 }
 
-/* Epochs of 4 ms and a validation of 3 s each have their line; those of 4 ms alone do not scroll.
- */
+/* Epochs of 4 ms with a validation of 3 s have a line each; epochs of 4 ms alone do not scroll. */
 static void short_epochs_do_not_scroll(void **state)
 {
     show s;
@@ -223,12 +222,12 @@ static void short_epochs_do_not_scroll(void **state)
     assert_in_range(lines_of(s.text), 4, 6); /* four seconds */
     tell(&s, fgi_progress_ops.fit_end, (fg_progress){.epoch = 1000});
     const char *last = strstr(s.text, "epoch 1,000/1,000  train_loss 0.5");
-    assert_non_null(last); /* the last one stays */
+    assert_non_null(last); /* the last one remains */
     assert_int_equal(s.text[s.size - 1], '\n');
     close_show(&s);
 }
 
-/* A validation within an epoch has its own line, with the batch after which it was. */
+/* A validation within an epoch has a separate line, with the batch after which it ran. */
 static void validation_within_an_epoch(void **state)
 {
     show s;
@@ -264,7 +263,7 @@ static void drop_log(void *self, fg_log_level level, const char *line)
     ++*(int *)self;
 }
 
-/* A line of the log does not begin behind the live line; the next drawing brings that back. */
+/* A log line does not start after the live line; the next update draws that again. */
 static void the_live_line_makes_room_for_the_log(void **state)
 {
     show s;
@@ -321,7 +320,7 @@ static void compilation_is_shown_with_its_time(void **state)
     (void)fflush(s.out);
     assert_non_null(strstr(s.text, "compiled the training step in 75.0 s\n"));
     const size_t before = s.size;
-    fgi_progress_compile_begin(s.progress, "validation"); /* soon done: nothing stays */
+    fgi_progress_compile_begin(s.progress, "validation"); /* finished quickly: no line remains */
     pass(0.5);
     fgi_progress_compile_end(s.progress);
     (void)fflush(s.out);
@@ -332,7 +331,7 @@ static void compilation_is_shown_with_its_time(void **state)
     close_show(&s);
 }
 
-/* What two epochs show on a terminal of so many columns. */
+/* The output of two epochs on a terminal of this width. */
 static void run_on_terminal(unsigned short columns, char *out, size_t size)
 {
     fg_error err = {0};
@@ -368,7 +367,8 @@ static size_t longest_row(const char *text)
     return longest;
 }
 
-/* No row is as long as the terminal is wide: it would wrap, and the next drawing begin below it. */
+/* Every row is shorter than the terminal is wide: otherwise it would wrap, and the next update
+ * would start below it. */
 static void every_line_fits_the_terminal(void **state)
 {
     static const struct {

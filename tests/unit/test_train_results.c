@@ -1,6 +1,6 @@
-/* test_train_results.c - the results of a run: times in their units, rates, percentiles, and how
- * many steps and samples there are at the edges. Times are given to the ledger by hand; on the fake
- * plugin, whose delay is known, what is measured lies between that and the clock.
+/* test_train_results.c - the results of a run: times and their units, rates, percentiles, and the
+ * numbers of steps and samples in edge cases. Times are passed to the ledger by hand; on the fake
+ * plugin, measured times are between its known delay and the elapsed time.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -39,11 +39,11 @@ static int close_all(void **state)
     return fgi_alloc_live() != 0;
 }
 
-/* ---- the ledger, by hand --------------------------------------------------------------------- */
+/* ---- the ledger with given times ------------------------------------------------------------- */
 
 static const int64_t MS = 1000000;
 
-/* A launch at that time, whose batch is there and which ends then. */
+/* A launch at this time, with the times at which its batch arrives and at which it ends. */
 static void fly(fgi_ledger *ledger, int64_t number, bool is_step, bool is_part, int64_t samples,
                 const int64_t at_ms[3])
 {
@@ -57,7 +57,7 @@ static void fly(fgi_ledger *ledger, int64_t number, bool is_step, bool is_part, 
     fgi_ledger_retired(ledger, number, &flight);
 }
 
-/* The call begins at 1,000 ms; steps end at 1,100, 1,120, 1,150 and 1,250 ms. */
+/* The call starts at 1,000 ms; steps end at 1,100, 1,120, 1,150 and 1,250 ms. */
 static void times_are_seconds(void **state)
 {
     (void)state;
@@ -84,8 +84,8 @@ static void times_are_seconds(void **state)
     assert_true(r.idle.compile_s == 0 && r.idle.read_s == 0);
 }
 
-/* Between the steps' ends at 100 and 200 ms: a save with a read and a compilation within it, input
- * that began before and an upload at last. What ends where it begins is nothing. */
+/* Between the ends of the steps at 100 and 200 ms: a save that contains a read and a compilation,
+ * input that began earlier, and finally an upload. An empty span counts as nothing. */
 static void idle_time_belongs_to_the_innermost(void **state)
 {
     (void)state;
@@ -101,7 +101,7 @@ static void idle_time_belongs_to_the_innermost(void **state)
     fly(&ledger, 1, true, false, 8, (const int64_t[]){150, 160, 200});
     fgi_ledger_add(&ledger, FGI_READ, 180 * MS, 190 * MS); /* while the device was busy */
     fly(&ledger, 2, true, false, 8, (const int64_t[]){195, 196, 240});
-    fly(&ledger, 3, true, false, 8, (const int64_t[]){198, 300, 250}); /* says that it came late */
+    fly(&ledger, 3, true, false, 8, (const int64_t[]){198, 300, 250}); /* reported late */
     fgi_ledger_result(&ledger, &r);
     fgt_close("input", r.idle.input_s, 0.004, 1e-12, 0);
     fgt_close("read", r.idle.read_s, 0.010, 1e-12, 0);
@@ -115,7 +115,7 @@ static void idle_time_belongs_to_the_innermost(void **state)
     assert_int_equal(ledger.step_count, 3);
 }
 
-/* As many spans as there is room for; what is more is idle time of no name. */
+/* The number of spans is limited; idle time beyond it has no cause. */
 static void spans_beyond_the_room_are_left_out(void **state)
 {
     (void)state;
@@ -131,7 +131,7 @@ static void spans_beyond_the_room_are_left_out(void **state)
     fgt_close("other", r.idle.other_s, 0.1 - FGI_SPANS * 0.001, 1e-12, 0);
 }
 
-/* A step of two batches is one interval with the samples of both; validations are none. */
+/* A step of two batches is one interval with the samples of both; validations do not count. */
 static void accumulated_batches_are_one_step(void **state)
 {
     (void)state;
@@ -192,7 +192,7 @@ static void what_is_not_known_is_nan(void **state)
 
 typedef struct rates {
     int64_t samples;
-    double seconds; /* summed over windows, as their rates say */
+    double seconds; /* summed over windows, from their rates */
     int count;
 } rates;
 
@@ -208,8 +208,8 @@ static fg_status on_log(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* A step ends 10 ms after its launch at the earliest, FGI_IN_FLIGHT of them are under way at most,
- * and compiling takes 40 ms. */
+/* A step takes at least 10 ms, at most FGI_IN_FLIGHT of them are in flight, and compiling takes
+ * 40 ms. */
 static void measured_times_are_between_the_delay_and_the_clock(void **state)
 {
     (void)state;
@@ -255,10 +255,10 @@ typedef struct sizes {
     int64_t samples, batch, limit, accumulate;
     double share;
     bool drop_last;
-    int64_t batches, steps; /* of an epoch; by hand */
+    int64_t batches, steps; /* per epoch, computed by hand */
 } sizes;
 
-/* 10 samples, as whole batches or not. */
+/* 10 samples, with and without a partial batch. */
 static const sizes table[] = {
     {10, 4, 0, 0, 0, false, 3, 3},
     {10, 4, 0, 0, 0, true, 2, 2},
@@ -273,7 +273,7 @@ static const sizes table[] = {
     {10, 4, 3, 0, 0, true, 2, 2},
     {10, 1, 0, 0, 0.5, false, 5, 5},
     {10, 1, 0, 0, 0.59, false, 5, 5}, /* rounded down */
-    {10, 1, 0, 0, 0.01, false, 1, 1}, /* but one at least */
+    {10, 1, 0, 0, 0.01, false, 1, 1}, /* but at least one */
     {10, 1, 2, 0, 0.5, false, 2, 2},  /* the smaller of two limits */
     {10, 1, 7, 0, 0.5, false, 5, 5},
     {10, 4, 0, 2, 0, false, 3, 2}, /* the last step of an epoch has fewer batches */
@@ -324,7 +324,7 @@ static void steps_of_an_epoch(void **state)
     }
 }
 
-/* The same for validation: batches of each pass. */
+/* The same for validation: batches per pass. */
 static void batches_of_a_validation(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* test_train_safety.c - what protects a run: its folder belongs to one fit at a time and is not
- * overwritten unasked; mistakes are found before the first step; what fails later leaves a state to
- * go on from. On the fake plugin.
+/* test_train_safety.c - how runs are protected: a folder belongs to one fit at a time and is not
+ * overwritten unless requested; mistakes are found before the first step; later failures leave a
+ * state to resume from. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -87,7 +87,7 @@ static void an_earlier_run_is_not_overwritten_unasked(void **state)
     contains(err.message, folder);
     contains(err.message, "holds the checkpoints of an earlier run, which are not deleted\n"
                           "set resume to continue it, overwrite to delete them");
-    /* going on from elsewhere is no leave to delete what is here */
+    /* resuming from another folder does not permit deleting this one */
     (void)snprintf(theirs, sizeof theirs, "%s/checkpoints/step-000000003", other);
     assert_int_equal(fit_epochs(2, folder, theirs, false, &err), FG_EINVAL);
     assert_int_equal(last_step(folder), 12);
@@ -157,12 +157,12 @@ static void one_fit_at_a_time(void **state)
     contains(inner.err.message, expected);
     contains(inner.err.message, "wait until it has finished, or choose another folder");
     fgt_ok(
-        fit_epochs(2, folder, "last", false, &err)); /* though the first Trainer is still there */
+        fit_epochs(2, folder, "last", false, &err)); /* although the first Trainer still exists */
     fg_trainer_destroy(trainer);
     assert_int_equal(last_step(folder), 6);
 }
 
-/* What a killed process has written into the lock's file holds nobody up. */
+/* The contents of the lock file of a killed process block no other fit. */
 static void the_lock_of_a_dead_process_is_free(void **state)
 {
     (void)state;
@@ -204,7 +204,7 @@ static void a_mistake_in_val_step_is_found_before_the_first_step(void **state)
         contains(err.message, "batch: no field 'z'; there are 'x', 'y'");
         assert_string_equal(r.text, "");
     }
-    /* one that never runs may be as it likes */
+    /* a schedule that is never used may be invalid */
     r = (recorder){0};
     fgt_ok(
         fit(&(fg_trainer_options){.validation.val_every_epochs = 2}, &bad, &data, NULL, &r, &err));
@@ -253,10 +253,10 @@ static void bad_validation_data_are_found_before_the_first_step(void **state)
     }
 }
 
-/* ---- failures later -------------------------------------------------------------------------- */
+/* ---- later failures -------------------------------------------------------------------------- */
 
-/* In training, or in the validation: the steps so far are saved, and a run that resumes
- * continues from them. */
+/* In training or in validation: the steps so far are saved, and a resumed run continues from
+ * them. */
 static void what_fails_later_leaves_its_state(void **state)
 {
     (void)state;

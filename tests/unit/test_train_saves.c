@@ -1,5 +1,5 @@
 /* test_train_saves.c - checkpoints written in the background, on disks that are slow, full or
- * read-only: the system calls of the file layer are defined here, before the C library's own. On
+ * read-only: this file overrides the system calls of the file layer. On
  * the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
@@ -25,11 +25,11 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static bool is_closed, was_too_long; /* the gate before fsync; it was closed for half a minute */
-static int waiting;                  /* threads before the gate */
-static atomic_int failing;           /* checkpoints to come that fail; -1: all */
+static bool is_closed, was_too_long; /* the gate before fsync; whether waiting at it timed out */
+static int waiting;                  /* threads waiting at the gate */
+static atomic_int failing;           /* number of next checkpoints that fail; -1: all */
 static atomic_int failure;           /* with this errno ... */
-static atomic_bool at_mkdir;         /* ... at once, or else while their content is written */
+static atomic_bool at_mkdir;         /* ... immediately, otherwise while their content is written */
 static atomic_int writing, most_writing, written;
 
 static void disk_reset(void)
@@ -53,7 +53,7 @@ static void set_gate(bool closed)
     (void)pthread_mutex_unlock(&lock);
 }
 
-/* a function pointer out of dlsym, without the cast that ISO C forbids */
+/* a function pointer from dlsym, without the cast that ISO C forbids */
 #define REAL(type, name)                                                                           \
     type function;                                                                                 \
     void *object = dlsym(RTLD_NEXT, name);                                                         \
@@ -76,7 +76,7 @@ int fsync(int fd)
     return function(fd);
 }
 
-/* Whether this call is of a checkpoint that is to fail. */
+/* Whether this call belongs to a checkpoint that should fail. */
 static bool fails(void)
 {
     if (atomic_load(&failing) == 0)
@@ -143,7 +143,7 @@ int rename(const char *from, const char *to)
 
 static char warnings[4096];
 static FILE *progress;       /* of the run, or NULL */
-static char before_line[64]; /* the end of what is in it when a warning comes */
+static char before_line[64]; /* its last characters when a warning arrives */
 
 static void on_line(void *self, fg_log_level level, const char *line)
 {
@@ -198,7 +198,7 @@ static fg_trainer *create(const fg_trainer_options *options, const char *folder,
     return trainer;
 }
 
-/* The step of the checkpoint that a resumed run would take, which must be whole. */
+/* The step of the checkpoint that a run would resume from, which must be complete. */
 static int last_step(const char *folder)
 {
     fg_error err = {0};
@@ -209,7 +209,7 @@ static int last_step(const char *folder)
     return step;
 }
 
-/* Fits and destroys; the steps done. */
+/* Fits and destroys the Trainer; returns the number of completed steps. */
 static int64_t fit(const fg_trainer_options *options, const char *folder, recorder *r,
                    fg_status expected, fg_error *err)
 {
@@ -248,8 +248,8 @@ static fg_status open_gate(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* The disk answers only when two more steps have been launched: if they waited for it, neither
- * would ever go on. */
+/* The disk only responds after two more steps have been launched: if training waited for it, this
+ * would be a deadlock. */
 static void steps_do_not_wait_for_the_disk(void **state)
 {
     (void)state;
@@ -302,12 +302,13 @@ static void a_run_may_wait_for_its_saves(void **state)
     assert_in_order(r.text, "saved        step 3", "epoch_start  step 3");
 }
 
-/* ---- a disk that takes nothing --------------------------------------------------------------- */
+/* ---- a disk that cannot be written ----------------------------------------------------------- */
 
 static const fg_trainer_options four_epochs = {.limits.max_epochs = 4,
                                                .checkpoints.wait_for_saves = true};
 
-/* The one at step 6 fails, or those at 6 and 9: the older one stays until the next one succeeds. */
+/* The checkpoint at step 6 fails, or those at 6 and 9: the older one remains until the next one
+ * succeeds. */
 static void a_save_that_fails_is_no_end(void **state)
 {
     (void)state;
@@ -398,7 +399,7 @@ static void a_warning_has_its_own_line(void **state)
     progress = options.output.progress = tmpfile();
     assert_non_null(progress);
     options.output.progress_style = "bar";
-    atomic_store(&failing, 2); /* the second epoch's line is one that is redrawn */
+    atomic_store(&failing, 2); /* the line of the second epoch is redrawn */
     (void)fit(&options, fgt_temp_folder(), &r, FG_OK, &err);
     (void)fclose(progress);
     progress = NULL;
@@ -408,7 +409,7 @@ static void a_warning_has_its_own_line(void **state)
         fail_msg("a warning came behind '%s'", before_line);
 }
 
-/* The count begins again with each success. */
+/* A success resets the count. */
 static void failures_now_and_then_are_no_end(void **state)
 {
     (void)state;
@@ -426,7 +427,7 @@ static void failures_now_and_then_are_no_end(void **state)
     }
 }
 
-/* At the end there is one more try, and then an error that says what there is. */
+/* At the end, saving is tried once more; then the error says which checkpoints exist. */
 static void a_failure_at_the_end_is_an_error(void **state)
 {
     (void)state;

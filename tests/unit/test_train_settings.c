@@ -1,6 +1,6 @@
 /* test_train_settings.c - the steps of a fit on different numbers of devices: batches, strategies,
- * the learning rate's scaling, and a schedule whose last value the last step has. On the fake
- * plugin, which makes as many devices as it is asked for.
+ * learning-rate scaling, and a schedule that reaches its last value in the last step. On the fake
+ * plugin, which provides any number of devices.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -18,12 +18,11 @@
 static toy model = {.optimizer = "sgd"}; /* lr 0.1 */
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* The learning rates of the steps, as callbacks receive them, and the settings of the first one.
- */
+/* The learning rates of the steps as passed to callbacks, and the settings at the first one. */
 typedef struct watch {
     const fg_trainer *trainer;
     fg_fit_settings settings;
-    int64_t start, steps; /* done before this fit, and in it */
+    int64_t start, steps; /* completed before this fit, and during it */
     double first, highest, last;
     int64_t stop_after; /* steps of this fit, 0: none */
 } watch;
@@ -43,7 +42,7 @@ static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
 {
     watch *w = self;
     (void)err;
-    if (at->step == w->start + w->steps) /* a batch of a step that has more */
+    if (at->step == w->start + w->steps) /* not the last batch of its step */
         return FG_OK;
     if (w->steps++ == 0)
         w->first = at->lr;
@@ -83,7 +82,7 @@ static int nothing_is_left(void **state)
 
 static const fg_schedule onecycle = {.ops = &fgi_onecycle_ops};
 
-/* A fit of so many samples, and the steps and the batch that it should have. */
+/* A fit on this many samples, and its expected steps and batch size. */
 typedef struct length_row {
     int64_t samples;
     fg_fit_data data;
@@ -116,8 +115,8 @@ static void check_length(size_t i, const length_row *row)
     fg_dataset_destroy(data.train);
 }
 
-/* Whatever decides the number of steps: so many are done, the settings have said so before the
- * first, the peak is reached and the last one has the last value, exactly. */
+/* Whatever limits the number of steps: this number is done, the settings announced it before the
+ * first step, the peak is reached, and the last step has exactly the last value. */
 static void the_schedule_ends_where_the_steps_end(void **state)
 {
     (void)state;
@@ -159,7 +158,7 @@ static void the_schedule_ends_where_the_steps_end(void **state)
          2, /* at least one batch */
          32},
         {9, {.batch_size = 4}, {.limits.max_epochs = 2, .devices.devices = "8"}, 2, 32},
-        /* 16 batches of 64 in steps of 3: 5 and one of a single batch */
+        /* 16 batches of 64 in steps of 3: 5 steps, and one with a single batch */
         {997,
          {.batch_size = 8},
          {.limits.max_epochs = 2, .devices.devices = "8", .numerics.accumulate_grad_batches = 3},
@@ -178,8 +177,8 @@ static void the_schedule_ends_where_the_steps_end(void **state)
         check_length(i, &rows[i]);
 }
 
-/* Stopped on one device and resumed on four: the steps that are left are fewer than they were to
- * be, and the schedule ends with them all the same. */
+/* Stopped on one device and resumed on four: fewer steps remain than planned, and the schedule
+ * still ends with the last one. */
 static void a_resume_on_other_devices_ends_exactly(void **state)
 {
     (void)state;
@@ -191,7 +190,7 @@ static void a_resume_on_other_devices_ends_exactly(void **state)
                                                        .checkpoints.run_dir = folder,
                                                        .lr.schedule = &onecycle},
                                  &w);
-    w.stop_after = 24; /* of 80: one epoch and a fifth */
+    w.stop_after = 24; /* of 80: an epoch and a fifth */
     assert_int_equal(fg_trainer_fit(trainer, &task, &data, &err), FG_ESTOPPED);
     assert_int_equal(w.settings.total_steps, 80);
     fg_trainer_destroy(trainer);
@@ -225,8 +224,8 @@ static void the_learning_rate_follows_its_rule(void **state)
         {"linear", "1", 0, {.batch_size = 4}, 0.1},
         {"linear", "8", 0, {.batch_size = 4}, 0.8},
         {"sqrt", "4", 0, {.batch_size = 4}, 0.2},
-        {"linear", "8", 0, {.global_batch_size = 16}, 0.8}, /* 2 samples a device are the base */
-        {"linear", "2", 256, {.batch_size = 32}, 0.025},    /* less than the base: less */
+        {"linear", "8", 0, {.global_batch_size = 16}, 0.8}, /* the base is 2 samples per device */
+        {"linear", "2", 256, {.batch_size = 32}, 0.025},    /* smaller than the base */
         {"sqrt", "2", 16, {.batch_size = 32}, 0.2},
         {"linear", "[1]", 2, {.batch_size = 4}, 0.2},
     };
@@ -251,8 +250,8 @@ static void the_learning_rate_follows_its_rule(void **state)
     }
 }
 
-/* What counts are the samples of an update: several batches of one device are as several devices.
- */
+/* The number of samples per update counts: several batches on one device are equivalent to several
+ * devices. */
 static void accumulated_batches_are_of_one_update(void **state)
 {
     (void)state;
@@ -272,8 +271,8 @@ static void accumulated_batches_are_of_one_update(void **state)
     fg_dataset_destroy(data.train);
 }
 
-/* A second fit does not scale again what is scaled, unless the batch is another; in between the
- * learning rate is the caller's. */
+/* A second fit does not scale the learning rate again, unless the batch size changed; between fits,
+ * the caller can set it. */
 static void scaling_is_done_once(void **state)
 {
     (void)state;
@@ -298,11 +297,11 @@ static void scaling_is_done_once(void **state)
     assert_true(w.last == 0.1);
     data.batch_size = 8;
     fgt_ok(fg_trainer_fit(trainer, &task, &data,
-                          &err)); /* nothing is left to do, but it is reported */
+                          &err)); /* no steps are left, but the settings are reported */
     assert_true(fg_trainer_settings(trainer)->lr == 0.2);
     assert_true(fg_trainer_settings(trainer)->lr_factor == 2);
     fg_trainer_destroy(trainer);
-    /* the user's value stays what it was, to the last bit: 0.1 * 3 / 3 is not 0.1 */
+    /* the user's value is preserved exactly: 0.1 * 3 / 3 is not 0.1 */
     trainer =
         create(&(fg_trainer_options){.devices.devices = "0,1,2", .lr.lr_scaling = "linear"}, &w);
     for (int i = 0; i < 2; i++) {
@@ -310,7 +309,7 @@ static void scaling_is_done_once(void **state)
         assert_true(fg_trainer_settings(trainer)->lr_given == 0.1);
         assert_true(fg_trainer_settings(trainer)->lr == 0.1 * 3);
     }
-    fg_optimizer_set_lr(trainer->model.optimizer, 0.5); /* the base, which is scaled as before */
+    fg_optimizer_set_lr(trainer->model.optimizer, 0.5); /* the new base, scaled as before */
     assert_true(fg_optimizer_get_lr(trainer->model.optimizer) == 0.5 * 3);
     fgt_ok(fg_trainer_fit(trainer, &task, &data, &err));
     assert_true(fg_trainer_settings(trainer)->lr_given == 0.5);
@@ -341,7 +340,7 @@ static void the_settings_are_printed_before_the_first_step(void **state)
     fg_trainer_destroy(trainer);
     assert_int_equal(fclose(out), 0);
     const char *settings = strstr(
-        text, "83 parameters in all; on 8 virtual devices of the CPU, for development (ddp)\n"
+        text, "83 parameters in total; on 8 virtual devices of the CPU, for development (ddp)\n"
               "sgd, lr 0.8 (linear scaling, 0.1 x 8), batches of 32 (8 x 4), 5 steps\n"
               "lr at 0, 25, 50, 75, 100 %: 0.032 ");
     if (settings == NULL)
@@ -430,7 +429,7 @@ static void wrong_choices_are_refused(void **state)
     }
 }
 
-/* What only the open client can tell. */
+/* Mistakes that can only be detected with an open client. */
 static void a_client_that_does_not_go_with_the_strategy(void **state)
 {
     (void)state;
@@ -455,7 +454,7 @@ static void a_client_that_does_not_go_with_the_strategy(void **state)
     fg_client_close(client);
 }
 
-/* ---- data that do not go --------------------------------------------------------------------- */
+/* ---- unsuitable data ------------------------------------------------------------------------- */
 
 static void batches_that_cannot_be_sharded(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_train_signals.c - signals during a fit: what is saved and printed, whose handlers are
- * called, and two Trainers at once. On the fake plugin.
+/* test_train_signals.c - signals during a fit: what is saved and printed, which handlers are
+ * called, and two Trainers at the same time. On the fake plugin.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -18,7 +18,7 @@ static void count_interrupt(int number)
     interrupts++;
 }
 
-/* A handler of the program's own is asleep during the fit, gets a second signal, and is back. */
+/* The program's own handler is replaced during the fit, gets a second signal, and is restored. */
 static void the_second_signal_is_the_program_s(void **state)
 {
     (void)state;
@@ -68,7 +68,7 @@ static fg_status install_mine(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* A handler that somebody else installs while the fit runs is not taken away at its end. */
+/* A handler that other code installs during the fit is not removed at its end. */
 static void a_handler_of_somebody_else_stays(void **state)
 {
     (void)state;
@@ -88,7 +88,7 @@ static void a_handler_of_somebody_else_stays(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* SIGPIPE, which a closed pipe raises, ends no fit, and is afterwards what it was. */
+/* SIGPIPE, which a closed pipe raises, does not end a fit; its handler is restored afterwards. */
 static void a_closed_pipe_ends_nothing(void **state)
 {
     (void)state;
@@ -105,7 +105,7 @@ static void a_closed_pipe_ends_nothing(void **state)
     assert_int_equal(sigaction(SIGPIPE, NULL, &now), 0);
     assert_true(now.sa_handler == SIG_DFL);
     fg_trainer_destroy(trainer);
-    /* a handler of the program's own gets it */
+    /* the program's own handler receives it */
     assert_int_equal(sigaction(SIGPIPE, &(struct sigaction){.sa_handler = count_interrupt}, NULL),
                      0);
     interrupts = 0;
@@ -118,7 +118,8 @@ static void a_closed_pipe_ends_nothing(void **state)
     fg_trainer_destroy(trainer);
 }
 
-/* The first signal says what happens now, once; without a folder it says that nothing is saved. */
+/* After the first signal, a message explains once what happens now; without a folder, that nothing
+ * is saved. */
 static void a_signal_says_what_it_does(void **state)
 {
     (void)state;
@@ -161,11 +162,11 @@ static void a_signal_says_what_it_does(void **state)
 
 static fg_tensor interrupted_step(void *self, fg_step *step, const fg_batch *batch)
 {
-    assert_int_equal(raise(SIGINT), 0); /* the step is traced while its program is made */
+    assert_int_equal(raise(SIGINT), 0); /* the step is traced as a part of compilation */
     return toy_ops.train_step(self, step, batch);
 }
 
-/* While a program is compiled, the first signal says that it waits for the compiler. */
+/* During compilation, the message after the first signal says that fit waits for the compiler. */
 static void a_signal_while_compiling_says_so(void **state)
 {
     (void)state;
@@ -200,7 +201,7 @@ static void a_signal_while_compiling_says_so(void **state)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* One of two Trainers, each in a separate thread, on one client and the same data. */
+/* One of two Trainers, in separate threads, with one client and the same data. */
 typedef struct runner {
     toy model;
     recorder record;
@@ -211,7 +212,7 @@ typedef struct runner {
 
 static pthread_barrier_t barrier;
 
-/* Both fits have begun. */
+/* Both fits have started. */
 static fg_status meet(void *self, const fg_progress *at, fg_error *err)
 {
     (void)self, (void)at, (void)err;
@@ -243,7 +244,7 @@ static void *run_in_thread(void *self)
     return NULL;
 }
 
-/* One signal stops both, and afterwards the handlers are gone. */
+/* One signal stops both; afterwards the handlers are removed. */
 static void two_trainers_at_once(void **state)
 {
     (void)state;
@@ -279,7 +280,7 @@ static fg_status find_defaults(void *self, const fg_progress *at, fg_error *err)
     return FG_OK;
 }
 
-/* Without the option the Trainer leaves signals alone. */
+/* Without the option, the Trainer does not handle signals. */
 static void signals_are_left_alone_by_default(void **state)
 {
     (void)state;

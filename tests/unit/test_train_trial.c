@@ -1,5 +1,6 @@
-/* test_train_trial.c - trying a run out: validation before training, the same few batches in every
- * epoch, one batch of each. On the fake plugin; a dataset writes down which samples are read.
+/* test_train_trial.c - trial runs: validation before training (sanity_val_steps), the same few
+ * batches in every epoch (overfit_batches), one batch of each (fast_dev_run). On the fake plugin; a
+ * dataset records which samples are read.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -11,13 +12,13 @@
 
 enum { MOST_READS = 256 };
 
-/* Samples in the order in which they were read, of one dataset; one of them may fail. */
+/* The samples of one dataset in the order in which they were read; one of them may fail. */
 typedef struct reads {
     int64_t index[MOST_READS];
     int count;
     int64_t bad; /* -1: none */
     struct reads *other;
-    int other_count; /* reads of `other` when the first sample here was read */
+    int other_count; /* number of reads of `other` when the first sample of this dataset was read */
 } reads;
 
 static fake_control fake;
@@ -77,7 +78,7 @@ static int close_all(void **state)
     return fgi_alloc_live() != 0;
 }
 
-/* Fits in batches of 4; what was read is in train_reads and val_reads. */
+/* Fits in batches of 4; train_reads and val_reads record the reads. */
 static fg_status fit(const fg_trainer_options *options, int64_t bad_val, recorder *r,
                      fg_result *out, fg_error *out_err)
 {
@@ -111,13 +112,13 @@ static void validation_before_training(void **state)
     assert_int_equal(val_reads.other_count, 0);
     assert_int_equal(train_reads.other_count, 8);
     for (size_t i = 0; i < result.metric_count; i++)
-        assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* its metrics are dropped */
+        assert_true(strncmp(result.metrics[i].name, "val_", 4) != 0); /* not reported */
     assert_int_equal(result.steps, 5);
     const fg_trainer_options none = {.limits.max_epochs = 1,
                                      .validation.val_every_epochs = 1 << 20};
     fgt_ok(fit(&none, -1, &without, &result, &err));
     assert_int_equal(val_reads.count, 0);
-    assert_string_equal(with.text, without.text); /* and no callback hears of it */
+    assert_string_equal(with.text, without.text); /* and no callback is called for it */
     const fg_trainer_options all = {.limits.max_epochs = 1,
                                     .validation.sanity_val_steps = -1,
                                     .validation.val_every_epochs = 1 << 20};
@@ -145,7 +146,8 @@ static void a_bad_validation_sample_is_found_at_once(void **state)
     assert_int_equal(recorder_count(&r, "batch_end"), 0);
 }
 
-/* The first batches in the order of the data, in every epoch; as many of the validation data. */
+/* Every epoch uses the first batches in the order of the data, and as many of the validation data.
+ * */
 static void overfitting_a_few_batches(void **state)
 {
     fg_error err = {0};
@@ -161,7 +163,7 @@ static void overfitting_a_few_batches(void **state)
     for (int i = 0; i < 24; i++)
         assert_int_equal(val_reads.index[i], i % 8);
     const fg_trainer_options share = {.limits.max_epochs = 1,
-                                      .limits.overfit_fraction = 0.4}; /* of 5 and of 3 */
+                                      .limits.overfit_fraction = 0.4}; /* out of 5 and out of 3 */
     fgt_ok(fit(&share, -1, &r, &result, &err));
     assert_int_equal(train_reads.count, 8);
     assert_int_equal(val_reads.count, 4);

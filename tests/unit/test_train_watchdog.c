@@ -1,5 +1,5 @@
-/* test_train_watchdog.c - a run that hangs is reported, with the step, the device and what ended
- * last; it continues when the device does.
+/* test_train_watchdog.c - a hang is reported, with the step, the device and what completed last;
+ * the run continues when the device does.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -21,9 +21,9 @@ static fake_control fake;
 static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
-/* A copy of the report; the text outlives the call. */
+/* A copy of the report; its text must live longer than the call. */
 typedef struct told {
-    bool holds; /* lets the device stop after three steps */
+    bool holds; /* stalls the device after three steps */
     int count;
     char doing[256], stage[32], devices[128], last_event[128], checkpoint[256];
     int64_t step;
@@ -34,7 +34,7 @@ static void on_hang(void *self, const fg_hang *hang)
 {
     told *t = self;
     if (t->count < 10 && fake.get("hold") == 0)
-        return; /* a machine so slow that steps take as long as the limit */
+        return; /* steps may exceed the limit on a very slow machine */
     (void)snprintf(t->doing, sizeof t->doing, "%s", hang->doing);
     (void)snprintf(t->stage, sizeof t->stage, "%s", hang->stage);
     (void)snprintf(t->devices, sizeof t->devices, "%s", hang->devices);
@@ -89,7 +89,7 @@ static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_
     fg_client_close(client);
 }
 
-/* An epoch of ten steps; the device stops answering after the launch of the third. */
+/* An epoch of ten steps; the device stops responding after the third launch. */
 static void a_step_that_does_not_end(void **state)
 {
     (void)state;
@@ -107,7 +107,7 @@ static void a_step_that_does_not_end(void **state)
     assert_true(t.count >= 2);
     assert_true(t.seconds >= 1); /* the second time: twice the limit */
     assert_non_null(strstr(t.devices, "cpu"));
-    /* the first three may have been on their way still when the device stopped */
+    /* the first three may still have been in flight when the device stalled */
     char last[64], step[64];
     if (t.step == 1)
         (void)snprintf(last, sizeof last, "no step has finished yet");
@@ -123,7 +123,7 @@ static void a_step_that_does_not_end(void **state)
 static void nothing_is_reported_of_a_run_that_goes_on(void **state)
 {
     (void)state;
-    told t = {.count = 10}; /* so that it never lets go of a device by mistake */
+    told t = {.count = 10}; /* so that it never releases a device by mistake */
     fg_result result;
     fit(&(fg_trainer_options){.limits.max_steps = 3,
                               .hang.watchdog_s = 3600,
@@ -149,7 +149,7 @@ static fg_status drop(void *self, const fg_type *type, const void *data, int64_t
     return FG_OK;
 }
 
-/* One batch, whose rows never come: that is watched, too. */
+/* One batch whose rows never arrive: that is monitored too. */
 static void predictions_that_do_not_arrive(void **state)
 {
     (void)state;
@@ -175,7 +175,7 @@ static void predictions_that_do_not_arrive(void **state)
     fg_client_close(client);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- the report ------------------------------------------------------------------------------ */
 
 typedef struct saying {
     pthread_mutex_t mutex;
@@ -204,8 +204,8 @@ static void keep_log(void *self, fg_log_level level, const char *line)
     (void)pthread_mutex_unlock(&s->mutex);
 }
 
-/* The first report while the Trainer does `doing` of a step. The watchdog was idle until now: a
- * report that had begun before would arrive here otherwise. */
+/* The first report while the Trainer does `doing` in a step. The watchdog was idle before, so that
+ * no earlier report can arrive here. */
 static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, size_t size)
 {
     bool is_said = false;
@@ -220,7 +220,7 @@ static void said_of(fgi_watchdog *dog, saying *s, fgi_watch doing, char *out, si
     }
 }
 
-/* One that runs and reports after a millisecond. */
+/* A running watchdog that reports after a millisecond. */
 static fgi_watchdog *quick_watchdog(saying *s)
 {
     const fg_trainer_options options = {
@@ -265,7 +265,7 @@ static void each_activity_has_its_words(void **state)
     }
 }
 
-/* The step that ended last, the devices, the checkpoint: in the report and in the log. */
+/* The last completed step, the devices and the checkpoint are in the report and in the log. */
 static void facts_of_the_report(void **state)
 {
     (void)state;
@@ -328,7 +328,7 @@ static void a_long_compilation_is_warned_of(void **state)
     fg_log_set(NULL, NULL);
     assert_in_range(l.count, 1, (fgi_now_ns() - begin) / 100000000); /* once per limit */
     assert_non_null(strstr(l.text, "compiling the training step has taken "));
-    assert_null(strstr(t.doing, "compil")); /* and is no hang */
+    assert_null(strstr(t.doing, "compil")); /* and is not a hang */
 }
 
 static void a_limit_that_is_none(void **state)
