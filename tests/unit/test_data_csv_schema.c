@@ -234,7 +234,7 @@ static void damaged_schemas_are_refused(void **state)
     expect_bad_schema("'delimiter':','", "'delimiter':'::'", "delimiter: expected one character");
     expect_bad_schema("'header':true", "'header':1", "header, normalize, missing");
     expect_bad_schema("'missing':'error'", "'missing':'maybe'", "header, normalize, missing");
-    expect_bad_schema("'deviation':2", "'deviation':0", "deviation greater than 0");
+    expect_bad_schema("'deviation':2", "'deviation':0", "no positive deviation");
     expect_bad_schema("'mean':1.5", "'mean':'x'", "has no mean");
     expect_bad_schema("'numeric'", "'vague'", "unknown kind");
     expect_bad_schema("'name':'c'", "'name':'n'", "two columns have the same name");
