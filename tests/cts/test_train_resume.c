@@ -109,8 +109,7 @@ static const kind kinds[] = {
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
-/* Batches of a run; with two batches per step, the thirteenth of each epoch is a step of its own.
- * */
+/* Batches of a run; with two batches per step, each epoch ends with a step of one batch. */
 static int batches_of(int i)
 {
     const fg_trainer_options *o = &kinds[i].options;
