@@ -332,6 +332,8 @@ typedef struct fg_trainer_output {
      * "dumb", else plain                                                                ["auto"] */
     const char *progress_style;
     int64_t log_every; /* steps between lines of metrics                                     [50] */
+    const char *loggers; /* which files of metrics to write to run_dir: "csv", "jsonl" or both; "":
+                            none (logger.h)                                        ["csv, jsonl"] */
     uint64_t reserved[2];
 } fg_trainer_output;
 

@@ -1,23 +1,35 @@
-/* logger.h - the callback that writes metrics.csv and metrics.jsonl.
+/* logger.h - the loggers of a run, as one callback.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_TRAIN_LOGGER_H
 #define FGI_TRAIN_LOGGER_H
 
-#include <fulgurite/train.h>
+#include <fulgurite/logger.h>
 
 typedef struct fgi_logger fgi_logger;
 
-/* Opens metrics.csv and metrics.jsonl of a run; a callback. Existing rows after from_step, and
- * after the first `lines` unless that is -1, are deleted: they were written after the checkpoint
- * that the run resumes from. Only the first process writes: for others, *out is NULL, which has no
- * rows and needs no sync. */
+/* The built-in loggers of a Trainer whose options name none. */
+#define FGI_DEFAULT_LOGGERS "csv, jsonl"
+
+/* Creates a callback with the built-in loggers that `names` lists, "csv, jsonl" (NULL: the default;
+ * "": none). Errors: FG_EINVAL for an unknown name, FG_ENOMEM. */
+fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err);
+/* Adds a logger; take_self is consumed, also on failure. Errors: as fg_trainer_add_logger. */
+fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *take_self,
+                         fg_error *err);
+/* Opens the logs of a run: lines after from_step, and after the first `lines` unless that is -1,
+ * were written after the checkpoint that the run resumes from, and are deleted. */
+fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_step, int64_t lines,
+                          fg_error *err);
+/* Creates and opens the default loggers. Only the first process logs: for others, *out is NULL,
+ * which has no lines and needs no sync. */
 fg_status fgi_logger_create(const char *run_dir, int process_index, int64_t from_step,
                             int64_t lines, fgi_logger **out, fg_error *err);
-/* Rows in metrics.jsonl. */
+void fgi_logger_destroy(fgi_logger *logger); /* NULL is allowed */
+/* Lines of the run's log, including those that could not be written yet; -1 for NULL. */
 int64_t fgi_logger_lines(const fgi_logger *logger);
-/* Writes the rows that could not be written before; fails if that is still impossible. NULL is
- * allowed. */
+/* Writes the lines that could not be written before; fails if that is still impossible for a
+ * required logger. NULL is allowed. */
 fg_status fgi_logger_catch_up(fgi_logger *logger, fg_error *err);
 /* Syncs what was written to the disk. Any thread. */
 fg_status fgi_logger_sync(const fgi_logger *logger, fg_error *err);

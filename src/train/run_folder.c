@@ -30,22 +30,33 @@
 #include "train/trainer.h"
 
 struct fgi_run {
-    int lock;           /* descriptor of the locked file, -1: not held */
-    fgi_logger *logger; /* one of the callbacks; NULL: none */
+    int lock;             /* descriptor of the locked file, -1: not held */
+    fgi_logger *prepared; /* the loggers, before they are opened; owned */
+    fgi_logger *logger;   /* opened, one of the callbacks; NULL: none */
 };
 
-fg_status fgi_run_create(fgi_run **out, fg_error *err)
+fg_status fgi_run_create(const char *loggers, fgi_run **out, fg_error *err)
 {
     *out = NULL;
     fgi_run *run = fgi_calloc(1, sizeof *run);
     if (run == NULL)
         return fgi_no_memory(err);
     run->lock = -1;
-    *out = run;
-    return FG_OK;
+    const fg_status status = fgi_logger_init(loggers, &run->prepared, err);
+    if (status == FG_OK)
+        *out = run;
+    else
+        fgi_free(run);
+    return status;
 }
 
-void fgi_run_destroy(fgi_run *run) { fgi_free(run); }
+void fgi_run_destroy(fgi_run *run)
+{
+    if (run == NULL)
+        return;
+    fgi_logger_destroy(run->prepared);
+    fgi_free(run);
+}
 
 fgi_logger *fgi_run_logger(const fgi_run *run) { return run->logger; }
 
@@ -232,18 +243,28 @@ fg_status fgi_run_clear(const fg_trainer *trainer, fg_error *err)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
+fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops, void *take_self,
+                                fg_error *err)
+{
+    if (trainer->run->prepared != NULL)
+        return fgi_logger_add(trainer->run->prepared, ops, take_self, err);
+    if (ops->destroy != NULL)
+        ops->destroy(take_self);
+    return fgi_fail(err, FG_EINVAL, "logger '%s': the log is open already: add it before the fit",
+                    ops->name != NULL ? ops->name : "");
+}
+
 fg_status fgi_run_open(fg_trainer *trainer, fg_error *err)
 {
-    if (trainer->options.checkpoints.run_dir == NULL || trainer->run->logger != NULL)
+    fgi_run *run = trainer->run;
+    const char *folder = trainer->options.checkpoints.run_dir;
+    fgi_logger *logger = run->prepared;
+    if (folder == NULL || logger == NULL || fg_client_get_info(trainer->client)->process_index != 0)
         return FG_OK;
-    fgi_logger *logger = NULL;
-    const int process = fg_client_get_info(trainer->client)->process_index;
-    FGI_TRY(fgi_logger_create(trainer->options.checkpoints.run_dir, process, trainer->cursor.step,
-                              trainer->cursor.log_lines, &logger, err));
-    if (logger == NULL)
-        return FG_OK;
+    FGI_TRY(fgi_logger_open(logger, folder, trainer->cursor.step, trainer->cursor.log_lines, err));
+    run->prepared = NULL;
     FGI_TRY(fg_trainer_add_callback(trainer, &fgi_logger_ops, logger, err));
-    trainer->run->logger = logger;
+    run->logger = logger;
     /* first, so that metrics are logged before another callback can fail */
     fgi_callbacks_promote_last(trainer->callbacks);
     return FG_OK;

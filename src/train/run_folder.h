@@ -9,7 +9,8 @@
 struct fgi_logger;
 typedef struct fgi_run fgi_run;
 
-fg_status fgi_run_create(fgi_run **out, fg_error *err);
+/* With the built-in loggers that `loggers` lists (options.output.loggers). */
+fg_status fgi_run_create(const char *loggers, fgi_run **out, fg_error *err);
 void fgi_run_destroy(fgi_run *run); /* NULL is allowed; the lock is not held */
 /* The run's logger, which is one of the callbacks; NULL: none. */
 struct fgi_logger *fgi_run_logger(const fgi_run *run);

@@ -140,11 +140,11 @@ static bool keep_options(fg_trainer *trainer)
 {
     fg_trainer_options *o = &trainer->options;
     const char **text[] = {
-        &o->devices.accelerator,   &o->devices.devices,       &o->devices.strategy,
-        &o->lr.lr_scaling,         &o->devices.cache_dir,     &o->checkpoints.run_dir,
-        &o->checkpoints.monitor,   &o->checkpoints.weights,   &o->checkpoints.resume,
-        &o->numerics.precision,    &o->output.progress_style, &o->devices.mesh.batch_axes,
-        &o->devices.mesh.fsdp_axes};
+        &o->devices.accelerator,    &o->devices.devices,       &o->devices.strategy,
+        &o->lr.lr_scaling,          &o->devices.cache_dir,     &o->checkpoints.run_dir,
+        &o->checkpoints.monitor,    &o->checkpoints.weights,   &o->checkpoints.resume,
+        &o->numerics.precision,     &o->output.progress_style, &o->devices.mesh.batch_axes,
+        &o->devices.mesh.fsdp_axes, &o->output.loggers};
     bool ok = fgi_sharding_keep(trainer) && keep_attachments(trainer) && keep_patterns(trainer) &&
               keep(trainer, &o->checkpoints.weights_options.prefix);
     for (size_t i = 0; i < sizeof text / sizeof text[0]; i++)
@@ -185,7 +185,7 @@ static fg_status create_parts(fg_trainer *trainer, fg_error *err)
     FGI_TRY(fgi_health_create(&trainer->health, err));
     FGI_TRY(fgi_ledger_create(&trainer->ledger, err));
     FGI_TRY(fgi_saver_create(&trainer->saver, err));
-    FGI_TRY(fgi_run_create(&trainer->run, err));
+    FGI_TRY(fgi_run_create(o->output.loggers, &trainer->run, err));
     FGI_TRY(fgi_watchdog_create(o, &trainer->watchdog, err));
     FGI_TRY(fgi_callbacks_create(&trainer->callbacks, err));
     if (o->output.progress == NULL)

@@ -316,6 +316,7 @@ static const fg_dataset_spec no_spec;
 BY_TABLE(fg_dataset_ops, fg_dataset_create(&o, NULL, &no_spec, &dataset, err))
 BY_TABLE(fg_source_ops, fg_dataset_from_source(&o, NULL, &no_spec, &dataset, err))
 BY_TABLE(fg_callback_ops, fg_trainer_add_callback(t, &o, NULL, err))
+BY_TABLE(fg_logger_ops, fg_trainer_add_logger(t, &o, NULL, err))
 
 static void fit(const fg_task *task, const fg_fit_data *data, fg_error *err)
 {
@@ -362,6 +363,7 @@ static const struct row {
     ROW(fg_adamw_options),
     ROW(fg_batch_norm_options),
     ROW(fg_callback_ops),
+    ROW(fg_logger_ops),
     ROW(fg_ckpt_content),
     ROW(fg_ckpt_options),
     ROW(fg_client_options),
@@ -426,9 +428,10 @@ static const char *const elsewhere[] = {"fg_checkup_options", "fg_plan_process",
                                         "fg_recipe_options", "fg_recipe_origin"};
 /* Made by the library, seen through a pointer: members are added at the end. */
 static const char *const borrowed[] = {
-    "fg_chip",        "fg_client_info",   "fg_finding",       "fg_fit_settings",   "fg_hang",
-    "fg_host_batch",  "fg_host_info",     "fg_host_variable", "fg_progress",       "fg_result",
-    "fg_tensor_info", "fg_recipe_result", "fg_format_data",   "fg_format_request",
+    "fg_chip",        "fg_client_info",    "fg_finding",     "fg_fit_settings",
+    "fg_hang",        "fg_host_batch",     "fg_host_info",   "fg_host_variable",
+    "fg_progress",    "fg_result",         "fg_tensor_info", "fg_recipe_result",
+    "fg_format_data", "fg_format_request", "fg_log_start",   "fg_log_line",
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {

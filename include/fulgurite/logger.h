@@ -1,0 +1,95 @@
+/* logger.h - loggers: where the metrics of a run are written.
+ *
+ * A logger receives each line of metrics of a fit. `jsonl` and `csv` write metrics.jsonl and
+ * metrics.csv in the run folder. A logger of your own is a table of functions and their argument,
+ * which a program adds with fg_trainer_add_logger:
+ *
+ *     static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
+ *     {
+ *         for (size_t i = 0; i < line->metric_count; i++)
+ *             board_plot(self, line->metrics[i].name, line->step, line->metrics[i].value);
+ *         return FG_OK;
+ *     }
+ *
+ *     static const fg_logger_ops ops = {.name = "board", .log = log_line, .destroy = board_close};
+ *
+ *     status = fg_trainer_add_logger(trainer, &ops, board_open(), &err);
+ *
+ * Loggers need a run folder (options.checkpoints.run_dir): without one they are not called. In a
+ * run of several processes, only the first one logs.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_LOGGER_H
+#define FULGURITE_LOGGER_H
+
+#include <fulgurite/base.h>
+#include <fulgurite/train.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How a log begins. Strings are borrowed for the call. */
+typedef struct fg_log_start {
+    const char *run_dir; /* exists, and is locked for this run */
+    /* The step that the run continues from, 0 for a new run. Lines of later steps, from before the
+     * run was interrupted, must be deleted or overwritten: these steps are trained again. */
+    int64_t step;
+    /* The number of lines up to that step that belong to the checkpoint; later lines of the same
+     * step are logged again. -1: unknown, as for a new run */
+    int64_t lines;
+    /* The lines so far, as a file with a JSON object per line: {"step": 50, "epoch": 0,
+     * "lr": 0.01, "train_loss": 0.5}; lines of a validation have no "lr". NULL: the logger `jsonl`
+     * is not one of the run's loggers. */
+    const char *history;
+} fg_log_start;
+
+/* A line of the log: metrics at a step. */
+typedef struct fg_log_line {
+    int64_t step;  /* optimizer steps done */
+    int64_t epoch; /* starting at 0 */
+    /* false: after log_every steps, with the means over these steps; true: after a validation */
+    bool is_validation;
+    double lr;                /* of the last step */
+    const fg_metric *metrics; /* borrowed for the call; NaN: no samples */
+    size_t metric_count;
+} fg_log_line;
+
+/* The functions of a logger; all but `log` may be NULL. They are called on the thread that called
+ * fit, except for `sync`.
+ *
+ * A failure does not stop training: it is reported once, with the logger's name and err->message,
+ * and the logger is called again for the next line. */
+typedef struct fg_logger_ops {
+    const char *name; /* for messages */
+    /* The log must be complete: no checkpoint counts as saved while `flush` or `sync` fails, a fit
+     * that ends in this state fails, and FG_ENOMEM of any function, or any failure of `open`, ends
+     * the fit at once. `log` must keep a line that it cannot write. */
+    bool is_required;
+    /* Opens the log before the first step of a Trainer's first fit; again if that fit failed before
+     * its first step. *out_lines: the number of lines that the log contains, of this run; -1, the
+     * value before the call: unknown. After a failure, a logger that is not required is no longer
+     * used. */
+    fg_status (*open)(void *self, const fg_log_start *start, int64_t *out_lines, fg_error *err);
+    /* Logs a line. */
+    fg_status (*log)(void *self, const fg_log_line *line, fg_error *err);
+    /* Writes the lines that could not be written before: before each checkpoint, and at the end of
+     * a fit. */
+    fg_status (*flush)(void *self, fg_error *err);
+    /* Makes the lines of the last `flush` durable, before a checkpoint that they belong to is
+     * written. Called on the thread that writes checkpoints, while `log` may be running. */
+    fg_status (*sync)(void *self, fg_error *err);
+    void (*destroy)(void *self); /* when the Trainer is destroyed */
+    void (*reserved[4])(void);   /* must be NULL */
+} fg_logger_ops;
+
+/* Adds a logger, in addition to those of options.output.loggers, before the first fit. ops must
+ * outlive the Trainer; take_self is consumed, also on failure. Errors: FG_ENOMEM; FG_EINVAL without
+ * a name or `log`, or after the first fit has begun. Not thread-safe: on the Trainer's thread. */
+FG_API FG_MUST_USE fg_status fg_trainer_add_logger(fg_trainer *trainer, const fg_logger_ops *ops,
+                                                   void *take_self, fg_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

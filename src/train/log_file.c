@@ -1,0 +1,120 @@
+/* log_file.c - files of loggers, and the lines of a .jsonl.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/log_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "ckpt/json_file.h"
+
+enum { MOST_KEPT = 1 << 26 };
+
+fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
+                             fg_error *err)
+{
+    if (file->path != NULL)
+        return FG_OK;
+    file->fd = -1;
+    file->path = fgi_path_join(run_dir, name);
+    return file->path != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static void close_file(fgi_log_file *file)
+{
+    if (file->path != NULL && file->fd >= 0)
+        (void)close(file->fd);
+    file->fd = -1;
+}
+
+static fg_status open_file(fgi_log_file *file, fg_error *err)
+{
+    close_file(file);
+    const int fd = open(file->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fgi_fail_errno(err, "open", file->path);
+    file->fd = fd;
+    return FG_OK;
+}
+
+fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size, fg_error *err)
+{
+    FGI_TRY(fgi_file_write_atomic(file->path, data != NULL ? data : "", size, err));
+    return open_file(file, err);
+}
+
+fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_error *err)
+{
+    FGI_TRY(fgi_buf_status(text, err));
+    const off_t before = lseek(file->fd, 0, SEEK_END);
+    const fg_status status = fgi_write_all(file->fd, file->path, text->data, text->size, err);
+    if (status != FG_OK && before >= 0 && ftruncate(file->fd, before) != 0)
+        return status; /* a device, not a file */
+    return status;
+}
+
+/* Opens the file again: the Trainer's thread may replace it meanwhile. */
+fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err)
+{
+    const int fd = open(file->path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0) /* ENOENT: it was deleted, by the user */
+        return errno == ENOENT ? FG_OK : fgi_fail_errno(err, "open", file->path);
+    fg_status status = FG_OK;
+    if (fdatasync(fd) != 0 && errno != EINVAL) /* EINVAL: not a file that can be synced */
+        status = fgi_fail_errno(err, "sync", file->path);
+    (void)close(fd);
+    return status;
+}
+
+void fgi_log_file_fini(fgi_log_file *file)
+{
+    close_file(file);
+    fgi_free(file->path);
+    file->path = NULL;
+}
+
+fg_status fgi_log_kept(const fgi_buf *kept, fg_status status, fg_error *err)
+{
+    if (status == FG_OK || kept->size <= MOST_KEPT)
+        return status;
+    return fgi_context(err, FG_ENOMEM, "more than 64 MiB of the log could not be written");
+}
+
+void fgi_log_put_number(fgi_buf *out, double value, const char *missing)
+{
+    if (isfinite(value))
+        fgi_buf_printf(out, "%.9g", value);
+    else
+        fgi_buf_puts(out, missing);
+}
+
+int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
+                          void (*each)(void *self, json_t *line), void *self, size_t *out_size)
+{
+    size_t at = 0;
+    int64_t number = 0;
+    while (at < size && number != start->lines) {
+        const char *end = memchr(text + at, '\n', size - at);
+        if (end == NULL)
+            break;
+        json_t *line = fgi_json_load(text + at, (size_t)(end - text) - at, 0, NULL);
+        const json_t *step = json_object_get(line, "step");
+        const bool is_valid = json_is_integer(step) && json_integer_value(step) <= start->step;
+        if (is_valid && each != NULL)
+            each(self, line);
+        json_decref(line);
+        if (!is_valid)
+            break;
+        at = (size_t)(end - text) + 1;
+        number++;
+    }
+    if (out_size != NULL)
+        *out_size = at;
+    return number;
+}

@@ -1,0 +1,43 @@
+/* log_file.h - what the loggers that write files share: whole lines are appended or nothing, and
+ * lines that cannot be written are kept in memory.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_LOG_FILE_H
+#define FGI_TRAIN_LOG_FILE_H
+
+#include <fulgurite/logger.h>
+#include <jansson.h>
+
+#include "base/buf.h"
+
+enum { FGI_LOG_FILE_LIMIT = 1 << 30 };
+
+/* A zero-initialized one has no file. */
+typedef struct fgi_log_file {
+    char *path;
+    int fd; /* open for appending, or -1; only with a path */
+} fgi_log_file;
+
+/* Sets the path, RUN_DIR/NAME, unless that is done. */
+fg_status fgi_log_file_place(fgi_log_file *file, const char *run_dir, const char *name,
+                             fg_error *err);
+/* Replaces the contents atomically and opens the file for appending. */
+fg_status fgi_log_file_replace(fgi_log_file *file, const void *data, size_t size, fg_error *err);
+/* Appends the text, or nothing if that fails. */
+fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_error *err);
+/* Syncs the file. Any thread. */
+fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err);
+void fgi_log_file_fini(fgi_log_file *file);
+
+/* Reports a failure to write, with FG_ENOMEM if the lines that are kept have become too many. */
+fg_status fgi_log_kept(const fgi_buf *kept, fg_status status, fg_error *err);
+/* Writes "%.9g", or `missing` for a number that is not finite. */
+void fgi_log_put_number(fgi_buf *out, double value, const char *missing);
+
+/* Calls `each` (may be NULL) for the valid lines at the beginning of the text of a .jsonl: complete
+ * JSON objects up to a step, at most `lines` (-1: any number). Returns their number, and their size
+ * in bytes in *out_size (may be NULL). */
+int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
+                          void (*each)(void *self, json_t *line), void *self, size_t *out_size);
+
+#endif

@@ -1,0 +1,12 @@
+/* loggers.c - the loggers that exist: a row each.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/loggers.h"
+
+#define ROWS(ROW)                                                                                  \
+    ROW(fgi_csv_logger_row)                                                                        \
+    ROW(fgi_jsonl_logger_row)
+
+#define ADDRESS(name) &(name),
+const fgi_logger_row *const fgi_logger_rows[] = {ROWS(ADDRESS)};
+const size_t fgi_logger_row_count = sizeof fgi_logger_rows / sizeof fgi_logger_rows[0];

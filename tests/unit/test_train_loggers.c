@@ -1,0 +1,234 @@
+/* test_train_loggers.c - each logger alone, across a resume; a logger of the program, and its
+ * failures.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "toy_place.h"
+#include "train/logger.h"
+#include "train/trainer.h"
+
+static int open_all(void **state)
+{
+    (void)state;
+    return open_place(10, 5);
+}
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+static fg_status train_row(fgi_logger *logger, int64_t step, double loss, fg_error *err)
+{
+    const fg_metric metrics[] = {{"train_loss", loss}};
+    const fg_progress at = {
+        .step = step, .epoch = step / 4, .lr = 0.1, .metrics = metrics, .metric_count = 1};
+    return fgi_logger_ops.log(logger, &at, err);
+}
+
+static fg_status val_row(fgi_logger *logger, int64_t step, const char *name, double value,
+                         fg_error *err)
+{
+    fg_metric metric = {.value = value};
+    (void)snprintf(metric.name, sizeof metric.name, "%s", name);
+    const fg_progress at = {
+        .step = step, .epoch = step / 4, .lr = 0.1, .metrics = &metric, .metric_count = 1};
+    return fgi_logger_ops.val_end(logger, &at, err);
+}
+
+static void assert_text(const char *folder, const char *name, const char *want)
+{
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 20, &text, &size, &err));
+    assert_string_equal(text, want);
+    fgi_free(text);
+}
+
+/* Adds rows to a log in the folder by the logger of this name alone; returns how many it had. */
+static int64_t log_alone(const char *name, const char *folder, int64_t from_step, int64_t lines)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    fgt_ok(fgi_logger_init(name, &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, from_step, lines, &err));
+    const int64_t had = fgi_logger_lines(logger);
+    for (int64_t step = from_step + 2; step <= 6; step += 2) {
+        fgt_ok(train_row(logger, step, (double)step, &err));
+        if (step == 4)
+            fgt_ok(val_row(logger, step, "val_loss", 0.5, &err));
+    }
+    fgi_logger_destroy(logger);
+    return had;
+}
+
+/* Without the other file, rows after the checkpoint are dropped, and logged again. */
+static void each_logger_resumes_alone(void **state)
+{
+    (void)state;
+    static const char csv[] = "step,epoch,lr,train_loss,val_loss\n"
+                              "2,0,0.1,2,\n4,1,0.1,4,\n4,1,,,0.5\n6,1,0.1,6,\n";
+    static const char jsonl[] = "{\"step\": 2, \"epoch\": 0, \"lr\": 0.1, \"train_loss\": 2}\n"
+                                "{\"step\": 4, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 4}\n"
+                                "{\"step\": 4, \"epoch\": 1, \"val_loss\": 0.5}\n"
+                                "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 6}\n";
+    for (int is_csv = 0; is_csv < 2; is_csv++) {
+        const char *folder = fgt_temp_folder(), *want = is_csv ? csv : jsonl;
+        const char *name = is_csv ? "csv" : "jsonl";
+        const char *file = is_csv ? "metrics.csv" : "metrics.jsonl";
+        assert_int_equal(log_alone(name, folder, 0, -1), 0);
+        assert_text(folder, file, want);
+        assert_int_equal(log_alone(name, folder, 4, 3), 3);
+        assert_text(folder, file, want);
+        assert_int_equal(log_alone(name, folder, 2, -1), 1);
+        assert_text(folder, file, want);
+        assert_int_equal(log_alone(name, folder, 0, -1), 0);
+        assert_text(folder, file, want);
+        assert_false(fgi_file_exists(fgt_path(folder, is_csv ? "metrics.jsonl" : "metrics.csv")));
+        /* the other logger starts in the middle: this one keeps its rows */
+        assert_int_equal(log_alone("csv, jsonl", folder, 4, 3), 3);
+        assert_text(folder, file, want);
+    }
+    fgi_logger *logger = NULL;
+    fg_error err = {0};
+    assert_int_equal(fgi_logger_init("csv, jsnl", &logger, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "logger 'jsnl': expected csv or jsonl"));
+}
+
+/* ---- a logger of the program ----------------------------------------------------------------- */
+
+typedef struct board {
+    fg_status opens, logs; /* what the functions return */
+    int opened, logged, flushed, synced, destroyed;
+    int validations;
+    int64_t last_step;
+} board;
+
+static fg_status board_open(void *self, const fg_log_start *start, int64_t *out_lines,
+                            fg_error *err)
+{
+    board *b = self;
+    b->opened++;
+    assert_int_equal(start->step, 0);
+    assert_non_null(start->history);
+    assert_int_equal(*out_lines, -1);
+    (void)snprintf(err->message, sizeof err->message, "no board");
+    return b->opens;
+}
+
+static fg_status board_log(void *self, const fg_log_line *line, fg_error *err)
+{
+    board *b = self;
+    b->logged++;
+    b->validations += line->is_validation;
+    b->last_step = line->step;
+    (void)snprintf(err->message, sizeof err->message, "no board");
+    return b->logs;
+}
+
+static fg_status board_flush(void *self, fg_error *err)
+{
+    (void)err;
+    ((board *)self)->flushed++;
+    return ((board *)self)->logs;
+}
+
+static fg_status board_sync(void *self, fg_error *err)
+{
+    (void)err;
+    ((board *)self)->synced++;
+    return ((board *)self)->logs;
+}
+
+static void board_destroy(void *self) { ((board *)self)->destroyed++; }
+
+static int board_warnings;
+
+static void count_warnings(void *self, fg_log_level level, const char *line)
+{
+    (void)self, (void)level;
+    board_warnings += strstr(line, "logger 'board' failed: no board") != NULL;
+}
+
+static fg_status fit_with_board(const char *folder, const char *loggers, bool is_required, board *b,
+                                fg_error *err)
+{
+    const fg_logger_ops ops = {.name = "board",
+                               .is_required = is_required,
+                               .open = loggers == NULL ? board_open : NULL,
+                               .log = board_log,
+                               .flush = board_flush,
+                               .sync = board_sync,
+                               .destroy = board_destroy};
+    fg_trainer *trainer = NULL;
+    const fg_trainer_options options = {.devices.client = client,
+                                        .limits.max_epochs = 3,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.wait_for_saves = true,
+                                        .output.log_every = 1,
+                                        .output.loggers = loggers};
+    const fg_fit_data data = {.train = train_data, .val = val_data, .batch_size = 4, .workers = -1};
+    assert_int_equal(fg_trainer_create(&options, &trainer, err), FG_OK);
+    assert_int_equal(fg_trainer_add_logger(trainer, &ops, b, err), FG_OK);
+    board_warnings = 0;
+    fg_log_set(count_warnings, NULL);
+    const fg_status status = fg_trainer_fit(trainer, &task, &data, err);
+    fg_log_set(NULL, NULL);
+    board late = {0};
+    fg_error refused = {0};
+    if (status == FG_OK) {
+        assert_int_equal(fg_trainer_add_logger(trainer, &ops, &late, &refused), FG_EINVAL);
+        assert_int_equal(late.destroyed, 1);
+    }
+    fg_trainer_destroy(trainer);
+    assert_int_equal(b->destroyed, 1);
+    return status;
+}
+
+/* It gets every line; its failures are reported once, and do not end the run unless it is
+ * required. */
+static void a_logger_of_the_program(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    board good = {0}, closed = {.opens = FG_EIO}, failing = {.logs = FG_EIO}, alone = {0},
+          required = {.logs = FG_EIO};
+    fgt_ok(fit_with_board(fgt_temp_folder(), NULL, false, &good, &err));
+    assert_int_equal(good.opened, 1);
+    assert_int_equal(good.logged, 12); /* nine steps, three validations */
+    assert_int_equal(good.validations, 3);
+    assert_int_equal(good.last_step, 9);
+    assert_true(good.flushed >= 3 && good.synced >= 3);
+    assert_int_equal(board_warnings, 0);
+    fgt_ok(fit_with_board(fgt_temp_folder(), NULL, false, &closed, &err));
+    assert_int_equal(board_warnings, 1);
+    assert_int_equal(closed.logged + closed.flushed + closed.synced, 0);
+    const char *folder = fgt_temp_folder();
+    fgt_ok(fit_with_board(folder, NULL, false, &failing, &err));
+    assert_int_equal(board_warnings, 1);
+    assert_int_equal(failing.logged, 12);
+    assert_true(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000009/manifest.json")));
+    folder = fgt_temp_folder();
+    fgt_ok(fit_with_board(folder, "", false, &alone, &err));
+    assert_int_equal(alone.logged, 12);
+    assert_false(fgi_file_exists(fgt_path(folder, "metrics.csv")));
+    assert_false(fgi_file_exists(fgt_path(folder, "metrics.jsonl")));
+    folder = fgt_temp_folder();
+    assert_int_equal(fit_with_board(folder, "csv", true, &required, &err), FG_EIO);
+    assert_false(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000009/manifest.json")));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(each_logger_resumes_alone),
+    cmocka_unit_test(a_logger_of_the_program),
+};
+
+int main(void)
+{
+    toy_use_memory();
+    return cmocka_run_group_tests(tests, open_all, close_all) == 0 ? 0 : 1;
+}
