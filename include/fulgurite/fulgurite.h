@@ -10,6 +10,7 @@
 #define FULGURITE_FULGURITE_H
 
 #include <fulgurite/base.h>
+#include <fulgurite/callback.h>
 #include <fulgurite/chip.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>

@@ -1,4 +1,4 @@
-/* registry.h - models, losses, optimizers, schedules and data formats by name.
+/* registry.h - models, losses, optimizers, schedules, data formats and callbacks by name.
  *
  * Each is a constant row (fg_model_entry, fg_optimizer_entry ...) with a name, a help text, a table
  * of options, and functions. A registry contains the built-in rows and the rows that your program
@@ -8,6 +8,7 @@
 #ifndef FULGURITE_REGISTRY_H
 #define FULGURITE_REGISTRY_H
 
+#include <fulgurite/callback.h>
 #include <fulgurite/format.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
@@ -22,6 +23,7 @@ typedef enum fg_registry_kind {
     FG_REGISTRY_OPTIMIZER = 2, /* fg_optimizer_entry */
     FG_REGISTRY_SCHEDULE = 3,  /* fg_schedule_entry  */
     FG_REGISTRY_FORMAT = 4,    /* fg_format_entry    */
+    FG_REGISTRY_CALLBACK = 5,  /* fg_callback_entry  */
 } fg_registry_kind;
 
 /* Rows by kind and name. One thread at a time while rows are added, thread-safe afterwards. */
@@ -35,7 +37,8 @@ FG_API void fg_registry_destroy(fg_registry *registry);
 /* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
  * empty or has other characters than lower case letters, digits and _, for a missing help or
  * function, and for an option whose row contradicts itself or has another kind, default or range
- * than the option of the same name in another row of this kind; FG_ENOMEM. */
+ * than the option of the same name in another row of this kind (callbacks have options of their
+ * own); FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_registry_add_model(fg_registry *registry,
                                                    const fg_model_entry *entry, fg_error *err);
 FG_API FG_MUST_USE fg_status fg_registry_add_loss(fg_registry *registry, const fg_loss_entry *entry,
@@ -48,6 +51,9 @@ FG_API FG_MUST_USE fg_status fg_registry_add_schedule(fg_registry *registry,
                                                       fg_error *err);
 FG_API FG_MUST_USE fg_status fg_registry_add_format(fg_registry *registry,
                                                     const fg_format_entry *entry, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_registry_add_callback(fg_registry *registry,
+                                                      const fg_callback_entry *entry,
+                                                      fg_error *err);
 
 /* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
  * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */

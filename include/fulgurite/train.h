@@ -142,9 +142,11 @@ typedef struct fg_progress {
 
 /* The functions of a callback. They are called on the thread that called fit, in this order
  * (docs/hooks.md describes it in full); any may be NULL. A status other than FG_OK ends the run
- * after the state is saved: FG_ESTOPPED requests a stop and is not an error; any other is the run's
- * error, for which err->message may be filled in; from fit_start it ends the fit at once. Callbacks
- * must not call fit, validate, test or predict of their Trainer.
+ * after the state is saved. FG_ESTOPPED requests a stop and is not an error: if err->message gives
+ * a reason, the fit ends normally, with FG_OK and the reason in fg_result.stop_reason; otherwise it
+ * is interrupted, and returns FG_ESTOPPED. Any other status is the run's error, for which
+ * err->message may be filled in; from fit_start it ends the fit at once. Callbacks must not call
+ * fit, validate, test or predict of their Trainer.
  *
  *   fit_start
  *     epoch_start
@@ -405,10 +407,10 @@ typedef struct fg_fit_data {
  * source ends when the source does; if its length is unknown, a schedule requires max_steps or
  * limit_train_batches.
  *
- * Returns FG_ESTOPPED if a signal or a callback stopped the fit; the state is then saved (with a
- * run_dir) and the result is complete. The validation step is compiled before the first training
- * step, to find mistakes early. If a later error leaves the weights intact, the state is saved, and
- * the message contains the path. run_dir is locked during the fit.
+ * Returns FG_ESTOPPED if a signal, or a callback without a reason, stopped the fit; the state is
+ * then saved (with a run_dir) and the result is complete. The validation step is compiled before
+ * the first training step, to find mistakes early. If a later error leaves the weights intact, the
+ * state is saved, and the message contains the path. run_dir is locked during the fit.
  *
  * Errors: FG_EINVAL if another process has locked run_dir, or if it contains the checkpoints of an
  * earlier run that is neither resumed nor overwritten; those of client, data, compiler and
@@ -537,6 +539,7 @@ typedef struct fg_result {
     /* The run was complete before this fit, by max_epochs or max_steps: nothing was trained, and
      * the metrics are those that it ended with. */
     bool nothing_to_do;
+    char stop_reason[256]; /* why a callback ended the fit before its limits, "": none did */
 } fg_result;
 /* Returns the result of the last call, borrowed; all zero before the first. */
 FG_API const fg_result *fg_trainer_result(const fg_trainer *trainer);

@@ -84,6 +84,20 @@ static fg_status parse_rule(fg_option_values *values, const fg_option *option, c
     return keep_text(values, text, out, err);
 }
 
+/* NAME or NAME(...). What is in the parentheses is parsed when the row of that name is known. */
+static fg_status parse_entry(fg_option_values *values, const fg_option *option,
+                             const fg_option_text *text, fgi_option_item *out, fg_error *err)
+{
+    size_t size = 0;
+    while (fgi_is_alnum(text->text[size]) || text->text[size] == '_' || text->text[size] == '-')
+        size++;
+    const char *rest = text->text + size;
+    const size_t rest_size = strlen(rest);
+    if (size == 0 || (rest_size > 0 && (rest[0] != '(' || rest[rest_size - 1] != ')')))
+        return fgi_option_unexpected(values, option, text, err);
+    return keep_text(values, text->text, out, err);
+}
+
 static fg_status parse_devices(fg_option_values *values, const fg_option *option, const char *text,
                                fgi_option_item *out, fg_error *err)
 {
@@ -107,8 +121,8 @@ fg_status fgi_option_parse(fg_option_values *values, const fg_option *option,
     *out = (fgi_option_item){0};
     switch (option->kind) {
     case FG_OPTION_STRING:
-    case FG_OPTION_STRINGS:
-    case FG_OPTION_ENTRIES: return keep_text(values, text->text, out, err);
+    case FG_OPTION_STRINGS: return keep_text(values, text->text, out, err);
+    case FG_OPTION_ENTRIES: return parse_entry(values, option, text, out, err);
     case FG_OPTION_CHOICE: return fgi_option_parse_choice(values, option, text, out, err);
     case FG_OPTION_RULES: return parse_rule(values, option, text->text, out, err);
     case FG_OPTION_DEVICES: return parse_devices(values, option, text->text, out, err);

@@ -58,20 +58,6 @@ static fg_status set_items(fg_option_values *values, const fg_option *option,
     return FG_OK;
 }
 
-fg_status fg_option_set_items(fg_option_values *values, const char *name,
-                              const fg_option_text *items, size_t count, const char *place,
-                              fg_error *err)
-{
-    char path[128];
-    const fg_option *option = fg_option_find(values, name);
-    if (option == NULL)
-        return unknown(values, name, err);
-    if (count != 1 && !fg_option_is_list(option))
-        return fgi_fail(err, FG_EINVAL, "%s: %zu values: expected one",
-                        fgi_option_path(values, option, path, sizeof path), count);
-    return set_items(values, option, items, count, place, err);
-}
-
 /* Text in double quotes is a string, so that the strings auto, null and "" can be given. */
 static fg_option_text unquoted(char *text)
 {
@@ -95,10 +81,44 @@ static fg_status set_list(fg_option_values *values, const fg_option *option, cha
         text++;
     }
     const size_t count = fgi_option_split(text, parts, FGI_MOST_ITEMS);
-    const bool has_text = option->kind == FG_OPTION_STRINGS;
+    const bool has_text = option->kind == FG_OPTION_STRINGS || option->kind == FG_OPTION_ENTRIES;
     for (size_t i = 0; i < count && has_text; i++)
         parts[i] = unquoted((char *)parts[i].text);
     return set_items(values, option, parts, count, place, err);
+}
+
+/* YAML splits the list [a(b=1, c=2)] at the comma: joins the elements, and splits them again. */
+static fg_status set_entries(fg_option_values *values, const fg_option *option,
+                             const fg_option_text *items, size_t count, const char *place,
+                             fg_error *err)
+{
+    size_t size = 1, used = 0;
+    for (size_t i = 0; i < count; i++)
+        size += strlen(items[i].text) + 2;
+    char *joined = fgi_arena_alloc(&values->arena, size);
+    if (joined == NULL)
+        return fgi_no_memory(err);
+    joined[0] = '\0';
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)fgi_snprintf(joined + used, size - used, "%s%s", i > 0 ? ", " : "",
+                                     items[i].text);
+    return set_list(values, option, joined, place, err);
+}
+
+fg_status fg_option_set_items(fg_option_values *values, const char *name,
+                              const fg_option_text *items, size_t count, const char *place,
+                              fg_error *err)
+{
+    char path[128];
+    const fg_option *option = fg_option_find(values, name);
+    if (option == NULL)
+        return unknown(values, name, err);
+    if (count != 1 && !fg_option_is_list(option))
+        return fgi_fail(err, FG_EINVAL, "%s: %zu values: expected one",
+                        fgi_option_path(values, option, path, sizeof path), count);
+    if (option->kind == FG_OPTION_ENTRIES)
+        return set_entries(values, option, items, count, place, err);
+    return set_items(values, option, items, count, place, err);
 }
 
 static fg_status set_text(fg_option_values *values, const fg_option *option, const char *text,

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
+#include "recipe/config_rows.h"
 #include "recipe/config_table.h"
 #include "report/helpers.h"
 
@@ -22,16 +23,29 @@ struct fgi_config {
 
 /* ---- setting --------------------------------------------------------------------------------- */
 
+/* Whether the rows that a list names exist, and accept the options given. */
+static bool check_rows(const fgi_config *c, const fgi_config_key *key, fg_error *err)
+{
+    fgi_config_rows rows = {0};
+    if (!key->has_entries)
+        return true;
+    const fg_status status = fgi_config_rows_make(c, key->path, &rows, err);
+    fgi_config_rows_free(&rows);
+    return status == FG_OK;
+}
+
 bool fgi_config_set(fgi_config *c, const fgi_config_key *key, const fg_option_text *items,
                     size_t count, const char *place, fg_error *err)
 {
-    return fg_option_set_items(c->values, key->path, items, count, place, err) == FG_OK;
+    return fg_option_set_items(c->values, key->path, items, count, place, err) == FG_OK &&
+           check_rows(c, key, err);
 }
 
 bool fgi_config_set_text(fgi_config *c, const fgi_config_key *key, const char *text,
                          const char *place, fg_error *err)
 {
-    return fg_option_set(c->values, key->path, text, place, err) == FG_OK;
+    return fg_option_set(c->values, key->path, text, place, err) == FG_OK &&
+           check_rows(c, key, err);
 }
 
 bool fgi_config_reset(fgi_config *c, const fgi_config_key *key, fg_error *err)

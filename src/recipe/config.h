@@ -19,7 +19,9 @@
 typedef struct fgi_config_key {
     const char *path; /* "trainer.batch_size" */
     const fg_option *option;
-    const char *only; /* "data.format=csv|npy": only then it has an effect; NULL: always */
+    const char *only;      /* "data.format=csv|npy": only then it has an effect; NULL: always */
+    bool has_entries;      /* of kind FG_OPTION_ENTRIES: its elements name rows */
+    fg_registry_kind kind; /* of these rows */
 } fgi_config_key;
 
 enum { FGI_CONFIG_MAX_KEYS = 512 };

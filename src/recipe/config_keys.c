@@ -204,6 +204,11 @@ static const fgi_config_row trainer_rows[] = {
       "minimize=min|maximize=max", .choices = "auto|min|max", .example = "max", .help =
       "Whether a smaller or a larger value is better. auto: max for names that end in acc, "
       "otherwise min."}, .only = NULL},
+    {{.name = "trainer.callbacks", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
+      "[early_stop(patience=5)]", .help =
+      "Callbacks of `fit`, in the order in which they are called, each with the options that "
+      "differ "
+      "from their defaults."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_CALLBACK},
     {{.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .min = 1, .max = 1024,
       .has_auto = true, .example = "4", .help =
       "Threads that load and prepare batches. auto: one per processor, up to the number of "
@@ -282,6 +287,8 @@ const fgi_config_elsewhere fgi_config_names_elsewhere[] = {
     {"lr_scheduler", "schedule.name"},
     {"sep", "data.delimiter"},
     {"mode", "trainer.monitor_mode"},
+    {"early_stopping", "trainer.callbacks"},
+    {"patience", "trainer.callbacks"},
 };
 const size_t fgi_config_elsewhere_count =
     sizeof(fgi_config_names_elsewhere) / sizeof(fgi_config_names_elsewhere[0]);

@@ -114,6 +114,40 @@ static void add_name(fgi_config_table *t, const fgi_config_section *s, const ent
         NULL);
 }
 
+/* ---- keys that list rows --------------------------------------------------------------------- */
+
+/* " NAME(OPTION=DEFAULT, ...): help. OPTION: its help" */
+static void put_row(fgi_buf *out, const fg_entry *entry)
+{
+    fgi_buf_printf(out, " %s", entry->name);
+    for (size_t i = 0; i < entry->option_count; i++)
+        fgi_buf_printf(out, "%s%s=%s", i > 0 ? ", " : "(", entry->options[i].name,
+                       entry->options[i].initial != NULL ? entry->options[i].initial : "null");
+    fgi_buf_printf(out, "%s: %s.", entry->option_count > 0 ? ")" : "", entry->help);
+    for (size_t i = 0; i < entry->option_count; i++)
+        fgi_buf_printf(out, " %s: %s", entry->options[i].name, entry->options[i].help);
+}
+
+static void add_list(fgi_config_table *t, const fgi_config_row *row)
+{
+    fg_option option = row->option;
+    fgi_buf help = {0}, choices = {0};
+    fgi_buf_puts(&help, option.help);
+    for (size_t i = 0; i < fg_registry_count(t->registry, row->kind); i++) {
+        const fg_entry *entry = fg_registry_at(t->registry, row->kind, i);
+        put_row(&help, entry);
+        fgi_buf_printf(&choices, "%s%s", i > 0 ? "|" : "", entry->name);
+    }
+    option.help = keep(t, &help);
+    option.choices = keep(t, &choices); /* for completion */
+    const size_t index = t->count;
+    add(t, &option, row->only);
+    if (t->count > index) {
+        t->keys[index].has_entries = true;
+        t->keys[index].kind = row->kind;
+    }
+}
+
 /* ---- options of rows ------------------------------------------------------------------------- */
 
 static const fg_option *option_of(const fg_entry *entry, const char *name)
@@ -239,7 +273,10 @@ static void add_section(fgi_config_table *t, const fgi_config_section *s)
         add_options(t, s, &all);
     }
     for (size_t i = 0; i < s->row_count; i++)
-        add(t, &s->rows[i].option, s->rows[i].only);
+        if (s->rows[i].has_entries)
+            add_list(t, &s->rows[i]);
+        else
+            add(t, &s->rows[i].option, s->rows[i].only);
 }
 
 static fg_status check_row(const fg_registry *registry, const fgi_config_section *s,

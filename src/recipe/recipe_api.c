@@ -172,6 +172,9 @@ static void say_end(const fg_recipe *r, fg_status status)
                     "longer, raise %s",
                     (long long)train->steps, (long long)train->epochs,
                     most > 0 && train->steps >= most ? "trainer.max_steps" : "trainer.max_epochs");
+    if (status == FG_OK && train->stop_reason[0] != '\0')
+        fgi_run_say(r, FG_LOG_INFO, "ended at step %lld: %s", (long long)train->steps,
+                    train->stop_reason);
     if (status == FG_OK && r->folder != NULL)
         fgi_run_say(r, FG_LOG_INFO, "the run's folder: %s", r->folder);
     else if (status == FG_OK)

@@ -225,7 +225,8 @@ static fg_status look_at_targets(fg_recipe *r, fg_error *err)
     return dataset != NULL ? fgi_run_task_find_center(&r->task, dataset, err) : FG_OK;
 }
 
-/* A Trainer for the run, with a callback that records metrics for plots. */
+/* A Trainer for the run, with a callback that records metrics for plots, and those of the
+ * configuration. */
 static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
 {
     fg_attachment attachments[2];
@@ -244,7 +245,9 @@ static fg_status make_trainer(fg_recipe *r, const char *resume, fg_error *err)
     fgi_free((void *)options.checkpoints.weights_options.skip);
     if (status == FG_OK)
         status = fg_trainer_open(r->trainer, err);
-    return status == FG_OK ? fgi_run_record_add(r, err) : status;
+    if (status == FG_OK)
+        status = fgi_run_record_add(r, err);
+    return status == FG_OK ? fgi_run_callbacks_add(r, err) : status;
 }
 
 fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)

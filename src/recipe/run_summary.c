@@ -112,6 +112,7 @@ static void put_result(json_t *root, const fg_recipe *r)
     (void)json_object_set_new(root, "mxu_use", number(f->mxu_use * unknown));
     (void)json_object_set_new(root, "mxu_use_source", json_string("model"));
     (void)json_object_set_new(root, "checkpoint", text(f->checkpoint));
+    (void)json_object_set_new(root, "stop_reason", text(f->stop_reason));
 }
 
 bool fgi_run_put_summary(const fg_recipe *r, fgi_buf *out)

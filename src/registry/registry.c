@@ -14,11 +14,12 @@
 #include "nn/model.h"
 #include "optim/optimizer.h"
 #include "option/option.h"
+#include "train/callback_rows.h"
 
-enum { KINDS = FG_REGISTRY_FORMAT + 1, MOST_NAMES = 128 };
+enum { KINDS = FG_REGISTRY_CALLBACK + 1, MOST_NAMES = 128 };
 
-static const char *const kind_names[KINDS] = {"model", "loss", "optimizer", "schedule",
-                                              "data format"};
+static const char *const kind_names[KINDS] = {"model",    "loss",        "optimizer",
+                                              "schedule", "data format", "callback"};
 
 typedef struct list {
     const fg_entry **entries;
@@ -88,7 +89,10 @@ static bool is_same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-/* Options with the same name are one key of the configuration. */
+/* Options with the same name are one key of the configuration, except those of rows that a key
+ * lists. */
+static bool has_keys(fg_registry_kind kind) { return kind != FG_REGISTRY_CALLBACK; }
+
 static fg_status check_same(const fg_entry *entry, const fg_option *option, const fg_entry *other,
                             fg_error *err)
 {
@@ -108,6 +112,7 @@ static fg_status check_same(const fg_entry *entry, const fg_option *option, cons
     return FG_OK;
 }
 
+/* l: the rows that must not contradict it; NULL: none. */
 static fg_status check_option(const list *l, const fg_entry *entry, size_t index, fg_error *err)
 {
     const fg_option *option = &entry->options[index];
@@ -127,14 +132,15 @@ static fg_status check_option(const list *l, const fg_entry *entry, size_t index
         if (strcmp(entry->options[i].name, option->name) == 0)
             return fgi_fail(err, FG_EINVAL, "'%s' has two options named '%s'", entry->name,
                             option->name);
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; l != NULL && i < l->count; i++)
         FGI_TRY(check_same(entry, option, l->entries[i], err));
     return FG_OK;
 }
 
 /* Checks a row before it is added; has_functions: it has all functions that its kind requires.
  */
-static fg_status check(const list *l, const fg_entry *entry, bool has_functions, fg_error *err)
+static fg_status check(const list *l, fg_registry_kind kind, const fg_entry *entry,
+                       bool has_functions, fg_error *err)
 {
     fg_option_values *values = NULL;
     if (!is_name(entry->name))
@@ -147,7 +153,7 @@ static fg_status check(const list *l, const fg_entry *entry, bool has_functions,
         return fgi_fail(err, FG_EINVAL, "'%s' has no %s", entry->name,
                         entry->help == NULL ? "help" : "functions");
     for (size_t i = 0; i < entry->option_count; i++)
-        FGI_TRY(check_option(l, entry, i, err));
+        FGI_TRY(check_option(has_keys(kind) ? l : NULL, entry, i, err));
     const fg_status status =
         fg_option_values_create(entry->name, entry->options, entry->option_count, &values, err);
     fg_option_values_destroy(values);
@@ -159,7 +165,7 @@ static fg_status add(fg_registry *registry, fg_registry_kind kind, const fg_entr
 {
     list *l = &registry->lists[kind];
     FGI_TRY(fgi_check_reserved(reserved, err));
-    FGI_TRY_CTX(check(l, entry, has_functions, err), err, "%s", kind_names[kind]);
+    FGI_TRY_CTX(check(l, kind, entry, has_functions, err), err, "%s", kind_names[kind]);
     const fg_entry **entries = fgi_grow(l->entries, l->count, &l->capacity, sizeof *entries);
     if (entries == NULL)
         return fgi_no_memory(err);
@@ -202,6 +208,21 @@ fg_status fg_registry_add_format(fg_registry *registry, const fg_format_entry *e
                FGI_RESERVED(fg_format_entry, entry), err);
 }
 
+fg_status fg_registry_add_callback(fg_registry *registry, const fg_callback_entry *entry,
+                                   fg_error *err)
+{
+    const fg_callback_ops *ops = entry->ops;
+    const char *name = ops != NULL && ops->name != NULL ? ops->name : "";
+    if (ops != NULL && ops->save != NULL && entry->entry.name != NULL &&
+        strcmp(name, entry->entry.name) != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "callback: '%s' saves state as '%s' (fg_callback_ops.name): expected the "
+                        "name of the row",
+                        entry->entry.name, name);
+    return add(registry, FG_REGISTRY_CALLBACK, &entry->entry, ops != NULL && entry->create != NULL,
+               FGI_RESERVED(fg_callback_entry, entry), err);
+}
+
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status add_built_in(fg_registry *r, fg_error *err)
@@ -216,6 +237,8 @@ static fg_status add_built_in(fg_registry *r, fg_error *err)
         FGI_TRY(fg_registry_add_schedule(r, fgi_schedule_rows[i], err));
     for (size_t i = 0; i < fgi_format_row_count; i++)
         FGI_TRY(fg_registry_add_format(r, fgi_format_rows[i], err));
+    for (size_t i = 0; i < fgi_callback_row_count; i++)
+        FGI_TRY(fg_registry_add_callback(r, fgi_callback_rows[i], err));
     return FG_OK;
 }
 

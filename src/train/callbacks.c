@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "base/reserved.h"
 #include "train/callback_state.h"
 #include "train/trainer.h"
@@ -130,6 +131,14 @@ static fg_status take_error(fg_trainer *trainer, callback *failed, fgi_event_kin
     return FG_OK;
 }
 
+static void take_stop(fg_trainer *trainer, const fg_error *local)
+{
+    char *reason = trainer->call.result.stop_reason;
+    trainer->call.is_stopping = true;
+    if (trainer->call.is_running && reason[0] == '\0')
+        (void)fgi_snprintf(reason, sizeof trainer->call.result.stop_reason, "%s", local->message);
+}
+
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at, fg_error *err)
 {
     const fgi_callbacks *list = trainer->callbacks;
@@ -141,7 +150,7 @@ fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress
         fg_error local = {0};
         const fg_status status = function(each->self, at, &local);
         if (status == FG_ESTOPPED)
-            trainer->call.is_stopping = true;
+            take_stop(trainer, &local);
         else if (status != FG_OK)
             return take_error(trainer, each, kind, status, &local, err);
     }

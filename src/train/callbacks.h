@@ -34,7 +34,8 @@ typedef enum fgi_event_kind {
     FGI_ON_EVAL_START,
     FGI_ON_EVAL_END
 } fgi_event_kind;
-/* Calls all callbacks. FG_ESTOPPED from one requests a stop and is not a failure. Between the start
+/* Calls all callbacks. FG_ESTOPPED from one requests a stop and is not a failure; a message with it
+ * becomes the result's stop_reason. Between the start
  * and the end of a fit, any other status requests a stop too, and becomes the fit's failure. */
 fg_status fgi_notify(fg_trainer *trainer, fgi_event_kind kind, const fg_progress *at,
                      fg_error *err);

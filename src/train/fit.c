@@ -457,12 +457,15 @@ static void end_failed(fg_trainer *trainer, fg_error *err)
                        path);
 }
 
-/* The status of a stop: the reason, and the path of the saved state. */
+/* The status of a stop: the reason, and the path of the saved state; FG_OK if a callback gave a
+ * reason. */
 static fg_status end_stopped(const fg_trainer *trainer, fg_error *err)
 {
     const fg_error *failure = &trainer->fit.failure;
     const char *path = trainer->call.result.checkpoint;
     const char *saved = path[0] != '\0' ? "; saved in " : "";
+    if (failure->status == FG_OK && trainer->call.result.stop_reason[0] != '\0')
+        return FG_OK; /* a normal end */
     if (failure->status == FG_OK)
         return fgi_fail(err, FG_ESTOPPED, "stopped at step %lld%s%s",
                         (long long)trainer->cursor.step, saved, path);

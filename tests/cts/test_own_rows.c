@@ -6,6 +6,7 @@
 
 #include <fulgurite/recipe.h>
 #include <fulgurite/report.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -78,6 +79,90 @@ static const fg_format_entry ramp = {
     .fitted = "count",
     .open = open_ramp};
 
+/* ---- a callback ------------------------------------------------------------------------------ */
+
+/* Counts batches, and ends the fit after some of them. */
+typedef struct counter {
+    int64_t most, batches;
+} counter;
+
+static int64_t counted;     /* by the last counter */
+static int counters, ended; /* how many were created, and how many saw the end of a fit */
+
+static fg_status count_batch(void *self, const fg_progress *at, fg_error *err)
+{
+    counter *c = self;
+    (void)at;
+    counted = ++c->batches;
+    if (c->batches < c->most)
+        return FG_OK;
+    (void)snprintf(err->message, sizeof err->message, "counted %d", (int)c->batches);
+    return FG_ESTOPPED;
+}
+
+static fg_status end_counting(void *self, const fg_progress *at, fg_error *err)
+{
+    (void)self;
+    (void)at;
+    (void)err;
+    ended++;
+    return FG_OK;
+}
+
+static size_t save_counter(void *self, void *bytes, size_t size)
+{
+    if (size >= sizeof(counter))
+        memcpy(bytes, self, sizeof(counter));
+    return sizeof(counter);
+}
+
+static fg_status load_counter(void *self, const void *bytes, size_t size, fg_error *err)
+{
+    (void)err;
+    counter *c = self;
+    const int64_t most = c->most;
+    assert_int_equal(size, sizeof(counter));
+    memcpy(c, bytes, size);
+    c->most = most;
+    return FG_OK;
+}
+
+static fg_status create_counter(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    const int64_t most = fg_option_int(values, "most");
+    if (most == 13)
+        return fg_option_fail(values, "most", FG_EINVAL, err, "13 is unlucky");
+    if (most == 14)
+        return FG_EUNSUPPORTED;
+    counter *c = calloc(1, sizeof *c);
+    if (c == NULL)
+        return FG_ENOMEM;
+    c->most = most;
+    counters++;
+    *out_self = c;
+    return FG_OK;
+}
+
+static const fg_option counter_options[] = {{.name = "most",
+                                             .kind = FG_OPTION_INT,
+                                             .initial = "1000",
+                                             .min = 1,
+                                             .max = 1000,
+                                             .example = "5",
+                                             .help = "Batches after which the fit ends."}};
+static const fg_callback_ops counter_ops = {.name = "counter",
+                                            .batch_end = count_batch,
+                                            .fit_end = end_counting,
+                                            .save = save_counter,
+                                            .load = load_counter,
+                                            .destroy = free};
+static const fg_callback_entry counter_row = {.entry = {.name = "counter",
+                                                        .help = "counts batches",
+                                                        .options = counter_options,
+                                                        .option_count = 1},
+                                              .ops = &counter_ops,
+                                              .create = create_counter};
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 static fg_registry *registry;
@@ -114,6 +199,7 @@ static int go_there(void **state)
     fgt_ok(fg_registry_create(&registry, &err));
     fgt_ok(fg_registry_add_model(registry, &own, &err));
     fgt_ok(fg_registry_add_format(registry, &ramp, &err));
+    fgt_ok(fg_registry_add_callback(registry, &counter_row, &err));
     return 0;
 }
 
@@ -334,6 +420,92 @@ static void only_the_training_samples_are_required(void **state)
     refuses(&o, "'file': data.format ramp reads no files");
 }
 
+/* ---- its callback ---------------------------------------------------------------------------- */
+
+static void write_counted(const char *callbacks)
+{
+    char text[1024];
+    (void)snprintf(text, sizeof text,
+                   "task: regression\ndata: {format: csv, path: rows.csv, val_fraction: 0.25}\n"
+                   "model: {name: linear}\noptimizer: {name: sgd, lr: 0.1}\n"
+                   "trainer:\n  accelerator: cpu\n  max_epochs: 4\n  batch_size: 8\n"
+                   "  run_dir: counted\n  callbacks: %s\n",
+                   callbacks);
+    write_file("counted.yaml", text);
+}
+
+/* Six batches an epoch; a stop with a reason is a success, and a resumed run continues to count. */
+static void runs_a_custom_callback(void **state)
+{
+    (void)state;
+    fg_recipe_options o = {.config = "counted.yaml", .registry = registry};
+    const char *text = NULL;
+    fg_error err = {0};
+    counters = ended = 0;
+    write_counted("[counter(most=8), early_stop(patience=50, mode=min)]");
+    fg_recipe *recipe = run(&o);
+    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 8);
+    assert_string_equal(fg_recipe_get_result(recipe)->train.stop_reason, "counted 8");
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_SUMMARY, &text, &err));
+    assert_non_null(strstr(text, "\"stop_reason\": \"counted 8\""));
+    assert_non_null(strstr(text, "\"status\": \"done\""));
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG, &text, &err));
+    assert_non_null(strstr(
+        text, "  callbacks: [\"counter(most=8)\", \"early_stop(patience=50, mode=min)\"]\n"));
+    fgt_ok(fg_recipe_get_text(recipe, FG_RECIPE_CONFIG_COMMENTED, &text, &err));
+    assert_non_null(strstr(text, "counter(most=1000):"));
+    fg_recipe_close(recipe);
+    assert_int_equal(counters, 1);
+    assert_int_equal(ended, 1);
+    o.resume = "";
+    write_counted("counter(most=11)");
+    recipe = run(&o);
+    assert_int_equal(counted, 11);
+    assert_int_equal(fg_recipe_get_result(recipe)->train.steps, 11);
+    fg_recipe_close(recipe);
+    /* what ran is in the run's folder; an evaluation does not create it */
+    counters = 0;
+    fg_recipe_close(run(&(fg_recipe_options){
+        .kind = FG_RECIPE_VALIDATE, .config = "counted", .registry = registry}));
+    assert_int_equal(counters, 0);
+    refuses(&(fg_recipe_options){.kind = FG_RECIPE_VALIDATE, .config = "counted"},
+            "trainer.callbacks: unknown callback 'counter'");
+}
+
+static void mistakes_in_callbacks_are_named(void **state)
+{
+    static const struct {
+        const char *callbacks, *message;
+    } rows[] = {
+        {"[countr]", "counted.yaml:10:3: trainer.callbacks: unknown callback 'countr': did you "
+                     "mean 'counter'?"},
+        {"counter(mst=3)", "counted.yaml:10:14: trainer.callbacks.counter: unknown option 'mst': "
+                           "did you mean 'most'?"},
+        {"[counter(most=0)]", "trainer.callbacks.counter.most: expected an integer from 1 to 1000"},
+        {"[counter(most)]", "trainer.callbacks.counter: 'most': expected OPTION=VALUE"},
+        {"[counter(most=3]", "trainer.callbacks: expected a list of names"},
+        {"{counter: 3}", "trainer.callbacks: expected a list of names, each with options: "
+                         "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a "
+                         "mapping"},
+    };
+    const char *const given[] = {"trainer.callbacks=countr"};
+    fg_recipe_options o = {.config = "counted.yaml", .registry = registry, .overwrite = true};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        write_counted(rows[i].callbacks);
+        refuses(&o, rows[i].message);
+    }
+    write_counted("[counter(most=13)]");
+    fails(&o, FG_EINVAL, "counted.yaml:10:3: trainer.callbacks.counter.most: 13 is unlucky");
+    write_counted("[counter(most=14)]");
+    fails(&o, FG_EUNSUPPORTED, "trainer.callbacks: creating counter failed: FG_EUNSUPPORTED");
+    write_counted("[counter, counter(most=3)]");
+    fails(&o, FG_EINVAL, "there is a callback 'counter' with state already");
+    o.overrides = given;
+    o.override_count = 1;
+    refuses(&o, "--trainer.callbacks: unknown callback 'countr': did you mean 'counter'?");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(trains_a_custom_model),
     cmocka_unit_test(mistakes_in_it_are_named),
@@ -342,6 +514,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(an_option_cannot_hide_a_key),
     cmocka_unit_test(reads_a_custom_format),
     cmocka_unit_test(only_the_training_samples_are_required),
+    cmocka_unit_test(runs_a_custom_callback),
+    cmocka_unit_test(mistakes_in_callbacks_are_named),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, leave); }

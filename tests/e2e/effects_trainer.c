@@ -274,6 +274,19 @@ static void watchdog(const effect *e, const char *folder)
     assert_int_equal(o->status, 3);
 }
 
+/* With learning rate 0 no validation is better than the first: the fit ends at e->count. */
+static void callbacks(const effect *e, const char *folder)
+{
+    const json_t *summary = effects_fit(
+        0, folder, EPOCHS "--optimizer.lr=1e-30 --trainer.max_epochs=6 %s", e->arguments);
+    const char *reason = json_string_value(json_object_get(summary, "stop_reason"));
+    assert_int_equal(effects_number(summary, "steps"), e->count);
+    assert_int_equal(reason != NULL, e->says != NULL);
+    if (e->says != NULL)
+        contains(reason, e->says);
+    assert_string_equal(json_string_value(json_object_get(summary, "status")), "done");
+}
+
 #define FOUR "--trainer.batch_size=1 --trainer.devices=4 "
 
 const effect effects_trainer[] = {
@@ -336,6 +349,11 @@ const effect effects_trainer[] = {
     {"trainer.monitor", "--trainer.monitor=auto", best, .best = "val_loss"},
     {"trainer.monitor", "--trainer.monitor=val_acc", best, .best = "val_acc", .count = 1},
     {"trainer.monitor", "--trainer.limit_val_batches=0", best, .best = "train_loss"},
+    {"trainer.callbacks", "", callbacks, .count = 18},
+    {"trainer.callbacks", "--trainer.callbacks=early_stop", callbacks, .count = 12,
+     .says = "early_stop: val_loss has not improved in 3 validations (best: "},
+    {"trainer.callbacks", "--trainer.callbacks=early_stop(patience=1,monitor=val_acc)", callbacks,
+     .count = 6, .says = "early_stop: val_acc has not improved in 1 validation (best: "},
     {"trainer.monitor_mode", "--trainer.monitor=val_acc --trainer.monitor_mode=min", best,
      .best = "val_acc"},
     {"trainer.monitor_mode", "--trainer.limit_val_batches=0 --trainer.monitor_mode=max", best,

@@ -139,6 +139,9 @@ static void text_becomes_values(void **state)
         {"names", "[]", "[]"},
         {"rules", "[fc.*=none/model]", "[\"fc.*=none/model\"]"},
         {"hooks", "[stop(after=3, kind=[a, b]), say]", "[\"stop(after=3, kind=[a, b])\", say]"},
+        {"hooks", "say, stop(after=3)", "[say, \"stop(after=3)\"]"},
+        {"hooks", "[\"stop(after=3, kind=a)\", \"say\"]", "[\"stop(after=3, kind=a)\", say]"},
+        {"hooks", "[]", "[]"},
     };
     fg_option_values *v = make();
     fg_error err = {0};
@@ -180,6 +183,12 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
         {"rules", "[model]",
          "thing.rules: expected {match: PATTERN, split: [AXIS, ...]} or PATTERN=AXIS/AXIS, got "
          "'model'"},
+        {"hooks", "[stop(after=3]",
+         "thing.hooks: expected a list of names, each with options: NAME(OPTION=VALUE, ...) (for "
+         "example [stop(after=3)]), got 'stop(after=3'"},
+        {"hooks", "[say, (after=3)]",
+         "thing.hooks: expected a list of names, each with options: NAME(OPTION=VALUE, ...) (for "
+         "example [stop(after=3)]), got '(after=3)'"},
         {"cuont", "4", "thing: unknown option 'cuont': did you mean 'count'?"},
     };
     fg_option_values *v = make();
@@ -193,6 +202,24 @@ static void wrong_text_is_refused_and_changes_nothing(void **state)
     assert_int_equal(fg_option_count(v, "sizes"), 2);
     assert_int_equal(fg_option_set_items(v, "count", NULL, 0, NULL, &err), FG_EINVAL);
     assert_string_equal(err.message, "thing.count: 0 values: expected one");
+    fg_option_values_destroy(v);
+}
+
+/* A list of YAML is split at each comma, those in parentheses too. */
+static void entries_that_yaml_has_split_are_joined(void **state)
+{
+    static const fg_option_text items[] = {
+        {.text = "stop(after=3"}, {.text = "kind=a)"}, {.text = "say", .is_quoted = true}};
+    fg_option_values *v = make();
+    fg_error err = {0};
+    fgt_ok(fg_option_set_items(v, "hooks", items, 3, "a.yaml:1:1", &err));
+    assert_int_equal(fg_option_count(v, "hooks"), 2);
+    assert_string_equal(fg_option_string_at(v, "hooks", 0), "stop(after=3, kind=a)");
+    assert_string_equal(fg_option_string_at(v, "hooks", 1), "say");
+    assert_int_equal(fg_option_set_items(v, "hooks", items, 1, NULL, &err), FG_EINVAL);
+    assert_int_equal(fg_option_count(v, "hooks"), 2);
+    fgt_ok(fg_option_set_items(v, "hooks", NULL, 0, NULL, &err));
+    assert_int_equal(fg_option_count(v, "hooks"), 0);
     fg_option_values_destroy(v);
 }
 
@@ -406,6 +433,7 @@ int main(void)
         cmocka_unit_test(defaults_are_values_that_were_not_given),
         cmocka_unit_test(text_becomes_values),
         cmocka_unit_test(wrong_text_is_refused_and_changes_nothing),
+        cmocka_unit_test(entries_that_yaml_has_split_are_joined),
         cmocka_unit_test(a_default_that_its_row_refuses_is_an_error),
         cmocka_unit_test(places_are_remembered),
         cmocka_unit_test(a_zero_that_was_given_is_not_a_default),

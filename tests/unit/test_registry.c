@@ -24,6 +24,7 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_OPTIMIZER, "sgd adam adamw "},
         {FG_REGISTRY_SCHEDULE, "constant onecycle "},
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy "},
+        {FG_REGISTRY_CALLBACK, "early_stop "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -164,6 +165,49 @@ static void wrong_rows_are_refused(void **state)
     fg_registry_destroy(registry);
 }
 
+static fg_status create_callback(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    (void)values;
+    (void)err;
+    *out_self = NULL;
+    return FG_OK;
+}
+
+static size_t save_nothing(void *self, void *bytes, size_t size)
+{
+    (void)self;
+    (void)bytes;
+    (void)size;
+    return 0;
+}
+
+static void callbacks_save_under_their_names(void **state)
+{
+    static const fg_callback_ops plain = {.name = NULL},
+                                 other = {.name = "other", .save = save_nothing};
+    static const fg_option patience = {/* as early_stop has, but not the same */
+                                       .name = "patience",
+                                       .kind = FG_OPTION_STRING,
+                                       .example = "x",
+                                       .help = "X."};
+    const fg_entry entry = {.name = "mine", .help = "x", .options = &patience, .option_count = 1};
+    const fg_callback_entry no_ops = {.entry = entry, .create = create_callback},
+                            no_create = {.entry = entry, .ops = &plain},
+                            misnamed = {.entry = entry, .ops = &other, .create = create_callback},
+                            good = {.entry = entry, .ops = &plain, .create = create_callback};
+    fg_registry *registry = make();
+    fg_error err = {0};
+    assert_int_equal(fg_registry_add_callback(registry, &no_ops, &err), FG_EINVAL);
+    assert_string_equal(err.message, "callback: 'mine' has no functions");
+    assert_int_equal(fg_registry_add_callback(registry, &no_create, &err), FG_EINVAL);
+    assert_int_equal(fg_registry_add_callback(registry, &misnamed, &err), FG_EINVAL);
+    assert_string_equal(err.message, "callback: 'mine' saves state as 'other' "
+                                     "(fg_callback_ops.name): expected the name of the row");
+    fgt_ok(fg_registry_add_callback(registry, &good, &err));
+    assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_CALLBACK, "mine", &err), &good.entry);
+    fg_registry_destroy(registry);
+}
+
 static fg_status scenario(void *self, fg_error *err)
 {
     fg_registry *registry = NULL;
@@ -184,6 +228,7 @@ int main(void)
         cmocka_unit_test(rows_are_found_by_any_name),
         cmocka_unit_test(own_models_are_built_like_the_others),
         cmocka_unit_test(wrong_rows_are_refused),
+        cmocka_unit_test(callbacks_save_under_their_names),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

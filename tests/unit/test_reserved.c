@@ -282,6 +282,7 @@ BY_ROW(fg_loss_entry, fg_registry_add_loss)
 BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
 BY_ROW(fg_schedule_entry, fg_registry_add_schedule)
 BY_ROW(fg_format_entry, fg_registry_add_format)
+BY_ROW(fg_callback_entry, fg_registry_add_callback)
 
 static void by_fg_schedule_ops(fg_error *err)
 {
@@ -386,6 +387,7 @@ static const struct row {
     ROW(fg_mesh_options),
     ROW(fg_model_entry),
     ROW(fg_format_entry),
+    ROW(fg_callback_entry),
     ROW(fg_model_options),
     ROW(fg_npy_options),
     ROW(fg_onecycle_options),

@@ -1,0 +1,67 @@
+/* config_rows.c - the rows that a key lists, with the values of their options.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "recipe/config_rows.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "recipe/config_table.h"
+
+/* Splits "NAME(OPTIONS)" in place; *out_options is "" if there are none. */
+static void split(char *text, const char **out_options)
+{
+    char *open = strchr(text, '(');
+    *out_options = "";
+    if (open == NULL)
+        return;
+    *open = '\0';
+    open[strlen(open + 1)] = '\0'; /* the closing parenthesis */
+    *out_options = open + 1;
+}
+
+static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *text,
+                          fgi_config_listed *out, fg_error *err)
+{
+    char section[160];
+    const char *options;
+    fg_error why = {0};
+    split(text, &options);
+    out->entry = fg_registry_find(fgi_config_registry(c), key->kind, text, &why);
+    if (out->entry == NULL)
+        return fgi_fail(err, FG_EINVAL, "%s: %s", key->path, why.message);
+    (void)fgi_snprintf(section, sizeof section, "%s.%s", key->path, out->entry->name);
+    FGI_TRY(fg_option_values_create(section, out->entry->options, out->entry->option_count,
+                                    &out->values, err));
+    const char *place = fgi_config_is_given(c, key->path) ? fgi_config_place(c, key->path) : NULL;
+    return fg_option_set_all(out->values, options, place, err);
+}
+
+fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,
+                               fg_error *err)
+{
+    const fgi_config_key *key = fgi_config_table_find(fgi_config_table_of(c), path);
+    const size_t count = fgi_config_count(c, path);
+    fg_status status = FG_OK;
+    *out = (fgi_config_rows){.at = fgi_calloc(count + 1, sizeof *out->at)};
+    if (out->at == NULL)
+        return fgi_no_memory(err);
+    while (out->count < count && status == FG_OK) {
+        char *text = fgi_strdup(fgi_config_text_at(c, path, out->count));
+        if (text == NULL)
+            return fgi_no_memory(err);
+        status = read_row(c, key, text, &out->at[out->count++], err);
+        fgi_free(text);
+    }
+    return status;
+}
+
+void fgi_config_rows_free(fgi_config_rows *rows)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        fg_option_values_destroy(rows->at[i].values);
+    fgi_free(rows->at);
+    *rows = (fgi_config_rows){0};
+}

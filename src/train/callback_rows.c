@@ -1,0 +1,13 @@
+/* callback_rows.c - the callbacks that a configuration can name: a row each.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "train/callback_rows.h"
+
+#define ROWS(ROW) ROW(fgi_early_stop_row)
+
+#define DECLARE(name) extern const fg_callback_entry name;
+ROWS(DECLARE)
+
+#define ADDRESS(name) &(name),
+const fg_callback_entry *const fgi_callback_rows[] = {ROWS(ADDRESS)};
+const size_t fgi_callback_row_count = sizeof fgi_callback_rows / sizeof fgi_callback_rows[0];

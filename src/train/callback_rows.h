@@ -1,0 +1,14 @@
+/* callback_rows.h - the rows of callbacks.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_TRAIN_CALLBACK_ROWS_H
+#define FGI_TRAIN_CALLBACK_ROWS_H
+
+#include <fulgurite/callback.h>
+
+/* The built-in rows (callback_rows.c). */
+extern const fg_callback_entry *const fgi_callback_rows[];
+extern const size_t fgi_callback_row_count;
+extern const fg_callback_entry fgi_early_stop_row;
+
+#endif

@@ -1,0 +1,182 @@
+/* test_train_early_stop.c - the callback early_stop, given validations by hand: when it ends a fit,
+ * what it says, and its state.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/callback_rows.h"
+
+static const fg_callback_ops *ops;
+
+static fg_status create(const char *options, void **out, fg_error *err)
+{
+    fg_option_values *values = NULL;
+    const fg_entry *entry = &fgi_early_stop_row.entry;
+    fg_status status =
+        fg_option_values_create("early_stop", entry->options, entry->option_count, &values, err);
+    if (status == FG_OK)
+        status = fg_option_set_all(values, options, NULL, err);
+    if (status == FG_OK)
+        status = fgi_early_stop_row.create(values, out, err);
+    fg_option_values_destroy(values);
+    return status;
+}
+
+static void *make(const char *options)
+{
+    void *self = NULL;
+    fg_error err = {0};
+    fgt_ok(create(options, &self, &err));
+    return self;
+}
+
+/* A validation after `step` steps: an unrelated metric, and two whose values are equal. */
+static fg_status validate(void *self, int64_t step, double value, fg_error *err)
+{
+    const fg_metric metrics[] = {
+        {"val_other", -100. * (double)step}, {"val_loss", value}, {"val_acc", value}};
+    *err = (fg_error){.status = FG_OK};
+    return ops->val_end(
+        self, &(fg_progress){.step = step, .epoch = step, .metrics = metrics, .metric_count = 3},
+        err);
+}
+
+static void it_stops_at_the_right_validation(void **state)
+{
+    static const struct {
+        const char *options;
+        double values[6];
+        int64_t stops_at; /* 0: not in six validations */
+        const char *message;
+    } rows[] = {
+        {"",
+         {5, 4, 4, 4, 4, 4},
+         5,
+         "val_loss has not improved in 3 validations (best: 4 at step 2)"},
+        {"", {5, 6, 7, 4, 6, 6}, 0, NULL},
+        {"patience=1", {5, 4, 4.5, 3, 2, 1}, 3, "in 1 validation (best: 4 at step 2)"},
+        {"patience=2,mode=max", {1, 2, 3, 2, 3, 4}, 5, "in 2 validations (best: 3 at step 3)"},
+        {"patience=2, monitor=val_acc", {1, 2, 3, 2, 2, 4}, 5, "val_acc has not improved"},
+        {"patience=2, monitor=val_acc, mode=min", {1, 2, 3, 2, 2, 4}, 3, "best: 1 at step 1"},
+        {"patience=2, min_delta=0.5", {5, 4.5, 4.6, 4, 4, 4}, 3, "best: 5 at step 1"},
+        {"patience=2, min_delta=0.5", {5, 4, 3, 2, 1, 0}, 0, NULL},
+        {"patience=2", {NAN, 4, NAN, 3, NAN, NAN}, 6, "best: 3 at step 4"},
+        {"patience=2", {1, NAN, NAN, 0, 0, 0}, 3, "best: 1 at step 1"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        void *self = make(rows[i].options);
+        fg_error err = {0};
+        int64_t stopped = 0;
+        assert_int_equal(ops->fit_start(self, &(fg_progress){.step = 0}, &err), FG_OK);
+        for (int64_t step = 1; step <= 6 && stopped == 0; step++)
+            if (validate(self, step, rows[i].values[step - 1], &err) == FG_ESTOPPED)
+                stopped = step;
+        assert_int_equal(stopped, rows[i].stops_at);
+        if (stopped > 0 && strstr(err.message, rows[i].message) == NULL)
+            fail_msg("'%s' is not in '%s'", rows[i].message, err.message);
+        ops->destroy(self);
+    }
+}
+
+static void its_state_is_restored(void **state)
+{
+    unsigned char bytes[256];
+    fg_error err = {0};
+    void *first = make("patience=2"), *second = make("patience=2"), *patient = make("patience=4");
+    (void)state;
+    assert_int_equal(validate(first, 1, 3, &err), FG_OK);
+    assert_int_equal(validate(first, 2, 4, &err), FG_OK);
+    const size_t size = ops->save(first, NULL, 0);
+    assert_in_range(size, 1, sizeof bytes);
+    assert_int_equal(ops->save(first, bytes, size), size);
+    fgt_ok(ops->load(second, bytes, size, &err));
+    assert_int_equal(ops->fit_start(second, &(fg_progress){.step = 2}, &err), FG_OK);
+    assert_int_equal(validate(second, 3, 5, &err), FG_ESTOPPED);
+    assert_non_null(strstr(err.message, "(best: 3 at step 1)"));
+    /* it ends again, unless it has more patience */
+    assert_int_equal(ops->save(second, bytes, size), size);
+    fgt_ok(ops->load(first, bytes, size, &err));
+    assert_int_equal(ops->fit_start(first, &(fg_progress){.step = 3}, &err), FG_ESTOPPED);
+    fgt_ok(ops->load(patient, bytes, size, &err));
+    assert_int_equal(ops->fit_start(patient, &(fg_progress){.step = 3}, &err), FG_OK);
+    assert_int_equal(validate(patient, 4, 5, &err), FG_OK);
+    assert_int_equal(validate(patient, 5, 5, &err), FG_ESTOPPED);
+    assert_int_equal(ops->load(patient, bytes, size - 1, &err), FG_EFORMAT);
+    ops->destroy(first);
+    ops->destroy(second);
+    ops->destroy(patient);
+}
+
+static void a_metric_that_does_not_exist_is_an_error(void **state)
+{
+    fg_error err = {0};
+    void *self = make("monitor=val_los");
+    (void)state;
+    assert_int_equal(validate(self, 1, 1, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "early_stop: monitor: expected a metric of the validation, one "
+                        "of val_other|val_loss|val_acc, got 'val_los'");
+    ops->destroy(self);
+}
+
+static int lines;
+
+static void count_lines(void *self, fg_log_level level, const char *line)
+{
+    (void)self;
+    lines += level == FG_LOG_WARNING && strstr(line, "there was no validation") != NULL;
+}
+
+static void a_fit_without_validation_is_reported(void **state)
+{
+    fg_error err = {0};
+    void *self = make("");
+    (void)state;
+    fg_log_set(count_lines, NULL);
+    fgt_ok(ops->fit_end(self, &(fg_progress){.epoch = 0}, &err)); /* ended before its first */
+    assert_int_equal(lines, 0);
+    fgt_ok(ops->fit_end(self, &(fg_progress){.epoch = 2}, &err));
+    assert_int_equal(lines, 1);
+    fgt_ok(validate(self, 1, 1, &err));
+    fgt_ok(ops->fit_end(self, &(fg_progress){.epoch = 2}, &err));
+    assert_int_equal(lines, 1);
+    fg_log_set(NULL, NULL);
+    ops->destroy(self);
+}
+
+static fg_status scenario(void *self, fg_error *err)
+{
+    void *made = NULL;
+    (void)self;
+    fg_status status = create("monitor=val_los", &made, err);
+    if (status == FG_OK) {
+        status = validate(made, 1, 1, err); /* the error lists the metrics */
+        status = status == FG_EINVAL ? FG_OK : status;
+        ops->destroy(made);
+    }
+    return status;
+}
+
+static void no_failed_allocation_is_lost(void **state)
+{
+    (void)state;
+    fgt_fault_loop(scenario, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_stops_at_the_right_validation),
+        cmocka_unit_test(its_state_is_restored),
+        cmocka_unit_test(a_metric_that_does_not_exist_is_an_error),
+        cmocka_unit_test(a_fit_without_validation_is_reported),
+        cmocka_unit_test(no_failed_allocation_is_lost),
+    };
+    ops = fgi_early_stop_row.ops;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
