@@ -352,7 +352,7 @@ const effect effects_trainer[] = {
     {"trainer.callbacks", "", callbacks, .count = 18},
     {"trainer.callbacks", "--trainer.callbacks=early_stop", callbacks, .count = 12,
      .says = "early_stop: val_loss has not improved in 3 validations (best: "},
-    {"trainer.callbacks", "--trainer.callbacks=early_stop(patience=1,monitor=val_acc)", callbacks,
+    {"trainer.callbacks", "'--trainer.callbacks=early_stop(patience=1,monitor=val_acc)'", callbacks,
      .count = 6, .says = "early_stop: val_acc has not improved in 1 validation (best: "},
     {"trainer.monitor_mode", "--trainer.monitor=val_acc --trainer.monitor_mode=min", best,
      .best = "val_acc"},
