@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "train/callback_rows.h"
 
+#define NONE ((double)NAN)
+
 static const fg_callback_ops *ops;
 
 static fg_status create(const char *options, void **out, fg_error *err)
@@ -64,8 +66,8 @@ static void it_stops_at_the_right_validation(void **state)
         {"patience=2, monitor=val_acc, mode=min", {1, 2, 3, 2, 2, 4}, 3, "best: 1 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4.5, 4.6, 4, 4, 4}, 3, "best: 5 at step 1"},
         {"patience=2, min_delta=0.5", {5, 4, 3, 2, 1, 0}, 0, NULL},
-        {"patience=2", {NAN, 4, NAN, 3, NAN, NAN}, 6, "best: 3 at step 4"},
-        {"patience=2", {1, NAN, NAN, 0, 0, 0}, 3, "best: 1 at step 1"},
+        {"patience=2", {NONE, 4, NONE, 3, NONE, NONE}, 6, "best: 3 at step 4"},
+        {"patience=2", {1, NONE, NONE, 0, 0, 0}, 3, "best: 1 at step 1"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
