@@ -146,8 +146,7 @@ static void a_bad_validation_sample_is_found_at_once(void **state)
     assert_int_equal(recorder_count(&r, "batch_end"), 0);
 }
 
-/* Every epoch uses the first batches in the order of the data, and as many of the validation data.
- * */
+/* Every epoch uses the first batches of the data in order, and as many of the validation data. */
 static void overfitting_a_few_batches(void **state)
 {
     fg_error err = {0};
