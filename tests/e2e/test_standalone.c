@@ -266,8 +266,8 @@ static void what_is_missing_is_said(void **state)
     assert_int_equal(rename(fgt_path(folder, "gone.csv"), fgt_path(folder, "away.csv")), 0);
     const outcome *o = program_gives(1, folder, "validate last");
     contains(o->err, "cannot open 'gone.csv'");
-    contains(o->err, "a part of the training data (data.val_fraction); without them, give "
-                     "--data.val=FILE\n");
+    contains(o->err, "part of the training data (data.val_fraction); if these are not available, "
+                     "pass --data.val=FILE\n");
     (void)program_gives(0, folder, "validate last --data.val=val.csv");
     contains(program_gives(2, folder, "validate last --data.val_fraction=0")->err,
              "no data to validate: set data.val or data.val_fraction\n");
