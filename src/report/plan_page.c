@@ -225,8 +225,9 @@ typedef struct sweep {
 
 static double cycles_per_sample(const json_t *point)
 {
-    const double told = number(point, "cycles_per_sample");
-    return isfinite(told) ? told : number(point, "estimated_cycles") / number(point, "batch_size");
+    const double reported = number(point, "cycles_per_sample");
+    return isfinite(reported) ? reported
+                              : number(point, "estimated_cycles") / number(point, "batch_size");
 }
 
 static void read_sweep(const json_t *o, sweep *out)

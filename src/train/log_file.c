@@ -79,8 +79,19 @@ void fgi_log_file_fini(fgi_log_file *file)
     file->path = NULL;
 }
 
-fg_status fgi_log_kept(const fgi_buf *kept, fg_status status, fg_error *err)
+fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err)
 {
+    if (!kept->failed)
+        return FG_OK;
+    kept->size = before;
+    kept->failed = false;
+    return fgi_no_memory(err);
+}
+
+fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err)
+{
+    if (status == FG_OK)
+        fgi_buf_clear(kept);
     if (status == FG_OK || kept->size <= MOST_KEPT)
         return status;
     return fgi_context(err, FG_ENOMEM, "more than 64 MiB of the log could not be written");

@@ -29,8 +29,11 @@ fg_status fgi_log_file_append(const fgi_log_file *file, const fgi_buf *text, fg_
 fg_status fgi_log_file_sync(const fgi_log_file *file, fg_error *err);
 void fgi_log_file_fini(fgi_log_file *file);
 
-/* Reports a failure to write, with FG_ENOMEM if the lines that are kept have become too many. */
-fg_status fgi_log_kept(const fgi_buf *kept, fg_status status, fg_error *err);
+/* The kept lines were added to, starting at `before`: takes them back if memory is exhausted. */
+fg_status fgi_log_keep(fgi_buf *kept, size_t before, fg_error *err);
+/* The kept lines were written with this status: clears them, or reports the failure, with FG_ENOMEM
+ * if they have become too many. */
+fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
 /* Writes "%.9g", or `missing` for a number that is not finite. */
 void fgi_log_put_number(fgi_buf *out, double value, const char *missing);
 

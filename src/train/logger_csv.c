@@ -288,8 +288,6 @@ static fg_status flush(void *self, fg_error *err)
         status = extend(logger, err);
     else
         status = fgi_log_file_append(&logger->file, &logger->kept, err);
-    if (status == FG_OK)
-        fgi_buf_clear(&logger->kept);
     return fgi_log_kept(&logger->kept, status, err);
 }
 
@@ -298,11 +296,7 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
     csv *logger = self;
     const size_t before = logger->kept.size;
     put_row(logger, line, &logger->kept);
-    if (logger->kept.failed) {
-        logger->kept.size = before;
-        logger->kept.failed = false;
-        return fgi_no_memory(err);
-    }
+    FGI_TRY(fgi_log_keep(&logger->kept, before, err));
     return flush(logger, err);
 }
 

@@ -70,10 +70,7 @@ static fg_status flush(void *self, fg_error *err)
     jsonl *logger = self;
     if (logger->kept.size == 0)
         return FG_OK;
-    const fg_status status = fgi_log_file_append(&logger->file, &logger->kept, err);
-    if (status == FG_OK)
-        fgi_buf_clear(&logger->kept);
-    return fgi_log_kept(&logger->kept, status, err);
+    return fgi_log_kept(&logger->kept, fgi_log_file_append(&logger->file, &logger->kept, err), err);
 }
 
 static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
@@ -81,11 +78,7 @@ static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
     jsonl *logger = self;
     const size_t before = logger->kept.size;
     put_line(line, &logger->kept);
-    if (logger->kept.failed) {
-        logger->kept.size = before;
-        logger->kept.failed = false;
-        return fgi_no_memory(err);
-    }
+    FGI_TRY(fgi_log_keep(&logger->kept, before, err));
     return flush(logger, err);
 }
 

@@ -145,35 +145,35 @@ static double largest(const double *values, size_t count)
     return top;
 }
 
-static bool is_near(double got, double want, double allowed)
+static bool is_near(double got, double expected, double allowed)
 {
-    return got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed;
+    return got == expected || (isnan(got) && isnan(expected)) || fabs(got - expected) <= allowed;
 }
 
 static void compare(const fgt_row *row, const char *what, int number, fg_array *array,
                     fg_dtype dtype)
 {
-    const recorded want = must_find(row, what, number);
+    const recorded reference = must_find(row, what, number);
     const fg_type *type = fg_array_type(array);
     char name[96], have[96], shape[96];
     (void)snprintf(name, sizeof name, number < 0 ? "%s.%s" : "%s.%s%d", row->id, what, number);
-    fg_type expected = want.type;
+    fg_type expected = reference.type;
     expected.dtype = type->dtype;
     if (memcmp(&expected, type, sizeof expected) != 0)
         fail_msg("%s is %s, recorded is %s", name, fg_type_format(type, have, sizeof have),
-                 fg_type_format(&want.type, shape, sizeof shape));
-    if (fg_dtype_is_float(want.type.dtype) != fg_dtype_is_float(type->dtype) ||
-        (!fg_dtype_is_float(type->dtype) && type->dtype != want.type.dtype))
+                 fg_type_format(&reference.type, shape, sizeof shape));
+    if (fg_dtype_is_float(reference.type.dtype) != fg_dtype_is_float(type->dtype) ||
+        (!fg_dtype_is_float(type->dtype) && type->dtype != reference.type.dtype))
         fail_msg("%s is %s, recorded is %s", name, fg_dtype_name(type->dtype),
-                 fg_dtype_name(want.type.dtype));
-    double *got = read_all(array), *exact = calloc(want.count + 1, sizeof *exact);
-    for (size_t i = 0; i < want.count; i++)
-        exact[i] = fgi_number_get(want.type.dtype, want.data, i);
+                 fg_dtype_name(reference.type.dtype));
+    double *got = read_all(array), *exact = calloc(reference.count + 1, sizeof *exact);
+    for (size_t i = 0; i < reference.count; i++)
+        exact[i] = fgi_number_get(reference.type.dtype, reference.data, i);
     const fg_dtype coarse = type->dtype < dtype ? type->dtype : dtype;
     const double allowed = fg_dtype_is_float(type->dtype)
-                               ? tolerance(coarse, row->checks) * largest(exact, want.count)
+                               ? tolerance(coarse, row->checks) * largest(exact, reference.count)
                                : 0;
-    for (size_t i = 0; i < want.count; i++)
+    for (size_t i = 0; i < reference.count; i++)
         if (!is_near(got[i], exact[i], allowed)) {
             print_error("%s in %s: element %zu is %.17g, PyTorch has %.17g\n", name,
                         fg_dtype_name(dtype), i, got[i], exact[i]);

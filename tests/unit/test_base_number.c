@@ -44,7 +44,7 @@ static void bf16_is_the_upper_half_of_f32(void **state)
     }
 }
 
-/* Half-way goes to the even neighbor, more than that to the nearer one. */
+/* Ties round to the even neighbor, everything else to the nearest one. */
 static void halves_go_to_even(void **state)
 {
     (void)state;

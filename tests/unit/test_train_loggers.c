@@ -39,13 +39,13 @@ static fg_status val_row(fgi_logger *logger, int64_t step, const char *name, dou
     return fgi_logger_ops.val_end(logger, &at, err);
 }
 
-static void assert_text(const char *folder, const char *name, const char *want)
+static void assert_text(const char *folder, const char *name, const char *expected)
 {
     fg_error err = {0};
     char *text = NULL;
     size_t size = 0;
     fgt_ok(fgi_file_read(fgt_path(folder, name), 1 << 20, &text, &size, &err));
-    assert_string_equal(text, want);
+    assert_string_equal(text, expected);
     fgi_free(text);
 }
 
@@ -77,21 +77,21 @@ static void each_logger_resumes_alone(void **state)
                                 "{\"step\": 4, \"epoch\": 1, \"val_loss\": 0.5}\n"
                                 "{\"step\": 6, \"epoch\": 1, \"lr\": 0.1, \"train_loss\": 6}\n";
     for (int is_csv = 0; is_csv < 2; is_csv++) {
-        const char *folder = fgt_temp_folder(), *want = is_csv ? csv : jsonl;
+        const char *folder = fgt_temp_folder(), *expected = is_csv ? csv : jsonl;
         const char *name = is_csv ? "csv" : "jsonl";
         const char *file = is_csv ? "metrics.csv" : "metrics.jsonl";
         assert_int_equal(log_alone(name, folder, 0, -1), 0);
-        assert_text(folder, file, want);
+        assert_text(folder, file, expected);
         assert_int_equal(log_alone(name, folder, 4, 3), 3);
-        assert_text(folder, file, want);
+        assert_text(folder, file, expected);
         assert_int_equal(log_alone(name, folder, 2, -1), 1);
-        assert_text(folder, file, want);
+        assert_text(folder, file, expected);
         assert_int_equal(log_alone(name, folder, 0, -1), 0);
-        assert_text(folder, file, want);
+        assert_text(folder, file, expected);
         assert_false(fgi_file_exists(fgt_path(folder, is_csv ? "metrics.jsonl" : "metrics.csv")));
         /* the other logger starts in the middle: this one keeps its rows */
         assert_int_equal(log_alone("csv, jsonl", folder, 4, 3), 3);
-        assert_text(folder, file, want);
+        assert_text(folder, file, expected);
     }
     fgi_logger *logger = NULL;
     fg_error err = {0};

@@ -22,17 +22,17 @@ static toy model;
 static const fg_task task = {.name = "toy", .self = &model, .ops = &toy_ops};
 
 /* A copy of the report; its text must live longer than the call. */
-typedef struct told {
+typedef struct hang_copy {
     bool holds; /* stalls the device after three steps */
     int count;
     char doing[256], stage[32], devices[128], last_event[128], checkpoint[256];
     int64_t step;
     double seconds;
-} told;
+} hang_copy;
 
 static void on_hang(void *self, const fg_hang *hang)
 {
-    told *t = self;
+    hang_copy *t = self;
     if (t->count < 10 && fake.get("hold") == 0)
         return; /* steps may exceed the limit on a very slow machine */
     (void)snprintf(t->doing, sizeof t->doing, "%s", hang->doing);
@@ -68,7 +68,7 @@ static fg_client *fake_client(void)
 
 static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_result *out)
 {
-    const told *t = options->hang.report_self;
+    const hang_copy *t = options->hang.report_self;
     fg_error err = {0};
     fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
@@ -93,7 +93,7 @@ static void fit(const fg_trainer_options *options, int64_t compile_limit_ns, fg_
 static void a_step_that_does_not_end(void **state)
 {
     (void)state;
-    told t = {.holds = true};
+    hang_copy t = {.holds = true};
     fg_result result;
     const char *folder = fgt_temp_folder();
     fit(&(fg_trainer_options){.limits.max_epochs = 1,
@@ -123,7 +123,7 @@ static void a_step_that_does_not_end(void **state)
 static void nothing_is_reported_of_a_run_that_goes_on(void **state)
 {
     (void)state;
-    told t = {.count = 10}; /* so that it never releases a device by mistake */
+    hang_copy t = {.count = 10}; /* so that it never releases a device by mistake */
     fg_result result;
     fit(&(fg_trainer_options){.limits.max_steps = 3,
                               .hang.watchdog_s = 3600,
@@ -153,7 +153,7 @@ static fg_status drop(void *self, const fg_type *type, const void *data, int64_t
 static void predictions_that_do_not_arrive(void **state)
 {
     (void)state;
-    told t = {.count = 0};
+    hang_copy t = {.count = 0};
     fg_error err = {0};
     fg_client *client = fake_client();
     fg_trainer *trainer = NULL;
@@ -315,7 +315,7 @@ static void a_long_compilation_is_warned_of(void **state)
 {
     (void)state;
     lines l = {0};
-    told t = {.count = 10};
+    hang_copy t = {.count = 10};
     fg_result result;
     fg_log_set(on_log, &l);
     fake.set("compile_ms", 400);
