@@ -1,6 +1,6 @@
 /* print.h - locale-independent text. A program that links the library may have called
  * setlocale(LC_ALL, ""): then printf may write "0,5", and strtod may stop at the point of "0.5".
- * Every number that the library writes or reads uses this file, text.h or ckpt/json_file.h.
+ * Every number that the library writes or reads uses this file, text.h or input/json_file.h.
  * `tools/check banned` rejects locale-dependent libc calls elsewhere in the library.
  *
  * SPDX-License-Identifier: Apache-2.0 */

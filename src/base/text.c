@@ -239,3 +239,55 @@ const char *fgi_nearest(const char *word, const char *const *candidates, size_t 
     }
     return nearest;
 }
+
+size_t fgi_utf8_length(const unsigned char *text, size_t size)
+{
+    const unsigned char lead = text[0];
+    if (lead < 0x80)
+        return 1;
+    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    if (lead < 0xc2 || lead > 0xf4 || size < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    const bool is_bad = (lead == 0xe0 && text[1] < 0xa0) ||  /* overlong encoding */
+                        (lead == 0xed && text[1] >= 0xa0) || /* surrogates */
+                        (lead == 0xf0 && text[1] < 0x90) ||
+                        (lead == 0xf4 && text[1] >= 0x90); /* past U+10FFFF */
+    return is_bad ? 0 : length;
+}
+
+static bool is_plain(unsigned char c) { return c >= 0x20 && c != 0x7f && c != '\\'; }
+
+static size_t escape_byte(unsigned char c, char out[5])
+{
+    static const char digits[] = "0123456789abcdef";
+    out[0] = '\\';
+    out[1] = c == '\n' ? 'n' : c == '\\' ? '\\' : 'x';
+    out[2] = digits[c >> 4];
+    out[3] = digits[c & 15];
+    return out[1] == 'x' ? 4 : 2;
+}
+
+size_t fgi_text_escape(fgi_str text, char *out, size_t size)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < text.size;) {
+        const char *at = text.data + i;
+        const unsigned char *byte = (const unsigned char *)at;
+        char escaped[5];
+        size_t step = is_plain(*byte) ? fgi_utf8_length(byte, text.size - i) : 0;
+        const size_t width = step > 0 ? step : escape_byte(*byte, escaped);
+        if (used + width + 4 > size) { /* room for the dots */
+            memcpy(out + used, "...", 3);
+            used += 3;
+            break;
+        }
+        memcpy(out + used, step > 0 ? at : escaped, width);
+        used += width;
+        i += step > 0 ? step : 1;
+    }
+    out[used] = '\0';
+    return used;
+}

@@ -33,6 +33,13 @@ bool fgi_str_equal(fgi_str a, const char *b);
 /* Without leading and trailing spaces, tabs and line ends. */
 fgi_str fgi_str_trim(fgi_str text);
 
+/* Length of the UTF-8 sequence at `text`, 0 if it is invalid. size > 0. */
+size_t fgi_utf8_length(const unsigned char *text, size_t size);
+/* A file name for a message: line ends become \n, backslashes \\, other control characters and
+ * invalid UTF-8 \xHH; ends in "..." if it does not fit. size >= 4, including the NUL. Returns the
+ * length. */
+size_t fgi_text_escape(fgi_str text, char *out, size_t size);
+
 /* Edit distance: the number of single-character edits from a to b (insert, delete, replace, swap of
  * neighbors). */
 size_t fgi_edit_distance(const char *a, const char *b);

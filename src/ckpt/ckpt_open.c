@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/reserved.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/series.h"

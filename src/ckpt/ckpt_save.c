@@ -25,7 +25,7 @@
 #include "base/reserved.h"
 #include "base/temporary.h"
 #include "ckpt/attach.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "ckpt/manifest.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/series.h"

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 static const char *const needed[] = {FGI_CKPT_MODEL_FILE, FGI_CKPT_STATE_FILE, FGI_CKPT_JSON_FILE};
 

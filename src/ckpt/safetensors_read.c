@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 typedef struct reader {
     const char *path;

@@ -444,8 +444,10 @@ fg_status fgi_csv_open_block(const char *name, fgi_block *take_block, const fg_c
     fg_csv_options o;
     fgi_csv csv = {0};
     fg_status status = complete_options(options, &o, err);
-    if (status == FG_OK)
-        status = fgi_csv_parse(name, take_block, o.delimiter, o.no_header, &csv, err);
+    if (status == FG_OK) {
+        const fgi_csv_layout layout = {o.delimiter, o.no_header, "data.delimiter"};
+        status = fgi_csv_parse(name, take_block, &layout, &csv, err);
+    }
     if (status == FG_OK)
         status = open_table(&csv, &o, out, err);
     fgi_csv_fini(&csv);
@@ -488,14 +490,14 @@ fg_status fg_csv_apply_with(const fg_csv_schema *schema, const char *path,
     *out = NULL;
     fgi_block block;
     fgi_csv csv;
-    char delimiter = schema->delimiter;
+    fgi_csv_layout layout = {schema->delimiter, !schema->has_header, "data.delimiter"};
     FGI_TRY_RESERVED(fg_csv_apply_options, options, err);
     if (options != NULL)
         FGI_TRY(check_apply(options, err));
     if (options != NULL && options->delimiter != '\0')
-        delimiter = options->delimiter;
+        layout.delimiter = options->delimiter;
     FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
-    FGI_TRY(fgi_csv_parse(path, &block, delimiter, !schema->has_header, &csv, err));
+    FGI_TRY(fgi_csv_parse(path, &block, &layout, &csv, err));
     const fg_status status = fgi_csv_convert(schema, &csv, options, out, err);
     fgi_csv_fini(&csv);
     return status;

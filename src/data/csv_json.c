@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "data/csv_schema.h"
 
 #define FORMAT_NAME "fulgurite csv schema"

@@ -6,7 +6,14 @@
 
 #include <fulgurite/data.h>
 #include "base/map.h"
-#include "data/csv_table.h"
+#include "input/csv_table.h"
+
+#define FGI_VALUE_MISSING                                                                          \
+    "the value is missing\nset data.missing: mean to use the column's mean over the training "     \
+    "rows, "                                                                                       \
+    "or remove the row"
+#define FGI_TARGET_MISSING                                                                         \
+    "the target is missing\nremove the row: a missing target is always an error"
 
 /* Distinct strings, each with an index. */
 typedef struct fgi_values {

@@ -5,7 +5,7 @@
 #define FGI_DATA_ELEMENTS_H
 
 #include <fulgurite/dtype.h>
-#include "data/block.h"
+#include "input/block.h"
 
 /* `count` elements of one dtype at byte `offset` of a file whose content is in memory. */
 typedef struct fgi_elements {

@@ -5,7 +5,7 @@
 #define FGI_DATA_IDX_H
 
 #include <fulgurite/data.h>
-#include "data/block.h"
+#include "input/block.h"
 
 /* The header of an IDX file; the elements, big-endian, follow at `offset` up to the end of the
  * file. */

@@ -5,7 +5,7 @@
 #define FGI_DATA_MEMORY_H
 
 #include <fulgurite/data.h>
-#include "data/block.h"
+#include "input/block.h"
 
 /* Creates a dataset from blocks: block f has at least `count` samples of field f, dense. Takes
  * ownership of the blocks, also on failure (they are empty afterwards). */

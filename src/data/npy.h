@@ -5,7 +5,7 @@
 #define FGI_DATA_NPY_H
 
 #include <fulgurite/data.h>
-#include "data/block.h"
+#include "input/block.h"
 
 /* The header of a .npy file; the elements, little-endian and row-major, follow at `offset` up to
  * the end of the file. */

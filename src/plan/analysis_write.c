@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/print.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "plan/analysis.h"
 
 enum { WORST = 5 };

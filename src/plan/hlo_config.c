@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 /* A number, or a string that contains one; -1 otherwise. */
 static int64_t number(const json_t *value)

@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "recipe/run_origin.h"
 #include "report/helpers.h"
 

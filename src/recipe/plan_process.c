@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/reserved.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 enum { LOOK_EVERY_MS = 200, EXIT_USAGE = 2 };
 

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "report/draw.h"
 #include "report/plan_page.h"
 

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "report/helpers.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 

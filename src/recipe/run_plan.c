@@ -13,7 +13,7 @@
 #include "recipe/run.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 enum { SWEEP_MAX = 32 };
 

@@ -11,7 +11,7 @@
 #include "base/print.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 #define FORMAT_NAME "fulgurite-data"
 enum { FORMAT_VERSION = 1, MOST_CLASSES = 1 << 24 };

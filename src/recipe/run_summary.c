@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 
 #include "recipe/run.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 

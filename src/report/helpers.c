@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/print.h"
 #include "base/thread.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 char *fgi_strndup(const char *text, size_t size)
 {

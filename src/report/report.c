@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/error.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "base/reserved.h"
 #include "report/checkup.h"
 #include "report/chip_table.h"

@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 enum { MOST_KEPT = 1 << 26 };
 

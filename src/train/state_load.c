@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "ckpt/series.h"
 #include "train/callback_state.h"
 #include "train/load_weights.h"

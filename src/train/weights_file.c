@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/reserved.h"
 #include "base/text.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "optim/optimizer.h"
 #include "train/host_copy.h"
 #include "train/load_weights.h"

@@ -15,7 +15,8 @@ static void apply(const fg_csv_schema *schema)
     fgi_csv csv;
     fg_dataset *dataset;
     fg_error err;
-    if (fgi_csv_parse("table", &block, ',', !schema->has_header, &csv, &err) != FG_OK)
+    const fgi_csv_layout layout = {.delimiter = ',', .no_header = !schema->has_header};
+    if (fgi_csv_parse("table", &block, &layout, &csv, &err) != FG_OK)
         abort();
     (void)fgi_csv_convert(schema, &csv, NULL, &dataset, &err);
     fg_dataset_destroy(dataset);

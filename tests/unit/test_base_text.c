@@ -241,7 +241,32 @@ static void letters_are_those_of_ascii(void **state)
     assert_true(fgi_is_alnum('I') && fgi_is_alnum('9') && !fgi_is_alnum('\xe4'));
 }
 
+static void names_are_escaped_for_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t size;
+        const char *text, *shown;
+    } cases[] = {
+        {64, "", ""},
+        {64, "a b/\xc3\xa9.jpg", "a b/\xc3\xa9.jpg"},
+        {64, "a\nb\\c\t\x7f", "a\\nb\\\\c\\x09\\x7f"},
+        {64, "\xff\xc3(", "\\xff\\xc3("},
+        {64, "\xed\xa0\x80", "\\xed\\xa0\\x80"}, /* a surrogate */
+        {16, "123456789012", "123456789012"},
+        {16, "1234567890123", "123456789012..."},
+        {16, "12345678901\n", "12345678901..."},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char shown[64];
+        const size_t length = fgi_text_escape(fgi_str_of(cases[i].text), shown, cases[i].size);
+        assert_string_equal(shown, cases[i].shown);
+        assert_int_equal(length, strlen(shown));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(names_are_escaped_for_messages),
     cmocka_unit_test(letters_are_those_of_ascii),
     cmocka_unit_test(integers_are_whole_or_refused),
     cmocka_unit_test(reals_agree_with_strtod),

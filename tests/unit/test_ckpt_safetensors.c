@@ -9,7 +9,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "ckpt/safetensors.h"
 
 /* A file in memory: the header's length, the header, `data` zero bytes. */

@@ -20,7 +20,7 @@ static void quotes_follow_rfc_4180(void **state)
     block.size = strlen(text);
     fgi_csv csv;
     fgi_csv_row row;
-    fgt_ok(fgi_csv_parse("t", &block, ',', false, &csv, &err));
+    fgt_ok(fgi_csv_parse("t", &block, &(fgi_csv_layout){.delimiter = ','}, &csv, &err));
     assert_int_equal(csv.column_count, 3);
     assert_string_equal(csv.columns[0], "a");
     assert_string_equal(csv.columns[1], "b, \"c\"");

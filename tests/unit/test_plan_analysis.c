@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <zlib.h>
 
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 #include "golden.h"
 #include "plan/analysis.h"
 

@@ -3,7 +3,7 @@
  * Source: RFC 4180; RFC 3629 for UTF-8.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "data/csv_table.h"
+#include "input/csv_table.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -189,30 +189,11 @@ static void skip_empty_lines(scan *s)
 
 /* ---- encoding -------------------------------------------------------------------------------- */
 
-/* Length of the UTF-8 sequence at `text`, 0 if it is invalid. */
-static size_t utf8_length(const unsigned char *text, size_t size)
-{
-    const unsigned char lead = text[0];
-    if (lead < 0x80)
-        return 1;
-    const size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if (lead < 0xc2 || lead > 0xf4 || size < length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    const bool is_bad = (lead == 0xe0 && text[1] < 0xa0) ||  /* overlong encoding */
-                        (lead == 0xed && text[1] >= 0xa0) || /* surrogates */
-                        (lead == 0xf0 && text[1] < 0x90) ||
-                        (lead == 0xf4 && text[1] >= 0x90); /* past U+10FFFF */
-    return is_bad ? 0 : length;
-}
-
 static fg_status check_encoding(const fgi_csv *csv, fg_error *err)
 {
     const unsigned char *text = (const unsigned char *)csv->text;
     for (size_t at = 0; at < csv->size;) {
-        const size_t length = utf8_length(text + at, csv->size - at);
+        const size_t length = fgi_utf8_length(text + at, csv->size - at);
         if (length == 0)
             return fail_at(
                 csv, at, err,
@@ -290,10 +271,10 @@ static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, 
     const size_t count = count_in(csv->text + begin, csv->size - begin, likely);
     return fgi_fail(err, FG_EFORMAT,
                     "%s:%zu: with the delimiter '%s' there is only one column, but '%s' occurs %zu "
-                    "time%s in each of the first rows\nset data.delimiter: \"%s\"",
+                    "time%s in each of the first rows\nset %s: \"%s\"",
                     csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, have),
                     delimiter_text(likely, want), count, count == 1 ? "" : "s",
-                    delimiter_text(likely, want));
+                    csv->delimiter_option, delimiter_text(likely, want));
 }
 
 /* The first row defines the number of columns and, with a header, their names. */
@@ -361,15 +342,16 @@ static fg_status parse_rows(fgi_csv *csv, fg_error *err)
     return FG_OK;
 }
 
-fg_status fgi_csv_parse(const char *name, fgi_block *take_block, char delimiter, bool no_header,
+fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_layout *layout,
                         fgi_csv *out, fg_error *err)
 {
     *out = (fgi_csv){.name = name,
                      .block = *take_block,
                      .text = (const char *)take_block->data,
                      .size = take_block->size,
-                     .delimiter = delimiter,
-                     .has_header = !no_header};
+                     .delimiter = layout->delimiter,
+                     .delimiter_option = layout->delimiter_option,
+                     .has_header = !layout->no_header};
     *take_block = (fgi_block){0};
     if (out->size >= 3 && memcmp(out->text, "\xef\xbb\xbf", 3) == 0) {
         out->text += 3;

@@ -1,7 +1,7 @@
 /* json_file.c - reads JSON from files: tensor headers, manifests and state.json.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "ckpt/json_file.h"
+#include "input/json_file.h"
 
 #include "base/error.h"
 #include "base/print.h"

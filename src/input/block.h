@@ -1,8 +1,8 @@
 /* block.h - bytes from a file or derived from it, and their owner.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_DATA_BLOCK_H
-#define FGI_DATA_BLOCK_H
+#ifndef FGI_INPUT_BLOCK_H
+#define FGI_INPUT_BLOCK_H
 
 #include "base/file.h"
 

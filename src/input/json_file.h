@@ -1,8 +1,8 @@
 /* json_file.h - JSON from files: the only code that handles jansson's errors.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_CKPT_JSON_FILE_H
-#define FGI_CKPT_JSON_FILE_H
+#ifndef FGI_INPUT_JSON_FILE_H
+#define FGI_INPUT_JSON_FILE_H
 
 #include <fulgurite/base.h>
 #include <jansson.h>

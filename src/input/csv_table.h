@@ -1,12 +1,12 @@
 /* csv_table.h - a CSV file as rows of text cells.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_DATA_CSV_TABLE_H
-#define FGI_DATA_CSV_TABLE_H
+#ifndef FGI_INPUT_CSV_TABLE_H
+#define FGI_INPUT_CSV_TABLE_H
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "data/block.h"
+#include "input/block.h"
 
 /* The text, validated once, and where its rows begin. Rows are split into cells when they are read,
  * so a table needs little more memory than its file. */
@@ -16,6 +16,7 @@ typedef struct fgi_csv {
     const char *text;
     size_t size;
     char delimiter;
+    const char *delimiter_option; /* borrowed */
     bool has_header;
     const char **columns; /* names; "0", "1" ... without a header */
     size_t column_count;
@@ -31,10 +32,17 @@ typedef struct fgi_csv_row {
     char *unquoted;
 } fgi_csv_row;
 
+/* How the text is split. */
+typedef struct fgi_csv_layout {
+    char delimiter;
+    bool no_header;
+    const char *delimiter_option; /* the option that sets the delimiter, for messages */
+} fgi_csv_layout;
+
 /* Checks the encoding, the quotes and the number of columns of every row. Takes ownership of the
  * block, also on failure; name must outlive the table. A byte order mark and empty lines are
  * skipped. */
-fg_status fgi_csv_parse(const char *name, fgi_block *take_block, char delimiter, bool no_header,
+fg_status fgi_csv_parse(const char *name, fgi_block *take_block, const fgi_csv_layout *layout,
                         fgi_csv *out, fg_error *err);
 void fgi_csv_fini(fgi_csv *csv);
 
@@ -45,13 +53,6 @@ void fgi_csv_read(const fgi_csv *csv, size_t row, fgi_csv_row *out);
 /* FG_EFORMAT "FILE:LINE: row R, column 'C': text". */
 fg_status fgi_csv_fail(const fgi_csv *csv, size_t row, size_t column, fg_error *err,
                        const char *format, ...) FG_PRINTF(5, 6);
-
-#define FGI_VALUE_MISSING                                                                          \
-    "the value is missing\nset data.missing: mean to use the column's mean over the training "     \
-    "rows, "                                                                                       \
-    "or remove the row"
-#define FGI_TARGET_MISSING                                                                         \
-    "the target is missing\nremove the row: a missing target is always an error"
 
 /* The line of the file in which a row begins, starting at 1. */
 size_t fgi_csv_line(const fgi_csv *csv, size_t row);

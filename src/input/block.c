@@ -2,7 +2,7 @@
  * decompressed into memory that grows with the actual output, regardless of the size in a header.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "data/block.h"
+#include "input/block.h"
 
 #include <limits.h>
 #include <string.h>
