@@ -19,6 +19,7 @@
 #include <fulgurite/dtype.h>
 #include <fulgurite/format.h>
 #include <fulgurite/host.h>
+#include <fulgurite/image.h>
 #include <fulgurite/logger.h>
 #include <fulgurite/mesh.h>
 #include <fulgurite/nn.h>

@@ -97,6 +97,8 @@ BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
 BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
+BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
+BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
 BY_STATUS(fg_schedule, fg_schedule_check(&o, err))
 
@@ -379,6 +381,8 @@ static const struct row {
     ROW(fg_dot_options),
     ROW(fg_fit_data),
     ROW(fg_host_options),
+    ROW(fg_image),
+    ROW(fg_image_decode_options),
     ROW(fg_linear_options),
     ROW(fg_load_options),
     ROW(fg_loader_options),
@@ -419,10 +423,12 @@ static const struct row {
 };
 /* Filled by the library in memory of the caller's, or elements of its arrays. */
 static const char *const filled[] = {
-    "fg_batch_fit",        "fg_client_stats", "fg_csv_column",    "fg_csv_parts",
-    "fg_device_info",      "fg_idle",         "fg_input_rate",    "fg_load_entry",
-    "fg_load_report",      "fg_loader_stats", "fg_module_info",   "fg_plan",
-    "fg_plugin_candidate", "fg_setup_result", "fg_topology_info", "fg_tpu_use",
+    "fg_batch_fit",     "fg_client_stats",     "fg_csv_column",
+    "fg_csv_parts",     "fg_device_info",      "fg_idle",
+    "fg_image_info",    "fg_input_rate",       "fg_load_entry",
+    "fg_load_report",   "fg_loader_stats",     "fg_module_info",
+    "fg_plan",          "fg_plugin_candidate", "fg_setup_result",
+    "fg_topology_info", "fg_tpu_use",
 };
 /* Of libfulgurite_recipe: refused, or filled and cleared, in test_recipe.c and test_plan_process.c.
  */
@@ -437,10 +443,10 @@ static const char *const borrowed[] = {
 };
 /* Values that other structs and arrays contain: they never change. */
 static const char *const values[] = {
-    "fg_attachment",  "fg_ckpt_tensor",  "fg_entry",  "fg_option",        "fg_option_text",
-    "fg_error",       "fg_field",        "fg_init",   "fg_mesh_axis",     "fg_mesh_info",
-    "fg_model_shape", "fg_metric",       "fg_scalar", "fg_sharding_rule", "fg_tensor",
-    "fg_type",        "fg_format_files",
+    "fg_attachment", "fg_ckpt_tensor", "fg_entry",        "fg_option", "fg_option_text",
+    "fg_error",      "fg_field",       "fg_image_box",    "fg_init",   "fg_mesh_axis",
+    "fg_mesh_info",  "fg_model_shape", "fg_metric",       "fg_scalar", "fg_sharding_rule",
+    "fg_tensor",     "fg_type",        "fg_format_files",
 };
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
@@ -472,6 +478,7 @@ static void library_clears_what_it_fills(void **state)
     FRESH(fg_csv_parts, parts);
     FRESH(fg_csv_column, column);
     FRESH(fg_input_rate, rate);
+    FRESH(fg_image_info, image);
     FRESH(fg_topology_info, topology);
     FRESH(fg_plugin_candidate, candidate);
     FRESH(fg_module_info, module);
@@ -479,6 +486,7 @@ static void library_clears_what_it_fills(void **state)
     fgt_ok(fg_csv_open(csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
     fgt_ok(fg_csv_schema_column(parts.schema, 0, &column, &err));
     fgt_ok(fg_input_rate_measure(parts.train, NULL, 1e-3, &rate, &err));
+    assert_int_equal(fg_image_probe("none", NULL, 0, &image, &err), FG_EFORMAT);
     fgt_ok(fg_topology_describe("v5e:2x4", &topology, &err));
     fgt_ok(fg_plugin_search("cpu", &(fg_client_options){.plugin_path = "p.so"}, &candidate, 1,
                             &count, &err));
@@ -487,6 +495,7 @@ static void library_clears_what_it_fills(void **state)
     assert_true(IS_CLEAR(fg_csv_parts, parts));
     assert_true(IS_CLEAR(fg_csv_column, column));
     assert_true(IS_CLEAR(fg_input_rate, rate));
+    assert_true(IS_CLEAR(fg_image_info, image));
     assert_true(IS_CLEAR(fg_topology_info, topology));
     assert_true(IS_CLEAR(fg_plugin_candidate, candidate));
     assert_true(IS_CLEAR(fg_module_info, module));

@@ -1,0 +1,116 @@
+/* image.h - decodes, resizes and encodes images on the host.
+ *
+ * Files are bytes in memory; the caller maps or reads them. Pixels are u8, either gray or RGB, and
+ * are stored row by row: u8[height, width, channels].
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_IMAGE_H
+#define FULGURITE_IMAGE_H
+
+#include <fulgurite/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A rectangle in pixels: x to the right and y down from the upper left corner. Fractions are
+ * allowed: {0.5, 0, 2, 1} is half of the first pixel, the second pixel, and half of the third. */
+typedef struct fg_image_box {
+    double x, y, width, height;
+} fg_image_box;
+
+/* Pixels and their memory. Initialize it with zeros; fg_image_fini frees the memory. A function
+ * that writes to an image reuses the memory if it is large enough, so that an image that is reused
+ * from call to call is only allocated a few times. After an error, the pixels are undefined. One
+ * thread at a time. */
+typedef struct fg_image {
+    uint8_t *pixels;       /* u8[height, width, channels], no padding between rows */
+    int64_t width, height; /* pixels */
+    int channels;          /* 1: gray, 3: RGB */
+    size_t capacity;       /* bytes allocated; only the library changes it */
+    fg_image_box region;   /* the part of the pixels that was requested: see fg_image_decode */
+    uint64_t reserved[2];
+} fg_image;
+
+/* Frees the pixels and clears the struct. image may be NULL. */
+FG_API void fg_image_fini(fg_image *image);
+
+/* Sets the size of an image and allocates the pixels, whose values are undefined; `region` becomes
+ * the whole image. Errors: FG_EINVAL (sizes below 1, channels other than 1 and 3), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_image_reserve(fg_image *image, int64_t width, int64_t height,
+                                              int channels, fg_error *err);
+
+/* Formats that can be decoded. Values are stable. */
+typedef enum fg_image_format { FG_IMAGE_UNKNOWN = 0, FG_IMAGE_JPEG = 1 } fg_image_format;
+
+/* Properties of a file, from its headers. */
+typedef struct fg_image_info {
+    fg_image_format format;
+    int64_t width, height; /* pixels, after the orientation is applied */
+    int channels;          /* in the file: 1 gray, 2 gray and alpha, 3 color, 4 color and alpha or
+                              CMYK; a palette counts as color */
+    int bits;              /* per channel, or per palette index */
+    int orientation;       /* EXIF orientation, 1 to 8; 1 if the file has none */
+    bool is_progressive;   /* progressive JPEG */
+    uint64_t reserved[2];
+} fg_image_info;
+
+/* Reads the headers of the file `data` without decoding pixels. `name` is used in messages. Errors:
+ * FG_EFORMAT (malformed headers, with the byte offset), FG_EUNSUPPORTED (the format or a feature of
+ * it is not supported; the message names it). Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_probe(const char *name, const void *data, size_t size,
+                                            fg_image_info *out, fg_error *err);
+
+/* The memory in which images are decoded and resized. It is reused from call to call: create one
+ * per thread and keep it. One thread at a time. */
+typedef struct fg_image_decoder fg_image_decoder;
+
+/* Errors: FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_image_decoder_create(fg_image_decoder **out, fg_error *err);
+/* decoder may be NULL. */
+FG_API void fg_image_decoder_destroy(fg_image_decoder *decoder);
+
+typedef struct fg_image_decode_options {
+    int channels;      /* 1: gray, 3: RGB                                             [3] */
+    fg_image_box crop; /* decode only this part of the image, in pixels after the orientation is
+                          applied                                         [the whole image] */
+    int64_t min_width, min_height; /* minimum size of the result: a JPEG is decoded at 1/2, 1/4 or
+                                      1/8 of its size if the crop then still has at least this
+                                      many pixels in both directions       [0: full size] */
+    const uint8_t *background;     /* u8[3], RGB: color behind transparent pixels    [white] */
+    bool ignore_orientation;       /* decode the pixels as they are stored           [false] */
+    bool tolerate_corruption;      /* decode as much as possible of a truncated or corrupt JPEG; the
+                                      rest of the pixels is undefined, usually gray  [false] */
+    int64_t max_pixels;            /* refuse files with more pixels than this   [178956970] */
+    uint64_t reserved[4];
+} fg_image_decode_options;
+
+/* Decodes the file `data` to `out`. `name` is used in messages. options may be NULL.
+ *
+ * Colors are not managed: embedded profiles and gamma are ignored, as in Pillow and torchvision.
+ * Gray is the luma of BT.601. Transparent pixels are composited over the background, white by
+ * default as on a web page or on paper, because the color stored in a fully transparent pixel is
+ * arbitrary. CMYK files are assumed to have inverted values, as Adobe writes them. The limit
+ * max_pixels guards against files that decompress to far more memory than expected; its default is
+ * the one of Pillow.
+ *
+ * out->region is the requested part of the image in pixels of the result. It is the whole result
+ * unless the crop has fractions or the file is decoded at a reduced size: then the result is
+ * the crop extended to whole pixels, and the region is a part of it. fg_image_resize by default
+ * resizes the region.
+ *
+ * With a crop, only the part of a JPEG that is needed is decoded, and damage elsewhere may not be
+ * detected. The pixels are those of the full decode.
+ *
+ * Errors: FG_EINVAL (invalid options, or the crop is not inside of the image), FG_EFORMAT
+ * (malformed, truncated or corrupt, with the byte offset), FG_EUNSUPPORTED (unknown format,
+ * unsupported feature, or more than max_pixels), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_image_decode(fg_image_decoder *decoder, const char *name,
+                                             const void *data, size_t size,
+                                             const fg_image_decode_options *options, fg_image *out,
+                                             fg_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

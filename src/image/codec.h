@@ -1,0 +1,51 @@
+/* codec.h - what a file format implements to be decoded: one constant row per format.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_IMAGE_CODEC_H
+#define FGI_IMAGE_CODEC_H
+
+#include <fulgurite/image.h>
+
+/* An encoded image in memory. */
+typedef struct fgi_image_file {
+    const char *name; /* for messages */
+    const uint8_t *data;
+    size_t size;
+} fgi_image_file;
+
+/* The pixels that a codec decodes. Coordinates are in stored pixels (before the orientation is
+ * applied) at the reduced size. */
+typedef struct fgi_image_request {
+    int64_t x, y;    /* the upper left corner of the area */
+    fg_image *image; /* receives the area; has its size */
+    int scale;       /* 1, 2, 4 or 8: decode at 1/scale of the size */
+    uint8_t background[3];
+    bool is_tolerant;
+} fgi_image_request;
+
+typedef struct fgi_image_codec {
+    const char *name;
+    fg_image_format format;
+    int max_scale;
+    bool (*matches)(const fgi_image_file *file);
+    /* The size is the stored one; the caller applies the orientation. */
+    fg_status (*probe)(const fgi_image_file *file, fg_image_info *out, fg_error *err);
+    fg_status (*decode)(fg_image_decoder *decoder, const fgi_image_file *file,
+                        const fgi_image_request *request, fg_error *err);
+    void (*close)(fg_image_decoder *decoder); /* frees its state in the decoder; may be NULL */
+} fgi_image_codec;
+
+extern const fgi_image_codec fgi_jpeg_codec;
+
+/* All codecs; NULL if index is not below their number. */
+const fgi_image_codec *fgi_image_codec_at(size_t index);
+/* The codec of the file. FG_EUNSUPPORTED if there is none; the message names the format if it is a
+ * well-known one. */
+fg_status fgi_image_codec_find(const fgi_image_file *file, const fgi_image_codec **out,
+                               fg_error *err);
+
+/* "NAME: byte OFFSET: MESSAGE", FG_EFORMAT. */
+fg_status fgi_image_corrupt(const fgi_image_file *file, size_t offset, fg_error *err,
+                            const char *message);
+
+#endif

@@ -1,0 +1,22 @@
+/* jpeg_markers.h - the headers of a JPEG file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_IMAGE_JPEG_MARKERS_H
+#define FGI_IMAGE_JPEG_MARKERS_H
+
+#include "image/codec.h"
+
+typedef struct fgi_jpeg_header {
+    int64_t width, height; /* as stored */
+    int components, bits;
+    int orientation; /* EXIF */
+    bool is_progressive, is_arithmetic;
+    size_t frame_offset; /* of the marker SOFn */
+    size_t scan_offset;  /* of the marker of the first scan, SOS */
+} fgi_jpeg_header;
+
+/* Reads the markers up to the first scan. FG_EFORMAT, or FG_EUNSUPPORTED for lossless, hierarchical
+ * and 12-bit files. */
+fg_status fgi_jpeg_header_read(const fgi_image_file *file, fgi_jpeg_header *out, fg_error *err);
+
+#endif

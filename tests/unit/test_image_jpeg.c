@@ -1,0 +1,372 @@
+/* JPEG: pixels against Pillow's (tests/golden/image/make_images.py), crops and reduced sizes
+ * against full decodes, orientations, and what is refused.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+#include "base/alloc.h"
+#include "image/jpeg_common.h"
+#include "image_files.h"
+
+enum { W = 37, H = 23 };
+
+static fg_error err;
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static void every_kind_has_the_pixels_of_pillow(void **state)
+{
+    static const char *const names[] = {"baseline", "half", "full", "progressive", "gray", "cmyk"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char file[32], expected[32];
+        (void)snprintf(file, sizeof file, "%s.jpg", names[i]);
+        (void)snprintf(expected, sizeof expected, "%s.jpg.rgb", names[i]);
+        fgt_check_decode(file, NULL, W, H, expected, 0);
+    }
+    fgt_check_decode("baseline.jpg", &(fg_image_decode_options){.channels = 1}, W, H,
+                     "baseline.jpg.gray", 0);
+}
+
+static void orientations_are_applied(void **state)
+{
+    for (int o = 1; o <= 8; o++) {
+        char file[32], expected[32];
+        (void)snprintf(file, sizeof file, "orient%d.jpg", o);
+        (void)snprintf(expected, sizeof expected, "orient%d.jpg.rgb", o);
+        fgt_check_decode(file, NULL, o < 5 ? W : H, o < 5 ? H : W, expected, 0);
+        const fg_image_decode_options as_stored = {.ignore_orientation = true};
+        fgt_check_decode(file, &as_stored, W, H, "orient1.jpg.rgb", 0);
+    }
+}
+
+static void reduced_sizes_have_the_pixels_of_pillow(void **state)
+{
+    for (int scale = 1; scale <= 8; scale *= 2) {
+        char expected[32];
+        (void)snprintf(expected, sizeof expected, "large%d.jpg.rgb", scale);
+        const fg_image_decode_options options = {.min_width = 90 / scale, .min_height = 70 / scale};
+        fgt_check_decode("large.jpg", &options, (90 + scale - 1) / scale, (70 + scale - 1) / scale,
+                         expected, 0);
+    }
+}
+
+/* ---- crops ----------------------------------------------------------------------------------- */
+
+static fg_image_decoder *decoder;
+static fg_image whole, part;
+
+static uint8_t *pixel(const fg_image *image, int64_t x, int64_t y)
+{
+    return image->pixels + (y * image->width + x) * image->channels;
+}
+
+static void check_crop(const fgt_file *file, int64_t x, int64_t y, int64_t w, int64_t h)
+{
+    const fg_image_decode_options options = {.crop = {(double)x, (double)y, (double)w, (double)h}};
+    fgt_ok(fgt_decode(decoder, file, &options, &part, &err));
+    assert_int_equal(part.width, w);
+    assert_int_equal(part.height, h);
+    assert_true(part.region.x == 0 && part.region.y == 0);
+    assert_true(part.region.width == (double)w && part.region.height == (double)h);
+    for (int64_t row = 0; row < h; row++)
+        if (memcmp(pixel(&part, 0, row), pixel(&whole, x, y + row), (size_t)w * 3) != 0)
+            fail_msg("%s: crop %dx%d at (%d, %d): row %d differs", file->name, (int)w, (int)h,
+                     (int)x, (int)y, (int)row);
+}
+
+static void crops_are_parts_of_the_full_decode(void **state)
+{
+    static const char *const names[] = {"large.jpg", "half.jpg",    "progressive.jpg", "cmyk.jpg",
+                                        "gray.jpg",  "orient7.jpg", "orient6.jpg"};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fgt_file file = fgt_file_read(names[i]);
+        fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+        for (int64_t x = 0; x < whole.width; x += 5)
+            for (int64_t y = 0; y < whole.height; y += 3) {
+                check_crop(&file, x, y, 1 + (x * 7 + y) % (whole.width - x),
+                           1 + (y * 5 + x) % (whole.height - y));
+                check_crop(&file, x, y, whole.width - x, 1);
+            }
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* A crop at half the size: pixels of the file at half the size, and the crop's place in them. */
+static void crops_at_reduced_sizes_report_their_region(void **state)
+{
+    fgt_file file = fgt_file_read("large.jpg");
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    const fg_image_decode_options half = {.min_width = 45, .min_height = 35};
+    fgt_ok(fgt_decode(decoder, &file, &half, &whole, &err));
+    const fg_image_decode_options options = {
+        .crop = {21, 13, 40, 33}, .min_width = 20, .min_height = 16};
+    fgt_ok(fgt_decode(decoder, &file, &options, &part, &err));
+    assert_int_equal(part.width, 21);  /* 10.5 to 30.5 */
+    assert_int_equal(part.height, 17); /* 6.5 to 23 */
+    assert_true(part.region.x == 0.5 && part.region.y == 0.5);
+    assert_true(part.region.width == 20 && part.region.height == 16.5);
+    for (int64_t y = 0; y < part.height; y++)
+        assert_memory_equal(pixel(&part, 0, y), pixel(&whole, 10, y + 6), 21 * 3);
+    const fg_image_decode_options too_large = {
+        .crop = {21, 13, 40, 33}, .min_width = 20, .min_height = 17};
+    fgt_ok(fgt_decode(decoder, &file, &too_large, &part, &err));
+    assert_int_equal(part.width, 40);
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
+/* ---- kinds that Pillow cannot write ---------------------------------------------------------- */
+
+typedef struct coding {
+    bool is_arithmetic, is_ycck;
+    unsigned restart_interval;
+} coding;
+
+/* A CMYK image of 32x32 with smooth values, written by libjpeg at quality 95. */
+static fgt_file encode(coding c)
+{
+    struct jpeg_compress_struct info;
+    struct jpeg_error_mgr errors;
+    unsigned char *data = NULL;
+    unsigned long size = 0;
+    uint8_t row[32 * 4];
+    info.err = jpeg_std_error(&errors);
+    jpeg_create_compress(&info);
+    jpeg_mem_dest(&info, &data, &size);
+    info.image_width = info.image_height = 32;
+    info.input_components = 4;
+    info.in_color_space = JCS_CMYK;
+    jpeg_set_defaults(&info);
+    jpeg_set_quality(&info, 95, TRUE);
+    jpeg_set_colorspace(&info, c.is_ycck ? JCS_YCCK : JCS_CMYK);
+    info.arith_code = c.is_arithmetic;
+    info.restart_interval = c.restart_interval;
+    jpeg_start_compress(&info, TRUE);
+    for (int y = 0; y < 32; y++) {
+        for (int i = 0; i < 32 * 4; i++)
+            row[i] = (uint8_t)(40 + i + 2 * y * (i % 4 != 0));
+        (void)jpeg_write_scanlines(&info, (JSAMPROW[]){row}, 1);
+    }
+    jpeg_finish_compress(&info);
+    jpeg_destroy_compress(&info);
+    return (fgt_file){"made.jpg", data, size};
+}
+
+static int difference_to_plain(coding c)
+{
+    fgt_file plain = encode((coding){0}), file = encode(c);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &plain, NULL, &whole, &err));
+    fgt_ok(fgt_decode(decoder, &file, NULL, &part, &err));
+    const int difference = fgt_image_difference(&whole, &part);
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&plain);
+    fgt_file_free(&file);
+    return difference;
+}
+
+static void other_codings_give_the_same_pixels(void **state)
+{
+    assert_int_equal(difference_to_plain((coding){.is_arithmetic = true}), 0);
+    assert_int_equal(difference_to_plain((coding){.restart_interval = 1}), 0);
+    const int difference = difference_to_plain((coding){.is_ycck = true}); /* subsampled chroma */
+    assert_in_range(difference, 1, 24);
+}
+
+/* ---- headers --------------------------------------------------------------------------------- */
+
+static void headers_are_reported(void **state)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fg_image_info info;
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.format, FG_IMAGE_JPEG);
+    assert_int_equal(info.width, H);
+    assert_int_equal(info.height, W);
+    assert_int_equal(info.channels, 3);
+    assert_int_equal(info.bits, 8);
+    assert_int_equal(info.orientation, 6);
+    assert_false(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("progressive.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_true(info.is_progressive);
+    fgt_file_free(&file);
+    file = fgt_file_read("cmyk.jpg");
+    fgt_ok(fg_image_probe(file.name, file.data, file.size, &info, &err));
+    assert_int_equal(info.channels, 4);
+    fgt_file_free(&file);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------- */
+
+static fg_status decode_bytes(const fgt_file *file, const fg_image_decode_options *options)
+{
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    const fg_status status = fgt_decode(decoder, file, options, &whole, &err);
+    fg_image_fini(&whole);
+    fg_image_decoder_destroy(decoder);
+    return status;
+}
+
+static size_t offset_of(const fgt_file *file, uint8_t marker)
+{
+    for (size_t i = 0; i + 1 < file->size; i++)
+        if (file->data[i] == 0xff && file->data[i + 1] == marker)
+            return i;
+    fail_msg("%s has no marker %02x", file->name, marker);
+    return 0;
+}
+
+/* Changes the byte `by` bytes behind the marker, and expects the message. */
+static void expect_refused(uint8_t marker, size_t by, uint8_t value, fg_status status,
+                           const char *message)
+{
+    fgt_file file = fgt_file_read("baseline.jpg");
+    file.data[offset_of(&file, marker) + by] = value;
+    assert_int_equal(decode_bytes(&file, NULL), status);
+    if (strstr(err.message, message) == NULL)
+        fail_msg("'%s' lacks '%s'", err.message, message);
+    fgt_file_free(&file);
+}
+
+static void unsupported_features_are_named(void **state)
+{
+    expect_refused(0xc0, 4, 12, FG_EUNSUPPORTED, "byte 158: 12-bit JPEG is not supported");
+    expect_refused(0xc0, 1, 0xc3, FG_EUNSUPPORTED, "lossless JPEG is not supported");
+    expect_refused(0xc0, 1, 0xc5, FG_EUNSUPPORTED, "hierarchical JPEG is not supported");
+    expect_refused(0xc0, 9, 2, FG_EUNSUPPORTED, "a JPEG with 2 components is not supported");
+    expect_refused(0xc0, 6, 0, FG_EFORMAT, "byte 158: the JPEG has a width or height of 0");
+    expect_refused(0xc0, 3, 5, FG_EFORMAT, "the frame header of the JPEG is too short");
+    expect_refused(0xc0, 1, 0xe5, FG_EFORMAT, "the JPEG has a scan without a frame header");
+    expect_refused(0xda, 1, 0xd9, FG_EFORMAT, "the JPEG ends without an image");
+    expect_refused(0xdb, 2, 0xff, FG_EFORMAT, "truncated JPEG: the file ends within its headers");
+    expect_refused(0xc0, 11, 0x99, FG_EFORMAT, "libjpeg reports 'Bogus sampling factors'");
+}
+
+/* The pixels above the end of the data are those of the whole file. */
+static void a_truncated_file_is_an_error_unless_tolerated(void **state)
+{
+    fgt_file file = fgt_file_read("large.jpg");
+    const fg_image_decode_options tolerant = {.tolerate_corruption = true};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+    file.size -= file.size / 4;
+    char expected[96];
+    (void)snprintf(expected, sizeof expected,
+                   "large.jpg: byte %zu: truncated JPEG: the file ends before the image does",
+                   file.size);
+    assert_int_equal(fgt_decode(decoder, &file, NULL, &part, &err), FG_EFORMAT);
+    assert_string_equal(err.message, expected);
+    fgt_ok(fgt_decode(decoder, &file, &tolerant, &part, &err));
+    assert_int_equal(part.height, 70);
+    assert_memory_equal(part.pixels, whole.pixels, 90 * 16 * 3);
+    assert_true(fgt_image_difference(&whole, &part) > 10);
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
+static void corrupt_data_is_an_error_unless_tolerated(void **state)
+{
+    fgt_file file = fgt_file_read("large.jpg");
+    const size_t middle = (offset_of(&file, 0xda) + file.size) / 2;
+    memset(file.data + middle, 0xff, 2); /* a fill byte, then a marker that does not belong here */
+    file.data[middle + 2] = 0xd3;
+    assert_int_equal(decode_bytes(&file, NULL), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "libjpeg reports 'Corrupt JPEG data"));
+    fgt_ok(decode_bytes(&file, &(fg_image_decode_options){.tolerate_corruption = true}));
+    fgt_file_free(&file);
+}
+
+static void invalid_requests_are_refused(void **state)
+{
+    fgt_file file = fgt_file_read("baseline.jpg");
+    static const struct {
+        fg_image_decode_options options;
+        fg_status status;
+        const char *message;
+    } cases[] = {
+        {{.channels = 4}, FG_EINVAL, "baseline.jpg: expected 1 or 3 channels, got 4"},
+        {{.crop = {30, 0, 8, 4}},
+         FG_EINVAL,
+         "baseline.jpg: the crop of 8x4 pixels at (30, 0) is not inside of the image of 37x23 "
+         "pixels"},
+        {{.crop = {0, -1, 8, 4}},
+         FG_EINVAL,
+         "baseline.jpg: the crop of 8x4 pixels at (0, -1) is not inside of the image of 37x23 "
+         "pixels"},
+        {{.min_width = -1},
+         FG_EINVAL,
+         "baseline.jpg: min_width, min_height and max_pixels must not be negative"},
+        {{.max_pixels = 37 * 23 - 1},
+         FG_EUNSUPPORTED,
+         "baseline.jpg: the image has 37x23 pixels, more than the limit of 850\nif you trust the "
+         "file, raise max_pixels"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(decode_bytes(&file, &cases[i].options), cases[i].status);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    fgt_ok(decode_bytes(&file, &(fg_image_decode_options){.max_pixels = 37 * 23}));
+    fgt_file_free(&file);
+}
+
+/* Every scan of a progressive file repeats the work for the whole image. */
+static void too_many_scans_are_refused(void **state)
+{
+    fgt_file file = fgt_file_read("progressive.jpg");
+    const size_t first = offset_of(&file, 0xda), scan = 14, copies = 600;
+    uint8_t *data = malloc(file.size + copies * scan);
+    assert_non_null(data);
+    memcpy(data, file.data, first);
+    for (size_t i = 0; i < copies; i++) /* refinements of DC without data */
+        memcpy(data + first + i * scan, "\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x00\x10",
+               scan);
+    memcpy(data + first + copies * scan, file.data + first, file.size - first);
+    const fgt_file many = {"many.jpg", data, file.size + copies * scan};
+    const fg_image_decode_options tolerant = {.tolerate_corruption = true};
+    assert_int_equal(decode_bytes(&many, &tolerant), FG_EFORMAT);
+    if (strstr(err.message, "the JPEG has more than 500 scans") == NULL)
+        fail_msg("%s", err.message);
+    free(data);
+    fgt_file_free(&file);
+}
+
+static void damage_is_survived(void **state)
+{
+    static const char *const names[] = {"baseline.jpg", "progressive.jpg", "gray.jpg", "cmyk.jpg",
+                                        "orient5.jpg"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        fgt_check_truncations(names[i]);
+        fgt_check_flips(names[i]);
+        fgt_check_allocations(names[i]);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_kind_has_the_pixels_of_pillow),
+    cmocka_unit_test(orientations_are_applied),
+    cmocka_unit_test(reduced_sizes_have_the_pixels_of_pillow),
+    cmocka_unit_test(crops_are_parts_of_the_full_decode),
+    cmocka_unit_test(crops_at_reduced_sizes_report_their_region),
+    cmocka_unit_test(other_codings_give_the_same_pixels),
+    cmocka_unit_test(headers_are_reported),
+    cmocka_unit_test(unsupported_features_are_named),
+    cmocka_unit_test(a_truncated_file_is_an_error_unless_tolerated),
+    cmocka_unit_test(corrupt_data_is_an_error_unless_tolerated),
+    cmocka_unit_test(invalid_requests_are_refused),
+    cmocka_unit_test(too_many_scans_are_refused),
+    cmocka_unit_test(damage_is_survived),
+};
+FGT_MAIN(tests)
