@@ -2,7 +2,7 @@
  *
  * A logger receives each line of metrics of a fit. `jsonl` and `csv` write metrics.jsonl and
  * metrics.csv in the run folder. A logger of your own is a table of functions and their argument,
- * which a program adds with fg_trainer_add_logger:
+ * which a program adds to a Trainer with fg_trainer_add_logger:
  *
  *     static fg_status log_line(void *self, const fg_log_line *line, fg_error *err)
  *     {
@@ -13,7 +13,9 @@
  *
  *     static const fg_logger_ops ops = {.name = "board", .log = log_line, .destroy = board_close};
  *
- *     status = fg_trainer_add_logger(trainer, &ops, board_open(), &err);
+ *     status = fg_trainer_add_logger(trainer, &ops, board_create("http://..."), &err);
+ *
+ * A row (fg_logger_entry) makes it available to configurations.
  *
  * Loggers need a run folder (options.checkpoints.run_dir): without one they are not called. In a
  * run of several processes, only the first one logs.
@@ -23,6 +25,7 @@
 #define FULGURITE_LOGGER_H
 
 #include <fulgurite/base.h>
+#include <fulgurite/option.h>
 #include <fulgurite/train.h>
 
 #ifdef __cplusplus
@@ -35,7 +38,7 @@ typedef struct fg_log_start {
     /* The step that the run continues from, 0 for a new run. Lines of later steps, from before the
      * run was interrupted, must be deleted or overwritten: these steps are trained again. */
     int64_t step;
-    /* The number of lines up to that step that belong to the checkpoint; later lines of the same
+    /* The number of lines of the run that belong to the checkpoint; later lines of the same
      * step are logged again. -1: unknown, as for a new run */
     int64_t lines;
     /* The lines so far, as a file with a JSON object per line: {"step": 50, "epoch": 0,
@@ -82,6 +85,32 @@ typedef struct fg_logger_ops {
     void (*destroy)(void *self); /* when the Trainer is destroyed */
     void (*reserved[4])(void);   /* must be NULL */
 } fg_logger_ops;
+
+/* A registered logger (registry.h): a constant row. It gives a logger a name and options, so that a
+ * configuration can list it: `trainer.loggers: [csv, board(url=host)]`.
+ *
+ *     static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
+ *     {
+ *         *out_self = board_create(fg_option_string(values, "url"));
+ *         return *out_self != NULL ? FG_OK : FG_ENOMEM;
+ *     }
+ *
+ *     static const fg_logger_entry board = {
+ *         .entry = {.name = "board", .help = "plots", .options = options, .option_count = 1},
+ *         .ops = &ops,
+ *         .create = create};
+ */
+typedef struct fg_logger_entry {
+    fg_entry entry;
+    const fg_logger_ops *ops; /* the functions; `name` should be the name of the row */
+    /* Creates what the functions are called with, before the fit; values are for entry.options, and
+     * only valid during the call. What can fail for other reasons than the options belongs in
+     * ops->open: a failure of `create` ends the run. ops->destroy frees *out_self with the Trainer.
+     * After a failure *out_self is not used. Errors: FG_EINVAL for options that contradict each
+     * other (fg_option_fail), FG_ENOMEM. */
+    fg_status (*create)(const fg_option_values *values, void **out_self, fg_error *err);
+    void (*reserved[4])(void); /* must be NULL */
+} fg_logger_entry;
 
 /* Adds a logger, in addition to those of options.output.loggers, before the first fit. ops must
  * outlive the Trainer; take_self is consumed, also on failure. Errors: FG_ENOMEM; FG_EINVAL without

@@ -1,4 +1,4 @@
-/* registry.h - models, losses, optimizers, schedules, data formats and callbacks by name.
+/* registry.h - the parts of a run by name: models, optimizers, data formats, loggers and others.
  *
  * Each is a constant row (fg_model_entry, fg_optimizer_entry ...) with a name, a help text, a table
  * of options, and functions. A registry contains the built-in rows and the rows that your program
@@ -10,6 +10,7 @@
 
 #include <fulgurite/callback.h>
 #include <fulgurite/format.h>
+#include <fulgurite/logger.h>
 #include <fulgurite/nn.h>
 #include <fulgurite/optim.h>
 
@@ -24,6 +25,7 @@ typedef enum fg_registry_kind {
     FG_REGISTRY_SCHEDULE = 3,  /* fg_schedule_entry  */
     FG_REGISTRY_FORMAT = 4,    /* fg_format_entry    */
     FG_REGISTRY_CALLBACK = 5,  /* fg_callback_entry  */
+    FG_REGISTRY_LOGGER = 6,    /* fg_logger_entry    */
 } fg_registry_kind;
 
 /* Rows by kind and name. One thread at a time while rows are added, thread-safe afterwards. */
@@ -37,7 +39,7 @@ FG_API void fg_registry_destroy(fg_registry *registry);
 /* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
  * empty or has other characters than lower case letters, digits and _, for a missing help or
  * function, and for an option whose row contradicts itself or has another kind, default or range
- * than the option of the same name in another row of this kind (callbacks do not share
+ * than the option of the same name in another row of this kind (callbacks and loggers do not share
  * options); FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_registry_add_model(fg_registry *registry,
                                                    const fg_model_entry *entry, fg_error *err);
@@ -54,6 +56,8 @@ FG_API FG_MUST_USE fg_status fg_registry_add_format(fg_registry *registry,
 FG_API FG_MUST_USE fg_status fg_registry_add_callback(fg_registry *registry,
                                                       const fg_callback_entry *entry,
                                                       fg_error *err);
+FG_API FG_MUST_USE fg_status fg_registry_add_logger(fg_registry *registry,
+                                                    const fg_logger_entry *entry, fg_error *err);
 
 /* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
  * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */

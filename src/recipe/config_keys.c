@@ -209,6 +209,9 @@ static const fgi_config_row trainer_rows[] = {
       "Callbacks of `fit`, in the order in which they are called, each with the options that "
       "differ "
       "from their defaults."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_CALLBACK},
+    {{.name = "trainer.loggers", .kind = FG_OPTION_ENTRIES, .initial = "[csv, jsonl]", .example =
+      "[jsonl]", .help =
+      "Loggers of `fit`: where the metrics are written; []: nowhere."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_LOGGER},
     {{.name = "trainer.workers", .kind = FG_OPTION_INT, .initial = "auto", .min = 1, .max = 1024,
       .has_auto = true, .example = "4", .help =
       "Threads that load and prepare batches. auto: one per processor, up to the number of "
@@ -289,6 +292,7 @@ const fgi_config_elsewhere fgi_config_names_elsewhere[] = {
     {"mode", "trainer.monitor_mode"},
     {"early_stopping", "trainer.callbacks"},
     {"patience", "trainer.callbacks"},
+    {"logger", "trainer.loggers"},
 };
 const size_t fgi_config_elsewhere_count =
     sizeof(fgi_config_names_elsewhere) / sizeof(fgi_config_names_elsewhere[0]);

@@ -22,6 +22,17 @@ static void split(char *text, const char **out_options)
     *out_options = open + 1;
 }
 
+/* A row without options that is listed twice would do everything twice. */
+static fg_status check_repeated(const fgi_config_rows *rows, const char *path, fg_error *err)
+{
+    for (size_t i = 0; i < rows->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (rows->at[k].entry == rows->at[i].entry && rows->at[i].entry->option_count == 0)
+                return fgi_fail(err, FG_EINVAL, "%s: %s is listed twice", path,
+                                rows->at[i].entry->name);
+    return FG_OK;
+}
+
 static fg_status read_row(const fgi_config *c, const fgi_config_key *key, char *text,
                           fgi_config_listed *out, fg_error *err)
 {
@@ -55,7 +66,7 @@ fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config
         status = read_row(c, key, text, &out->at[out->count++], err);
         fgi_free(text);
     }
-    return status;
+    return status == FG_OK ? check_repeated(out, path, err) : status;
 }
 
 void fgi_config_rows_free(fgi_config_rows *rows)

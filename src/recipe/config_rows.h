@@ -1,5 +1,5 @@
 /* config_rows.h - the rows that a key of kind FG_OPTION_ENTRIES lists, with the values of their
- * options: trainer.callbacks: [early_stop(patience=3)].
+ * options: trainer.callbacks: [early_stop(patience=3)], trainer.loggers: [csv].
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef FGI_RECIPE_CONFIG_ROWS_H
@@ -20,8 +20,9 @@ typedef struct fgi_config_rows {
 
 /* Reads the list of a key (fgi_config_key.has_entries). The configuration checks it when the key is
  * set, so that only memory can be missing later. Values name the place of the key in messages. Free
- * *out, also after a failure. Errors: FG_EINVAL for an unknown row or option or an invalid value,
- * with the path of the key ("trainer.callbacks: unknown callback ..."); FG_ENOMEM. */
+ * *out, also after a failure. Errors: FG_EINVAL for an unknown row or option, an invalid value, and
+ * a row without options that is listed twice, with the path of the key ("trainer.callbacks: unknown
+ * callback ..."); FG_ENOMEM. */
 fg_status fgi_config_rows_make(const fgi_config *c, const char *path, fgi_config_rows *out,
                                fg_error *err);
 void fgi_config_rows_free(fgi_config_rows *rows);

@@ -192,7 +192,7 @@ fg_status fgi_run_confusion(fg_recipe *r, int64_t **out, fg_error *err);
 /* Records the metrics of a fit. A callback of the
  * Trainer, which destroys it. */
 fg_status fgi_run_record_add(fg_recipe *r, fg_error *err);
-/* Adds the callbacks of trainer.callbacks to the Trainer (run_callbacks.c). */
+/* Adds those of trainer.callbacks and trainer.loggers to the Trainer of a fit (run_callbacks.c). */
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err);
 /* Draws the recorded curves. */
 void fgi_run_record_draw(const fg_recipe *r, int columns, bool is_ascii, fgi_buf *out);

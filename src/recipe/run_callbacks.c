@@ -1,34 +1,62 @@
-/* run_callbacks.c - the callbacks that a configuration lists.
+/* run_callbacks.c - the callbacks and loggers that a configuration lists.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
 
-#define KEY "trainer.callbacks"
+/* Creates what the functions of a row are called with. */
+typedef fg_status create_fn(const fg_option_values *values, void **out_self, fg_error *err);
+/* Creates the element of a list and adds it to the Trainer. */
+typedef fg_status add_fn(fg_recipe *r, const char *key, const fgi_config_listed *row,
+                         fg_error *err);
 
-static fg_status add(fg_recipe *r, const fgi_config_listed *row, fg_error *err)
+static fg_status create(const fg_recipe *r, const char *key, const fgi_config_listed *row,
+                        create_fn *create_self, void **out_self, fg_error *err)
 {
-    void *self = NULL;
-    const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
-    const fg_status status = entry->create(row->values, &self, err);
+    const fg_status status = create_self(row->values, out_self, err);
     if (status != FG_OK && err->message[0] == '\0')
-        return fgi_fail(err, status, "%s: creating %s failed: %s", fgi_config_where(r->c, KEY),
-                        entry->entry.name, fg_status_name(status));
-    FGI_TRY(status);
+        return fgi_fail(err, status, "%s: creating %s failed: %s", fgi_config_where(r->c, key),
+                        row->entry->name, fg_status_name(status));
+    return status;
+}
+
+static fg_status add_callback(fg_recipe *r, const char *key, const fgi_config_listed *row,
+                              fg_error *err)
+{
+    const fg_callback_entry *entry = (const fg_callback_entry *)row->entry;
+    void *self = NULL;
+    FGI_TRY(create(r, key, row, entry->create, &self, err));
     FGI_TRY_CTX(fg_trainer_add_callback(r->trainer, entry->ops, self, err), err, "%s",
-                fgi_config_where(r->c, KEY));
+                fgi_config_where(r->c, key));
     return FG_OK;
+}
+
+static fg_status add_logger(fg_recipe *r, const char *key, const fgi_config_listed *row,
+                            fg_error *err)
+{
+    const fg_logger_entry *entry = (const fg_logger_entry *)row->entry;
+    void *self = NULL;
+    FGI_TRY(create(r, key, row, entry->create, &self, err));
+    FGI_TRY_CTX(fg_trainer_add_logger(r->trainer, entry->ops, self, err), err, "%s",
+                fgi_config_where(r->c, key));
+    return FG_OK;
+}
+
+static fg_status add_listed(fg_recipe *r, const char *key, add_fn *add, fg_error *err)
+{
+    fgi_config_rows rows = {0};
+    fg_status status = fgi_config_rows_make(r->c, key, &rows, err);
+    for (size_t i = 0; i < rows.count && status == FG_OK; i++)
+        status = add(r, key, &rows.at[i], err);
+    fgi_config_rows_free(&rows);
+    return status;
 }
 
 fg_status fgi_run_callbacks_add(fg_recipe *r, fg_error *err)
 {
-    fgi_config_rows rows = {0};
     if (r->options->kind != FG_RECIPE_FIT)
         return FG_OK;
-    fg_status status = fgi_config_rows_make(r->c, KEY, &rows, err);
-    for (size_t i = 0; i < rows.count && status == FG_OK; i++)
-        status = add(r, &rows.at[i], err);
-    fgi_config_rows_free(&rows);
-    return status;
+    FGI_TRY(add_listed(r, "trainer.callbacks", add_callback, err));
+    return add_listed(r, "trainer.loggers", add_logger, err);
 }

@@ -101,6 +101,7 @@ static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)
         .validation.val_every_epochs = val_every > 0 ? val_every : -1,
         .validation.val_every_steps = fgi_config_int(c, "trainer.val_every_steps"),
         .output.log_every = fgi_config_int(c, "trainer.log_every"),
+        .output.loggers = "", /* those of the configuration are added later */
         .numerics.accumulate_grad_batches = fgi_config_int(c, "trainer.accumulate_grad_batches"),
         .numerics.precision = fgi_config_text(c, "trainer.precision"),
         .numerics.stochastic_rounding = fgi_config_bool(c, "trainer.stochastic_rounding"),

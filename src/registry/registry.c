@@ -15,11 +15,12 @@
 #include "optim/optimizer.h"
 #include "option/option.h"
 #include "train/callback_rows.h"
+#include "train/loggers.h"
 
-enum { KINDS = FG_REGISTRY_CALLBACK + 1, MOST_NAMES = 128 };
+enum { KINDS = FG_REGISTRY_LOGGER + 1, MOST_NAMES = 128 };
 
-static const char *const kind_names[KINDS] = {"model",    "loss",        "optimizer",
-                                              "schedule", "data format", "callback"};
+static const char *const kind_names[KINDS] = {"model",       "loss",     "optimizer", "schedule",
+                                              "data format", "callback", "logger"};
 
 typedef struct list {
     const fg_entry **entries;
@@ -91,7 +92,10 @@ static bool is_same_text(const char *a, const char *b)
 
 /* Options with the same name are one key of the configuration, except those of rows that a key
  * lists. */
-static bool has_keys(fg_registry_kind kind) { return kind != FG_REGISTRY_CALLBACK; }
+static bool has_keys(fg_registry_kind kind)
+{
+    return kind != FG_REGISTRY_CALLBACK && kind != FG_REGISTRY_LOGGER;
+}
 
 static fg_status check_same(const fg_entry *entry, const fg_option *option, const fg_entry *other,
                             fg_error *err)
@@ -223,6 +227,14 @@ fg_status fg_registry_add_callback(fg_registry *registry, const fg_callback_entr
                FGI_RESERVED(fg_callback_entry, entry), err);
 }
 
+fg_status fg_registry_add_logger(fg_registry *registry, const fg_logger_entry *entry, fg_error *err)
+{
+    const fg_logger_ops *ops = entry->ops;
+    return add(registry, FG_REGISTRY_LOGGER, &entry->entry,
+               ops != NULL && ops->name != NULL && ops->log != NULL && entry->create != NULL,
+               FGI_RESERVED(fg_logger_entry, entry), err);
+}
+
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status add_built_in(fg_registry *r, fg_error *err)
@@ -239,6 +251,8 @@ static fg_status add_built_in(fg_registry *r, fg_error *err)
         FGI_TRY(fg_registry_add_format(r, fgi_format_rows[i], err));
     for (size_t i = 0; i < fgi_callback_row_count; i++)
         FGI_TRY(fg_registry_add_callback(r, fgi_callback_rows[i], err));
+    for (size_t i = 0; i < fgi_logger_row_count; i++)
+        FGI_TRY(fg_registry_add_logger(r, fgi_logger_rows[i], err));
     return FG_OK;
 }
 

@@ -27,7 +27,7 @@ typedef struct fgi_cursor {
     bool owes_validation;   /* of this step, postponed by a stop */
     bool has_best;          /* the monitored metric has had a finite value ... */
     double best;            /* ... of which this is the best */
-    int64_t log_lines;      /* of metrics.jsonl that belong to the checkpoint, -1: unknown */
+    int64_t log_lines;      /* of the log that belong to the checkpoint, -1: unknown */
 } fgi_cursor;
 
 /* The position before the first step. */

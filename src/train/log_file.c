@@ -105,18 +105,25 @@ void fgi_log_put_number(fgi_buf *out, double value, const char *missing)
         fgi_buf_puts(out, missing);
 }
 
+bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number)
+{
+    return step < start->step ||
+           (step == start->step && (start->lines < 0 || number < start->lines));
+}
+
 int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
                           void (*each)(void *self, json_t *line), void *self, size_t *out_size)
 {
     size_t at = 0;
     int64_t number = 0;
-    while (at < size && number != start->lines) {
+    while (at < size) {
         const char *end = memchr(text + at, '\n', size - at);
         if (end == NULL)
             break;
         json_t *line = fgi_json_load(text + at, (size_t)(end - text) - at, 0, NULL);
         const json_t *step = json_object_get(line, "step");
-        const bool is_valid = json_is_integer(step) && json_integer_value(step) <= start->step;
+        const bool is_valid =
+            json_is_integer(step) && fgi_log_is_valid(start, json_integer_value(step), number);
         if (is_valid && each != NULL)
             each(self, line);
         json_decref(line);

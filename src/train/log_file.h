@@ -37,9 +37,14 @@ fg_status fgi_log_kept(fgi_buf *kept, fg_status status, fg_error *err);
 /* Writes "%.9g", or `missing` for a number that is not finite. */
 void fgi_log_put_number(fgi_buf *out, double value, const char *missing);
 
+/* Whether line `number` of the log, starting at 0, belongs to the checkpoint that a run continues
+ * from. start->lines only decides about lines of the same step: a log has fewer lines than the run
+ * if its logger was not used from the start. */
+bool fgi_log_is_valid(const fg_log_start *start, int64_t step, int64_t number);
+
 /* Calls `each` (may be NULL) for the valid lines at the beginning of the text of a .jsonl: complete
- * JSON objects up to a step, at most `lines` (-1: any number). Returns their number, and their size
- * in bytes in *out_size (may be NULL). */
+ * JSON objects that belong to the checkpoint. Returns their number, and their size in bytes in
+ * *out_size (may be NULL). */
 int64_t fgi_log_each_line(const char *text, size_t size, const fg_log_start *start,
                           void (*each)(void *self, json_t *line), void *self, size_t *out_size);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -75,18 +76,45 @@ fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *tak
     return status;
 }
 
+static const fg_logger_entry *find_row(fgi_str name)
+{
+    for (size_t i = 0; i < fgi_logger_row_count; i++)
+        if (fgi_str_equal(name, fgi_logger_rows[i]->entry.name))
+            return fgi_logger_rows[i];
+    return NULL;
+}
+
+static fg_status unknown_row(fgi_str name, fg_error *err)
+{
+    fgi_buf names = {0};
+    for (size_t i = 0; i < fgi_logger_row_count; i++)
+        fgi_buf_printf(&names, "%s%s", i > 0 ? "|" : "", fgi_logger_rows[i]->entry.name);
+    fg_status status = fgi_buf_status(&names, err);
+    if (status == FG_OK)
+        status = fgi_fail(err, FG_EINVAL,
+                          "trainer: options.output.loggers: expected names of %s, got '%.*s'",
+                          names.data, (int)name.size, name.data);
+    fgi_buf_fini(&names);
+    return status;
+}
+
+/* Adds a built-in logger with the defaults of its options. */
 static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
 {
-    const fgi_logger_row *row = NULL;
+    const fg_logger_entry *row = find_row(name);
+    fg_option_values *values = NULL;
     void *self = NULL;
-    for (size_t i = 0; i < fgi_logger_row_count; i++)
-        if (fgi_str_equal(name, fgi_logger_rows[i]->name))
-            row = fgi_logger_rows[i];
     if (row == NULL)
-        return fgi_fail(err, FG_EINVAL, "trainer: logger '%.*s': expected csv or jsonl",
-                        (int)name.size, name.data);
-    FGI_TRY(row->create(&self, err));
-    return fgi_logger_add(logger, row->ops, self, err);
+        return unknown_row(name, err);
+    for (size_t i = 0; i < logger->count; i++)
+        if (logger->at[i].ops == row->ops)
+            return fgi_fail(err, FG_EINVAL, "trainer: options.output.loggers: %s is listed twice",
+                            row->entry.name);
+    FGI_TRY(fg_option_values_create(row->entry.name, row->entry.options, row->entry.option_count,
+                                    &values, err));
+    const fg_status status = row->create(values, &self, err);
+    fg_option_values_destroy(values);
+    return status == FG_OK ? fgi_logger_add(logger, row->ops, self, err) : status;
 }
 
 static fg_status add_all(fgi_logger *logger, const char *names, fg_error *err)

@@ -12,13 +12,14 @@ typedef struct fgi_logger fgi_logger;
 #define FGI_DEFAULT_LOGGERS "csv, jsonl"
 
 /* Creates a callback with the built-in loggers that `names` lists, "csv, jsonl" (NULL: the default;
- * "": none). Errors: FG_EINVAL for an unknown name, FG_ENOMEM. */
+ * "": none). Errors: FG_EINVAL for an unknown name or the same one twice, FG_ENOMEM. */
 fg_status fgi_logger_init(const char *names, fgi_logger **out, fg_error *err);
 /* Adds a logger; take_self is consumed, also on failure. Errors: as fg_trainer_add_logger. */
 fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *take_self,
                          fg_error *err);
-/* Opens the logs of a run: lines after from_step, and after the first `lines` unless that is -1,
- * were written after the checkpoint that the run resumes from, and are deleted. */
+/* Opens the logs of a run: lines of steps after from_step, and those of from_step after the first
+ * `lines` of the log unless that is -1, were written after the checkpoint that the run resumes
+ * from, and are deleted. */
 fg_status fgi_logger_open(fgi_logger *logger, const char *run_dir, int64_t from_step, int64_t lines,
                           fg_error *err);
 /* Creates and opens the default loggers. Only the first process logs: for others, *out is NULL,

@@ -30,8 +30,9 @@ typedef struct csv {
     char column[MAX_COLUMNS][64];
 } csv;
 
-static fg_status create(void **out_self, fg_error *err)
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
+    (void)values;
     *out_self = fgi_calloc(1, sizeof(csv));
     return *out_self != NULL ? FG_OK : fgi_no_memory(err);
 }
@@ -134,12 +135,14 @@ static bool learn_header(csv *logger, const char *text, size_t size)
     return true;
 }
 
-static bool is_valid_row(const csv *logger, const char *row, size_t size, const fg_log_start *start)
+static bool is_valid_row(const csv *logger, const char *row, size_t size, int64_t number,
+                         const fg_log_start *start)
 {
     const char *comma = memchr(row, ',', size);
     int64_t step = 0;
     return comma != NULL && count_commas(row, size) == logger->column_count + 2 &&
-           fgi_parse_i64((fgi_str){row, (size_t)(comma - row)}, &step) && step <= start->step;
+           fgi_parse_i64((fgi_str){row, (size_t)(comma - row)}, &step) &&
+           fgi_log_is_valid(start, step, number);
 }
 
 /* Learns the header of the file's text. Returns the number of valid rows at its beginning; their
@@ -155,9 +158,9 @@ static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_l
         return 0;
     }
     size_t at = (size_t)(end - text) + 1;
-    while (at < size && rows != start->lines) {
+    while (at < size) {
         end = memchr(text + at, '\n', size - at);
-        if (end == NULL || !is_valid_row(logger, text + at, (size_t)(end - text) - at, start))
+        if (end == NULL || !is_valid_row(logger, text + at, (size_t)(end - text) - at, rows, start))
             break;
         at = (size_t)(end - text) + 1;
         rows++;
@@ -314,4 +317,9 @@ static const fg_logger_ops ops = {.name = "csv",
                                   .sync = sync_file,
                                   .destroy = destroy};
 
-const fgi_logger_row fgi_csv_logger_row = {.name = "csv", .ops = &ops, .create = create};
+const fg_logger_entry fgi_csv_logger_row = {
+    .entry = {.name = "csv",
+              .help = "metrics.csv in the run's folder, one row per log event",
+              .spellings = "CSVLogger"},
+    .ops = &ops,
+    .create = create};

@@ -19,8 +19,9 @@ typedef struct jsonl {
     fgi_buf kept; /* lines that are not in the file yet */
 } jsonl;
 
-static fg_status create(void **out_self, fg_error *err)
+static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
+    (void)values;
     *out_self = fgi_calloc(1, sizeof(jsonl));
     return *out_self != NULL ? FG_OK : fgi_no_memory(err);
 }
@@ -96,4 +97,8 @@ static const fg_logger_ops ops = {.name = "jsonl",
                                   .sync = sync_file,
                                   .destroy = destroy};
 
-const fgi_logger_row fgi_jsonl_logger_row = {.name = "jsonl", .ops = &ops, .create = create};
+const fg_logger_entry fgi_jsonl_logger_row = {
+    .entry = {.name = "jsonl",
+              .help = "metrics.jsonl in the run's folder, one JSON object per log event"},
+    .ops = &ops,
+    .create = create};

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/file.h"
+
 /* ---- the contents of the run's folder -------------------------------------------------------- */
 
 /* Steps at which metrics.jsonl has a metric, as "3 6", and its values. */
@@ -287,6 +290,47 @@ static void callbacks(const effect *e, const char *folder)
     assert_string_equal(json_string_value(json_object_get(summary, "status")), "done");
 }
 
+/* The text of a file in the run's folder, owned by the caller; NULL if there is none. */
+static char *text_in_run(const char *folder, const char *name)
+{
+    const char *path = fgt_path(fgt_path(folder, "run"), name);
+    fg_error err = {0};
+    char *text = NULL;
+    size_t size = 0;
+    if (fgi_file_exists(path))
+        fgt_ok(fgi_file_read(path, 1 << 20, &text, &size, &err));
+    return text;
+}
+
+/* Which files of metrics there are, their lines, and that those of a resumed run are the same. */
+static void loggers(const effect *e, const char *folder)
+{
+    const struct {
+        const char *name, *lines; /* NULL: no file */
+    } files[] = {{"metrics.csv", e->train}, {"metrics.jsonl", e->val}};
+    char *whole[2];
+    (void)effects_fit(0, folder, EPOCHS "%s", e->arguments);
+    for (int i = 0; i < 2; i++) {
+        whole[i] = text_in_run(folder, files[i].name);
+        assert_int_equal(whole[i] != NULL, files[i].lines != NULL);
+        if (whole[i] != NULL && strncmp(whole[i], files[i].lines, strlen(files[i].lines)) != 0)
+            fail_msg("%s: %s", files[i].name, whole[i]);
+    }
+    (void)effects_fit(0, folder, EPOCHS "--trainer.max_epochs=1 %s", e->arguments);
+    (void)effects_fit(0, folder, EPOCHS "--trainer.resume=last %s", e->arguments);
+    for (int i = 0; i < 2; i++) {
+        char *resumed = text_in_run(folder, files[i].name);
+        assert_int_equal(resumed != NULL, whole[i] != NULL);
+        if (whole[i] != NULL)
+            assert_string_equal(resumed, whole[i]);
+        fgi_free(resumed);
+        fgi_free(whole[i]);
+    }
+}
+
+#define CSV   "step,epoch,lr,train_acc,train_loss,val_acc,val_loss\n3,0,0.1,"
+#define JSONL "{\"step\": 3, \"epoch\": 0, \"lr\": 0.1"
+
 #define FOUR "--trainer.batch_size=1 --trainer.devices=4 "
 
 const effect effects_trainer[] = {
@@ -354,6 +398,10 @@ const effect effects_trainer[] = {
      .says = "early_stop: val_loss has not improved in 3 validations (best: "},
     {"trainer.callbacks", "'--trainer.callbacks=early_stop(patience=1,monitor=val_acc)'", callbacks,
      .count = 6, .says = "early_stop: val_acc has not improved in 1 validation (best: "},
+    {"trainer.loggers", "", loggers, .train = CSV, .val = JSONL},
+    {"trainer.loggers", "--trainer.loggers=csv", loggers, .train = CSV},
+    {"trainer.loggers", "--trainer.loggers=[jsonl]", loggers, .val = JSONL},
+    {"trainer.loggers", "--trainer.loggers=[]", loggers},
     {"trainer.monitor_mode", "--trainer.monitor=val_acc --trainer.monitor_mode=min", best,
      .best = "val_acc"},
     {"trainer.monitor_mode", "--trainer.limit_val_batches=0 --trainer.monitor_mode=max", best,

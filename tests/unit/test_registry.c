@@ -25,6 +25,7 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_SCHEDULE, "constant onecycle "},
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy "},
         {FG_REGISTRY_CALLBACK, "early_stop "},
+        {FG_REGISTRY_LOGGER, "csv jsonl "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -208,6 +209,49 @@ static void callbacks_save_under_their_names(void **state)
     fg_registry_destroy(registry);
 }
 
+static fg_status log_nothing(void *self, const fg_log_line *line, fg_error *err)
+{
+    (void)self;
+    (void)line;
+    (void)err;
+    return FG_OK;
+}
+
+static void loggers_need_a_name_and_functions(void **state)
+{
+    static const fg_logger_ops no_name = {.log = log_nothing}, no_log = {.name = "mine"},
+                               ops = {.name = "mine", .log = log_nothing};
+    static const fg_option url = {
+        .name = "url", .kind = FG_OPTION_STRING, .example = "x", .help = "X."};
+    static const fg_option other = {/* of the same name, but not the same */
+                                    .name = "url", .kind = FG_OPTION_INT, .initial = "1", .min = 1,
+                                    .max = 2,      .example = "2",        .help = "X."};
+    const fg_entry entry = {.name = "mine", .help = "x", .options = &url, .option_count = 1},
+                   second = {.name = "theirs", .help = "x", .options = &other, .option_count = 1};
+    const fg_logger_entry wrong[] = {{.entry = entry, .create = create_callback},
+                                     {.entry = entry, .ops = &ops},
+                                     {.entry = entry, .ops = &no_name, .create = create_callback},
+                                     {.entry = entry, .ops = &no_log, .create = create_callback}},
+                          good = {.entry = entry, .ops = &ops, .create = create_callback},
+                          theirs = {.entry = second, .ops = &ops, .create = create_callback};
+    fg_registry *registry = make();
+    fg_error err = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_int_equal(fg_registry_add_logger(registry, &wrong[i], &err), FG_EINVAL);
+        assert_string_equal(err.message, "logger: 'mine' has no functions");
+    }
+    fgt_ok(fg_registry_add_logger(registry, &good, &err));
+    assert_int_equal(fg_registry_add_logger(registry, &good, &err), FG_EINVAL);
+    assert_string_equal(err.message, "logger: 'mine' is already registered");
+    fgt_ok(fg_registry_add_logger(registry, &theirs, &err));
+    assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_LOGGER, "theirs", &err), &theirs.entry);
+    assert_string_equal(fg_registry_find(registry, FG_REGISTRY_LOGGER, "CSVLogger", &err)->name,
+                        "csv");
+    assert_null(fg_registry_find(registry, FG_REGISTRY_LOGGER, "jsnl", &err));
+    assert_string_equal(err.message, "unknown logger 'jsnl': did you mean 'jsonl'?");
+    fg_registry_destroy(registry);
+}
+
 static fg_status scenario(void *self, fg_error *err)
 {
     fg_registry *registry = NULL;
@@ -229,6 +273,7 @@ int main(void)
         cmocka_unit_test(own_models_are_built_like_the_others),
         cmocka_unit_test(wrong_rows_are_refused),
         cmocka_unit_test(callbacks_save_under_their_names),
+        cmocka_unit_test(loggers_need_a_name_and_functions),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;

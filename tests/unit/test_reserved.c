@@ -285,6 +285,7 @@ BY_ROW(fg_optimizer_entry, fg_registry_add_optimizer)
 BY_ROW(fg_schedule_entry, fg_registry_add_schedule)
 BY_ROW(fg_format_entry, fg_registry_add_format)
 BY_ROW(fg_callback_entry, fg_registry_add_callback)
+BY_ROW(fg_logger_entry, fg_registry_add_logger)
 
 static void by_fg_schedule_ops(fg_error *err)
 {
@@ -392,6 +393,7 @@ static const struct row {
     ROW(fg_model_entry),
     ROW(fg_format_entry),
     ROW(fg_callback_entry),
+    ROW(fg_logger_entry),
     ROW(fg_model_options),
     ROW(fg_npy_options),
     ROW(fg_onecycle_options),

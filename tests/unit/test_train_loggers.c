@@ -96,7 +96,11 @@ static void each_logger_resumes_alone(void **state)
     fgi_logger *logger = NULL;
     fg_error err = {0};
     assert_int_equal(fgi_logger_init("csv, jsnl", &logger, &err), FG_EINVAL);
-    assert_non_null(strstr(err.message, "logger 'jsnl': expected csv or jsonl"));
+    assert_string_equal(err.message,
+                        "trainer: options.output.loggers: expected names of csv|jsonl, got 'jsnl'");
+    assert_int_equal(fgi_logger_init("csv, csv", &logger, &err), FG_EINVAL);
+    assert_string_equal(err.message, "trainer: options.output.loggers: csv is listed twice");
+    assert_null(logger);
 }
 
 /* ---- a logger of the program ----------------------------------------------------------------- */

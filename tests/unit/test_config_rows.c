@@ -1,0 +1,219 @@
+/* test_config_rows.c - the rows that trainer.callbacks and trainer.loggers list: their order, their
+ * options, mistakes, and each allocation failing while they are read, created and added to a
+ * Trainer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "recipe/config_rows.h"
+#include "recipe/run.h"
+
+/* ---- rows of the test ------------------------------------------------------------------------ */
+
+/* "NAME text=TEXT count=COUNT;" of each one that was created; how many of these were destroyed. */
+static char created[512];
+static int made, destroyed;
+
+static fg_status create(const char *name, const fg_option_values *values, void **out_self,
+                        fg_error *err)
+{
+    const int64_t count = fg_option_int(values, "count");
+    if (count == 13)
+        return fg_option_fail(values, "count", FG_EINVAL, err, "13 is unlucky");
+    if (count == 14)
+        return FG_EUNSUPPORTED;
+    *out_self = fgi_strdup(fg_option_string(values, "text"));
+    if (*out_self == NULL)
+        return fgi_no_memory(err);
+    made++;
+    const size_t used = strlen(created);
+    (void)snprintf(created + used, sizeof created - used, "%s text=%s count=%d;", name,
+                   (const char *)*out_self, (int)count);
+    return FG_OK;
+}
+
+static fg_status create_note(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    return create("note", values, out_self, err);
+}
+
+static fg_status create_board(const fg_option_values *values, void **out_self, fg_error *err)
+{
+    return create("board", values, out_self, err);
+}
+
+static void destroy(void *self)
+{
+    destroyed++;
+    fgi_free(self);
+}
+
+static fg_status log_nothing(void *self, const fg_log_line *line, fg_error *err)
+{
+    (void)self;
+    (void)line;
+    (void)err;
+    return FG_OK;
+}
+
+static const fg_option options[] = {
+    {.name = "text", .kind = FG_OPTION_STRING, .initial = "none", .example = "a", .help = "Text."},
+    {.name = "count",
+     .kind = FG_OPTION_INT,
+     .initial = "3",
+     .min = 1,
+     .max = 20,
+     .example = "4",
+     .help = "Number."},
+};
+
+#define OPTIONS .options = options, .option_count = 2
+
+static const fg_callback_ops note_ops = {.name = "note", .destroy = destroy};
+static const fg_logger_ops board_ops = {.name = "board", .log = log_nothing, .destroy = destroy};
+static const fg_callback_entry note = {
+    .entry = {.name = "note", .help = "a note", OPTIONS}, .ops = &note_ops, .create = create_note};
+static const fg_logger_entry board = {.entry = {.name = "board", .help = "a board", OPTIONS},
+                                      .ops = &board_ops,
+                                      .create = create_board};
+
+static fg_registry *registry;
+
+static int open_registry(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_registry_create(&registry, &err));
+    fgt_ok(fg_registry_add_callback(registry, &note, &err));
+    fgt_ok(fg_registry_add_logger(registry, &board, &err));
+    return 0;
+}
+
+static int close_registry(void **state)
+{
+    (void)state;
+    fg_registry_destroy(registry);
+    return 0;
+}
+
+/* ---- adding them to a Trainer ---------------------------------------------------------------- */
+
+/* Reads a configuration and adds what it lists to a Trainer. */
+static fg_status add_all(const char *yaml, fg_recipe_kind kind, fg_error *err)
+{
+    const fg_recipe_options o = {.kind = kind};
+    fg_recipe r = {.options = &o, .c = fgi_config_create(registry, err)};
+    fg_status status = r.c != NULL ? FG_OK : FG_ENOMEM;
+    created[0] = '\0';
+    made = destroyed = 0;
+    if (status == FG_OK && !fgi_config_read(r.c, "run.yaml", yaml, strlen(yaml), err))
+        status = err->status;
+    if (status == FG_OK)
+        status = fg_trainer_create(NULL, &r.trainer, err);
+    if (status == FG_OK)
+        status = fgi_run_callbacks_add(&r, err);
+    fg_trainer_destroy(r.trainer);
+    fgi_config_destroy(r.c);
+    assert_int_equal(destroyed, made);
+    return status;
+}
+
+static const char yaml[] = "trainer:\n"
+                           "  callbacks: [note(count=4, text=\"a, b\"), early_stop, note]\n"
+                           "  loggers: [csv, board(text=x), jsonl, board(count=5)]\n";
+
+static void what_is_listed_is_created_in_order(void **state)
+{
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(add_all(yaml, FG_RECIPE_FIT, &err));
+    assert_string_equal(created, "note text=a, b count=4;note text=none count=3;"
+                                 "board text=x count=3;board text=none count=5;");
+    fgt_ok(add_all(yaml, FG_RECIPE_VALIDATE, &err)); /* only a fit needs them */
+    assert_int_equal(made, 0);
+    fgt_ok(add_all("trainer: {loggers: [], callbacks: []}\n", FG_RECIPE_FIT, &err));
+    assert_int_equal(made, 0);
+}
+
+static void values_and_defaults(void **state)
+{
+    fgi_config *c = fgi_config_create(registry, NULL);
+    fgi_config_rows rows = {0};
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fgi_config_rows_make(c, "trainer.loggers", &rows, &err));
+    assert_int_equal(rows.count, 2);
+    assert_string_equal(rows.at[0].entry->name, "csv");
+    assert_string_equal(rows.at[1].entry->name, "jsonl");
+    fgi_config_rows_free(&rows);
+    assert_true(
+        fgi_config_override(c, "trainer.callbacks=Note(count=7), EarlyStopping(patience=9)", &err));
+    fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
+    assert_int_equal(rows.count, 2);
+    assert_ptr_equal(rows.at[0].entry, &note.entry);
+    assert_int_equal(fg_option_int(rows.at[0].values, "count"), 7);
+    assert_false(fg_option_is_given(rows.at[0].values, "text"));
+    assert_string_equal(rows.at[1].entry->name, "early_stop");
+    assert_int_equal(fg_option_int(rows.at[1].values, "patience"), 9);
+    fgi_config_rows_free(&rows);
+    fgi_config_destroy(c);
+}
+
+static void mistakes_are_named(void **state)
+{
+    static const struct {
+        const char *list, *message;
+    } rows[] = {
+        {"loggers: [csv, bord]",
+         "run.yaml:2:3: trainer.loggers: unknown logger 'bord': did you mean 'board'?"},
+        {"loggers: [csv, jsonl, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+        {"loggers: [CSV, csv]", "run.yaml:2:3: trainer.loggers: csv is listed twice"},
+        {"loggers: csv(sep=x)", "run.yaml:2:12: trainer.loggers.csv: unknown option 'sep'"},
+        {"loggers: [early_stop]", "run.yaml:2:3: trainer.loggers: unknown logger 'early_stop'"},
+        {"loggers: [board(txt=a)]", "run.yaml:2:3: trainer.loggers.board: unknown option 'txt': "
+                                    "did you mean 'text'?"},
+        {"loggers: [board(count=0)]",
+         "run.yaml:2:3: trainer.loggers.board.count: expected an integer from 1 to 20 (for "
+         "example 4), got '0'"},
+        {"loggers: [board(count=13)]", "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
+        {"loggers: [board(count=14)]", "run.yaml:2:3: trainer.loggers: creating board failed: "
+                                       "FG_EUNSUPPORTED"},
+        {"callbacks: [note(count=13)]",
+         "run.yaml:2:3: trainer.callbacks.note.count: 13 is unlucky"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[256];
+        fg_error err = {0};
+        (void)snprintf(text, sizeof text, "trainer:\n  %s\n", rows[i].list);
+        assert_int_not_equal(add_all(text, FG_RECIPE_FIT, &err), FG_OK);
+        assert_string_equal(err.message, rows[i].message);
+    }
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static fg_status scenario(void *self, fg_error *err)
+{
+    (void)self;
+    return add_all(yaml, FG_RECIPE_FIT, err);
+}
+
+static void no_failed_allocation_is_lost(void **state)
+{
+    (void)state;
+    fgt_fault_loop(scenario, NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_listed_is_created_in_order),
+    cmocka_unit_test(values_and_defaults),
+    cmocka_unit_test(mistakes_are_named),
+    cmocka_unit_test(no_failed_allocation_is_lost),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, open_registry, close_registry); }
