@@ -51,7 +51,7 @@ typedef struct fg_dataset_spec {
  * concurrently. */
 typedef struct fg_dataset_ops {
     /* Writes field f of sample `index` (0 <= index < count), dense and row-major, to
-     * out_fields[f]. Required unless gather is set. */
+     * out_fields[f]. Required unless gather or read_epoch is set. */
     fg_status (*read)(void *self, int64_t index, void *const *out_fields, fg_error *err);
     /* Writes n samples: sample indices[i] as row i of each out_fields[f]. Optional: for storage
      * that reads many samples faster at once than one by one. */
@@ -59,7 +59,15 @@ typedef struct fg_dataset_ops {
                         fg_error *err);
     /* Frees self once nothing uses the dataset any more. Optional. */
     void (*destroy)(void *self);
-    void (*reserved[4])(void); /* must be NULL */
+    /* Like read, for samples that vary by epoch (starting at 0), such as random crops: a pure
+     * function of (epoch, index), so that runs can be resumed exactly. Instead of read and gather.
+     */
+    fg_status (*read_epoch)(void *self, int64_t epoch, int64_t index, void *const *out_fields,
+                            fg_error *err);
+    /* Writes the class index of every sample to out_labels[0..count), for storage where that is
+     * cheaper than reading the samples. Optional; see fg_dataset_labels. */
+    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err);
+    void (*reserved[2])(void); /* must be NULL */
 } fg_dataset_ops;
 
 /* Creates a custom dataset. `ops` and `spec` are copied, including names. take_self is passed to
@@ -156,10 +164,18 @@ FG_API int64_t fg_dataset_class_count(const fg_dataset *dataset);
 /* Name of class `index`, borrowed for the dataset's lifetime; NULL if the classes have no names. */
 FG_API const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index);
 
-/* Reads one sample. out_fields[f] must have room for fg_type_bytes of field f's type. Thread-safe.
- * Errors: FG_EINVAL (index out of range), and those of the dataset's reader. */
+/* Reads one sample, of epoch 0 if samples vary by epoch. out_fields[f] must have room for
+ * fg_type_bytes of field f's type. Thread-safe. Errors: FG_EINVAL (index out of range), and those
+ * of the dataset's reader. */
 FG_API FG_MUST_USE fg_status fg_dataset_read(const fg_dataset *dataset, int64_t index,
                                              void *const *out_fields, fg_error *err);
+
+/* Writes the class index of every sample, field 1, to out_labels[0..count). If the storage has no
+ * faster way, every sample is read once. Thread-safe. Errors: FG_EINVAL (the dataset has no
+ * classes, or field 1 is not s32[]), FG_EUNSUPPORTED (a source, or a dataset whose samples are
+ * drawn again in each epoch), FG_ENOMEM, and those of the dataset's reader. */
+FG_API FG_MUST_USE fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels,
+                                               fg_error *err);
 
 /* ---- readers --------------------------------------------------------------------------------- */
 

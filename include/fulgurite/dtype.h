@@ -60,6 +60,9 @@ FG_API int64_t fg_type_count(const fg_type *type);
 /* Size in bytes of a dense array of this type; SIZE_MAX on overflow. Thread-safe. */
 FG_API size_t fg_type_bytes(const fg_type *type);
 
+/* Whether dtype, rank and all dimensions are equal. Thread-safe. */
+FG_API bool fg_type_equal(const fg_type *a, const fg_type *b);
+
 /* Writes a type as "f32[3,4]" to out (at most `size` bytes, always NUL-terminated) and returns out.
  * Thread-safe. */
 FG_API char *fg_type_format(const fg_type *type, char *out, size_t size);

@@ -28,6 +28,7 @@
 #include <fulgurite/option.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
+#include <fulgurite/sampling.h>
 #include <fulgurite/setup.h>
 #include <fulgurite/trace.h>
 #include <fulgurite/train.h>

@@ -4,6 +4,7 @@
 #include <fulgurite/dtype.h>
 
 #include <inttypes.h>
+#include <string.h>
 
 typedef struct format {
     const char *name;
@@ -52,6 +53,12 @@ size_t fg_type_bytes(const fg_type *type)
     if (count == INT64_MAX || __builtin_mul_overflow(count, fg_dtype_size(type->dtype), &bytes))
         return SIZE_MAX;
     return bytes;
+}
+
+bool fg_type_equal(const fg_type *a, const fg_type *b)
+{
+    return a->dtype == b->dtype && a->rank == b->rank &&
+           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof(a->dim[0])) == 0;
 }
 
 char *fg_type_format(const fg_type *type, char *out, size_t size)

@@ -113,17 +113,46 @@ fg_status fg_dataset_create(const fg_dataset_ops *ops, void *take_self, const fg
 {
     *out = NULL;
     fg_status status = fgi_check_reserved(FGI_RESERVED(fg_dataset_ops, ops), err);
-    if (status == FG_OK && ops->read == NULL && ops->gather == NULL)
-        status = fgi_fail(err, FG_EINVAL, "the dataset has neither a read nor a gather function");
+    if (status == FG_OK && ops->read == NULL && ops->gather == NULL && ops->read_epoch == NULL)
+        status = fgi_fail(err, FG_EINVAL,
+                          "the dataset has no read, gather or read_epoch function: expected one");
+    if (status == FG_OK && ops->read_epoch != NULL && (ops->read != NULL || ops->gather != NULL))
+        status = fgi_fail(err, FG_EINVAL,
+                          "the dataset has a read_epoch function and read or gather: expected "
+                          "read_epoch alone");
     if (status == FG_OK)
         status = create(spec, 0, out, err);
     if (status == FG_OK) {
         (*out)->ops = *ops;
+        (*out)->reads_rows = ops->gather == NULL;
         (*out)->self = take_self;
     } else if (ops->destroy != NULL) {
         ops->destroy(take_self);
     }
     return status;
+}
+
+fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
+                             fg_error *err)
+{
+    const fg_dataset *like = derived->like;
+    const fg_dataset_spec spec = {.count = derived->count,
+                                  .fields = like->fields,
+                                  .field_count = like->field_count,
+                                  .class_count = like->class_count,
+                                  .class_names = like->class_names};
+    const fg_status status = create(&spec, 0, out, err);
+    if (status != FG_OK) {
+        derived->destroy(take_self);
+        return status;
+    }
+    fg_dataset *dataset = *out;
+    dataset->ops = (fg_dataset_ops){.labels = derived->labels, .destroy = derived->destroy};
+    dataset->gather_epoch = derived->gather_epoch;
+    dataset->is_drawn = derived->is_drawn || like->is_drawn;
+    dataset->reads_rows = like->reads_rows;
+    dataset->self = take_self;
+    return FG_OK;
 }
 
 fg_status fg_dataset_from_source(const fg_source_ops *ops, void *take_self,
@@ -212,22 +241,25 @@ static fg_status complete_error(fg_status status, int64_t index, fg_error *err)
     return status;
 }
 
-static fg_status gather_one_by_one(const fg_dataset *dataset, const int64_t *indices, size_t n,
-                                   void *const *out_fields, fg_error *err)
+static fg_status gather_one_by_one(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
+                                   size_t n, void *const *out_fields, fg_error *err)
 {
+    const fg_dataset_ops *ops = &dataset->ops;
     void *row[FG_MAX_FIELDS];
     for (size_t i = 0; i < n; i++) {
         for (int f = 0; f < dataset->field_count; f++)
             row[f] = (char *)out_fields[f] + i * dataset->row_bytes[f];
-        const fg_status status = dataset->ops.read(dataset->self, indices[i], row, err);
+        const fg_status status = ops->read_epoch != NULL
+                                     ? ops->read_epoch(dataset->self, epoch, indices[i], row, err)
+                                     : ops->read(dataset->self, indices[i], row, err);
         if (status != FG_OK)
             return complete_error(status, indices[i], err);
     }
     return FG_OK;
 }
 
-fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, size_t n,
-                             void *const *out_fields, fg_error *err)
+fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
+                             size_t n, void *const *out_fields, fg_error *err)
 {
     fg_error local;
     if (err == NULL)
@@ -241,8 +273,10 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, 
                             indices[i], dataset->count);
     if (n == 0)
         return FG_OK;
+    if (dataset->gather_epoch != NULL)
+        return dataset->gather_epoch(dataset->self, epoch, indices, n, out_fields, err);
     if (dataset->ops.gather == NULL)
-        return gather_one_by_one(dataset, indices, n, out_fields, err);
+        return gather_one_by_one(dataset, epoch, indices, n, out_fields, err);
     return complete_error(dataset->ops.gather(dataset->self, indices, n, out_fields, err),
                           indices[0], err);
 }
@@ -250,5 +284,55 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, 
 fg_status fg_dataset_read(const fg_dataset *dataset, int64_t index, void *const *out_fields,
                           fg_error *err)
 {
-    return fgi_dataset_gather(dataset, &index, 1, out_fields, err);
+    return fgi_dataset_gather(dataset, 0, &index, 1, out_fields, err);
+}
+
+/* ---- labels ---------------------------------------------------------------------------------- */
+
+static fg_status check_labels(const fg_dataset *dataset, fg_error *err)
+{
+    FGI_TRY(fgi_dataset_check_random(dataset, err));
+    if (dataset->is_drawn)
+        return fgi_fail(
+            err, FG_EUNSUPPORTED,
+            "the samples of this dataset are drawn again in each epoch, so they have no "
+            "fixed labels");
+    const fg_type *type = dataset->field_count > 1 ? &dataset->fields[1].type : NULL;
+    if (dataset->class_count == 0 || type == NULL || type->dtype != FG_S32 || type->rank != 0)
+        return fgi_fail(err, FG_EINVAL,
+                        "the dataset has no class indices: expected classes, and s32[] as field 1");
+    return FG_OK;
+}
+
+/* Reads every sample; `room` has room for all other fields. */
+static fg_status read_labels(const fg_dataset *dataset, void *room, int32_t *out_labels,
+                             fg_error *err)
+{
+    void *row[FG_MAX_FIELDS];
+    for (int f = 0; f < dataset->field_count; f++)
+        row[f] = room;
+    for (int64_t i = 0; i < dataset->count; i++) {
+        row[1] = &out_labels[i];
+        FGI_TRY(fgi_dataset_gather(dataset, 0, &i, 1, row, err));
+    }
+    return FG_OK;
+}
+
+fg_status fg_dataset_labels(const fg_dataset *dataset, int32_t *out_labels, fg_error *err)
+{
+    fg_error local;
+    err = err != NULL ? err : &local;
+    *err = (fg_error){0};
+    FGI_TRY(check_labels(dataset, err));
+    if (dataset->ops.labels != NULL)
+        return complete_error(dataset->ops.labels(dataset->self, out_labels, err), 0, err);
+    size_t largest = 1;
+    for (int f = 0; f < dataset->field_count; f++)
+        largest = dataset->row_bytes[f] > largest ? dataset->row_bytes[f] : largest;
+    void *room = fgi_alloc_aligned(largest);
+    if (room == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = read_labels(dataset, room, out_labels, err);
+    fgi_free_aligned(room);
+    return status;
 }

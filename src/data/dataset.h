@@ -8,10 +8,19 @@
 #include <fulgurite/data.h>
 #include "base/arena.h"
 
+/* Reads the samples indices[0..n) of an epoch into rows of out_fields; the indices are valid. */
+typedef fg_status fgi_gather_epoch(void *self, int64_t epoch, const int64_t *indices, size_t n,
+                                   void *const *out_fields, fg_error *err);
+
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
-    fg_dataset_ops ops;     /* gather or read is set, except for a source */
-    fg_source_ops source;   /* open is set only for a source */
+    /* Functions of a custom dataset: gather, read or read_epoch is set. A source and a derived
+     * dataset only have destroy and labels. */
+    fg_dataset_ops ops;
+    fg_source_ops source;           /* open is set only for a source */
+    fgi_gather_epoch *gather_epoch; /* only for a derived dataset */
+    bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
+    bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
     int64_t count; /* -1: not known */
     int field_count;
@@ -28,9 +37,23 @@ fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err);
 /* Adds a reference; release it with fg_dataset_destroy. */
 fg_dataset *fgi_dataset_retain(fg_dataset *dataset);
 
-/* Reads the samples indices[0..n) into rows of out_fields, with gather or one by one. */
-fg_status fgi_dataset_gather(const fg_dataset *dataset, const int64_t *indices, size_t n,
-                             void *const *out_fields, fg_error *err);
+/* Reads the samples indices[0..n) of an epoch into rows of out_fields, at once or one by one. */
+fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
+                             size_t n, void *const *out_fields, fg_error *err);
+
+/* A dataset whose samples come from others. */
+typedef struct fgi_derived {
+    const fg_dataset *like; /* fields, classes and cost of a row are those of this dataset */
+    int64_t count;
+    bool is_drawn;
+    fgi_gather_epoch *gather_epoch;
+    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
+    void (*destroy)(void *self);
+} fgi_derived;
+
+/* Takes ownership of self, also on failure. */
+fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dataset **out,
+                             fg_error *err);
 
 /* The sorted indexes of both sets of a random split of 0..count-1, as described for
  * fg_dataset_split. One block has both: *out_rows (fgi_free), the *out_val_count indexes of the

@@ -174,8 +174,8 @@ static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_fa
     void *rows[FG_MAX_FIELDS];
     for (int f = 0; f < loader->dataset->field_count; f++)
         rows[f] = (char *)s->data[f] + (size_t)c->first * loader->dataset->row_bytes[f];
-    const fg_status status =
-        fgi_dataset_gather(loader->dataset, indices, (size_t)c->count, rows, out_failure);
+    const fg_status status = fgi_dataset_gather(loader->dataset, place.epoch, indices,
+                                                (size_t)c->count, rows, out_failure);
     out_failure->status = status;
 }
 

@@ -71,7 +71,7 @@ static void take_options(fg_loader *loader, const fg_loader_options *o)
 static int64_t choose_chunk(const fg_loader *loader, int workers)
 {
     int64_t pieces = (int64_t)workers * CHUNKS_A_WORKER;
-    if (loader->dataset->ops.gather != NULL) {
+    if (!loader->dataset->reads_rows) {
         const int64_t worth = loader->slot_bytes / CHUNK_BYTES;
         pieces = worth < workers ? worth : workers;
     }

@@ -14,6 +14,7 @@
 enum { PREFETCH_ROWS = 4, CACHE_LINE = 64, PREFETCH_BYTES = 1024 };
 
 typedef struct memory {
+    int64_t count;
     int field_count;
     size_t row_bytes[FG_MAX_FIELDS];
     fgi_block blocks[FG_MAX_FIELDS];
@@ -56,6 +57,15 @@ static fg_status memory_gather(void *self, const int64_t *indices, size_t n,
     return FG_OK;
 }
 
+/* fg_dataset_labels has checked that field 1 is s32[]. */
+static fg_status memory_labels(void *self, int32_t *out_labels, fg_error *err)
+{
+    const memory *m = self;
+    if (m->count > 0)
+        memcpy(out_labels, m->blocks[1].data, (size_t)m->count * sizeof(*out_labels));
+    return FG_OK;
+}
+
 static void memory_destroy(void *self)
 {
     memory *m = self;
@@ -66,7 +76,8 @@ static void memory_destroy(void *self)
     fgi_free(m);
 }
 
-static const fg_dataset_ops memory_ops = {.gather = memory_gather, .destroy = memory_destroy};
+static const fg_dataset_ops memory_ops = {
+    .gather = memory_gather, .labels = memory_labels, .destroy = memory_destroy};
 
 fg_status fgi_memory_create(const fg_dataset_spec *spec, fgi_block *take_blocks, fg_dataset **out,
                             fg_error *err)
@@ -85,6 +96,7 @@ fg_status fgi_memory_create(const fg_dataset_spec *spec, fgi_block *take_blocks,
     }
     if (m == NULL)
         return fgi_no_memory(err);
+    m->count = spec->count;
     m->field_count = fields;
     return fg_dataset_create(&memory_ops, m, spec, out, err);
 }

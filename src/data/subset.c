@@ -15,9 +15,10 @@
 typedef struct subset {
     fg_dataset *parent; /* held */
     int64_t *indices;
+    size_t count;
 } subset;
 
-static fg_status subset_gather(void *self, const int64_t *indices, size_t n,
+static fg_status subset_gather(void *self, int64_t epoch, const int64_t *indices, size_t n,
                                void *const *out_fields, fg_error *err)
 {
     const subset *s = self;
@@ -29,10 +30,24 @@ static fg_status subset_gather(void *self, const int64_t *indices, size_t n,
             places[i] = s->indices[indices[done + i]];
         for (int f = 0; f < s->parent->field_count; f++)
             rows[f] = (char *)out_fields[f] + done * s->parent->row_bytes[f];
-        FGI_TRY(fgi_dataset_gather(s->parent, places, part, rows, err));
+        FGI_TRY(fgi_dataset_gather(s->parent, epoch, places, part, rows, err));
         done += part;
     }
     return FG_OK;
+}
+
+/* The parent's labels, in the order of the list. */
+static fg_status subset_labels(void *self, int32_t *out_labels, fg_error *err)
+{
+    const subset *s = self;
+    int32_t *labels = fgi_calloc((size_t)s->parent->count, sizeof(*labels));
+    if (labels == NULL)
+        return fgi_no_memory(err);
+    const fg_status status = fg_dataset_labels(s->parent, labels, err);
+    for (size_t i = 0; status == FG_OK && i < s->count; i++)
+        out_labels[i] = labels[s->indices[i]];
+    fgi_free(labels);
+    return status;
 }
 
 static void subset_destroy(void *self)
@@ -45,13 +60,11 @@ static void subset_destroy(void *self)
     fgi_free(s);
 }
 
-static const fg_dataset_ops subset_ops = {.gather = subset_gather, .destroy = subset_destroy};
-
 /* The parent's indices, or the corresponding ones of the root dataset if it is a subset itself. */
 static fg_status resolve(const fg_dataset *parent, const int64_t *indices, size_t count,
                          int64_t *out, fg_error *err)
 {
-    const subset *below = parent->ops.gather == subset_gather ? parent->self : NULL;
+    const subset *below = parent->gather_epoch == subset_gather ? parent->self : NULL;
     for (size_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= parent->count)
             return fgi_fail(err, FG_EINVAL,
@@ -78,14 +91,15 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
         subset_destroy(s);
         return status;
     }
-    const subset *below = parent->ops.gather == subset_gather ? parent->self : NULL;
+    const subset *below = parent->gather_epoch == subset_gather ? parent->self : NULL;
     s->parent = fgi_dataset_retain(below == NULL ? parent : below->parent);
-    const fg_dataset_spec spec = {.count = (int64_t)count,
-                                  .fields = parent->fields,
-                                  .field_count = parent->field_count,
-                                  .class_count = parent->class_count,
-                                  .class_names = parent->class_names};
-    return fg_dataset_create(&subset_ops, s, &spec, out, err);
+    s->count = count;
+    const fgi_derived derived = {.like = parent,
+                                 .count = (int64_t)count,
+                                 .gather_epoch = subset_gather,
+                                 .labels = subset_labels,
+                                 .destroy = subset_destroy};
+    return fgi_dataset_derive(&derived, s, out, err);
 }
 
 static int compare_int64(const void *a, const void *b)

@@ -50,6 +50,12 @@ static const fgi_config_row data_rows[] = {
     {{.name = "data.split_seed", .kind = FG_OPTION_INT, .initial = "0", .min = 0, .max =
       FG_OPTION_UNLIMITED, .example = "1", .help =
       "Seed of the choice of samples that val_fraction holds out."}, .only = NULL},
+    {{.name = "data.sampling", .kind = FG_OPTION_CHOICE, .initial = "uniform", .choices =
+      "uniform|balanced", .example = "balanced", .help =
+      "How often training samples are drawn in an epoch. uniform: each once. balanced: rare "
+      "classes several times and frequent ones partly, so that all classes are equally frequent "
+      "and the number of samples stays the same. Validation is not affected."}, .only =
+      "task=classification"},
     {{.name = "data.scale", .kind = FG_OPTION_FLOAT, .initial = "auto", .min = 1e-30, .max = 1e30,
       .has_auto = true, .example = "0.0625", .help =
       "Factor for the inputs, applied on the device. auto: 1/255 for integers (pixels), 1 for "

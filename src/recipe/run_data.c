@@ -2,6 +2,9 @@
  * it names.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/sampling.h>
+#include <string.h>
+
 #include "recipe/run.h"
 #include "recipe/run_format.h"
 #include "base/error.h"
@@ -15,6 +18,21 @@ static fg_status split(const fg_format_request *request, fgi_run_data *data, fg_
     fg_dataset_destroy(data->train); /* the parts keep what they need of it */
     data->train = train;
     data->val = val;
+    return FG_OK;
+}
+
+/* Draws the training samples as data.sampling says. */
+static fg_status draw(const fgi_config *c, fgi_run_data *data, fg_error *err)
+{
+    fg_dataset *drawn = NULL;
+    if (strcmp(fgi_config_text(c, "data.sampling"), "balanced") != 0)
+        return FG_OK;
+    const fg_sampling_options options = {.seed = (uint64_t)fgi_config_int(c, "trainer.seed")};
+    const fg_status status = fg_dataset_balanced(data->train, &options, &drawn, err);
+    if (status != FG_OK)
+        return fgi_context(err, status, "%s", fgi_config_where(c, "data.sampling"));
+    fg_dataset_destroy(data->train); /* the new one keeps it */
+    data->train = drawn;
     return FG_OK;
 }
 
@@ -90,6 +108,7 @@ static fg_status open_all(fgi_run_format *f, fgi_run_data *out, fg_error *err)
         FGI_TRY(split(&f->request, out, err));
     else if (out->val == NULL)
         FGI_TRY(open_other(f, FG_PART_VAL, &out->val, err));
+    FGI_TRY(draw(f->c, out, err));
     return open_other(f, FG_PART_TEST, &out->test, err);
 }
 

@@ -152,17 +152,11 @@ static fg_status wrong_data(const request *q)
     return FG_EFORMAT;
 }
 
-static bool is_same_type(const fg_type *a, const fg_type *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof(a->dim[0])) == 0;
-}
-
 static fg_status check_type(const request *q, const char *what, const fg_type *have,
                             const fg_type *want)
 {
     char a[96], b[96];
-    if (is_same_type(have, want))
+    if (fg_type_equal(have, want))
         return FG_OK;
     (void)fgi_refuse(q->err, "%s: %s is %s: the checkpoint was trained with %s",
                      fgi_config_text(q->c, q->key), what, fg_type_format(have, a, sizeof(a)),

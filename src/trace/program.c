@@ -269,12 +269,6 @@ fg_status fgi_program_cost_of(const fgi_program *program, fgi_program_cost *out,
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-static bool same_type(const fg_type *a, const fg_type *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
-}
-
 static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_client *client,
                       fg_array *const *feeds, size_t feed_count, fg_error *err)
 {
@@ -292,7 +286,7 @@ static fg_status bind(fgi_program *program, const fgi_leaf *leaf, size_t i, fg_c
                         "argument %zu of the program is an array whose buffer was reused by the "
                         "update of a variable: read it before the run that assigns",
                         i);
-    if (!same_type(fg_array_type(array), &program->argument_type[i])) {
+    if (!fg_type_equal(fg_array_type(array), &program->argument_type[i])) {
         char a[96], b[96];
         return fgi_fail(err, FG_EINVAL, "argument %zu of the program is %s: expected %s, as traced",
                         i, fg_type_format(fg_array_type(array), a, sizeof a),

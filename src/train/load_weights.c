@@ -35,7 +35,7 @@ static bool fits(const fg_type *found, const fg_type *expected)
     fg_type type = *found;
     if (fg_dtype_is_float(found->dtype) && fg_dtype_is_float(expected->dtype))
         type.dtype = expected->dtype;
-    return fgi_same_type(&type, expected);
+    return fg_type_equal(&type, expected);
 }
 
 static fg_status missing(const char *path, const char *name, const fg_type *expected, fg_error *err)

@@ -190,12 +190,6 @@ static fg_status check_step_functions(const fg_trainer *trainer, fgi_stage_kind 
     return FG_OK;
 }
 
-bool fgi_same_type(const fg_type *a, const fg_type *b)
-{
-    return a->dtype == b->dtype && a->rank == b->rank &&
-           memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) == 0;
-}
-
 /* Whether the stage's loader is for these data. */
 static bool has_loader(const fgi_stage *stage, const fgi_stage_spec *requested)
 {
@@ -216,7 +210,7 @@ static bool has_program(const fgi_stage *stage, const fgi_stage_spec *requested)
         stage->spec.field_count != requested->field_count)
         return false;
     for (int i = 0; i < stage->spec.field_count; i++)
-        if (!fgi_same_type(&stage->spec.field_type[i], &requested->field_type[i]) ||
+        if (!fg_type_equal(&stage->spec.field_type[i], &requested->field_type[i]) ||
             strcmp(fg_dataset_field(stage->spec.dataset, i)->name,
                    fg_dataset_field(requested->dataset, i)->name) != 0)
             return false;

@@ -38,7 +38,6 @@ struct fgi_accumulator *fgi_stage_accumulator(const fgi_stage *stage); /* NULL: 
 fgi_metrics *fgi_stage_metrics(const fgi_stage *stage);                /* that its step logs */
 /* The stage that a step belongs to while it is traced. */
 fgi_stage *fgi_step_stage(const fg_step *step);
-bool fgi_same_type(const fg_type *a, const fg_type *b);
 /* The limit on the batches of an evaluation by the options, for a stage that is prepared; 0: none.
  */
 int64_t fgi_stage_limit(const fg_trainer *trainer, fgi_stage_kind kind);

@@ -240,6 +240,11 @@ const effect effects_data[] = {
      .expected =
          {{.rows = 2, .features = 4, .x = {{2, 0, 0.8, 1.6}, {0, 1.6, 0, 0.8}}, .label = {0, 1}}}},
 
+    /* Two of the three equal samples of class 0 are drawn, and the sample of class 1 twice. */
+    {"data.sampling", RAW MOST_CLASSES "--data.sampling=balanced", losses,
+     .train = "a,b,y\n1,2,0\n1,2,0\n1,2,0\n3,5,1\n", .expected = {TWO_ROWS}},
+    {"data.sampling", RAW MOST_CLASSES "--data.sampling=uniform", losses,
+     .train = "a,b,y\n1,2,0\n3,5,1\n", .expected = {TWO_ROWS}},
     {"data.x", "--data.x=x.npy", effects_check_samples},
     {"data.y", "--data.y=y.npy", effects_check_samples},
     {"data.val_x", "", effects_check_samples},

@@ -159,7 +159,9 @@ static void arrays_must_be_there(void **state)
     spec.count = 1;
     const fg_dataset_ops nothing = {.destroy = count_destroy};
     assert_int_equal(fg_dataset_create(&nothing, &one, &spec, &dataset, &err), FG_EINVAL);
-    assert_string_equal(err.message, "the dataset has neither a read nor a gather function");
+    assert_string_equal(err.message,
+                        "the dataset has no read, gather or read_epoch function: expected "
+                        "one");
 }
 
 /* A reader that fails on sample 3 with a message and on sample 4 without one. */
@@ -229,7 +231,7 @@ static void gathering_many_rows_of_a_subset(void **state)
     fgt_ok(fg_dataset_subset(dataset, indices, ROWS, &subset, &err));
     for (int i = 0; i < ROWS; i++)
         indices[i] = ROWS - 1 - i;
-    fgt_ok(fgi_dataset_gather(subset, indices, ROWS, (void *const[]){x, y}, &err));
+    fgt_ok(fgi_dataset_gather(subset, 0, indices, ROWS, (void *const[]){x, y}, &err));
     for (int i = 0; i < ROWS; i++) {
         assert_int_equal(y[i], ((ROWS - 1 - i) * 7) % 60);
         assert_true(x[i][2] == (float)(3 * y[i] + 2));

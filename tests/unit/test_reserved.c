@@ -12,17 +12,10 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/reserved.h"
+#include "reserved_rows.h"
 #include "train/step.h"
 
 /* ---- what refuses it ------------------------------------------------------------------------- */
-
-typedef void call(fg_error *err); /* gives the library the struct with its last reserved bit set */
-
-#define LAST(array) (array)[sizeof(array) / sizeof *(array)-1]
-/* A struct `o` of this type whose `reserved` is not zero. */
-#define NEWER(type, ...)                                                                           \
-    type o = {__VA_ARGS__};                                                                        \
-    LAST(o.reserved) = 1
 
 static void never(void) {}
 static const fg_optimizer_rule no_rule = {.name = "none"};
@@ -56,12 +49,6 @@ static void end_trace(fg_trace *trace, fg_error *err)
     fg_trace_destroy(trace);
 }
 
-#define BY_STATUS(type, expression)                                                                \
-    static void by_##type(fg_error *err)                                                           \
-    {                                                                                              \
-        NEWER(type, 0);                                                                            \
-        assert_int_equal(expression, FG_EINVAL);                                                   \
-    }
 #define BY_MODULE(type, expression)                                                                \
     static void by_##type(fg_error *err)                                                           \
     {                                                                                              \
@@ -92,13 +79,9 @@ static const fg_type type3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 
 BY_STATUS(fg_ckpt_options, fg_ckpt_open_with("nowhere", &o, &ckpt, err))
 BY_STATUS(fg_ckpt_content, fg_ckpt_save("nowhere", &o, err))
-BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, err))
-BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
 BY_STATUS(fg_client_options, fg_client_open(&o, &client, err))
 BY_STATUS(fg_host_options, fg_host_open(&o, &host, err))
 BY_STATUS(fg_setup_options, fg_setup_install("cpu", &o, NULL, err))
-BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
-BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
 BY_STATUS(fg_variable_options, fg_variable_create("v", &type3, &o, &variable, err))
 BY_STATUS(fg_schedule, fg_schedule_check(&o, err))
 
@@ -158,49 +141,6 @@ static void by_fg_regression_options(fg_error *err)
     const fg_tensor x = fg_zeros(trace, FG_F32, FG_DIMS(2));
     fg_step_log_regression(&step, x, x, &o);
     end_trace(trace, err);
-}
-
-/* Also through what takes the options on behalf of a loader. */
-static void by_fg_loader_options(fg_error *err)
-{
-    NEWER(fg_loader_options, 0);
-    const float x[2] = {0};
-    const fg_field field = {"x", {.dtype = FG_F32}};
-    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
-    fg_dataset *data = NULL;
-    fg_loader *loader = NULL;
-    fg_input_rate rate;
-    assert_int_equal(fg_dataset_from_arrays(&spec, (const void *const[]){x}, FG_COPY, &data, err),
-                     FG_OK);
-    assert_int_equal(fg_input_rate_measure(data, &o, 1, &rate, err), FG_EINVAL);
-    assert_int_equal(fg_loader_create(data, &o, &loader, err), FG_EINVAL);
-    fg_dataset_destroy(data);
-}
-
-static const char *csv_file(void)
-{
-    const char *path = fgt_path(fgt_temp_folder(), "table.csv"), text[] = "a,b\n1,2\n2,4\n3,7\n";
-    fgt_write(path, text, sizeof text - 1);
-    return path;
-}
-
-static void by_fg_csv_options(fg_error *err)
-{
-    NEWER(fg_csv_options, 0);
-    fg_csv_parts parts;
-    assert_int_equal(fg_csv_open(csv_file(), &o, &parts, err), FG_EINVAL);
-}
-
-static void by_fg_csv_apply_options(fg_error *err)
-{
-    NEWER(fg_csv_apply_options, 0);
-    fg_csv_parts parts;
-    const char *path = csv_file();
-    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
-    assert_int_equal(fg_csv_apply_with(parts.schema, path, &o, &dataset, err), FG_EINVAL);
-    fg_csv_schema_destroy(parts.schema);
-    fg_dataset_destroy(parts.train);
-    fg_dataset_destroy(parts.val);
 }
 
 static void by_fg_distribute_options(fg_error *err)
@@ -354,15 +294,7 @@ static void by_fg_fit_data(fg_error *err)
 
 /* ---- the lists ------------------------------------------------------------------------------- */
 
-#define ROW(type)                                                                                  \
-    {                                                                                              \
-#type, by_##type                                                                           \
-    }
-/* Filled by the user. */
-static const struct row {
-    const char *type;
-    call *give;
-} refused[] = {
+static const reserved_row refused[] = {
     ROW(fg_adam_options),
     ROW(fg_adamw_options),
     ROW(fg_batch_norm_options),
@@ -374,19 +306,13 @@ static const struct row {
     ROW(fg_conv2d_options),
     ROW(fg_conv_options),
     ROW(fg_cross_entropy_options),
-    ROW(fg_csv_apply_options),
-    ROW(fg_csv_options),
     ROW(fg_dataset_ops),
-    ROW(fg_dataset_spec),
     ROW(fg_distribute_options),
     ROW(fg_dot_options),
     ROW(fg_fit_data),
     ROW(fg_host_options),
-    ROW(fg_image),
-    ROW(fg_image_decode_options),
     ROW(fg_linear_options),
     ROW(fg_load_options),
-    ROW(fg_loader_options),
     ROW(fg_loss_scale_options),
     ROW(fg_loss_entry),
     ROW(fg_mesh_options),
@@ -395,7 +321,6 @@ static const struct row {
     ROW(fg_callback_entry),
     ROW(fg_logger_entry),
     ROW(fg_model_options),
-    ROW(fg_npy_options),
     ROW(fg_onecycle_options),
     ROW(fg_optimizer_entry),
     ROW(fg_optimizer_options),
@@ -453,18 +378,27 @@ static const char *const values[] = {
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
+/* Row i of both lists. */
+static const reserved_row *row_at(size_t i)
+{
+    return i < COUNT(refused) ? &refused[i] : &reserved_data_rows[i - COUNT(refused)];
+}
+
+static size_t row_count(void) { return COUNT(refused) + reserved_data_row_count; }
+
 static void non_zero_is_refused(void **state)
 {
-    for (size_t i = 0; i < COUNT(refused); i++) {
+    for (size_t i = 0; i < row_count(); i++) {
+        const reserved_row *row = row_at(i);
         char want[256];
         fg_error err = {0};
-        refused[i].give(&err);
+        row->give(&err);
         (void)snprintf(want, sizeof want,
                        "%s: 'reserved' must be zero: the struct is not initialized, or the program "
                        "was compiled against newer headers than the library",
-                       refused[i].type);
+                       row->type);
         if (err.status != FG_EINVAL || strstr(err.message, want) == NULL)
-            fail_msg("%s: %s: '%s'", refused[i].type, fg_status_name(err.status), err.message);
+            fail_msg("%s: %s: '%s'", row->type, fg_status_name(err.status), err.message);
     }
 }
 
@@ -485,7 +419,7 @@ static void library_clears_what_it_fills(void **state)
     FRESH(fg_plugin_candidate, candidate);
     FRESH(fg_module_info, module);
     size_t count = 0;
-    fgt_ok(fg_csv_open(csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
+    fgt_ok(fg_csv_open(reserved_csv_file(), &(fg_csv_options){.target = "b"}, &parts, &err));
     fgt_ok(fg_csv_schema_column(parts.schema, 0, &column, &err));
     fgt_ok(fg_input_rate_measure(parts.train, NULL, 1e-3, &rate, &err));
     assert_int_equal(fg_image_probe("none", NULL, 0, &image, &err), FG_EFORMAT);
@@ -517,8 +451,8 @@ static bool is_in(const char *name, const char *const *list, size_t count)
 
 static bool is_refused(const char *name)
 {
-    for (size_t i = 0; i < COUNT(refused); i++)
-        if (strcmp(refused[i].type, name) == 0)
+    for (size_t i = 0; i < row_count(); i++)
+        if (strcmp(row_at(i)->type, name) == 0)
             return true;
     return false;
 }
@@ -583,7 +517,7 @@ static void every_struct_has_a_way_to_grow(void **state)
 {
     const size_t count = check_headers(FGT_SOURCE_DIR "/include/fulgurite") +
                          check_headers(FGT_SOURCE_DIR "/include/fulgurite/ops");
-    assert_int_equal(count, COUNT(refused) + COUNT(filled) + COUNT(borrowed) + COUNT(values) +
+    assert_int_equal(count, row_count() + COUNT(filled) + COUNT(borrowed) + COUNT(values) +
                                 COUNT(elsewhere));
 }
 

@@ -1,0 +1,79 @@
+/* reserved_data.c - structs of datasets and images that a user fills, for test_reserved.c.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "reserved_rows.h"
+
+#include <string.h>
+
+static fg_dataset *dataset;
+
+BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, err))
+BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
+BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
+BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
+
+static const fg_field pair_field = {"x", {.dtype = FG_F32}};
+static const fg_dataset_spec pair = {.count = 2, .fields = &pair_field, .field_count = 1};
+
+static void by_fg_sampling_options(fg_error *err)
+{
+    NEWER(fg_sampling_options, 0);
+    const float x[2] = {0};
+    const double weights[2] = {1, 1};
+    fg_dataset *data = NULL, *drawn = NULL;
+    assert_int_equal(fg_dataset_from_arrays(&pair, (const void *const[]){x}, FG_COPY, &data, err),
+                     FG_OK);
+    assert_int_equal(fg_dataset_weighted(data, weights, &o, &drawn, err), FG_EINVAL);
+    assert_int_equal(fg_dataset_balanced(data, &o, &drawn, err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(&data, NULL, 1, &o, &drawn, err), FG_EINVAL);
+    fg_dataset_destroy(data);
+}
+
+/* Also through what takes the options on behalf of a loader. */
+static void by_fg_loader_options(fg_error *err)
+{
+    NEWER(fg_loader_options, 0);
+    const float x[2] = {0};
+    fg_dataset *data = NULL;
+    fg_loader *loader = NULL;
+    fg_input_rate rate;
+    assert_int_equal(fg_dataset_from_arrays(&pair, (const void *const[]){x}, FG_COPY, &data, err),
+                     FG_OK);
+    assert_int_equal(fg_input_rate_measure(data, &o, 1, &rate, err), FG_EINVAL);
+    assert_int_equal(fg_loader_create(data, &o, &loader, err), FG_EINVAL);
+    fg_dataset_destroy(data);
+}
+
+const char *reserved_csv_file(void)
+{
+    const char *path = fgt_path(fgt_temp_folder(), "table.csv"), text[] = "a,b\n1,2\n2,4\n3,7\n";
+    fgt_write(path, text, sizeof text - 1);
+    return path;
+}
+
+static void by_fg_csv_options(fg_error *err)
+{
+    NEWER(fg_csv_options, 0);
+    fg_csv_parts parts;
+    assert_int_equal(fg_csv_open(reserved_csv_file(), &o, &parts, err), FG_EINVAL);
+}
+
+static void by_fg_csv_apply_options(fg_error *err)
+{
+    NEWER(fg_csv_apply_options, 0);
+    fg_csv_parts parts;
+    const char *path = reserved_csv_file();
+    assert_int_equal(fg_csv_open(path, &(fg_csv_options){.target = "b"}, &parts, err), FG_OK);
+    assert_int_equal(fg_csv_apply_with(parts.schema, path, &o, &dataset, err), FG_EINVAL);
+    fg_csv_schema_destroy(parts.schema);
+    fg_dataset_destroy(parts.train);
+    fg_dataset_destroy(parts.val);
+}
+
+const reserved_row reserved_data_rows[] = {
+    ROW(fg_csv_apply_options),    ROW(fg_csv_options),
+    ROW(fg_dataset_spec),         ROW(fg_image),
+    ROW(fg_image_decode_options), ROW(fg_loader_options),
+    ROW(fg_npy_options),          ROW(fg_sampling_options),
+};
+const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

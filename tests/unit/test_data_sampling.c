@@ -1,0 +1,411 @@
+/* Datasets that draw from others: counts of systematic sampling, balance of classes, mixes, the
+ * same samples for any split of the work.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/data.h>
+#include <fulgurite/sampling.h>
+#include <math.h>
+#include "base/alloc.h"
+
+enum { SIZE = 50, MOST = 4096 };
+static fg_error err;
+
+static const char *const names[] = {"a", "b", "c"};
+static const fg_field fields[] = {{"x", {FG_S32, 0, {0}}}, {"y", {FG_S32, 0, {0}}}};
+static int32_t values[SIZE], classes[SIZE];
+
+/* x of sample i is base + i; its class is i % 3, except that only the last one has class 2. */
+static fg_dataset *numbers(int32_t base, int64_t count)
+{
+    for (int i = 0; i < SIZE; i++) {
+        values[i] = base + i;
+        classes[i] = i + 1 == count ? 2 : i % 2;
+    }
+    const fg_dataset_spec spec = {
+        .count = count, .fields = fields, .field_count = 2, .class_count = 3, .class_names = names};
+    fg_dataset *dataset;
+    fgt_ok(fg_dataset_from_arrays(&spec, (const void *const[]){values, classes}, FG_COPY, &dataset,
+                                  &err));
+    return dataset;
+}
+
+/* All x of an epoch, in the order in which a loader delivers them; returns how many. */
+static int64_t draw(fg_dataset *dataset, const fg_loader_options *options, int64_t epoch,
+                    int32_t out[MOST])
+{
+    fg_loader *loader;
+    const fg_host_batch *batch;
+    int64_t n = 0;
+    fgt_ok(fg_loader_create(dataset, options, &loader, &err));
+    fgt_ok(fg_loader_start_epoch(loader, epoch, 0, &err));
+    for (;;) {
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        if (batch == NULL)
+            break;
+        for (int64_t i = 0; i < batch->valid; i++)
+            out[n++] = ((const int32_t *)batch->data[0])[i];
+        fg_loader_release(loader, batch);
+    }
+    fg_loader_destroy(loader);
+    return n;
+}
+
+static void count_draws(const int32_t *drawn, int64_t n, int32_t base, int counts[SIZE])
+{
+    memset(counts, 0, SIZE * sizeof(counts[0]));
+    for (int64_t i = 0; i < n; i++) {
+        assert_in_range(drawn[i] - base, 0, SIZE - 1);
+        counts[drawn[i] - base]++;
+    }
+}
+
+/* ---- by weight ------------------------------------------------------------------------------- */
+
+static void every_sample_is_drawn_its_share_rounded_up_or_down(void **state)
+{
+    double weights[SIZE], total = 0;
+    int32_t drawn[MOST];
+    int counts[SIZE], sums[SIZE] = {0};
+    enum { EPOCHS = 40, COUNT = 333 };
+    for (int i = 0; i < SIZE; i++)
+        total += weights[i] = i % 5 == 4 ? 0 : 0.1 + i % 7;
+    fg_dataset *parent = numbers(100, SIZE), *dataset;
+    fgt_ok(fg_dataset_weighted(parent, weights, &(fg_sampling_options){.count = COUNT, .seed = 3},
+                               &dataset, &err));
+    fg_dataset_destroy(parent); /* it is kept alive */
+    assert_int_equal(fg_dataset_count(dataset), COUNT);
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        assert_int_equal(draw(dataset, &(fg_loader_options){.batch_size = 7}, epoch, drawn), COUNT);
+        count_draws(drawn, COUNT, 100, counts);
+        for (int i = 0; i < SIZE; i++) {
+            const double share = COUNT * weights[i] / total;
+            assert_in_range(counts[i], (int)floor(share), (int)ceil(share));
+            sums[i] += counts[i];
+        }
+    }
+    /* rounding is right on average: the deviation of a mean of 40 is at most 0.5 / sqrt(40) */
+    for (int i = 0; i < SIZE; i++)
+        assert_true(fabs((double)sums[i] / EPOCHS - COUNT * weights[i] / total) < 0.32);
+    fg_dataset_destroy(dataset);
+}
+
+static void the_order_is_random_and_a_function_of_seed_and_epoch(void **state)
+{
+    double weights[SIZE];
+    int32_t a[MOST], b[MOST];
+    for (int i = 0; i < SIZE; i++)
+        weights[i] = 1;
+    fg_dataset *parent = numbers(0, SIZE), *one, *two;
+    fgt_ok(fg_dataset_weighted(parent, weights, NULL, &one, &err));
+    fgt_ok(fg_dataset_weighted(parent, weights, &(fg_sampling_options){.seed = 1}, &two, &err));
+    const fg_loader_options threads = {.batch_size = 8, .workers = 3};
+    const fg_loader_options alone = {.batch_size = 8, .synchronous = true};
+    assert_int_equal(draw(one, &threads, 5, a), SIZE);
+    assert_int_equal(draw(one, &alone, 5, b), SIZE);
+    assert_memory_equal(a, b, SIZE * sizeof a[0]);
+    int in_place = 0, ascending = 0;
+    for (int i = 0; i < SIZE; i++) {
+        in_place += a[i] == i;
+        ascending += i > 0 && a[i] == a[i - 1] + 1;
+    }
+    assert_true(in_place < 10 && ascending < 10);
+    (void)draw(one, &alone, 6, b);
+    assert_memory_not_equal(a, b, SIZE * sizeof a[0]);
+    (void)draw(two, &alone, 5, b);
+    assert_memory_not_equal(a, b, SIZE * sizeof a[0]);
+    fg_dataset_destroy(one);
+    fg_dataset_destroy(two);
+    fg_dataset_destroy(parent);
+}
+
+/* Two ranks deliver together what one delivers, also after a resume in the middle of an epoch. */
+static void ranks_and_resuming_change_nothing(void **state)
+{
+    double weights[SIZE];
+    int32_t whole[MOST];
+    for (int i = 0; i < SIZE; i++)
+        weights[i] = 1 + i;
+    fg_dataset *parent = numbers(0, SIZE), *dataset;
+    fgt_ok(fg_dataset_weighted(parent, weights, NULL, &dataset, &err));
+    (void)draw(dataset, &(fg_loader_options){.batch_size = 10, .shuffle = true}, 2, whole);
+    for (int rank = 0; rank < 2; rank++) {
+        const fg_loader_options options = {.batch_size = 10,
+                                           .shuffle = true,
+                                           .rank = rank,
+                                           .world = 2,
+                                           .epoch = 2,
+                                           .position = 20};
+        fg_loader *loader;
+        const fg_host_batch *batch;
+        fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
+        fgt_ok(fg_loader_next(loader, &batch, &err));
+        assert_memory_equal(batch->data[0], whole + 20 + 5 * rank, 5 * sizeof whole[0]);
+        fg_loader_release(loader, batch);
+        fg_loader_destroy(loader);
+    }
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(parent);
+}
+
+static void wrong_weights_are_refused(void **state)
+{
+    double weights[SIZE] = {1};
+    fg_dataset *parent = numbers(0, SIZE), *empty = numbers(0, 0), *dataset;
+    const struct {
+        double weight;
+        const char *message;
+    } cases[] = {
+        {-1, "the weight of sample 7 is -1: expected 0 or a positive number"},
+        {(double)INFINITY, "the weight of sample 7 is inf: expected 0 or a positive number"},
+        {(double)NAN, "the weight of sample 7 is "},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        weights[7] = cases[i].weight;
+        assert_int_equal(fg_dataset_weighted(parent, weights, NULL, &dataset, &err), FG_EINVAL);
+        assert_memory_equal(err.message, cases[i].message, strlen(cases[i].message));
+        assert_null(dataset);
+    }
+    memset(weights, 0, sizeof weights);
+    assert_int_equal(fg_dataset_weighted(parent, weights, NULL, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "the sum of the weights is 0: expected a positive, finite number");
+    assert_int_equal(fg_dataset_weighted(empty, weights, NULL, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message, "cannot draw from a dataset without samples");
+    weights[0] = 1;
+    assert_int_equal(
+        fg_dataset_weighted(parent, weights, &(fg_sampling_options){.count = -1}, &dataset, &err),
+        FG_EINVAL);
+    assert_int_equal(fg_dataset_weighted(parent, weights, &(fg_sampling_options){.reserved = {1}},
+                                         &dataset, &err),
+                     FG_EINVAL);
+    fg_dataset_destroy(parent);
+    fg_dataset_destroy(empty);
+}
+
+/* ---- by class -------------------------------------------------------------------------------- */
+
+static void classes_become_equally_frequent(void **state)
+{
+    enum { COUNT = 300 };
+    int32_t drawn[MOST];
+    int counts[SIZE], last = 0, even = 0;
+    fg_dataset *parent = numbers(0, SIZE), *subset, *dataset;
+    const int64_t part[] = {49, 0, 2, 4, 6, 1, 3}; /* classes 2, 0, 0, 0, 0, 1, 1 */
+    fgt_ok(fg_dataset_balanced(parent, &(fg_sampling_options){.count = COUNT}, &dataset, &err));
+    (void)draw(dataset, &(fg_loader_options){.batch_size = 25}, 0, drawn);
+    count_draws(drawn, COUNT, 0, counts);
+    for (int i = 0; i < SIZE; i++) {
+        last += i == SIZE - 1 ? counts[i] : 0;
+        even += i != SIZE - 1 && i % 2 == 0 ? counts[i] : 0;
+    }
+    assert_in_range(last, 99, 101); /* the only sample of its class */
+    assert_in_range(even, 99, 101);
+    fg_dataset_destroy(dataset);
+    fgt_ok(fg_dataset_subset(parent, part, 7, &subset, &err));
+    fgt_ok(fg_dataset_balanced(subset, &(fg_sampling_options){.count = 30}, &dataset, &err));
+    (void)draw(dataset, &(fg_loader_options){.batch_size = 30}, 0, drawn);
+    count_draws(drawn, 30, 0, counts);
+    assert_in_range(counts[49], 9, 11);
+    assert_in_range(counts[1] + counts[3], 9, 11);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(subset);
+    fg_dataset_destroy(parent);
+}
+
+static fg_status read_label(void *self, int64_t index, void *const *out_fields, fg_error *e)
+{
+    *(int32_t *)out_fields[0] = (int32_t)index;
+    *(int32_t *)out_fields[1] = *(const int32_t *)self + (int32_t)(index % 2);
+    return FG_OK;
+}
+
+static void labels_are_read_one_by_one_where_there_is_no_other_way(void **state)
+{
+    const fg_dataset_ops ops = {.read = read_label};
+    fg_dataset_spec spec = {.count = 4, .fields = fields, .field_count = 2, .class_count = 3};
+    int32_t first = 1, labels[4];
+    fg_dataset *dataset, *drawn;
+    fgt_ok(fg_dataset_create(&ops, &first, &spec, &dataset, &err));
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    assert_memory_equal(labels, ((const int32_t[]){1, 2, 1, 2}), sizeof labels);
+    first = 2; /* labels 2 and 3 */
+    assert_int_equal(fg_dataset_balanced(dataset, NULL, &drawn, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the label of sample 1 is 3: expected 0 to 2");
+    first = 0;
+    fgt_ok(fg_dataset_balanced(dataset, NULL, &drawn, &err));
+    assert_int_equal(fg_dataset_labels(drawn, labels, &err), FG_EUNSUPPORTED);
+    fg_dataset_destroy(drawn);
+    fg_dataset_destroy(dataset);
+    spec.class_count = 0;
+    fgt_ok(fg_dataset_create(&ops, &first, &spec, &dataset, &err));
+    assert_int_equal(fg_dataset_balanced(dataset, NULL, &drawn, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "the dataset has no class indices: expected classes, and s32[] as field 1");
+    fg_dataset_destroy(dataset);
+}
+
+/* ---- mixes ----------------------------------------------------------------------------------- */
+
+static void a_mix_has_each_part_s_share_and_goes_through_it_evenly(void **state)
+{
+    enum { COUNT = 40, EPOCHS = 25 };
+    int32_t drawn[MOST];
+    int small[10] = {0}, large[50] = {0};
+    fg_dataset *parts[] = {numbers(0, 10), numbers(100, 50), numbers(900, 7)}, *mix;
+    const double weights[] = {1, 3, 0};
+    fgt_ok(fg_dataset_mix(parts, weights, 3, &(fg_sampling_options){.count = COUNT, .seed = 9},
+                          &mix, &err));
+    for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        int from_small = 0;
+        assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, epoch, drawn), COUNT);
+        for (int i = 0; i < COUNT; i++) {
+            assert_in_range(drawn[i], 0, 149);
+            from_small += drawn[i] < 10;
+            (*(drawn[i] < 10 ? &small[drawn[i]] : &large[drawn[i] - 100]))++;
+        }
+        assert_int_equal(from_small, COUNT / 4);
+    }
+    for (int i = 0; i < 10; i++) /* 25 passes over the small one, 15 over the large one */
+        assert_int_equal(small[i], 25);
+    for (int i = 0; i < 50; i++)
+        assert_int_equal(large[i], 15);
+    fg_dataset_destroy(mix);
+    for (int i = 0; i < 3; i++)
+        fg_dataset_destroy(parts[i]);
+}
+
+static void a_mix_without_weights_has_every_sample_once_per_epoch(void **state)
+{
+    int32_t drawn[MOST];
+    int counts[SIZE];
+    fg_dataset *parts[] = {numbers(0, 10), numbers(10, 33)}, *mix;
+    fgt_ok(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err));
+    assert_int_equal(draw(mix, &(fg_loader_options){.batch_size = 8}, 3, drawn), 43);
+    count_draws(drawn, 43, 0, counts);
+    for (int i = 0; i < 43; i++)
+        assert_int_equal(counts[i], 1);
+    fg_dataset_destroy(mix);
+    fg_dataset_destroy(parts[0]);
+    fg_dataset_destroy(parts[1]);
+}
+
+static void remainders_are_apportioned(void **state)
+{
+    int32_t drawn[MOST];
+    int from[3] = {0};
+    fg_dataset *parts[] = {numbers(0, 5), numbers(100, 5), numbers(200, 5)}, *mix;
+    const double weights[] = {1, 1, 1.5}; /* of 10: 2.86, 2.86, 4.29 -> 3, 3, 4 */
+    fgt_ok(fg_dataset_mix(parts, weights, 3, &(fg_sampling_options){.count = 10}, &mix, &err));
+    (void)draw(mix, &(fg_loader_options){.batch_size = 8}, 0, drawn);
+    for (int i = 0; i < 10; i++)
+        from[drawn[i] / 100]++;
+    assert_memory_equal(from, ((const int[]){3, 3, 4}), sizeof from);
+    fg_dataset_destroy(mix);
+    for (int i = 0; i < 3; i++)
+        fg_dataset_destroy(parts[i]);
+}
+
+static void parts_that_do_not_fit_are_refused(void **state)
+{
+    const fg_field renamed[] = {{"x", {FG_S32, 0, {0}}}, {"z", {FG_S32, 0, {0}}}};
+    const fg_dataset_spec other = {
+        .count = 2, .fields = renamed, .field_count = 2, .class_count = 3, .class_names = names};
+    const fg_dataset_spec fewer = {
+        .count = 2, .fields = fields, .field_count = 2, .class_count = 2, .class_names = names};
+    fg_dataset *parts[] = {numbers(0, 5), NULL}, *mix;
+    const void *const arrays[] = {values, classes};
+    fgt_ok(fg_dataset_from_arrays(&other, arrays, FG_COPY, &parts[1], &err));
+    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_string_equal(err.message, "dataset 1 of the mix has other fields than dataset 0: "
+                                     "expected the same names and types");
+    fg_dataset_destroy(parts[1]);
+    fgt_ok(fg_dataset_from_arrays(&fewer, arrays, FG_COPY, &parts[1], &err));
+    assert_int_equal(fg_dataset_mix(parts, NULL, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_string_equal(err.message, "dataset 1 of the mix has other classes than dataset 0: "
+                                     "expected the same class names in the same order");
+    fg_dataset_destroy(parts[1]);
+    parts[1] = numbers(0, 0);
+    assert_int_equal(fg_dataset_mix(parts, (const double[]){1, 1}, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_string_equal(err.message, "dataset 1 of the mix has no samples: expected weight 0");
+    assert_int_equal(fg_dataset_mix(parts, (const double[]){0, 0}, 2, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, (const double[]){-1, 0}, 2, NULL, &mix, &err),
+                     FG_EINVAL);
+    assert_int_equal(fg_dataset_mix(parts, NULL, 0, NULL, &mix, &err), FG_EINVAL);
+    assert_int_equal(
+        fg_dataset_mix(parts, NULL, 2, &(fg_sampling_options){.count = -2}, &mix, &err), FG_EINVAL);
+    assert_null(mix);
+    fg_dataset_destroy(parts[0]);
+    fg_dataset_destroy(parts[1]);
+}
+
+/* ---- samples that vary by epoch -------------------------------------------------------------- */
+
+static fg_status read_epoch(void *self, int64_t epoch, int64_t index, void *const *out_fields,
+                            fg_error *e)
+{
+    *(int32_t *)out_fields[0] = (int32_t)(1000 * epoch + index);
+    *(int32_t *)out_fields[1] = (int32_t)(index % 3);
+    return FG_OK;
+}
+
+static void samples_may_vary_by_epoch(void **state)
+{
+    const fg_dataset_ops ops = {.read_epoch = read_epoch};
+    const fg_dataset_ops both = {.read_epoch = read_epoch, .read = read_label};
+    const fg_dataset_spec spec = {.count = 4, .fields = fields, .field_count = 2};
+    int32_t drawn[MOST], row[2];
+    fg_dataset *dataset, *subset, *mix;
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &dataset, &err));
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){3, 1}, 2, &subset, &err));
+    assert_int_equal(draw(subset, &(fg_loader_options){.batch_size = 2}, 7, drawn), 2);
+    assert_memory_equal(drawn, ((const int32_t[]){7003, 7001}), 2 * sizeof drawn[0]);
+    fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){&row[0], &row[1]}, &err));
+    assert_int_equal(row[0], 2); /* of epoch 0 */
+    /* the epoch of a part of a mix is its number of passes */
+    fgt_ok(fg_dataset_mix(&dataset, NULL, 1, &(fg_sampling_options){.count = 8}, &mix, &err));
+    (void)draw(mix, &(fg_loader_options){.batch_size = 8}, 3, drawn);
+    for (int i = 0; i < 8; i++)
+        assert_in_range(drawn[i] / 1000, 6, 7);
+    fg_dataset_destroy(mix);
+    fg_dataset_destroy(subset);
+    fg_dataset_destroy(dataset);
+    assert_int_equal(fg_dataset_create(&both, NULL, &spec, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message, "the dataset has a read_epoch function and read or gather: "
+                                     "expected read_epoch alone");
+}
+
+static fg_status make_all(void *self, fg_error *e)
+{
+    fg_dataset *parent = self, *balanced = NULL, *mix = NULL;
+    fg_status status = fg_dataset_balanced(parent, NULL, &balanced, e);
+    if (status == FG_OK)
+        status = fg_dataset_mix((fg_dataset *const[]){parent, balanced}, NULL, 2, NULL, &mix, e);
+    fg_dataset_destroy(balanced);
+    fg_dataset_destroy(mix);
+    return status;
+}
+
+static void allocation_failures_leak_nothing(void **state)
+{
+    fg_dataset *parent = numbers(0, 20);
+    fgt_fault_loop(make_all, parent);
+    fg_dataset_destroy(parent);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_sample_is_drawn_its_share_rounded_up_or_down),
+    cmocka_unit_test(the_order_is_random_and_a_function_of_seed_and_epoch),
+    cmocka_unit_test(ranks_and_resuming_change_nothing),
+    cmocka_unit_test(wrong_weights_are_refused),
+    cmocka_unit_test(classes_become_equally_frequent),
+    cmocka_unit_test(labels_are_read_one_by_one_where_there_is_no_other_way),
+    cmocka_unit_test(a_mix_has_each_part_s_share_and_goes_through_it_evenly),
+    cmocka_unit_test(a_mix_without_weights_has_every_sample_once_per_epoch),
+    cmocka_unit_test(remainders_are_apportioned),
+    cmocka_unit_test(parts_that_do_not_fit_are_refused),
+    cmocka_unit_test(samples_may_vary_by_epoch),
+    cmocka_unit_test(allocation_failures_leak_nothing),
+};
+FGT_MAIN(tests)
