@@ -226,9 +226,44 @@ static void a_logger_of_the_program(void **state)
     assert_false(fgi_file_exists(fgt_path(folder, "checkpoints/step-000000009/manifest.json")));
 }
 
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+/* Logs in a folder that has a log already, then names a logger that does not exist. */
+static fg_status log_again(void *folder, fg_error *err)
+{
+    fgi_logger *logger = NULL;
+    fg_status status = fgi_logger_init("csv, jsonl", &logger, err);
+    if (status == FG_OK)
+        status = fgi_logger_open(logger, folder, 2, 1, err);
+    if (status == FG_OK)
+        status = train_row(logger, 4, 0.5, err);
+    if (status == FG_OK)
+        status = val_row(logger, 4, "val_loss", 0.5, err);
+    if (status == FG_OK)
+        status = fgi_logger_catch_up(logger, err);
+    fgi_logger_destroy(logger);
+    if (status != FG_OK)
+        return status;
+    status = fgi_logger_init("jsonl, csw", &logger, err);
+    assert_null(logger);
+    return status == FG_EINVAL ? FG_OK : status;
+}
+
+static void no_failed_allocation_is_lost(void **state)
+{
+    static const char expected[] = "step,epoch,lr,train_loss,val_loss\n2,0,0.1,2,\n4,1,0.1,0.5,\n"
+                                   "4,1,,,0.5\n";
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    assert_int_equal(log_alone("csv, jsonl", folder, 0, -1), 0);
+    fgt_fault_loop(log_again, (void *)(uintptr_t)folder);
+    assert_text(folder, "metrics.csv", expected);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_logger_resumes_alone),
     cmocka_unit_test(a_logger_of_the_program),
+    cmocka_unit_test(no_failed_allocation_is_lost),
 };
 
 int main(void)
