@@ -34,6 +34,12 @@ bool fgi_begins_nocase(const char *text, const char *prefix)
     return *prefix == '\0';
 }
 
+bool fgi_ends_with(const char *text, const char *end)
+{
+    const size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 fgi_str fgi_str_trim(fgi_str text)

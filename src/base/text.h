@@ -27,6 +27,8 @@ bool fgi_is_alnum(char c);
 char fgi_lower(char c);
 /* Whether text starts with prefix, ignoring the case of ASCII letters. */
 bool fgi_begins_nocase(const char *text, const char *prefix);
+/* Whether text ends in `end`, or is equal to it. */
+bool fgi_ends_with(const char *text, const char *end);
 
 fgi_str fgi_str_of(const char *text);
 bool fgi_str_equal(fgi_str a, const char *b);

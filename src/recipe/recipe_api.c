@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
+#include "base/text.h"
 #include "input/json_file.h"
 #include "report/draw.h"
 #include "report/plan_page.h"
@@ -301,19 +302,13 @@ fg_status fg_recipe_draw(fg_recipe *recipe, int columns, bool is_ascii, const ch
     return give_text(recipe, status, out, err);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), end_size = strlen(end);
-    return size > end_size && strcmp(text + size - end_size, end) == 0;
-}
-
 fg_status fg_recipe_write_predictions(fg_recipe *recipe, const char *path, fg_error *err)
 {
     const fg_recipe_result *outcome = &recipe->outcome;
     fg_error why = {0};
     const char *text = NULL;
     fg_status status = FG_OK;
-    if (outcome->predictions_type.rank > 0 && ends_with(path, ".npy")) {
+    if (outcome->predictions_type.rank > 0 && fgi_ends_with(path, ".npy")) {
         status = fg_npy_write(path, &outcome->predictions_type, outcome->predictions, &why);
     } else {
         status = fg_recipe_get_text(recipe, FG_RECIPE_PREDICTIONS, &text, &why);

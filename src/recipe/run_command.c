@@ -14,6 +14,7 @@
 #include "report/draw.h"
 #include "base/print.h"
 #include "base/alloc.h"
+#include "train/metrics.h"
 
 /* ---- the Trainer ----------------------------------------------------------------------------- */
 
@@ -64,11 +65,8 @@ static const char *monitor(const fg_recipe *r)
 
 static bool is_max_best(const fg_recipe *r)
 {
-    const char *mode = fgi_config_text(r->c, "trainer.monitor_mode"), *name = monitor(r);
-    const size_t size = strlen(name);
-    if (strcmp(mode, "auto") != 0)
-        return strcmp(mode, "max") == 0;
-    return size >= 3 && strcmp(name + size - 3, "acc") == 0;
+    const char *mode = fgi_config_text(r->c, "trainer.monitor_mode");
+    return strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor(r)) : strcmp(mode, "max") == 0;
 }
 
 static fg_trainer_options trainer_options(fg_recipe *r, const char *resume)

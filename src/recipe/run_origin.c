@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "report/helpers.h"
 #include "input/json_file.h"
 
@@ -68,17 +69,11 @@ static fg_status run_of(const char *path, char **out, fg_error *err)
     return is_good ? FG_OK : fgi_no_memory(err);
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    const size_t size = strlen(text), end_size = strlen(end);
-    return size > end_size && strcmp(text + size - end_size, end) == 0;
-}
-
 bool fgi_run_origin_is_named(const char *arg)
 {
-    return is_word(arg) || is_folder(arg) || ends_with(arg, ".safetensors") ||
+    return is_word(arg) || is_folder(arg) || fgi_ends_with(arg, ".safetensors") ||
            (is_word(name_of(arg)) &&
-            ends_with(arg, "/checkpoints/last") != ends_with(arg, "/checkpoints/best"));
+            fgi_ends_with(arg, "/checkpoints/last") != fgi_ends_with(arg, "/checkpoints/best"));
 }
 
 static bool is_later(struct timespec a, struct timespec b)

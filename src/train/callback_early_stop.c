@@ -9,8 +9,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "base/print.h"
 #include "train/callback_rows.h"
+#include "train/metrics.h"
 
 /* In checkpoints: the best value, the step it was reached at, and how many validations there were
  * in total and since then. */
@@ -20,11 +20,11 @@ typedef struct progress {
 } progress;
 
 typedef struct early_stop {
-    char monitor[64];
     bool is_max;
     int64_t patience;
     double min_delta;
     progress at;
+    char monitor[]; /* the name of the metric */
 } early_stop;
 
 /* ---- the decision ---------------------------------------------------------------------------- */
@@ -122,21 +122,16 @@ static fg_status load(void *self, const void *bytes, size_t size, fg_error *err)
 
 static void destroy(void *self) { fgi_free(self); }
 
-static bool ends_in_acc(const char *name)
-{
-    const size_t size = strlen(name);
-    return size >= 3 && strcmp(name + size - 3, "acc") == 0;
-}
-
 static fg_status create(const fg_option_values *values, void **out_self, fg_error *err)
 {
     const char *monitor = fg_option_string(values, "monitor");
     const char *mode = fg_option_string(values, "mode");
-    early_stop *e = fgi_calloc(1, sizeof *e);
+    const size_t size = strlen(monitor) + 1;
+    early_stop *e = fgi_calloc(1, sizeof *e + size);
     if (e == NULL)
         return fgi_no_memory(err);
-    (void)fgi_snprintf(e->monitor, sizeof e->monitor, "%s", monitor);
-    e->is_max = strcmp(mode, "auto") == 0 ? ends_in_acc(monitor) : strcmp(mode, "max") == 0;
+    memcpy(e->monitor, monitor, size);
+    e->is_max = strcmp(mode, "auto") == 0 ? fgi_metric_is_max(monitor) : strcmp(mode, "max") == 0;
     e->patience = fg_option_int(values, "patience");
     e->min_delta = fg_option_float(values, "min_delta");
     *out_self = e;

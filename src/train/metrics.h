@@ -9,6 +9,8 @@
 
 #include <fulgurite/train.h>
 
+#include "base/text.h"
+
 /* How a metric follows from the means of what was logged. */
 typedef struct fgi_metric_rule {
     enum {
@@ -20,6 +22,9 @@ typedef struct fgi_metric_rule {
     } kind;
     double factor;
 } fgi_metric_rule;
+
+/* Whether a larger value is better, if nothing else is known but the name: that of an accuracy. */
+static inline bool fgi_metric_is_max(const char *name) { return fgi_ends_with(name, "acc"); }
 
 typedef struct fgi_metrics fgi_metrics;
 

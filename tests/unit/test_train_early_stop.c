@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -123,6 +124,18 @@ static void a_metric_that_does_not_exist_is_an_error(void **state)
     assert_string_equal(err.message,
                         "early_stop: monitor: expected a metric of the validation, one "
                         "of val_other|val_loss|val_acc, got 'val_los'");
+    ops->destroy(self);
+    /* a name that begins like one of the metrics, and is longer than any */
+    static const char name[] =
+        "val_0123456789_0123456789_0123456789_0123456789_0123456789_0123456789";
+    char option[128];
+    (void)snprintf(option, sizeof option, "monitor=%s", name);
+    fg_metric metric = {.value = 1};
+    memcpy(metric.name, name, sizeof metric.name - 1);
+    self = make(option);
+    const fg_progress at = {.step = 1, .metrics = &metric, .metric_count = 1};
+    assert_int_equal(ops->val_end(self, &at, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "0123456789_0123456789'"));
     ops->destroy(self);
 }
 
