@@ -77,15 +77,16 @@ static size_t count_commas(const char *text, size_t size)
     return commas;
 }
 
-/* Writes rows with an empty cell for each column that they lack. */
+/* Writes rows with an empty cell for each column that they lack, and without the empty cells of
+ * columns that there no longer are. */
 static void put_padded(const csv *logger, const char *rows, size_t size, fgi_buf *out)
 {
     for (size_t at = 0; at < size;) {
         const char *end = memchr(rows + at, '\n', size - at);
         const size_t length = end != NULL ? (size_t)(end - rows) - at : size - at;
-        size_t commas = count_commas(rows + at, length);
-        fgi_buf_add(out, rows + at, length);
-        for (; commas < logger->column_count + 2; commas++)
+        const size_t commas = count_commas(rows + at, length), needed = logger->column_count + 2;
+        fgi_buf_add(out, rows + at, commas > needed ? length - (commas - needed) : length);
+        for (size_t i = commas; i < needed; i++)
             fgi_buf_putc(out, ',');
         fgi_buf_putc(out, '\n');
         at += length + 1;
@@ -145,6 +146,22 @@ static bool is_valid_row(const csv *logger, const char *row, size_t size, int64_
            fgi_log_is_valid(start, step, number);
 }
 
+/* Forgets the last columns if all their cells in these rows are empty: they are those of rows that
+ * were dropped. */
+static void forget_unused(csv *logger, const char *rows, size_t size)
+{
+    size_t used = 0;
+    for (size_t at = 0, cell = 0; at < size; at++) {
+        if (rows[at] == '\n')
+            cell = 0;
+        else if (rows[at] == ',')
+            cell++;
+        else if (cell > used)
+            used = cell;
+    }
+    logger->column_count = used > 2 ? used - 2 : 0; /* step, epoch and lr are not in the list */
+}
+
 /* Learns the header of the file's text. Returns the number of valid rows at its beginning; their
  * size with the header in *out_size. */
 static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_log_start *start,
@@ -157,7 +174,8 @@ static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_l
         logger->column_count = 0;
         return 0;
     }
-    size_t at = (size_t)(end - text) + 1;
+    const size_t header = (size_t)(end - text) + 1;
+    size_t at = header;
     while (at < size) {
         end = memchr(text + at, '\n', size - at);
         if (end == NULL || !is_valid_row(logger, text + at, (size_t)(end - text) - at, rows, start))
@@ -165,6 +183,7 @@ static int64_t count_rows(csv *logger, const char *text, size_t size, const fg_l
         at = (size_t)(end - text) + 1;
         rows++;
     }
+    forget_unused(logger, text + header, at - header);
     *out_size = at;
     return rows;
 }

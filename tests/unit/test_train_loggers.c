@@ -103,6 +103,40 @@ static void each_logger_resumes_alone(void **state)
     assert_null(logger);
 }
 
+static void reopen_csv(const char *folder, int64_t from_step, const char *expected)
+{
+    fg_error err = {0};
+    fgi_logger *logger = NULL;
+    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, from_step, -1, &err));
+    fgi_logger_destroy(logger);
+    assert_text(folder, "metrics.csv", expected);
+}
+
+/* Columns that only dropped rows have are dropped with them; others keep their place. */
+static void columns_of_dropped_rows_are_dropped(void **state)
+{
+    fg_error err = {0};
+    const char *folder = fgt_temp_folder();
+    fgi_logger *logger = NULL;
+    (void)state;
+    fgt_ok(fgi_logger_init("csv", &logger, &err));
+    fgt_ok(fgi_logger_open(logger, folder, 0, -1, &err));
+    fgt_ok(val_row(logger, 2, "val_a", 1, &err));
+    fgt_ok(val_row(logger, 4, "val_b", 2, &err));
+    fgt_ok(train_row(logger, 6, 3, &err));
+    fgt_ok(val_row(logger, 8, "val_c", 4, &err));
+    fgi_logger_destroy(logger);
+    reopen_csv(folder, 9,
+               "step,epoch,lr,val_a,val_b,train_loss,val_c\n2,0,,1,,,\n4,1,,,2,,\n"
+               "6,1,0.1,,,3,\n8,2,,,,,4\n");
+    reopen_csv(folder, 7,
+               "step,epoch,lr,val_a,val_b,train_loss\n2,0,,1,,\n4,1,,,2,\n6,1,0.1,,,3\n");
+    reopen_csv(folder, 4, "step,epoch,lr,val_a,val_b\n2,0,,1,\n4,1,,,2\n");
+    reopen_csv(folder, 3, "step,epoch,lr,val_a\n2,0,,1\n");
+    reopen_csv(folder, 1, "step,epoch,lr\n");
+}
+
 /* ---- a logger of the program ----------------------------------------------------------------- */
 
 typedef struct board {
@@ -262,6 +296,7 @@ static void no_failed_allocation_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(each_logger_resumes_alone),
+    cmocka_unit_test(columns_of_dropped_rows_are_dropped),
     cmocka_unit_test(a_logger_of_the_program),
     cmocka_unit_test(no_failed_allocation_is_lost),
 };
