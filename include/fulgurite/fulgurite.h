@@ -26,6 +26,7 @@
 #include <fulgurite/ops.h>
 #include <fulgurite/optim.h>
 #include <fulgurite/option.h>
+#include <fulgurite/pack.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/sampling.h>

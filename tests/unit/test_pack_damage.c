@@ -1,0 +1,449 @@
+/* test_pack_damage.c - damaged packs: each single byte is flipped, files are cut at each length,
+ * shrink while open, come from a newer version, or are mixed up; and packs are rebuilt.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "pack/pack_file.h"
+#include "pack_made.h"
+
+enum { COUNT = 7 };
+
+/* A small pack as bytes. */
+typedef struct bytes {
+    unsigned char *data;
+    size_t size;
+} bytes;
+
+static bytes load(const char *path)
+{
+    fg_error err = {0};
+    char *data;
+    size_t size;
+    fgt_ok(fgi_file_read(path, 1 << 24, &data, &size, &err));
+    return (bytes){(unsigned char *)data, size};
+}
+
+static const char *path_of(const char *name)
+{
+    static char folder[256];
+    if (*folder == 0)
+        (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    return fgt_path(folder, name);
+}
+
+static bytes small_pack(void)
+{
+    fg_error err = {0};
+    const char *const classes[2] = {"cat", "dog"};
+    const fg_pack_writer_options options = {
+        .class_names = classes, .class_count = 2, .replace = true};
+    fgt_ok(pack_made_write(path_of("small.pack"), &options, COUNT, &err));
+    return load(path_of("small.pack"));
+}
+
+static void write_pack(const char *name, const bytes *pack)
+{
+    fgt_write(path_of(name), pack->data, pack->size);
+}
+
+/* Replaces one byte of a file. */
+static void poke(int fd, size_t at, unsigned char byte)
+{
+    assert_int_equal(pwrite(fd, &byte, 1, (off_t)at), 1);
+}
+
+static int open_copy(const bytes *pack)
+{
+    write_pack("flip.pack", pack);
+    const int fd = open(path_of("flip.pack"), O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* ---- single bytes ---------------------------------------------------------------------------- */
+
+typedef struct found {
+    int64_t record;
+    bool has_name;
+    int count;
+} found;
+
+static void on_fault(void *self, const fg_pack_fault *fault)
+{
+    found *f = self;
+    f->count++;
+    if (fault->record >= 0 && f->record < 0) {
+        f->record = fault->record;
+        f->has_name = fault->name != NULL && strstr(fault->message, fault->name) != NULL;
+    }
+}
+
+/* The record to which byte `at` belongs, with its header and padding; -1 if to none. */
+static int64_t owner(fg_pack *pack, size_t at)
+{
+    fg_error err = {0};
+    if (at < FGI_PACK_PAGE)
+        return -1;
+    for (int64_t i = 0; i < COUNT; i++) {
+        fg_pack_entry entry;
+        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        if (at < entry.offset_bytes + entry.size_bytes)
+            return i;
+    }
+    return -1;
+}
+
+/* Verification finds each flipped byte, names the record if it is in one, and reports only that
+ * record. */
+static void verify_finds_each_byte(void **state)
+{
+    fg_error err = {0};
+    fg_pack *good = NULL;
+    bytes pack = small_pack();
+    fgt_ok(fg_pack_open(path_of("small.pack"), NULL, &good, &err));
+    const int fd = open_copy(&pack);
+    for (size_t at = 0; at < pack.size; at += at < FGI_PACK_PAGE - 8 && at > 200 ? 7 : 1) {
+        fg_pack *bad = NULL;
+        found f = {.record = -1};
+        poke(fd, at, pack.data[at] ^ (unsigned char)(1 << at % 8));
+        const fg_status opened = fg_pack_open(path_of("flip.pack"), NULL, &bad, &err);
+        const fg_status verified =
+            opened == FG_OK ? fg_pack_verify(bad, on_fault, &f, NULL, &err) : FG_EFORMAT;
+        fg_pack_close(bad);
+        poke(fd, at, pack.data[at]);
+        if (opened != FG_OK) { /* both pages, class names, metadata */
+            assert_true(opened == FG_EFORMAT || opened == FG_EUNSUPPORTED);
+            assert_int_equal(owner(good, at), -1);
+            continue;
+        }
+        assert_int_equal(verified, FG_EFORMAT);
+        const int64_t record = owner(good, at);
+        if (f.count == 0 || (record >= 0 && (f.record != record || !f.has_name || f.count != 1)))
+            fail_msg("byte %zu of record %d: %d faults, record %d: %s", at, (int)record, f.count,
+                     (int)f.record, err.message);
+    }
+    assert_int_equal(close(fd), 0);
+    fg_pack_close(good);
+    fgi_free(pack.data);
+}
+
+/* Reads all records. Returns how many failed, and sets *out_record to the last of them. */
+static int read_all(fg_pack *pack, bool is_mapped, int64_t *out_record)
+{
+    int failed = 0;
+    for (int64_t i = 0; i < fg_pack_count(pack); i++) {
+        char name[32], buffer[PACK_MADE_LARGEST];
+        fg_error err = {0};
+        const void *data;
+        size_t size;
+        const fg_status status = is_mapped
+                                     ? fg_pack_record(pack, i, &data, &size, &err)
+                                     : fg_pack_read(pack, i, buffer, sizeof buffer, &size, &err);
+        if (status == FG_OK)
+            continue;
+        (void)snprintf(name, sizeof name, "record %d ('", (int)i);
+        if (strstr(err.message, name) == NULL && strstr(err.message, "section '") == NULL)
+            fail_msg("neither record %d nor a section: '%s'", (int)i, err.message);
+        assert_int_equal(status, FG_EFORMAT);
+        assert_non_null(strstr(err.message, "byte "));
+        *out_record = i;
+        failed++;
+    }
+    return failed;
+}
+
+/* So does reading, except for padding, of which it reads nothing; other records can be read. */
+static void reading_finds_each_byte(void **state)
+{
+    fg_error err = {0};
+    fg_pack *good = NULL;
+    bytes pack = small_pack();
+    fgt_ok(fg_pack_open(path_of("small.pack"), NULL, &good, &err));
+    const int fd = open_copy(&pack);
+    for (size_t at = FGI_PACK_PAGE; at < pack.size - FGI_PACK_PAGE; at++) {
+        fg_pack *bad = NULL;
+        int64_t failed_record = -1;
+        const bool was_zero = pack.data[at] == 0;
+        poke(fd, at, pack.data[at] ^ 0x10);
+        const fg_status opened = fg_pack_open(path_of("flip.pack"), NULL, &bad, &err);
+        const int failed = opened == FG_OK ? read_all(bad, at % 2 == 0, &failed_record) : COUNT;
+        fg_pack_close(bad);
+        poke(fd, at, pack.data[at]);
+        const int64_t record = owner(good, at);
+        if (failed == 0)
+            assert_true(was_zero);
+        else if (record >= 0)
+            assert_true(failed == 1 && failed_record == record);
+        else
+            assert_int_equal(failed, COUNT); /* the index, or it cannot be opened */
+    }
+    assert_int_equal(close(fd), 0);
+    fg_pack_close(good);
+    fgi_free(pack.data);
+}
+
+/* ---- files that are cut, torn or newer ------------------------------------------------------- */
+
+static void truncated_at_each_length(void **state)
+{
+    bytes pack = small_pack();
+    write_pack("cut.pack", &pack);
+    for (size_t size = pack.size; size-- > 0;) {
+        fg_error err = {0};
+        fg_pack *bad = NULL;
+        assert_int_equal(truncate(path_of("cut.pack"), (off_t)size), 0);
+        assert_int_equal(fg_pack_open(path_of("cut.pack"), NULL, &bad, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, "cut.pack: byte "));
+    }
+    fgi_free(pack.data);
+}
+
+/* Opens the bytes after `page` was set as header and footer. */
+static void refuse(const bytes *pack, fgi_pack_page *page, fg_status status, const char *text)
+{
+    fg_error err = {0};
+    fg_pack *bad = NULL;
+    page->crc = fgi_pack_page_crc(page);
+    memcpy(pack->data, page, sizeof *page);
+    memcpy(pack->data + pack->size - FGI_PACK_PAGE, page, sizeof *page);
+    write_pack("new.pack", pack);
+    assert_int_equal(fg_pack_open(path_of("new.pack"), NULL, &bad, &err), status);
+    if (strstr(err.message, text) == NULL)
+        fail_msg("'%s' does not have '%s'", err.message, text);
+}
+
+static void other_versions_and_features(void **state)
+{
+    fg_error err = {0};
+    bytes pack = small_pack();
+    fgi_pack_page page, good;
+    fg_pack *opened = NULL;
+    memcpy(&good, pack.data, sizeof good);
+    page = good;
+    page.major = 2;
+    refuse(&pack, &page, FG_EUNSUPPORTED, "newer version of Fulgurite");
+    page = good;
+    page.required = 1ULL << 40;
+    refuse(&pack, &page, FG_EUNSUPPORTED, "upgrade, or create the pack again");
+    page = good;
+    page.is_finished = 0;
+    refuse(&pack, &page, FG_EFORMAT, "unfinished");
+    page = good;
+    page.sections[2].size += 8;
+    refuse(&pack, &page, FG_EFORMAT, "is not where it must be");
+    page = good;
+    page.sections[0].kind = 60; /* an unknown section instead of a known one */
+    refuse(&pack, &page, FG_EFORMAT, "missing");
+    page = good; /* what an older reader may ignore */
+    page.minor = 9;
+    page.optional = UINT64_MAX;
+    page.crc = fgi_pack_page_crc(&page);
+    memcpy(pack.data, &page, sizeof page);
+    memcpy(pack.data + pack.size - FGI_PACK_PAGE, &page, sizeof page);
+    write_pack("new.pack", &pack);
+    fgt_ok(fg_pack_open(path_of("new.pack"), NULL, &opened, &err));
+    pack_made_check(opened, 3);
+    fg_pack_close(opened);
+    fgi_free(pack.data);
+}
+
+/* A header without its footer, or the other way round. */
+static void torn_pages(void **state)
+{
+    fg_error err = {0};
+    fg_pack *bad = NULL;
+    bytes pack = small_pack();
+    memset(pack.data, 0, FGI_PACK_PAGE);
+    write_pack("torn.pack", &pack);
+    assert_int_equal(fg_pack_open(path_of("torn.pack"), NULL, &bad, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "byte 0: expected a pack header"));
+    fgi_free(pack.data);
+    pack = small_pack();
+    memset(pack.data + pack.size - 512, 0, 512);
+    write_pack("torn.pack", &pack);
+    assert_int_equal(fg_pack_open(path_of("torn.pack"), NULL, &bad, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "footer differs"));
+    fgi_free(pack.data);
+}
+
+static void shrinks_while_open(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const void *data;
+    size_t size;
+    char buffer[PACK_MADE_LARGEST];
+    const char *path = path_of("shrink.pack");
+    fgt_ok(pack_made_write(path, &(fg_pack_writer_options){.replace = true}, 60, &err));
+    for (int first = 0; first < 2; first++) { /* before and after the index has been read */
+        fgt_ok(pack_made_write(path, &(fg_pack_writer_options){.replace = true}, 60, &err));
+        fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+        if (first == 1)
+            pack_made_check(pack, 59);
+        fgt_ok(fg_pack_intact(pack, &err));
+        assert_int_equal(truncate(path, 8192), 0);
+        assert_int_equal(fg_pack_record(pack, 58, &data, &size, &err), FG_EIO);
+        assert_non_null(strstr(err.message, "has shrunk"));
+        assert_int_equal(fg_pack_read(pack, 57, buffer, sizeof buffer, &size, &err), FG_EIO);
+        assert_int_equal(fg_pack_intact(pack, &err), FG_EIO);
+        fg_pack_close(pack);
+    }
+}
+
+/* ---- sets ------------------------------------------------------------------------------------ */
+
+static void files_of_a_set_missing_or_mixed_up(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    char folder[256], a1[300], a2[300], b1[300];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    const fg_pack_writer_options options = {.shard_bytes = 20000};
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"), &options, 40, &err));
+    fgt_ok(pack_made_write(fgt_path(folder, "b.pack"), &options, 41, &err));
+    const char *first = fgt_path(folder, "a-00000.pack");
+    (void)snprintf(a1, sizeof a1, "%s/a-00001.pack", folder);
+    (void)snprintf(a2, sizeof a2, "%s/a-00002.pack", folder);
+    (void)snprintf(b1, sizeof b1, "%s/b-00001.pack", folder);
+    assert_int_equal(fg_pack_open(folder, NULL, &pack, &err), FG_EINVAL);
+    assert_int_equal(rename(a1, fgt_path(folder, "kept")), 0);
+    assert_int_equal(fg_pack_open(first, NULL, &pack, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "a-00001.pack"));
+    assert_int_equal(rename(b1, a1), 0);
+    assert_int_equal(fg_pack_open(first, NULL, &pack, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "belongs to another set"));
+    assert_int_equal(rename(a2, a1), 0);
+    assert_int_equal(rename(fgt_path(folder, "kept"), a2), 0);
+    assert_int_equal(fg_pack_open(first, NULL, &pack, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "number 2 of its set, expected 1"));
+    assert_int_equal(fg_pack_open(a1, NULL, &pack, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "must end in '-00002.pack'"));
+}
+
+/* ---- rebuilding ------------------------------------------------------------------------------ */
+
+static void assert_same(const char *name, const bytes *want)
+{
+    bytes got = load(path_of(name));
+    assert_int_equal(got.size, want->size);
+    assert_memory_equal(got.data, want->data, want->size);
+    fgi_free(got.data);
+}
+
+/* Index, header or footer are damaged: the rebuilt pack has the bytes of the undamaged one. */
+static void rebuilds_what_is_not_in_records(void **state)
+{
+    fg_error err = {0};
+    fg_pack_report report;
+    bytes pack = small_pack(), bad = small_pack();
+    fgi_pack_page page;
+    memcpy(&page, pack.data, sizeof page);
+    const size_t at[4] = {40, pack.size - 10, (size_t)page.sections[0].offset + 3,
+                          (size_t)page.records_end + 1};
+    for (int i = 0; i < 4; i++) {
+        memcpy(bad.data, pack.data, pack.size);
+        bad.data[at[i]] ^= 1;
+        write_pack("bad.pack", &bad);
+        fgt_ok(fg_pack_rebuild(path_of("bad.pack"), path_of("bad.pack"), &report, &err));
+        assert_int_equal(report.records, COUNT);
+        assert_int_equal(report.bad_records, 0);
+        assert_same("bad.pack", &pack);
+    }
+    fgi_free(pack.data);
+    fgi_free(bad.data);
+}
+
+/* Only the records are left: names, labels and bytes are recovered. */
+static void rebuilds_from_records_alone(void **state)
+{
+    fg_error err = {0};
+    fg_pack_report report;
+    bytes pack = small_pack();
+    fgi_pack_page page;
+    memcpy(&page, pack.data, sizeof page);
+    memset(pack.data, 0, FGI_PACK_PAGE);
+    write_pack("cut.pack", &(bytes){pack.data, (size_t)page.records_end});
+    fgt_ok(fg_pack_rebuild(path_of("cut.pack"), path_of("whole.pack"), &report, &err));
+    assert_int_equal(report.bad_records, 0);
+    pack_made_check_all(path_of("whole.pack"), COUNT);
+    fgi_free(pack.data);
+}
+
+/* Record 3 or its header is damaged: it is lost, and the others keep their numbers. */
+static void a_damaged_record_is_lost(void **state)
+{
+    for (int where = 0; where < 2; where++) {
+        fg_error err = {0};
+        fg_pack *good = NULL, *rebuilt = NULL;
+        fg_pack_entry entry;
+        fg_pack_report report;
+        const void *data;
+        size_t size;
+        bytes pack = small_pack();
+        fgt_ok(fg_pack_open(path_of("small.pack"), NULL, &good, &err));
+        fgt_ok(fg_pack_get_entry(good, where == 0 ? 3 : 2, &entry, &err));
+        const size_t end_2 = (size_t)(entry.offset_bytes + entry.size_bytes);
+        pack.data[where == 0 ? (size_t)entry.offset_bytes : (end_2 + 15) / 16 * 16 + 20] ^= 4;
+        fg_pack_close(good);
+        write_pack("bad.pack", &pack);
+        fgt_ok(fg_pack_rebuild(path_of("bad.pack"), path_of("bad.pack"), &report, &err));
+        assert_int_equal(report.records, COUNT);
+        assert_int_equal(report.bad_records, 1);
+        fgt_ok(fg_pack_open(path_of("bad.pack"), NULL, &rebuilt, &err));
+        assert_string_equal(fg_pack_class_name(rebuilt, 1), "dog");
+        fgt_ok(fg_pack_get_entry(rebuilt, 3, &entry, &err));
+        assert_true((entry.flags & FG_PACK_LOST) != 0);
+        assert_int_equal(fg_pack_record(rebuilt, 3, &data, &size, &err), FG_EFORMAT);
+        assert_non_null(strstr(err.message, where == 0 ? "3.jpg') was damaged and lost"
+                                                       : "('lost record 3') was damaged"));
+        for (int64_t i = 0; i < COUNT; i++)
+            if (i != 3)
+                pack_made_check(rebuilt, i);
+        fg_pack_close(rebuilt);
+        fgi_free(pack.data);
+    }
+}
+
+/* One file of a set: it fits into its set again. */
+static void rebuilds_a_file_of_a_set(void **state)
+{
+    fg_error err = {0};
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000}, 40, &err));
+    const char *path = fgt_path(folder, "a-00001.pack");
+    bytes pack = load(path);
+    pack.data[100] ^= 1;
+    fgt_write(path, pack.data, pack.size);
+    fgt_ok(fg_pack_rebuild(path, path, NULL, &err));
+    pack_made_check_all(folder, 40);
+    pack.data[pack.size - 1] ^= 1; /* both pages */
+    fgt_write(path, pack.data, pack.size);
+    assert_int_equal(fg_pack_rebuild(path, path, NULL, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "belongs to a set"));
+    assert_int_equal(fg_pack_rebuild(fgt_path(folder, "no.pack"), path, NULL, &err), FG_ENOTFOUND);
+    fgi_free(pack.data);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(verify_finds_each_byte),
+    cmocka_unit_test(reading_finds_each_byte),
+    cmocka_unit_test(truncated_at_each_length),
+    cmocka_unit_test(other_versions_and_features),
+    cmocka_unit_test(torn_pages),
+    cmocka_unit_test(shrinks_while_open),
+    cmocka_unit_test(files_of_a_set_missing_or_mixed_up),
+    cmocka_unit_test(rebuilds_what_is_not_in_records),
+    cmocka_unit_test(rebuilds_from_records_alone),
+    cmocka_unit_test(a_damaged_record_is_lost),
+    cmocka_unit_test(rebuilds_a_file_of_a_set),
+};
+FGT_MAIN(tests)

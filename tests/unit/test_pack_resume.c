@@ -1,0 +1,280 @@
+/* test_pack_resume.c - a writer that is killed before each of its system calls, or whose disk is
+ * full, and is started again: the pack has the same bytes as one written in one go. The calls are
+ * caught by defining them here, before the C library's own.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "pack/pack_file.h"
+#include "pack_made.h"
+
+enum { KILLED = 99, FAILED = 98, COUNT = 40 };
+
+static long calls_left = -1; /* negative: no limit */
+static bool is_full;         /* then a write fails instead of ending the process */
+
+/* True if the call must fail. Ends the process at its last call. */
+static bool count_call(void)
+{
+    if (calls_left == 0 && !is_full)
+        _exit(KILLED);
+    if (calls_left > 0)
+        calls_left--;
+    return calls_left == 0 && is_full;
+}
+
+/* a function pointer from dlsym, without the cast that ISO C forbids */
+#define REAL(type, name)                                                                           \
+    type function;                                                                                 \
+    void *object = dlsym(RTLD_NEXT, name);                                                         \
+    memcpy(&function, &object, sizeof(function))
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    typedef ssize_t pwrite_fn(int, const void *, size_t, off_t);
+    REAL(pwrite_fn *, "pwrite");
+    if (count_call()) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return function(fd, data, size > 100 ? size / 2 : size, offset); /* short writes, too */
+}
+
+int rename(const char *from, const char *to)
+{
+    typedef int rename_fn(const char *, const char *);
+    REAL(rename_fn *, "rename");
+    (void)count_call();
+    return function(from, to);
+}
+
+int ftruncate(int fd, off_t size)
+{
+    typedef int ftruncate_fn(int, off_t);
+    REAL(ftruncate_fn *, "ftruncate");
+    (void)count_call();
+    return function(fd, size);
+}
+
+/* ---- one go against many --------------------------------------------------------------------- */
+
+static const fg_pack_writer_options single = {.resume = true, .fingerprint = "f"};
+static const fg_pack_writer_options sharded = {
+    .resume = true, .fingerprint = "f", .shard_bytes = 20000};
+
+/* Reads all files of a pack as one block. */
+static char *read_pack(const char *path, size_t *out_size)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    char *all = NULL;
+    *out_size = 0;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    for (int i = 0; i < fg_pack_get_info(pack)->shard_count; i++) {
+        char *data;
+        size_t size;
+        fgt_ok(fgi_file_read(fg_pack_path(pack, i), 1 << 24, &data, &size, &err));
+        all = realloc(all, *out_size + size);
+        assert_non_null(all);
+        memcpy(all + *out_size, data, size);
+        *out_size += size;
+        fgi_free(data);
+    }
+    fg_pack_close(pack);
+    return all;
+}
+
+/* Writes with `limit` calls; true if the pack is complete. */
+static bool run_until(const char *path, const fg_pack_writer_options *options, long limit)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        fg_error err = {0};
+        calls_left = limit;
+        const fg_status status = pack_made_write(path, options, COUNT, &err);
+        if (status != FG_OK)
+            (void)fg_error_print(&err, "child");
+        _exit(status == FG_OK ? 0 : FAILED);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_true(WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == KILLED);
+    return WEXITSTATUS(status) == 0;
+}
+
+/* The folder of `path` with a pack or nothing but partial files. */
+static bool is_there(const char *folder)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const fg_status status = fg_pack_open(folder, NULL, &pack, &err);
+    const bool is_whole = status == FG_OK;
+    if (!is_whole && status != FG_ENOTFOUND)
+        fail_msg("%s", err.message);
+    fg_pack_close(pack);
+    return is_whole;
+}
+
+/* Kills the writer before call `step`, 2 * `step` ... of its runs, until it is through. */
+static void kill_every(const fg_pack_writer_options *options, long step, const char *want,
+                       size_t want_size)
+{
+    char folder[256], path[300];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    long limit = step;
+    while (!run_until(path, options, limit)) {
+        assert_true(limit < 10000);
+        limit += step;
+        if (is_there(folder)) /* ended after the last rename */
+            break;
+    }
+    size_t size;
+    char *got = read_pack(folder, &size);
+    assert_int_equal(size, want_size);
+    assert_memory_equal(got, want, size);
+    free(got);
+}
+
+static void check_kills(const fg_pack_writer_options *options, long last)
+{
+    fg_error err = {0};
+    size_t size;
+    const char *folder = fgt_temp_folder();
+    fgt_ok(pack_made_write(fgt_path(folder, "p.pack"), options, COUNT, &err));
+    char *want = read_pack(folder, &size);
+    for (long step = 1; step < last; step += step < 20 ? 1 : step / 6)
+        kill_every(options, step, want, size);
+    free(want);
+}
+
+static void killed_anywhere_gives_the_same_bytes(void **state) { check_kills(&single, 40); }
+static void a_set_of_files_too(void **state) { check_kills(&sharded, 150); }
+
+/* ---- one kill at each point of a large pack -------------------------------------------------- */
+
+/* A partial file cut at any length, or with a damaged byte: what is before it is kept. */
+static void partial_files_are_verified(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    size_t size, last_end = 0;
+    char folder[256], path[300], partial[310], *data;
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    (void)snprintf(partial, sizeof partial, "%s.partial", path);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 10, &err));
+    fg_pack_writer_destroy(w); /* writes what is in its buffer */
+    fgt_ok(fgi_file_read(partial, 1 << 20, &data, &size, &err));
+    int64_t before = -1;
+    for (size_t cut = FGI_PACK_PAGE; cut <= size; cut += 1 + cut % 53) {
+        fgt_write(partial, data, cut);
+        fgt_ok(fg_pack_writer_create(path, &single, &w, &kept, &err));
+        assert_true(kept >= before && kept <= 10);
+        assert_int_equal(kept, fg_pack_writer_count(w));
+        fg_pack_writer_destroy(w);
+        before = kept;
+        last_end = cut;
+    }
+    assert_true(before >= 9 && last_end > size - 54);
+    data[size / 2] ^= 1;
+    fgt_write(partial, data, size);
+    fgt_ok(fg_pack_writer_create(path, &single, &w, &kept, &err));
+    assert_true(kept > 0 && kept < 10);
+    fgt_ok(pack_made_add(w, 10, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    pack_made_check_all(path, 10);
+    fgi_free(data);
+}
+
+static void discarded_or_started_again(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    int64_t kept;
+    char folder[256], path[300];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    fgt_ok(pack_made_add(w, 30, &err));
+    fg_pack_writer_destroy(w);
+    fg_pack_writer_options other = sharded;
+    other.fingerprint = "g";
+    assert_int_equal(fg_pack_writer_create(path, &other, &w, &kept, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "other inputs or with other options"));
+    fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    assert_int_equal(kept, 30);
+    fg_pack_writer_destroy(w);
+    other.resume = false; /* discards it */
+    fgt_ok(fg_pack_writer_create(path, &other, &w, &kept, &err));
+    assert_int_equal(kept, 0);
+    assert_int_equal(fgt_count_entries(folder), 1);
+    fgt_ok(pack_made_add(w, 30, &err));
+    assert_true(fgt_count_entries(folder) > 1);
+    fg_pack_writer_discard(w);
+    fg_pack_writer_destroy(w);
+    assert_int_equal(fgt_count_entries(folder), 0);
+}
+
+static void only_one_writer(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL, *second = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "p.pack");
+    fgt_ok(fg_pack_writer_create(path, NULL, &w, NULL, &err));
+    assert_int_equal(fg_pack_writer_create(path, NULL, &second, NULL, &err), FG_EIO);
+    assert_non_null(strstr(err.message, "another process is writing it"));
+    assert_null(second);
+    fgt_ok(pack_made_add(w, 3, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    fg_pack_writer_destroy(w);
+    pack_made_check_all(path, 3);
+}
+
+/* The disk is full at each write: the error says so, and resuming completes the pack. */
+static void a_full_disk_keeps_what_was_written(void **state)
+{
+    char folder[256], path[300];
+    int failures = 0;
+    for (long limit = 1; limit < 200; limit += 1 + limit / 4) {
+        fg_error err = {0};
+        (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+        (void)snprintf(path, sizeof path, "%s/p.pack", folder);
+        calls_left = limit;
+        is_full = true;
+        const fg_status status = pack_made_write(path, &sharded, COUNT, &err);
+        is_full = false;
+        calls_left = -1;
+        if (status == FG_OK)
+            break;
+        failures++;
+        assert_int_equal(status, FG_EIO);
+        assert_non_null(strstr(err.message, "No space left on device"));
+        assert_non_null(strstr(err.message, "free some space and resume"));
+        fgt_ok(pack_made_write(path, &sharded, COUNT, &err));
+        pack_made_check_all(folder, COUNT);
+    }
+    assert_true(failures > 5);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(killed_anywhere_gives_the_same_bytes),
+    cmocka_unit_test(a_set_of_files_too),
+    cmocka_unit_test(partial_files_are_verified),
+    cmocka_unit_test(discarded_or_started_again),
+    cmocka_unit_test(only_one_writer),
+    cmocka_unit_test(a_full_disk_keeps_what_was_written),
+};
+FGT_MAIN(tests)

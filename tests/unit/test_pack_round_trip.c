@@ -1,0 +1,262 @@
+/* test_pack_round_trip.c - what is written is read again: all columns, sizes and names, sets of
+ * files, prefetching, limits of the writer.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "pack_made.h"
+
+static const char *fresh(const char *name) { return fgt_path(fgt_temp_folder(), name); }
+
+static void records_of_all_kinds(void **state)
+{
+    fg_error err = {0};
+    for (int64_t count = 0; count <= 60; count = count * 3 + 1) {
+        const char *path = fresh("a b.pack");
+        fgt_ok(pack_made_write(path, NULL, count, &err));
+        pack_made_check_all(path, count);
+    }
+}
+
+static void description_of_the_pack(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const fg_field fields[2] = {{"tokens", {.dtype = FG_U16, .rank = 1, .dim = {33}}},
+                                {"weight", {.dtype = FG_F32}}};
+    const char *const classes[3] = {"cat", "", "a dog"};
+    const fg_pack_writer_options options = {.variant_count = 2,
+                                            .fields = fields,
+                                            .field_count = 2,
+                                            .class_names = classes,
+                                            .class_count = 3,
+                                            .fingerprint = "folder x"};
+    const char *path = fresh("d.pack");
+    fgt_ok(pack_made_write(path, &options, 8, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    const fg_pack_info *info = fg_pack_get_info(pack);
+    assert_int_equal(info->count, 8);
+    assert_int_equal(info->variant_count, 2);
+    assert_int_equal(info->class_count, 3);
+    assert_string_equal(fg_pack_class_name(pack, 0), "cat");
+    assert_string_equal(fg_pack_class_name(pack, 1), "");
+    assert_string_equal(fg_pack_class_name(pack, 2), "a dog");
+    assert_null(fg_pack_class_name(pack, 3));
+    assert_int_equal(info->field_count, 2);
+    assert_string_equal(info->fields[0].name, "tokens");
+    assert_int_equal(info->fields[0].type.dtype, FG_U16);
+    assert_int_equal(info->fields[0].type.dim[0], 33);
+    assert_int_equal(info->fields[1].type.rank, 0);
+    assert_string_equal(info->metadata, "{\"mean\": [0.5]}");
+    assert_int_equal(strlen(info->uuid), 36);
+    assert_int_equal(info->uuid[14], '8');
+    struct stat file;
+    assert_int_equal(stat(path, &file), 0);
+    assert_int_equal(info->size_bytes, file.st_size);
+    fg_pack_close(pack);
+}
+
+static void records_do_not_cross_a_window(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    fg_pack *pack = NULL;
+    const size_t sizes[] = {1 << 20, (1 << 20) - 9000, 3 << 20, 5, 1 << 21, 700000, 1};
+    enum { COUNT = sizeof sizes / sizeof *sizes };
+    unsigned char *data = calloc(3, 1 << 20);
+    assert_non_null(data);
+    const char *path = fresh("w.pack");
+    fgt_ok(fg_pack_writer_create(path, NULL, &writer, NULL, &err));
+    for (int i = 0; i < COUNT; i++) {
+        memset(data, i + 1, 3 << 20);
+        fgt_ok(fg_pack_writer_add(writer, &(fg_pack_entry){.codec = FG_PACK_RAW_RGB}, data,
+                                  sizes[i], &err));
+    }
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fgt_ok(fg_pack_verify(pack, NULL, NULL, NULL, &err));
+    for (int i = 0; i < COUNT; i++) {
+        fg_pack_entry entry;
+        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        const uint64_t first = entry.offset_bytes >> 21;
+        const uint64_t last = (entry.offset_bytes + entry.size_bytes - 1) >> 21;
+        assert_true(first == last || sizes[i] > 1 << 21);
+        size_t size;
+        fgt_ok(fg_pack_read(pack, i, data, 3 << 20, &size, &err));
+        assert_int_equal(size, sizes[i]);
+        assert_true(data[0] == i + 1 && data[size - 1] == i + 1);
+    }
+    fg_pack_close(pack);
+    free(data);
+}
+
+/* A set is found by each of its files, a pattern and the folder, and has the same records. */
+static void sets_of_files(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    char folder[256], *ways[4];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    const fg_pack_writer_options options = {.shard_bytes = 20000};
+    fgt_ok(pack_made_write(fgt_path(folder, "s.pack"), &options, 50, &err));
+    ways[0] = fgi_path_join(folder, "s-00000.pack");
+    ways[1] = fgi_path_join(folder, "s-00002.pack");
+    ways[2] = fgi_path_join(folder, "s-*.pack");
+    ways[3] = fgi_strdup(folder);
+    for (int i = 0; i < 4; i++) {
+        pack_made_check_all(ways[i], 50);
+        fgi_free(ways[i]);
+    }
+    fgt_ok(fg_pack_open(folder, NULL, &pack, &err));
+    const int shards = fg_pack_get_info(pack)->shard_count;
+    assert_true(shards > 3);
+    assert_int_equal(fgt_count_entries(folder), shards);
+    assert_non_null(strstr(fg_pack_path(pack, 1), "s-00001.pack"));
+    assert_null(fg_pack_path(pack, shards));
+    for (int i = 0; i < shards; i++) {
+        struct stat file;
+        assert_int_equal(stat(fg_pack_path(pack, i), &file), 0);
+        assert_true(file.st_size < 32000); /* with its index */
+    }
+    fg_pack_close(pack);
+    /* fewer files replace more */
+    fgt_ok(pack_made_write(fgt_path(folder, "s.pack"),
+                           &(fg_pack_writer_options){.shard_bytes = 20000, .replace = true}, 9,
+                           &err));
+    pack_made_check_all(folder, 9);
+}
+
+static void reading_ahead(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const char *path = fresh("p.pack");
+    fgt_ok(pack_made_write(path, NULL, 20, &err));
+    fgt_ok(fg_pack_open(path, &(fg_pack_options){.check = FG_PACK_CHECK_ALWAYS}, &pack, &err));
+    const int64_t records[] = {3, 4, 19, -1, 20, 0, INT64_MAX, 4};
+    fg_pack_prefetch(pack, records, sizeof records / sizeof *records);
+    assert_false(fg_pack_populate(pack, fg_pack_get_info(pack)->size_bytes - 1));
+    assert_true(fg_pack_populate(pack, UINT64_MAX));
+    for (int64_t i = 0; i < 20; i++)
+        pack_made_check(pack, i);
+    fgt_ok(fg_pack_intact(pack, &err));
+    fg_pack_close(pack);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+#define REFUSED(expression, status, text)                                                          \
+    do {                                                                                           \
+        err = (fg_error){0};                                                                       \
+        assert_int_equal((expression), (status));                                                  \
+        if (strstr(err.message, (text)) == NULL)                                                   \
+            fail_msg("'%s' does not have '%s'", err.message, (text));                              \
+    } while (0)
+
+static void mistakes_of_the_caller(void **state)
+{
+    fg_error err = {0};
+    fg_pack_writer *w = NULL;
+    fg_pack *pack = NULL;
+    const char *path = fresh("m.pack");
+    char *name = malloc(65536);
+    assert_non_null(name);
+    memset(name, 'n', 65535);
+    name[65535] = 0;
+    REFUSED(fg_pack_writer_create("m.zip", NULL, &w, NULL, &err), FG_EINVAL, "NAME.pack");
+    REFUSED(fg_pack_writer_create("/nowhere/m.pack", NULL, &w, NULL, &err), FG_ENOTFOUND,
+            "/nowhere/m.pack.partial");
+    assert_null(w);
+    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 2}, &w, NULL,
+                                 &err));
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.name = name}, "x", 1, &err), FG_EINVAL,
+            "65535 bytes");
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.label = -2}, "x", 1, &err), FG_EINVAL,
+            "label -2");
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.label_count = 1}, "x", 1, &err), FG_EINVAL,
+            "1 labels");
+    name[65534] = 0; /* the longest */
+    fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = name}, "x", 1, &err));
+    REFUSED(fg_pack_writer_finish(w, NULL, &err), FG_EINVAL, "multiple of variant_count, 2");
+    fgt_ok(fg_pack_writer_add(w, &(fg_pack_entry){.name = ""}, "yz", 2, &err));
+    fgt_ok(fg_pack_writer_finish(w, NULL, &err));
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.name = ""}, "", 0, &err), FG_EINVAL,
+            "has finished");
+    fg_pack_writer_destroy(w);
+    REFUSED(fg_pack_writer_create(path, NULL, &w, NULL, &err), FG_EINVAL, "exists");
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fg_pack_entry entry;
+    char buffer[1];
+    size_t size;
+    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    assert_string_equal(entry.name, name);
+    REFUSED(fg_pack_get_entry(pack, 2, &entry, &err), FG_EINVAL, "out of range");
+    REFUSED(fg_pack_get_entry(pack, -1, &entry, &err), FG_EINVAL, "out of range");
+    REFUSED(fg_pack_read(pack, 1, buffer, 1, &size, &err), FG_EINVAL, "has 2 bytes");
+    assert_int_equal(size, 2);
+    fg_pack_close(pack);
+    free(name);
+}
+
+static void what_cannot_be_opened(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    REFUSED(fg_pack_open(fgt_path(folder, "no.pack"), NULL, &pack, &err), FG_ENOTFOUND, "no.pack");
+    REFUSED(fg_pack_open(fgt_path(folder, "no-*.pack"), NULL, &pack, &err), FG_ENOTFOUND,
+            "no file matches");
+    REFUSED(fg_pack_open(folder, NULL, &pack, &err), FG_ENOTFOUND, "has no pack");
+    REFUSED(fg_pack_open("/dev/null", NULL, &pack, &err), FG_EFORMAT, "pack");
+    fgt_write(fgt_path(folder, "t.pack"), "text", 4);
+    REFUSED(fg_pack_open(fgt_path(folder, "t.pack"), NULL, &pack, &err), FG_EFORMAT,
+            "expected a pack");
+    fgt_ok(pack_made_write(fgt_path(folder, "a.pack"), NULL, 2, &err));
+    REFUSED(fg_pack_open(folder, NULL, &pack, &err), FG_EINVAL, "a.pack'");
+    assert_null(pack);
+}
+
+/* ---- allocation ------------------------------------------------------------------------------ */
+
+static fg_status write_and_read(void *self, fg_error *err)
+{
+    const char *folder = self, *path = fgt_path(folder, "f.pack");
+    fg_pack *pack = NULL;
+    const fg_field field = {"x", {.dtype = FG_U8, .rank = 1, .dim = {3}}};
+    const char *const classes[2] = {"a", "b"};
+    const fg_pack_writer_options options = {.shard_bytes = 9000,
+                                            .replace = true,
+                                            .resume = true,
+                                            .fields = &field,
+                                            .field_count = 1,
+                                            .class_names = classes,
+                                            .class_count = 2};
+    fg_status status = pack_made_write(path, &options, 12, err);
+    if (status == FG_OK)
+        status = fg_pack_open(fgt_path(folder, "f-*.pack"), NULL, &pack, err);
+    fg_pack_close(pack);
+    return status;
+}
+
+static void any_allocation_may_fail(void **state)
+{
+    char folder[256];
+    (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
+    fgt_fault_loop(write_and_read, folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(records_of_all_kinds),  cmocka_unit_test(description_of_the_pack),
+    cmocka_unit_test(records_do_not_cross_a_window), cmocka_unit_test(sets_of_files),
+    cmocka_unit_test(reading_ahead),         cmocka_unit_test(mistakes_of_the_caller),
+    cmocka_unit_test(what_cannot_be_opened), cmocka_unit_test(any_allocation_may_fail),
+};
+FGT_MAIN(tests)
