@@ -174,8 +174,8 @@ typedef struct fg_pack_report {
 FG_API FG_MUST_USE fg_status fg_pack_verify(fg_pack *pack, fg_pack_fault_fn *fault, void *self,
                                             fg_pack_report *out_report, fg_error *err);
 
-/* Rebuilds one file of a pack from its records: headers, index and names are made anew. The file
- * may be damaged anywhere, truncated or unfinished. Records keep their numbers; a damaged one
+/* Rebuilds one file of a pack from its records: headers, index and names are written again. The
+ * file may be damaged anywhere, truncated or unfinished. Records keep their numbers; a damaged one
  * becomes an empty record with the flag FG_PACK_LOST. Class names, fields and metadata are kept if
  * they are intact. out_path may be equal to path; it is replaced atomically. out_report may be
  * NULL. Errors: FG_ENOTFOUND, FG_EIO, FG_ENOMEM, FG_EINVAL (another process writes out_path),

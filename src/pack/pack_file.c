@@ -19,7 +19,7 @@
 #include "base/crc32c.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/guard.h"
+#include "base/map_guard.h"
 
 /* ---- mapping --------------------------------------------------------------------------------- */
 
@@ -215,12 +215,24 @@ fg_status fgi_pack_file_section(fgi_pack_file *file, fgi_pack_kind kind, const v
     return FG_OK;
 }
 
-static fg_status check_index(fgi_pack_file *file, fg_error *err)
+static bool is_text(int kind)
+{
+    return kind == FGI_PACK_NAME_START || kind == FGI_PACK_NAMES || kind == FGI_PACK_LABELS_START ||
+           kind == FGI_PACK_LABELS;
+}
+
+/* Names and label lists are as large as the other columns together, so they are only checked when
+ * they are asked for. To read a record, those of its header are compared with them. */
+static fg_status check_index(fgi_pack_file *file, bool texts, fg_error *err)
 {
     const void *unused;
+    atomic_bool *is_checked = &file->is_index_checked[texts];
+    if (atomic_load_explicit(is_checked, memory_order_relaxed))
+        return FG_OK;
     for (int kind = FGI_PACK_OFFSET; kind <= FGI_PACK_NAMES; kind++)
-        FGI_TRY(fgi_pack_file_section(file, (fgi_pack_kind)kind, &unused, err));
-    atomic_store_explicit(&file->is_index_checked, true, memory_order_relaxed);
+        if (texts || !is_text(kind))
+            FGI_TRY(fgi_pack_file_section(file, (fgi_pack_kind)kind, &unused, err));
+    atomic_store_explicit(is_checked, true, memory_order_relaxed);
     return FG_OK;
 }
 
@@ -287,24 +299,6 @@ bool fgi_pack_file_raw_entry(const fgi_pack_file *f, uint64_t index, fg_pack_ent
     return is_inside && get_texts(f, index, out);
 }
 
-fg_status fgi_pack_file_entry(fgi_pack_file *file, uint64_t index, fg_pack_entry *out,
-                              fg_error *err)
-{
-    *out = (fg_pack_entry){0};
-    if (!atomic_load_explicit(&file->is_index_checked, memory_order_relaxed))
-        FGI_TRY(check_index(file, err));
-    const bool is_valid = fgi_pack_file_raw_entry(file, index, out);
-    fg_status status = fgi_pack_map_check(&file->map, err);
-    if (status == FG_OK && !is_valid)
-        status = fgi_fail(err, FG_EFORMAT,
-                          "%s: the index entry of record %" PRIu64 " is invalid: it points outside "
-                          "of the file; rebuild the pack",
-                          file->map.path, file->page.first + index);
-    if (status != FG_OK)
-        *out = (fg_pack_entry){0};
-    return status;
-}
-
 fg_status fgi_pack_file_fail(const fgi_pack_file *file, uint64_t index, const fg_pack_entry *entry,
                              uint64_t offset, const char *what, fg_error *err)
 {
@@ -331,6 +325,30 @@ uint64_t fgi_pack_file_head_position(const fgi_pack_file *file, uint64_t index)
     const uint32_t *length = column(file, FGI_PACK_LENGTH);
     return index == 0 ? FGI_PACK_PAGE
                       : fgi_pack_align(offset[index - 1] + length[index - 1], FGI_PACK_HEAD_ALIGN);
+}
+
+/* The name in the message is that of the record's header. */
+static fg_status fail_entry(fgi_pack_file *file, uint64_t index, fg_error *err)
+{
+    const uint64_t at = fgi_pack_file_head_position(file, index);
+    const fgi_pack_head *head = fgi_pack_head_at(file->map.data, file->page.records_end, at);
+    const fg_pack_entry named = {.name = head != NULL ? fgi_pack_head_name(head) : ""};
+    return fgi_pack_file_fail(file, index, &named, at,
+                              "has an invalid index entry; rebuild the pack", err);
+}
+
+fg_status fgi_pack_file_entry(fgi_pack_file *file, uint64_t index, bool texts, fg_pack_entry *out,
+                              fg_error *err)
+{
+    *out = (fg_pack_entry){0};
+    FGI_TRY(check_index(file, texts, err));
+    const bool is_valid = fgi_pack_file_raw_entry(file, index, out);
+    fg_status status = is_valid ? FG_OK : fail_entry(file, index, err);
+    if (atomic_load(&file->map.is_lost))
+        status = fgi_pack_map_check(&file->map, err);
+    if (status != FG_OK)
+        *out = (fg_pack_entry){0};
+    return status;
 }
 
 static bool is_same(const fg_pack_entry *a, const fg_pack_entry *b)

@@ -26,8 +26,8 @@ typedef struct fgi_pack_file {
     fgi_pack_page page;                               /* a copy: it cannot change any more */
     const fgi_pack_section *sections[FGI_PACK_KINDS]; /* in page; NULL if absent */
     atomic_bool is_checked[FGI_PACK_KINDS];           /* their CRC matches */
-    atomic_bool is_index_checked;                     /* those of all columns */
-    _Atomic uint32_t *seen;                           /* bits of records whose CRC matched */
+    atomic_bool is_index_checked[2]; /* those of all columns; [1]: with names and labels */
+    _Atomic uint32_t *seen;          /* bits of records whose CRC matched */
 } fgi_pack_file;
 
 /* Opens a file and checks its header and footer, and that sections are within bounds. */
@@ -41,8 +41,9 @@ fg_status fgi_pack_file_section(fgi_pack_file *file, fgi_pack_kind kind, const v
 fg_status fgi_pack_file_check(const fgi_pack_file *file, const fgi_pack_section *section,
                               fg_error *err);
 
-/* The columns of record `index` of this file; the index is checked at the first call. */
-fg_status fgi_pack_file_entry(fgi_pack_file *file, uint64_t index, fg_pack_entry *out,
+/* The columns of record `index` of this file. The CRCs of the index are checked at the first call,
+ * those of names and label lists only if `texts`. */
+fg_status fgi_pack_file_entry(fgi_pack_file *file, uint64_t index, bool texts, fg_pack_entry *out,
                               fg_error *err);
 /* The same without checking the index first: false if the columns are invalid. */
 bool fgi_pack_file_raw_entry(const fgi_pack_file *file, uint64_t index, fg_pack_entry *out);

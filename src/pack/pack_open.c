@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/guard.h"
+#include "base/map_guard.h"
 #include "base/print.h"
 #include "base/reserved.h"
 #include "pack/pack_file.h"
@@ -61,7 +61,10 @@ static fg_status read_classes(fg_pack *pack, fg_error *err)
     const void *data;
     FGI_TRY(fgi_pack_file_section(&pack->files[0], FGI_PACK_CLASSES, &data, err));
     if (data == NULL)
-        return FG_OK;
+        return pack->info.class_count == 0
+                   ? FG_OK
+                   : fgi_fail(err, FG_EFORMAT, "%s: byte 116: section 'class names' is missing",
+                              pack->files[0].map.path);
     const char *at = data, *end = at + pack->files[0].sections[FGI_PACK_CLASSES]->size;
     const int64_t count = pack->info.class_count;
     if (count > end - at) /* each has a NUL at least */

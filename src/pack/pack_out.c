@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -38,6 +39,15 @@ fg_status fgi_pack_write_at(int fd, const char *path, const void *data, size_t s
     return FG_OK;
 }
 
+/* Not if it has that size already: ext4 would then write all of it when it is closed. */
+static fg_status cut(int fd, const char *path, uint64_t size, fg_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) == 0 && (uint64_t)info.st_size == size)
+        return FG_OK;
+    return ftruncate(fd, (off_t)size) == 0 ? FG_OK : fgi_fail_errno(err, "truncate", path);
+}
+
 fg_status fgi_pack_out_open(const char *path, uint64_t at, fgi_pack_out *out, fg_error *err)
 {
     *out = (fgi_pack_out){.fd = -1, .at = at};
@@ -48,8 +58,8 @@ fg_status fgi_pack_out_open(const char *path, uint64_t at, fgi_pack_out *out, fg
         status = fgi_no_memory(err);
     if (status == FG_OK && (out->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666)) < 0)
         status = fgi_fail_errno(err, "create", path);
-    if (status == FG_OK && ftruncate(out->fd, (off_t)at) != 0)
-        status = fgi_fail_errno(err, "truncate", path);
+    if (status == FG_OK)
+        status = cut(out->fd, path, at, err);
     if (status != FG_OK)
         fgi_pack_out_close(out);
     return status;

@@ -31,8 +31,8 @@ fgi_pack_file *fgi_pack_locate(const fg_pack *pack, int64_t record, uint64_t *ou
     return &pack->files[low];
 }
 
-static fg_status find(fg_pack *pack, int64_t record, fgi_pack_file **out_file, uint64_t *out_index,
-                      fg_pack_entry *out_entry, fg_error *err)
+static fg_status find(fg_pack *pack, int64_t record, bool texts, fgi_pack_file **out_file,
+                      uint64_t *out_index, fg_pack_entry *out_entry, fg_error *err)
 {
     *out_entry = (fg_pack_entry){0};
     if (record < 0 || record >= pack->info.count)
@@ -40,14 +40,14 @@ static fg_status find(fg_pack *pack, int64_t record, fgi_pack_file **out_file, u
                         "record %" PRId64 " is out of range: '%s' has %" PRId64 " records", record,
                         pack->files[0].map.path, pack->info.count);
     *out_file = fgi_pack_locate(pack, record, out_index);
-    return fgi_pack_file_entry(*out_file, *out_index, out_entry, err);
+    return fgi_pack_file_entry(*out_file, *out_index, texts, out_entry, err);
 }
 
 fg_status fg_pack_get_entry(fg_pack *pack, int64_t record, fg_pack_entry *out, fg_error *err)
 {
     fgi_pack_file *file;
     uint64_t index;
-    return find(pack, record, &file, &index, out, err);
+    return find(pack, record, true, &file, &index, out, err);
 }
 
 /* ---- verification ---------------------------------------------------------------------------- */
@@ -91,7 +91,7 @@ fg_status fg_pack_record(fg_pack *pack, int64_t record, const void **out_data, s
     fg_pack_entry entry;
     *out_data = NULL;
     *out_size = 0;
-    FGI_TRY(find(pack, record, &f, &index, &entry, err));
+    FGI_TRY(find(pack, record, false, &f, &index, &entry, err));
     const unsigned char *data = f->map.data + entry.offset_bytes;
     FGI_TRY(check(pack, f, index, &entry, data, err));
     *out_data = data;
@@ -128,7 +128,7 @@ fg_status fg_pack_read(fg_pack *pack, int64_t record, void *buffer, size_t capac
     fg_pack_entry entry;
     if (out_size != NULL)
         *out_size = 0;
-    FGI_TRY(find(pack, record, &f, &index, &entry, err));
+    FGI_TRY(find(pack, record, false, &f, &index, &entry, err));
     if (out_size != NULL)
         *out_size = entry.size_bytes;
     if (entry.size_bytes > capacity)
@@ -162,7 +162,7 @@ void fg_pack_prefetch(fg_pack *pack, const int64_t *records, size_t count)
         fgi_pack_file *f;
         uint64_t index;
         fg_pack_entry entry;
-        if (find(pack, records[i], &f, &index, &entry, NULL) != FG_OK)
+        if (find(pack, records[i], false, &f, &index, &entry, NULL) != FG_OK)
             continue;
         const range next = {f, entry.offset_bytes, entry.offset_bytes + entry.size_bytes};
         if (waiting.file == f && next.begin >= waiting.begin &&

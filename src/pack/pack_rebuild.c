@@ -181,7 +181,7 @@ static fg_status add_records(source *s, fg_pack_writer *w, fg_error *err)
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-/* Whether the file begins with record 0, as far as can be told: the first record that is found has
+/* Whether the file begins with record 0, as far as is known: the first record that is found has
  * that number, or others could have been before it. */
 static bool is_first(const source *s)
 {

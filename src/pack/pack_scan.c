@@ -1,6 +1,6 @@
 /* pack_scan.c - finds records by their headers.
  *
- * A header has a magic number, a CRC of its own, and the position of its record, which must be
+ * A header has a magic number, a separate CRC, and the position of its record, which must be
  * where the layout places it: so other bytes are not mistaken for one.
  *
  * SPDX-License-Identifier: Apache-2.0 */

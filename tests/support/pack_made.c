@@ -18,8 +18,7 @@ void pack_made(int64_t number, fg_pack_entry *out_entry, unsigned char *out_data
     static char name[64];
     static const int32_t labels[3] = {7, -3, 1 << 30};
     const int n = (int)number;
-    const size_t size =
-        n % 5 == 0 ? (size_t)(n % 3) : (size_t)(n * 977 % (PACK_MADE_LARGEST + 1));
+    const size_t size = n % 5 == 0 ? (size_t)(n % 3) : (size_t)(n * 977 % (PACK_MADE_LARGEST + 1));
     (void)snprintf(name, sizeof name, "%s/%d.jpg", folders[n % 4], n);
     *out_entry = (fg_pack_entry){.name = n % 11 == 10 ? NULL : name,
                                  .codec = (fg_pack_codec)(n % 7),

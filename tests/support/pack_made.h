@@ -9,8 +9,8 @@
 
 enum { PACK_MADE_LARGEST = 4000 };
 
-/* Record `number`: sizes from 0 to PACK_MADE_LARGEST, all codecs, names with spaces, UTF-8 and other
- * bytes, some with label lists or groups. The entry is valid until the next call. */
+/* Record `number`: sizes from 0 to PACK_MADE_LARGEST, all codecs, names with spaces, UTF-8 and
+ * other bytes, some with label lists or groups. The entry is valid until the next call. */
 void pack_made(int64_t number, fg_pack_entry *out_entry, unsigned char *out_data, size_t *out_size);
 
 /* Adds records up to number `count`. */

@@ -19,9 +19,9 @@ static void vectors_of_rfc_3720(void **state)
     for (int i = 0; i < 32; i++)
         data[i] = (unsigned char)(31 - i);
     assert_int_equal(fgi_crc32c(0, data, 32), 0x113fdb5c);
-    const unsigned char read_pdu[48] = {1, 0xc0, 0,    0, 0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0,
-                                        0x14, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0x14, 0, 0, 0, 0x18,
-                                        0x28, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0,    0, 0, 0, 0, 0};
+    const unsigned char read_pdu[48] = {1,    0xc0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0,
+                                        0x14, 0,    0, 0, 0, 0, 4, 0, 0, 0, 0, 0x14, 0, 0, 0, 0x18,
+                                        0x28, 0,    0, 0, 0, 0, 0, 0, 2, 0, 0, 0,    0, 0, 0, 0};
     assert_int_equal(fgi_crc32c(0, read_pdu, 48), 0xd9963a56);
     assert_int_equal(fgi_crc32c(0, "123456789", 9), 0xe3069283);
     assert_int_equal(fgi_crc32c(0, data, 0), 0);

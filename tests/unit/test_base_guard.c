@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "base/guard.h"
+#include "base/map_guard.h"
 
 enum { SIZE = 1 << 16 };
 

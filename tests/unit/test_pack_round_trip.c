@@ -174,8 +174,8 @@ static void mistakes_of_the_caller(void **state)
     REFUSED(fg_pack_writer_create("/nowhere/m.pack", NULL, &w, NULL, &err), FG_ENOTFOUND,
             "/nowhere/m.pack.partial");
     assert_null(w);
-    fgt_ok(fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 2}, &w, NULL,
-                                 &err));
+    fgt_ok(
+        fg_pack_writer_create(path, &(fg_pack_writer_options){.variant_count = 2}, &w, NULL, &err));
     REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.name = name}, "x", 1, &err), FG_EINVAL,
             "65535 bytes");
     REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.label = -2}, "x", 1, &err), FG_EINVAL,
@@ -224,6 +224,30 @@ static void what_cannot_be_opened(void **state)
     assert_null(pack);
 }
 
+static void newer_structs(void **state)
+{
+    static const char text[] = "'reserved' must be zero";
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_pack_writer *w = NULL;
+    fg_pack_report report;
+    const char *path = fresh("n.pack");
+    memset(&report, 0xff, sizeof report);
+    REFUSED(fg_pack_open(path, &(fg_pack_options){.reserved = {0, 0, 0, 1}}, &pack, &err),
+            FG_EINVAL, text);
+    REFUSED(fg_pack_writer_create(path, &(fg_pack_writer_options){.reserved = {0, 0, 0, 1}}, &w,
+                                  NULL, &err),
+            FG_EINVAL, text);
+    fgt_ok(fg_pack_writer_create(path, NULL, &w, NULL, &err));
+    REFUSED(fg_pack_writer_add(w, &(fg_pack_entry){.reserved = {0, 1}}, "", 0, &err), FG_EINVAL,
+            text);
+    fg_pack_writer_discard(w);
+    fg_pack_writer_destroy(w);
+    REFUSED(fg_pack_rebuild(path, path, &report, &err), FG_ENOTFOUND, "n.pack");
+    for (size_t i = 0; i < sizeof report.reserved / sizeof *report.reserved; i++)
+        assert_true(report.reserved[i] == 0);
+}
+
 /* ---- allocation ------------------------------------------------------------------------------ */
 
 static fg_status write_and_read(void *self, fg_error *err)
@@ -254,9 +278,14 @@ static void any_allocation_may_fail(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(records_of_all_kinds),  cmocka_unit_test(description_of_the_pack),
-    cmocka_unit_test(records_do_not_cross_a_window), cmocka_unit_test(sets_of_files),
-    cmocka_unit_test(reading_ahead),         cmocka_unit_test(mistakes_of_the_caller),
-    cmocka_unit_test(what_cannot_be_opened), cmocka_unit_test(any_allocation_may_fail),
+    cmocka_unit_test(records_of_all_kinds),
+    cmocka_unit_test(description_of_the_pack),
+    cmocka_unit_test(records_do_not_cross_a_window),
+    cmocka_unit_test(sets_of_files),
+    cmocka_unit_test(reading_ahead),
+    cmocka_unit_test(mistakes_of_the_caller),
+    cmocka_unit_test(what_cannot_be_opened),
+    cmocka_unit_test(newer_structs),
+    cmocka_unit_test(any_allocation_may_fail),
 };
 FGT_MAIN(tests)

@@ -27,9 +27,8 @@ static void *read_all(void *self)
         const void *data;
         size_t size;
         const fg_status status =
-            r->number % 2 == 0
-                ? fg_pack_record(r->pack, record, &data, &size, &err)
-                : fg_pack_read(r->pack, record, buffer, sizeof buffer, &size, &err);
+            r->number % 2 == 0 ? fg_pack_record(r->pack, record, &data, &size, &err)
+                               : fg_pack_read(r->pack, record, buffer, sizeof buffer, &size, &err);
         if (status != FG_OK)
             (void)atomic_fetch_add(&r->failures, 1);
         fg_pack_prefetch(r->pack, &record, 1);

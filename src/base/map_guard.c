@@ -1,11 +1,11 @@
-/* guard.c - the process's SIGBUS handler for guarded mappings.
+/* map_guard.c - the process's SIGBUS handler for guarded mappings.
  *
  * The handler runs in the thread that reads the mapping. It only reads atomics and calls mmap, so
  * it takes no lock. A slot is in use while its `begin` is not 0; `begin` is stored last and cleared
  * first.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "base/guard.h"
+#include "base/map_guard.h"
 
 #include <errno.h>
 #include <pthread.h>

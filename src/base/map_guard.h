@@ -1,14 +1,14 @@
-/* guard.h - mapped files that may shrink. Reading a page of a mapping that the file no longer has,
- * or that the disk cannot deliver, raises SIGBUS, which ends the process. For a guarded mapping,
- * the handler replaces the missing pages by zeros and sets a flag, so the reader continues and
- * reports an error.
+/* map_guard.h - mapped files that may shrink. Reading a page of a mapping that the file no longer
+ * has, or that the disk cannot deliver, raises SIGBUS, which ends the process. For a guarded
+ * mapping, the handler replaces the missing pages by zeros and sets a flag, so the reader continues
+ * and reports an error.
  *
  * The handler is installed when the first mapping is guarded, and passes other faults to the
  * handler that was installed before.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FGI_BASE_GUARD_H
-#define FGI_BASE_GUARD_H
+#ifndef FGI_BASE_MAP_GUARD_H
+#define FGI_BASE_MAP_GUARD_H
 
 #include <stdatomic.h>
 #include <fulgurite/base.h>
