@@ -87,12 +87,12 @@ typedef struct fg_pack_info {
     const char *metadata; /* JSON text: source, options, statistics; "" if there is none */
 } fg_pack_info;
 
-/* Opens a pack: `path` is a file, any file of a set, a pattern ("data/train-*.pack"), or a folder
- * with one pack. Reads the header, the footer and small sections of each file; the time does not
- * depend on the number of records. options may be NULL. Errors: FG_ENOTFOUND (also a missing
- * shard), FG_EIO, FG_ENOMEM, FG_EINVAL, FG_EFORMAT (not a pack, unfinished, truncated, damaged, or
- * shards of different sets; the message has the file and the byte offset), FG_EUNSUPPORTED (written
- * by a newer version). */
+/* Opens a pack: `path` is a file, any file of a set, a pattern of file names ("data/train-*.pack"),
+ * or a folder with one pack. Reads the header, the footer and small sections of each file; the time
+ * does not depend on the number of records. options may be NULL. Errors: FG_ENOTFOUND (also a
+ * missing shard), FG_EIO, FG_ENOMEM, FG_EINVAL, FG_EFORMAT (not a pack, unfinished, truncated,
+ * damaged, or shards of different sets; the message has the file and the byte offset),
+ * FG_EUNSUPPORTED (written by a newer version). */
 FG_API FG_MUST_USE fg_status fg_pack_open(const char *path, const fg_pack_options *options,
                                           fg_pack **out, fg_error *err);
 

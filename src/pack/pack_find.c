@@ -7,7 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,12 +23,6 @@
 static const char suffix[] = ".pack";
 enum { SUFFIX = sizeof suffix - 1, MOST_SHARDS = 100000 };
 
-static bool is_pack_name(const char *name)
-{
-    const size_t size = strlen(name);
-    return size > SUFFIX && strcmp(name + size - SUFFIX, suffix) == 0;
-}
-
 char *fgi_pack_shard_path(const char *path, uint32_t shard)
 {
     const size_t stem = strlen(path) - SUFFIX, size = stem + 32;
@@ -40,17 +34,18 @@ char *fgi_pack_shard_path(const char *path, uint32_t shard)
 
 /* ---- the first file -------------------------------------------------------------------------- */
 
-/* The packs of a folder: the first by name, and their number. */
-static fg_status search_folder(const char *path, char **out_first, int *out_count, fg_error *err)
+/* The files of a folder whose names match: the first by name, and their number. */
+static fg_status search(const char *folder, const char *pattern, char **out_first, int *out_count,
+                        fg_error *err)
 {
-    DIR *folder = opendir(path);
-    if (folder == NULL)
-        return fgi_fail_errno(err, "open", path);
+    DIR *listed = opendir(folder);
+    if (listed == NULL)
+        return fgi_fail_errno(err, "open", folder);
     char *first = NULL;
     bool is_failed = false;
     const struct dirent *entry;
-    while (!is_failed && (entry = readdir(folder)) != NULL) { /* used by this thread only */
-        if (!is_pack_name(entry->d_name) || entry->d_name[0] == '.')
+    while (!is_failed && (entry = readdir(listed)) != NULL) { /* used by this thread only */
+        if (fnmatch(pattern, entry->d_name, FNM_PERIOD) != 0)
             continue;
         ++*out_count;
         if (first != NULL && strcmp(first, entry->d_name) <= 0)
@@ -59,32 +54,26 @@ static fg_status search_folder(const char *path, char **out_first, int *out_coun
         first = fgi_strdup(entry->d_name);
         is_failed = first == NULL;
     }
-    (void)closedir(folder);
-    *out_first = first != NULL ? fgi_path_join(path, first) : NULL;
+    (void)closedir(listed);
+    *out_first = first != NULL ? fgi_path_join(folder, first) : NULL;
     is_failed = is_failed || (first != NULL && *out_first == NULL);
     fgi_free(first);
     if (is_failed)
         return fgi_no_memory(err);
     return *out_first != NULL
                ? FG_OK
-               : fgi_fail(err, FG_ENOTFOUND, "the folder '%s' has no pack (NAME.pack)", path);
+               : fgi_fail(err, FG_ENOTFOUND, "the folder '%s' has no file '%s'", folder, pattern);
 }
 
 static fg_status search_pattern(const char *path, char **out_first, int *out_count, fg_error *err)
 {
-    glob_t found = {0};
-    const int failure = fgi_alloc_fault() ? GLOB_NOSPACE : glob(path, 0, NULL, &found);
-    fg_status status = FG_OK;
-    if (failure == GLOB_NOSPACE) {
-        status = fgi_no_memory(err);
-    } else if (failure != 0 || found.gl_pathc == 0) {
-        status = fgi_fail(err, FG_ENOTFOUND, "no file matches '%s'", path);
-    } else {
-        *out_count = (int)found.gl_pathc;
-        *out_first = fgi_strdup(found.gl_pathv[0]);
-        status = *out_first != NULL ? FG_OK : fgi_no_memory(err);
-    }
-    globfree(&found);
+    const char *slash = strrchr(path, '/');
+    char *folder = fgi_path_parent(path);
+    if (folder == NULL)
+        return fgi_no_memory(err);
+    const fg_status status =
+        search(folder, slash != NULL ? slash + 1 : path, out_first, out_count, err);
+    fgi_free(folder);
     return status;
 }
 
@@ -96,7 +85,7 @@ static fg_status find_first(const char *path, char **out_first, int *out_count, 
     *out_count = 0;
     const bool exists = stat(path, &info) == 0;
     if (exists && S_ISDIR(info.st_mode))
-        return search_folder(path, out_first, out_count, err);
+        return search(path, "*.pack", out_first, out_count, err);
     if (!exists && errno == ENOENT && strpbrk(path, "*?[") != NULL)
         return search_pattern(path, out_first, out_count, err);
     *out_first = fgi_strdup(path);
@@ -110,7 +99,6 @@ static fg_status read_page(const char *path, fgi_pack_page *page, fg_error *err)
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fgi_fail_errno(err, "open", path);
-    memset(page, 0, sizeof *page);
     const ssize_t got = pread(fd, page, sizeof *page, 0);
     const fg_status status = got < 0 ? fgi_fail_errno(err, "read", path) : FG_OK;
     (void)close(fd);
@@ -153,7 +141,7 @@ static fg_status list_set(const char *first, const fgi_pack_page *page, char **p
 static fg_status list(char **take_first, int matches, const char *path, char ***out_paths,
                       int *out_count, fg_error *err)
 {
-    fgi_pack_page page;
+    fgi_pack_page page = {0};
     FGI_TRY(read_page(*take_first, &page, err));
     const uint32_t count = page.is_finished != 0 ? page.shard_count : 1;
     if (count == 0 || count > MOST_SHARDS)
@@ -182,7 +170,7 @@ fg_status fgi_pack_find(const char *path, char ***out_paths, int *out_count, fg_
     *out_paths = NULL;
     *out_count = 0;
     fg_status status = find_first(path, &first, &matches, err);
-    if (status == FG_OK)
+    if (status == FG_OK && first != NULL)
         status = list(&first, matches, path, out_paths, out_count, err);
     fgi_free(first);
     if (status != FG_OK) {

@@ -213,8 +213,8 @@ static void what_cannot_be_opened(void **state)
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     REFUSED(fg_pack_open(fgt_path(folder, "no.pack"), NULL, &pack, &err), FG_ENOTFOUND, "no.pack");
     REFUSED(fg_pack_open(fgt_path(folder, "no-*.pack"), NULL, &pack, &err), FG_ENOTFOUND,
-            "no file matches");
-    REFUSED(fg_pack_open(folder, NULL, &pack, &err), FG_ENOTFOUND, "has no pack");
+            "has no file 'no-*.pack'");
+    REFUSED(fg_pack_open(folder, NULL, &pack, &err), FG_ENOTFOUND, "has no file '*.pack'");
     REFUSED(fg_pack_open("/dev/null", NULL, &pack, &err), FG_EFORMAT, "pack");
     fgt_write(fgt_path(folder, "t.pack"), "text", 4);
     REFUSED(fg_pack_open(fgt_path(folder, "t.pack"), NULL, &pack, &err), FG_EFORMAT,
