@@ -70,6 +70,35 @@ FG_API FG_MUST_USE fg_status fg_image_decoder_create(fg_image_decoder **out, fg_
 /* decoder may be NULL. */
 FG_API void fg_image_decoder_destroy(fg_image_decoder *decoder);
 
+/* The size at which an image is stored, relative to its own. No rule enlarges an image unless
+ * `upscale` is set. */
+typedef enum fg_image_presize_rule {
+    FG_IMAGE_PRESIZE_NONE = 0,  /* as it is */
+    FG_IMAGE_PRESIZE_SHORT = 1, /* the shorter side becomes `size`; the aspect ratio is kept */
+    FG_IMAGE_PRESIZE_MAX = 2,   /* the longer side becomes `size`; the aspect ratio is kept */
+    FG_IMAGE_PRESIZE_SQUARE = 3 /* as SHORT, then the square in the center is cut out. The result of
+                                   a smaller image is smaller, unless upscale is set. */
+} fg_image_presize_rule;
+
+typedef struct fg_image_presize {
+    fg_image_presize_rule rule;
+    int64_t size; /* pixels, 1 to 65535 */
+    bool upscale; /* also enlarge images                                           [false] */
+    uint64_t reserved[2];
+} fg_image_presize;
+
+/* Parses "none", "short=256", "max=400" or "square=224"; ",upscale" may follow the size. Errors:
+ * FG_EINVAL. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_presize_parse(const char *text, fg_image_presize *out,
+                                                    fg_error *err);
+
+/* The size that an image of width x height pixels has after the rule is applied. The length of the
+ * side that follows from the aspect ratio is rounded down, as in torchvision's Resize, and is at
+ * least 1. Errors: FG_EINVAL. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_presize_size(const fg_image_presize *presize, int64_t width,
+                                                   int64_t height, int64_t *out_width,
+                                                   int64_t *out_height, fg_error *err);
+
 typedef struct fg_image_decode_options {
     int channels;      /* 1: gray, 3: RGB                                             [3] */
     fg_image_box crop; /* decode only this part of the image, in pixels after the orientation is
@@ -77,6 +106,9 @@ typedef struct fg_image_decode_options {
     int64_t min_width, min_height; /* minimum size of the result: a JPEG is decoded at 1/2, 1/4 or
                                       1/8 of its size if the crop then still has at least this
                                       many pixels in both directions       [0: full size] */
+    fg_image_presize presize;      /* resize the decoded image or crop; a JPEG is decoded at the
+                                      smallest sufficient size, and min_width and min_height are
+                                      not used                                        [none] */
     const uint8_t *background;     /* u8[3], RGB: color behind transparent pixels    [white] */
     bool ignore_orientation;       /* decode the pixels as they are stored           [false] */
     bool tolerate_corruption;      /* decode as much as possible of a truncated or corrupt JPEG; the
@@ -108,6 +140,25 @@ typedef struct fg_image_decode_options {
 FG_API FG_MUST_USE fg_status fg_image_decode(fg_image_decoder *decoder, const char *name,
                                              const void *data, size_t size,
                                              const fg_image_decode_options *options, fg_image *out,
+                                             fg_error *err);
+
+typedef struct fg_image_resize_options {
+    fg_image_box box; /* part of the image that is resized   [the region of the image] */
+    bool flip;        /* mirror the result horizontally                        [false] */
+    uint64_t reserved[4];
+} fg_image_resize_options;
+
+/* Resizes an image, or a part of it, with bilinear interpolation and antialiasing: with one
+ * interpolation, it does what a random resized crop with a flip needs. `out` is memory for
+ * u8[height, width, channels of the image], outside of the image. options may be NULL. The
+ * caller may also set the members of `image`, with pixels in other memory and a capacity of 0.
+ *
+ * The result is within 1 of torchvision's resized_crop with antialias=True and of Pillow's resize
+ * with BILINEAR. Pixels outside of the box, extended to whole pixels, have no influence.
+ * Errors: FG_EINVAL (sizes, or the box is not inside of the image), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_image_resize(fg_image_decoder *decoder, const fg_image *image,
+                                             int64_t width, int64_t height,
+                                             const fg_image_resize_options *options, uint8_t *out,
                                              fg_error *err);
 
 #ifdef __cplusplus

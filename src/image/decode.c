@@ -11,6 +11,7 @@
 #include "image/codec.h"
 #include "image/decoder.h"
 #include "image/orient.h"
+#include "image/presize.h"
 
 /* Pillow refuses more than twice Image.MAX_IMAGE_PIXELS, which is 2^30 / 4 / 3. */
 #define DEFAULT_MAX_PIXELS INT64_C(178956970)
@@ -32,7 +33,9 @@ void fg_image_decoder_destroy(fg_image_decoder *decoder)
         if (codec->close != NULL)
             codec->close(decoder);
     fgi_pixel_block_fini(&decoder->rows);
+    fgi_pixel_block_fini(&decoder->weights);
     fg_image_fini(&decoder->stored);
+    fg_image_fini(&decoder->upright);
     fgi_free(decoder);
 }
 
@@ -77,6 +80,7 @@ typedef struct job {
     const fg_image_decode_options *options;
     fg_image_info info;
     fg_image_box crop;
+    fgi_presize_plan plan;
     int channels, scale;
 } job;
 
@@ -106,7 +110,7 @@ static fg_status check_size(const job *j, fg_error *err)
                     j->file->name, j->info.width, j->info.height, most);
 }
 
-/* The crop, from displayed to stored pixels. */
+/* The crop, from displayed to stored pixels, and the size it is resized to. */
 static fg_status place_crop(job *j, fg_error *err)
 {
     const bool swaps = fgi_orientation_swaps(j->info.orientation);
@@ -124,16 +128,18 @@ static fg_status place_crop(job *j, fg_error *err)
                         "%gx%g pixels",
                         j->file->name, crop.width, crop.height, crop.x, crop.y, width, height);
     j->crop = fgi_unorient_box(j->info.orientation, stored_width, stored_height, crop);
-    return FG_OK;
+    return fgi_presize_plan_make(&j->options->presize, crop.width, crop.height, &j->plan, err);
 }
 
 /* The largest reduction that keeps the minimum size. */
 static int choose_scale(const job *j)
 {
     const bool swaps = fgi_orientation_swaps(j->info.orientation);
-    const fg_image_decode_options *o = j->options;
-    const double width = (double)(swaps ? o->min_height : o->min_width);
-    const double height = (double)(swaps ? o->min_width : o->min_height);
+    const bool is_presized = j->options->presize.rule != FG_IMAGE_PRESIZE_NONE;
+    const int64_t min_width = is_presized ? j->plan.resized_width : j->options->min_width;
+    const int64_t min_height = is_presized ? j->plan.resized_height : j->options->min_height;
+    const double width = (double)(swaps ? min_height : min_width);
+    const double height = (double)(swaps ? min_width : min_height);
     int scale = 1;
     if (width > 0 && height > 0)
         while (scale < j->codec->max_scale && j->crop.width / (2 * scale) >= width &&
@@ -189,6 +195,15 @@ static fg_status decode_stored(fg_image_decoder *decoder, const job *j, fg_image
     return j->codec->decode(decoder, j->file, &request, err);
 }
 
+static fg_status decode_upright(fg_image_decoder *decoder, const job *j, fg_image *out,
+                                fg_error *err)
+{
+    if (j->info.orientation == 1)
+        return decode_stored(decoder, j, out, err);
+    FGI_TRY(decode_stored(decoder, j, &decoder->stored, err));
+    return fgi_orient(j->info.orientation, &decoder->stored, out, err);
+}
+
 fg_status fg_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
                           size_t size, const fg_image_decode_options *options, fg_image *out,
                           fg_error *err)
@@ -198,8 +213,8 @@ fg_status fg_image_decode(fg_image_decoder *decoder, const char *name, const voi
     job j = {.file = &file, .options = options == NULL ? &defaults : options};
     FGI_TRY_RESERVED(fg_image, out, err);
     FGI_TRY(prepare(&j, err));
-    if (j.info.orientation == 1)
-        return decode_stored(decoder, &j, out, err);
-    FGI_TRY(decode_stored(decoder, &j, &decoder->stored, err));
-    return fgi_orient(j.info.orientation, &decoder->stored, out, err);
+    if (j.options->presize.rule == FG_IMAGE_PRESIZE_NONE)
+        return decode_upright(decoder, &j, out, err);
+    FGI_TRY(decode_upright(decoder, &j, &decoder->upright, err));
+    return fgi_presize_apply(decoder, &j.plan, &decoder->upright, out, err);
 }

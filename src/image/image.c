@@ -12,22 +12,22 @@
 enum { PADDING = 64 };
 
 /* Grows to the exact size: decoded images of a data set quickly reach the largest one. */
-fg_status fgi_pixel_block_reserve(fgi_pixel_block *scratch, size_t size, fg_error *err)
+fg_status fgi_pixel_block_reserve(fgi_pixel_block *block, size_t size, fg_error *err)
 {
-    if (size <= scratch->capacity)
+    if (size <= block->capacity)
         return FG_OK;
-    fgi_pixel_block_fini(scratch);
-    scratch->data = size > SIZE_MAX / 2 ? NULL : fgi_alloc_aligned(size + PADDING);
-    if (scratch->data == NULL)
+    fgi_pixel_block_fini(block);
+    block->data = size > SIZE_MAX / 2 ? NULL : fgi_alloc_aligned(size + PADDING);
+    if (block->data == NULL)
         return fgi_no_memory(err);
-    scratch->capacity = size;
+    block->capacity = size;
     return FG_OK;
 }
 
-void fgi_pixel_block_fini(fgi_pixel_block *scratch)
+void fgi_pixel_block_fini(fgi_pixel_block *block)
 {
-    fgi_free_aligned(scratch->data);
-    *scratch = (fgi_pixel_block){0};
+    fgi_free_aligned(block->data);
+    *block = (fgi_pixel_block){0};
 }
 
 void fg_image_fini(fg_image *image)

@@ -1,0 +1,297 @@
+/* Resizing: against Pillow's results (tests/golden/image/make_images.py), flips, boxes, and the
+ * sizes of presize rules.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+#include "base/alloc.h"
+#include "image/presize.h"
+#include "image_files.h"
+
+static fg_error err;
+static fg_image_decoder *decoder;
+
+static int set_up(void **state) { return fg_image_decoder_create(&decoder, &err) == FG_OK ? 0 : 1; }
+
+static int tear_down(void **state)
+{
+    fg_image_decoder_destroy(decoder);
+    return 0;
+}
+
+/* The same pixels as pattern() in make_images.py; gray is the first channel. */
+static fg_image pattern(int64_t width, int64_t height, int channels)
+{
+    fg_image image = {0};
+    fgt_ok(fg_image_reserve(&image, width, height, channels, &err));
+    for (int64_t y = 0; y < height; y++)
+        for (int64_t x = 0; x < width; x++)
+            for (int c = 0; c < channels; c++)
+                image.pixels[(y * width + x) * channels + c] =
+                    (uint8_t)(x * 7 + y * 13 + c * 29 + x * y % 31 * 5);
+    return image;
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+static void check_size(const char *source, int64_t width, int64_t height, int channels)
+{
+    char expected[64];
+    fg_image out = {0};
+    fg_image image = source[0] == 'a' ? pattern(37, 23, channels) : pattern(200, 150, channels);
+    (void)snprintf(expected, sizeof expected, "resize_%s_%dx%d.%s", source, (int)width, (int)height,
+                   channels == 3 ? "rgb" : "gray");
+    fgt_ok(fg_image_reserve(&out, width, height, channels, &err));
+    fgt_ok(fg_image_resize(decoder, &image, width, height, NULL, out.pixels, &err));
+    fgt_image_check(&out, width, height, expected, 1);
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+}
+
+static void sizes_give_the_pixels_of_pillow(void **state)
+{
+    for (int channels = 1; channels <= 3; channels += 2) {
+        check_size("a", 12, 9, channels);
+        check_size("a", 64, 40, channels);
+        check_size("a", 20, 50, channels);
+        check_size("a", 5, 4, channels);
+        check_size("a", 37, 11, channels);
+        check_size("b", 40, 30, channels);
+        check_size("b", 224, 33, channels);
+        check_size("b", 7, 60, channels);
+    }
+}
+
+/* Cropping, resizing and mirroring in one call, as three calls of Pillow do. */
+static void a_random_resized_crop_is_one_call(void **state)
+{
+    fg_image image = pattern(200, 150, 3), out = {0};
+    const fg_image_resize_options options = {.box = {31, 17, 100, 80}, .flip = true};
+    fgt_ok(fg_image_reserve(&out, 48, 36, 3, &err));
+    fgt_ok(fg_image_resize(decoder, &image, 48, 36, &options, out.pixels, &err));
+    fgt_image_check(&out, 48, 36, "resize_crop_48x36.rgb", 1);
+    image.region = options.box; /* the default box */
+    fgt_ok(fg_image_resize(decoder, &image, 48, 36, &(fg_image_resize_options){.flip = true},
+                           out.pixels, &err));
+    fgt_image_check(&out, 48, 36, "resize_crop_48x36.rgb", 1);
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+}
+
+static void the_same_size_changes_nothing(void **state)
+{
+    for (int channels = 1; channels <= 3; channels += 2) {
+        fg_image image = pattern(37, 23, channels), out = {0};
+        fgt_ok(fg_image_reserve(&out, 37, 23, channels, &err));
+        fgt_ok(fg_image_resize(decoder, &image, 37, 23, NULL, out.pixels, &err));
+        assert_int_equal(fgt_image_difference(&image, &out), 0);
+        fg_image_fini(&image);
+        fg_image_fini(&out);
+    }
+}
+
+/* Weights add up to 1: every constant image stays constant, at any reduction. */
+static void constants_are_kept(void **state)
+{
+    static const int64_t sizes[][2] = {{1, 1}, {3, 2}, {99, 1}, {100, 61}, {150, 90}};
+    static const uint8_t values[] = {0, 1, 127, 200, 254, 255};
+    fg_image image = {0}, out = {0};
+    for (size_t i = 0; i < 5 * 6 * 2; i++) {
+        const int channels = i % 2 == 0 ? 1 : 3;
+        const uint8_t value = values[i / 2 % 6];
+        const int64_t width = sizes[i / 12][0], height = sizes[i / 12][1];
+        fgt_ok(fg_image_reserve(&image, 100, 60, channels, &err));
+        memset(image.pixels, value, (size_t)(100 * 60 * channels));
+        fgt_ok(fg_image_reserve(&out, width, height, channels, &err));
+        fgt_ok(fg_image_resize(decoder, &image, width, height, NULL, out.pixels, &err));
+        for (int64_t k = 0; k < width * height * channels; k++)
+            assert_int_equal(out.pixels[k], value);
+    }
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+}
+
+/* Neither the pixels around the box nor bytes around the image are read, and only the result is
+ * written: the images are in blocks of their exact size, which ASan checks. */
+static void nothing_else_is_read_or_written(void **state)
+{
+    enum { W = 19, H = 13, OUT = 11 };
+    for (int channels = 1; channels <= 3; channels += 2) {
+        const size_t size = (size_t)(W * H * channels), out_size = (size_t)(OUT * 7 * channels);
+        uint8_t *pixels = malloc(size), *a = malloc(out_size), *b = malloc(out_size);
+        assert_true(pixels != NULL && a != NULL && b != NULL);
+        const fg_image image = {.pixels = pixels, .width = W, .height = H, .channels = channels};
+        const fg_image_resize_options options = {.box = {4, 3, 12, 8}};
+        for (int fill = 0; fill < 2; fill++) {
+            memset(pixels, fill == 0 ? 0 : 255, size);
+            for (int y = 3; y < 11; y++)
+                memset(pixels + (y * W + 4) * channels, 50 + y, (size_t)(12 * channels));
+            fgt_ok(fg_image_resize(decoder, &image, OUT, 7, &options, fill == 0 ? a : b, &err));
+        }
+        assert_memory_equal(a, b, out_size);
+        const fg_image_resize_options all = {.box = {0, 0, W, H}};
+        fgt_ok(fg_image_resize(decoder, &image, OUT, 7, &all, a, &err));
+        free(pixels);
+        free(a);
+        free(b);
+    }
+}
+
+static void invalid_requests_are_refused(void **state)
+{
+    fg_image image = pattern(10, 8, 3);
+    uint8_t out[12];
+    assert_int_equal(fg_image_resize(decoder, &image, 0, 2, NULL, out, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_image_resize: expected an image and a size of at least "
+                                     "1x1, got 10x8 to be resized to 0x2");
+    const fg_image_resize_options outside = {.box = {3, 0, 7.5, 8}};
+    assert_int_equal(fg_image_resize(decoder, &image, 2, 2, &outside, out, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_image_resize: the box of 7.5x8 pixels at (3, 0) is not "
+                                     "inside of the image of 10x8 pixels");
+    assert_int_equal(fg_image_reserve(&image, 0, 1, 3, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_image_reserve: expected a size of at least 1x1 and 1 or 3 "
+                                     "channels, got 0x1 and 3");
+    fg_image_fini(&image);
+}
+
+static fg_status resize_once(void *self, fg_error *error)
+{
+    fg_image_decoder *own = NULL;
+    fg_image image = {0}, out = {0};
+    fg_status status = fg_image_decoder_create(&own, error);
+    if (status == FG_OK)
+        status = fg_image_reserve(&image, 20, 20, 3, error);
+    if (status == FG_OK)
+        status = fg_image_reserve(&out, 7, 9, 3, error);
+    if (status == FG_OK) {
+        memset(image.pixels, 1, 20 * 20 * 3);
+        status = fg_image_resize(own, &image, 7, 9, NULL, out.pixels, error);
+    }
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+    fg_image_decoder_destroy(own);
+    return status;
+}
+
+static void failed_allocations_are_reported(void **state) { fgt_fault_loop(resize_once, NULL); }
+
+/* ---- presizing ------------------------------------------------------------------------------- */
+
+static void expect_size(const char *rule, int64_t width, int64_t height, int64_t want_width,
+                        int64_t want_height)
+{
+    fg_image_presize presize;
+    int64_t w, h;
+    fgt_ok(fg_image_presize_parse(rule, &presize, &err));
+    fgt_ok(fg_image_presize_size(&presize, width, height, &w, &h, &err));
+    if (w != want_width || h != want_height)
+        fail_msg("%s of %dx%d is %dx%d", rule, (int)width, (int)height, (int)w, (int)h);
+}
+
+/* Sizes of torchvision.transforms.Resize and CenterCrop. */
+static void presize_rules_give_the_sizes_of_torchvision(void **state)
+{
+    expect_size("none", 500, 375, 500, 375);
+    expect_size("short=256", 500, 375, 341, 256);
+    expect_size("short=256", 375, 500, 256, 341);
+    expect_size("short=256", 256, 900, 256, 900);
+    expect_size("short=256", 200, 900, 200, 900);
+    expect_size("short=256,upscale", 200, 900, 256, 1152);
+    expect_size("short=1", 1, 60000, 1, 60000);
+    expect_size("max=400", 500, 375, 400, 300);
+    expect_size("max=400", 333, 1000, 133, 400);
+    expect_size("max=400", 400, 399, 400, 399);
+    expect_size("max=400", 1, 5000, 1, 400);
+    expect_size("max=400,upscale", 100, 50, 400, 200);
+    expect_size("square=224", 500, 375, 224, 224);
+    expect_size("square=224", 100, 375, 100, 100);
+    expect_size("square=224,upscale", 100, 375, 224, 224);
+    expect_size("square=224", 224, 224, 224, 224);
+}
+
+static void other_rules_are_refused(void **state)
+{
+    static const char *const texts[] = {"",          "short",     "short=",      "short=0",
+                                        "short=-1",  "short=1.5", "short=65536", "short=256 ",
+                                        "short=+25", "width=20",  "square=2,up", "max=,upscale",
+                                        "NONE",      "none=1",    "max= 5",      "square=224,"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fg_image_presize presize;
+        assert_int_equal(fg_image_presize_parse(texts[i], &presize, &err), FG_EINVAL);
+        assert_int_equal(presize.rule, FG_IMAGE_PRESIZE_NONE);
+    }
+    assert_string_equal(err.message,
+                        "expected 'none' or a rule such as 'short=256', 'max=400', 'square=224' or "
+                        "'square=224,upscale', with a size of 1 to 65535, got 'square=224,'");
+    int64_t w, h;
+    const fg_image_presize no_size = {.rule = FG_IMAGE_PRESIZE_MAX};
+    assert_int_equal(fg_image_presize_size(&no_size, 3, 4, &w, &h, &err), FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_presize: expected a rule and a size of 1 to 65535, got 2 and 0");
+    assert_int_equal(fg_image_presize_size(&(fg_image_presize){0}, 0, 4, &w, &h, &err), FG_EINVAL);
+    assert_int_equal(w, 0);
+}
+
+static void decode_with(const char *rule, int channels, fg_image *out)
+{
+    fgt_file file = fgt_file_read("orient6.jpg");
+    fg_image_decode_options options = {.channels = channels};
+    fgt_ok(fg_image_presize_parse(rule, &options.presize, &err));
+    fgt_ok(fgt_decode(decoder, &file, &options, out, &err));
+    fgt_file_free(&file);
+}
+
+/* Decoding with a rule is decoding, then resizing. */
+static void images_are_presized_when_decoded(void **state)
+{
+    fg_image whole = {0}, out = {0}, expected = {0};
+    decode_with("none", 3, &whole); /* 23x37 */
+    decode_with("short=20", 3, &out);
+    fgt_ok(fg_image_reserve(&expected, 20, 32, 3, &err));
+    fgt_ok(fg_image_resize(decoder, &whole, 20, 32, NULL, expected.pixels, &err));
+    assert_int_equal(fgt_image_difference(&out, &expected), 0);
+    decode_with("max=60,upscale", 1, &out);
+    assert_int_equal(out.width, 37);
+    assert_int_equal(out.height, 60);
+    assert_int_equal(out.channels, 1);
+    decode_with("max=9", 3, &out); /* at a quarter of the size */
+    assert_int_equal(out.width, 5);
+    assert_int_equal(out.height, 9);
+    fgt_ok(fg_image_reserve(&expected, 5, 9, 3, &err));
+    fgt_ok(fg_image_resize(decoder, &whole, 5, 9, NULL, expected.pixels, &err));
+    assert_in_range(fgt_image_difference(&out, &expected), 1, 24);
+    fg_image_fini(&whole);
+    fg_image_fini(&out);
+    fg_image_fini(&expected);
+}
+
+/* As Pillow's resize, then crop. */
+static void squares_are_the_center_of_the_resized_image(void **state)
+{
+    fg_image image = pattern(200, 150, 3), out = {0};
+    fgi_presize_plan plan;
+    fg_image_presize presize;
+    fgt_ok(fg_image_presize_parse("square=48", &presize, &err));
+    fgt_ok(fgi_presize_plan_make(&presize, 200, 150, &plan, &err));
+    fgt_ok(fgi_presize_apply(decoder, &plan, &image, &out, &err));
+    fgt_image_check(&out, 48, 48, "resize_square_48x48.rgb", 1);
+    fg_image_fini(&image);
+    fg_image_fini(&out);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sizes_give_the_pixels_of_pillow),
+    cmocka_unit_test(a_random_resized_crop_is_one_call),
+    cmocka_unit_test(the_same_size_changes_nothing),
+    cmocka_unit_test(constants_are_kept),
+    cmocka_unit_test(nothing_else_is_read_or_written),
+    cmocka_unit_test(invalid_requests_are_refused),
+    cmocka_unit_test(failed_allocations_are_reported),
+    cmocka_unit_test(presize_rules_give_the_sizes_of_torchvision),
+    cmocka_unit_test(other_rules_are_refused),
+    cmocka_unit_test(images_are_presized_when_decoded),
+    cmocka_unit_test(squares_are_the_center_of_the_resized_image),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, set_up, tear_down) == 0 ? 0 : 1; }
