@@ -41,7 +41,15 @@ FG_API FG_MUST_USE fg_status fg_image_reserve(fg_image *image, int64_t width, in
                                               int channels, fg_error *err);
 
 /* Formats that can be decoded. Values are stable. */
-typedef enum fg_image_format { FG_IMAGE_UNKNOWN = 0, FG_IMAGE_JPEG = 1 } fg_image_format;
+typedef enum fg_image_format {
+    FG_IMAGE_UNKNOWN = 0,
+    FG_IMAGE_JPEG = 1, /* 8 bits; baseline, progressive or arithmetic coding; gray, RGB, CMYK */
+    FG_IMAGE_PNG = 2,  /* all kinds; of 16 bits, the upper 8 */
+    FG_IMAGE_WEBP = 3, /* lossy, lossless, alpha; the first frame of an animation */
+    FG_IMAGE_GIF = 4,  /* the first frame */
+    FG_IMAGE_TIFF = 5  /* the first page, if libtiff (4.5 or newer) is installed: it is loaded when
+                          the first TIFF file is read */
+} fg_image_format;
 
 /* Properties of a file, from its headers. */
 typedef struct fg_image_info {
@@ -51,7 +59,7 @@ typedef struct fg_image_info {
                               CMYK; a palette counts as color */
     int bits;              /* per channel, or per palette index */
     int orientation;       /* EXIF orientation, 1 to 8; 1 if the file has none */
-    bool is_progressive;   /* progressive JPEG */
+    bool is_progressive;   /* progressive JPEG, interlaced PNG */
     uint64_t reserved[2];
 } fg_image_info;
 
@@ -160,6 +168,43 @@ FG_API FG_MUST_USE fg_status fg_image_resize(fg_image_decoder *decoder, const fg
                                              int64_t width, int64_t height,
                                              const fg_image_resize_options *options, uint8_t *out,
                                              fg_error *err);
+
+/* An encoded image. Initialize it with zeros; fg_image_bytes_fini frees the memory. Encoders reuse
+ * the memory from call to call. One thread at a time. */
+typedef struct fg_image_bytes {
+    uint8_t *data;
+    size_t size;     /* bytes used */
+    size_t capacity; /* bytes allocated; only the library changes it */
+    uint64_t reserved[2];
+} fg_image_bytes;
+
+/* Frees the memory and clears the struct. bytes may be NULL. */
+FG_API void fg_image_bytes_fini(fg_image_bytes *bytes);
+
+typedef struct fg_image_jpeg_options {
+    int quality;      /* 1 to 100, as in libjpeg                                [90] */
+    bool full_chroma; /* store chroma at full resolution (4:4:4)     [false: 4:2:0] */
+    uint64_t reserved[2];
+} fg_image_jpeg_options;
+
+/* Encodes an image as a baseline JPEG file. options may be NULL. The caller may set the members of
+ * `image`. After an error, out->size is undefined. Errors: FG_EINVAL (options, or the image is
+ * larger than 65500 pixels in one direction), FG_ENOMEM. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_encode_jpeg(const fg_image *image,
+                                                  const fg_image_jpeg_options *options,
+                                                  fg_image_bytes *out, fg_error *err);
+
+typedef struct fg_image_png_options {
+    int compression; /* 1 (fast) to 9 (small), the levels of zlib      [6] */
+    uint64_t reserved[2];
+} fg_image_png_options;
+
+/* Encodes an image as a PNG file with 8 bits per channel; lossless. options may be NULL. The caller
+ * may set the members of `image`. After an error, out->size is undefined. Errors: FG_EINVAL,
+ * FG_ENOMEM. Thread-safe. */
+FG_API FG_MUST_USE fg_status fg_image_encode_png(const fg_image *image,
+                                                 const fg_image_png_options *options,
+                                                 fg_image_bytes *out, fg_error *err);
 
 #ifdef __cplusplus
 }

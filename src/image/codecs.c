@@ -7,7 +7,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-static const fgi_image_codec *const codecs[] = {&fgi_jpeg_codec};
+static const fgi_image_codec *const codecs[] = {&fgi_jpeg_codec, &fgi_png_codec, &fgi_webp_codec,
+                                                &fgi_gif_codec, &fgi_tiff_codec};
 
 enum { CODEC_COUNT = sizeof codecs / sizeof *codecs };
 

@@ -21,9 +21,10 @@
 #include "image/decoder.h"
 #include "image/taps.h"
 
-enum { LANES = 8, PAIR = 2, ROW_PADDING = 64 };
+enum { LANES = 8, PAIR = 2, ROW_PADDING = 64, HALF = 128 };
 
 typedef uint16_t lanes __attribute__((vector_size(16)));
+typedef uint64_t halves __attribute__((vector_size(16)));
 
 /* The high halves of the products. */
 static lanes multiply_high(lanes a, lanes b)
@@ -38,8 +39,9 @@ static lanes multiply_high(lanes a, lanes b)
 #endif
 }
 
-/* Half of the last bit per dropped fraction; a sum of 255s must not overflow. */
-static uint16_t dropped(int32_t count) { return (uint16_t)(count / 2 < 127 ? count / 2 : 127); }
+/* Half of the last bit per dropped fraction. Limited so that sums of 255s do not overflow: 255 *
+ * 256, twice this limit and 128 for rounding are below 65536. */
+static uint16_t dropped(int32_t count) { return (uint16_t)(count / 2 < 63 ? count / 2 : 63); }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
@@ -89,14 +91,15 @@ static void sum_rows(const fgi_taps *taps, int64_t y, const uint8_t *rows, size_
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-/* Two neighboring RGB pixels in the lanes 0-2 and 4-6. */
-static lanes load_pair(const uint16_t *at)
+static uint64_t load_64(const uint16_t *at)
 {
-    lanes out;
-    memcpy(&out, at, 8);
-    memcpy((char *)&out + 8, at + 3, 8);
+    uint64_t out;
+    memcpy(&out, at, sizeof out);
     return out;
 }
+
+/* Two neighboring RGB pixels in the lanes 0-2 and 4-6. */
+static lanes load_pair(const uint16_t *at) { return (lanes)(halves){load_64(at), load_64(at + 3)}; }
 
 static lanes load(const uint16_t *at)
 {
@@ -104,8 +107,6 @@ static lanes load(const uint16_t *at)
     memcpy(&out, at, sizeof out);
     return out;
 }
-
-static uint8_t rounded(uint32_t sum) { return (uint8_t)((sum + 128) >> 8); }
 
 /* RGB: `expanded` has each pair of weights four times, for the lanes of load_pair. */
 static void sum_columns_rgb(const fgi_taps *taps, const lanes *expanded, const uint16_t *sum,
@@ -118,9 +119,13 @@ static void sum_columns_rgb(const fgi_taps *taps, const lanes *expanded, const u
         lanes total = {0};
         for (int32_t k = 0; k < count; k += PAIR)
             total += multiply_high(load_pair(in + 3 * (ptrdiff_t)k), *weight++);
-        const uint32_t add = dropped(count);
-        for (int c = 0; c < 3; c++)
-            out[c] = rounded((uint32_t)total[c] + total[c + 4] + add);
+        const uint16_t add = (uint16_t)(dropped(count) + HALF);
+        total += (lanes)(halves){((halves)total)[1], 0};
+        total += (lanes){add, add, add};
+        const uint64_t pixel = ((halves)total)[0];
+        out[0] = (uint8_t)(pixel >> 8);
+        out[1] = (uint8_t)(pixel >> 24);
+        out[2] = (uint8_t)(pixel >> 40);
     }
 }
 
@@ -135,10 +140,10 @@ static void sum_columns_gray(const fgi_taps *taps, const uint16_t *sum, uint8_t 
         lanes total = {0};
         for (int32_t k = 0; k < count; k += LANES)
             total += multiply_high(load(in + k), load(weight + k));
-        uint32_t all = dropped(count);
+        uint32_t all = (uint32_t)dropped(count) + HALF;
         for (int i = 0; i < LANES; i++)
             all += total[i];
-        *out = rounded(all);
+        *out = (uint8_t)(all >> 8);
     }
 }
 

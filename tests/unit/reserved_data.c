@@ -11,6 +11,13 @@ BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, e
 BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
 BY_STATUS(fg_image, fg_image_reserve(&o, 1, 1, 3, err))
 BY_STATUS(fg_image_decode_options, fg_image_decode(NULL, "none", NULL, 0, &o, &(fg_image){0}, err))
+BY_STATUS(fg_image_presize, fg_image_presize_size(&o, 1, 1, &(int64_t){0}, &(int64_t){0}, err))
+BY_STATUS(fg_image_bytes, fg_image_encode_png(&(fg_image){0}, NULL, &o, err))
+BY_STATUS(fg_image_jpeg_options,
+          fg_image_encode_jpeg(&(fg_image){0}, &o, &(fg_image_bytes){0}, err))
+BY_STATUS(fg_image_png_options, fg_image_encode_png(&(fg_image){0}, &o, &(fg_image_bytes){0}, err))
+BY_STATUS(fg_image_resize_options,
+          fg_image_resize(NULL, &(fg_image){0}, 1, 1, &o, (uint8_t[3]){0}, err))
 
 static const fg_field pair_field = {"x", {.dtype = FG_F32}};
 static const fg_dataset_spec pair = {.count = 2, .fields = &pair_field, .field_count = 1};
@@ -73,7 +80,10 @@ static void by_fg_csv_apply_options(fg_error *err)
 const reserved_row reserved_data_rows[] = {
     ROW(fg_csv_apply_options),    ROW(fg_csv_options),
     ROW(fg_dataset_spec),         ROW(fg_image),
-    ROW(fg_image_decode_options), ROW(fg_loader_options),
-    ROW(fg_npy_options),          ROW(fg_sampling_options),
+    ROW(fg_image_decode_options), ROW(fg_image_presize),
+    ROW(fg_image_bytes),          ROW(fg_image_jpeg_options),
+    ROW(fg_image_png_options),    ROW(fg_image_resize_options),
+    ROW(fg_loader_options),       ROW(fg_npy_options),
+    ROW(fg_sampling_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

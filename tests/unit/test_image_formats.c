@@ -1,0 +1,451 @@
+/* PNG, WebP, GIF and TIFF: pixels against Pillow's (tests/golden/image/make_images.py), headers,
+ * damage; the formats that are refused by name; encoders; several threads.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdlib.h>
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "image/exif.h"
+#include "image_files.h"
+
+enum { W = 37, H = 23 };
+
+static fg_error err;
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+typedef struct sample {
+    const char *name;
+    int channels, bits;
+    bool is_turned; /* orientation 6 */
+    bool is_progressive;
+} sample;
+
+static const sample samples[] = {
+    {.name = "rgb.png", .channels = 3, .bits = 8},
+    {.name = "rgba.png", .channels = 4, .bits = 8},
+    {.name = "gray.png", .channels = 1, .bits = 8},
+    {.name = "gray_alpha.png", .channels = 2, .bits = 8},
+    {.name = "bit.png", .channels = 1, .bits = 1},
+    {.name = "palette.png", .channels = 3, .bits = 8},
+    {.name = "palette2.png", .channels = 3, .bits = 2},
+    {.name = "palette_alpha.png", .channels = 4, .bits = 4},
+    {.name = "rgb_key.png", .channels = 4, .bits = 8},
+    {.name = "turned.png", .channels = 3, .bits = 8, .is_turned = true},
+    {.name = "rgb16.png", .channels = 3, .bits = 16},
+    {.name = "gray16.png", .channels = 1, .bits = 16},
+    {.name = "interlaced.png", .channels = 3, .bits = 8, .is_progressive = true},
+    {.name = "lossy.webp", .channels = 3, .bits = 8},
+    {.name = "lossless.webp", .channels = 3, .bits = 8},
+    {.name = "alpha.webp", .channels = 4, .bits = 8},
+    {.name = "alpha_lossy.webp", .channels = 4, .bits = 8},
+    {.name = "turned.webp", .channels = 3, .bits = 8, .is_turned = true},
+    {.name = "animated.webp", .channels = 4, .bits = 8},
+    {.name = "plain.gif", .channels = 3, .bits = 5},
+    {.name = "interlaced.gif", .channels = 3, .bits = 5},
+    {.name = "transparent.gif", .channels = 3, .bits = 5},
+    {.name = "animated.gif", .channels = 3, .bits = 5},
+    {.name = "plain.tif", .channels = 3, .bits = 8},
+    {.name = "lzw.tif", .channels = 3, .bits = 8},
+    {.name = "deflate.tif", .channels = 3, .bits = 8},
+    {.name = "gray.tif", .channels = 1, .bits = 8},
+    {.name = "fax.tif", .channels = 1, .bits = 1},
+    {.name = "palette.tif", .channels = 3, .bits = 8},
+    {.name = "alpha.tif", .channels = 4, .bits = 8},
+    {.name = "gray16.tif", .channels = 1, .bits = 16},
+    {.name = "jpeg.tif", .channels = 3, .bits = 8},
+    {.name = "turned.tif", .channels = 3, .bits = 8, .is_turned = true},
+    {.name = "pages.tif", .channels = 3, .bits = 8},
+};
+
+enum { SAMPLE_COUNT = sizeof samples / sizeof *samples };
+
+/* TIFF files are only decoded where libtiff is installed, as on the machines that run the tests. */
+static int bound_of(const char *name)
+{
+    if (strcmp(name, "alpha.tif") == 0)
+        return 2;                                   /* libtiff multiplies by alpha first */
+    return strcmp(name, "gray16.tif") == 0 ? 1 : 0; /* libtiff rounds */
+}
+
+static void pixels_are_those_of_pillow(void **state)
+{
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        const sample *s = &samples[i];
+        char expected[48];
+        (void)snprintf(expected, sizeof expected, "%s.rgb", s->name);
+        fgt_check_decode(s->name, NULL, s->is_turned ? H : W, s->is_turned ? W : H, expected,
+                         bound_of(s->name));
+    }
+}
+
+static void headers_are_reported(void **state)
+{
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        const sample *s = &samples[i];
+        fgt_file file = fgt_file_read(s->name);
+        fg_image_info info;
+        fgt_ok(fg_image_probe(s->name, file.data, file.size, &info, &err));
+        assert_int_equal(info.width, s->is_turned ? H : W);
+        assert_int_equal(info.height, s->is_turned ? W : H);
+        if (info.channels != s->channels || info.bits != s->bits)
+            fail_msg("%s: %d channels, %d bits", s->name, info.channels, info.bits);
+        assert_int_equal(info.orientation, s->is_turned ? 6 : 1);
+        assert_int_equal(info.is_progressive, s->is_progressive);
+        fgt_file_free(&file);
+    }
+}
+
+static uint8_t luma(const uint8_t *p)
+{
+    return (uint8_t)((19595 * p[0] + 38470 * p[1] + 7471 * p[2] + 32768) >> 16);
+}
+
+/* A crop, in gray, over another background: from the full decode in color. */
+static void crops_and_gray_are_parts_of_the_full_decode(void **state)
+{
+    static const uint8_t blue[] = {10, 20, 200};
+    fg_image_decoder *decoder;
+    fg_image whole = {0}, part = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        fgt_file file = fgt_file_read(samples[i].name);
+        const fg_image_decode_options over_blue = {.background = blue};
+        const fg_image_decode_options gray = {
+            .background = blue, .channels = 1, .crop = {5, 7, 13, 11}};
+        fgt_ok(fgt_decode(decoder, &file, &over_blue, &whole, &err));
+        fgt_ok(fgt_decode(decoder, &file, &gray, &part, &err));
+        assert_true(part.width == 13 && part.height == 11 && part.channels == 1);
+        for (int64_t y = 0; y < 11; y++)
+            for (int64_t x = 0; x < 13; x++)
+                assert_int_equal(part.pixels[y * 13 + x],
+                                 luma(whole.pixels + ((y + 7) * whole.width + x + 5) * 3));
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&whole);
+    fg_image_fini(&part);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* rgba.png is transparent on the left and opaque on the right. */
+static void transparency_shows_the_background(void **state)
+{
+    static const uint8_t blue[] = {10, 20, 200};
+    fg_image_decoder *decoder;
+    fg_image image = {0}, opaque = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    static const char *const names[] = {"rgba.png", "alpha.webp", "alpha.tif"};
+    fgt_file plain = fgt_file_read("rgb.png");
+    fgt_ok(fgt_decode(decoder, &plain, NULL, &opaque, &err));
+    for (int i = 0; i < 3; i++) {
+        fgt_file file = fgt_file_read(names[i]);
+        fgt_ok(fgt_decode(decoder, &file, &(fg_image_decode_options){.background = blue}, &image,
+                          &err));
+        for (int64_t y = 0; y < H; y++) {
+            assert_memory_equal(image.pixels + y * W * 3, blue, 3);
+            const int64_t last = (y * W + W - 1) * 3;
+            assert_memory_equal(image.pixels + last, opaque.pixels + last, 3);
+        }
+        fgt_file_free(&file);
+    }
+    fgt_file_free(&plain);
+    fg_image_fini(&image);
+    fg_image_fini(&opaque);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* A GIF of 4x3 pixels whose frame of 2x1 pixels is at (1, 1); colors: red, green. */
+static void frames_smaller_than_the_canvas_are_placed(void **state)
+{
+    static const uint8_t gif[] = {'G', 'I', 'F', '8', '9', 'a', 4, 0,    3,    0, 0x80, 0,
+                                  0,   255, 0,   0,   0,   255, 0, ',',  1,    0, 1,    0,
+                                  2,   0,   1,   0,   0,   2,   2, 0x44, 0x0a, 0, ';'};
+    const uint8_t white[] = {255, 255, 255}, red[] = {255, 0, 0}, green[] = {0, 255, 0};
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fg_image_decode(decoder, "small.gif", gif, sizeof gif, NULL, &image, &err));
+    assert_true(image.width == 4 && image.height == 3);
+    for (int i = 0; i < 12; i++)
+        assert_memory_equal(image.pixels + 3 * i, i == 5 ? red : i == 6 ? green : white, 3);
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* Of several frames or pages, the first one may be complete in a truncated file; the last
+ * byte of fax.tif is padding. */
+static bool may_end_early(const char *name)
+{
+    static const char *const names[] = {"animated.gif", "pages.tif", "fax.tif"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void damage_is_survived(void **state)
+{
+    for (size_t i = 0; i < SAMPLE_COUNT; i++) {
+        if (!may_end_early(samples[i].name))
+            fgt_check_truncations(samples[i].name);
+        fgt_check_flips(samples[i].name);
+        fgt_check_allocations(samples[i].name);
+    }
+}
+
+static void expect_refused(const char *data, size_t size, fg_status status, const char *message)
+{
+    fg_image_info info;
+    memset(&info, 0xff, sizeof info);
+    assert_int_equal(fg_image_probe("f", data, size, &info, &err), status);
+    assert_string_equal(err.message, message);
+    assert_int_equal(info.format, FG_IMAGE_UNKNOWN);
+}
+#define EXPECT_UNSUPPORTED(data, name)                                                             \
+    expect_refused(data, sizeof(data) - 1, FG_EUNSUPPORTED, "f: unsupported image format: " name)
+
+static void other_formats_are_named(void **state)
+{
+    EXPECT_UNSUPPORTED("\0\0\0\x18"
+                       "ftypheic\0\0\0\0",
+                       "this is a HEIC image");
+    EXPECT_UNSUPPORTED("\0\0\0\x1c"
+                       "ftypavif\0\0\0\0",
+                       "this is an AVIF image");
+    EXPECT_UNSUPPORTED("\0\0\0\x1c"
+                       "ftypisom\0\0\0\0",
+                       "this is an ISO media file (video?)");
+    EXPECT_UNSUPPORTED("BM\x36\x03", "this is a BMP image");
+    EXPECT_UNSUPPORTED("\0\0\0\x0cJXL \r\n\x87\n", "this is a JPEG XL image");
+    EXPECT_UNSUPPORTED("<?xml version=\"1.0\"?>\n<SVG xmlns=", "this is an SVG image");
+    EXPECT_UNSUPPORTED("<!DOCTYPE html><title>404",
+                       "this is an HTML page, such as a server's error message");
+    EXPECT_UNSUPPORTED("version https://git-lfs.github.com/spec/v1\noid",
+                       "this is a Git LFS pointer: fetch the file with 'git lfs pull'");
+    EXPECT_UNSUPPORTED("hello", "this is text");
+    EXPECT_UNSUPPORTED("\x01\x02\x03\xff", "the file begins with the bytes 01 02 03 ff");
+    expect_refused("", 0, FG_EFORMAT, "f: byte 0: the file is empty");
+    assert_int_equal(fg_image_probe("f", NULL, 3, &(fg_image_info){0}, &err), FG_EINVAL);
+}
+
+static void malformed_headers_are_refused(void **state)
+{
+    static const char png[] = "\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\0\x02\0\0\0\x02\x08\x02\0\0\0"
+                              "\0\0\0\0";
+    char bad[sizeof png];
+    memcpy(bad, png, sizeof png);
+    expect_refused(bad, 20, FG_EFORMAT,
+                   "f: byte 20: truncated PNG: the file ends within its header");
+    bad[25] = 1;
+    expect_refused(bad, 33, FG_EFORMAT, "f: byte 25: the PNG has an invalid color type");
+    memset(bad + 16, 0, 4);
+    expect_refused(bad, 33, FG_EFORMAT, "f: byte 16: the PNG has an invalid width or height");
+    bad[12] = 'X';
+    expect_refused(bad, 33, FG_EFORMAT, "f: byte 8: the PNG does not begin with an IHDR chunk");
+    expect_refused("GIF89a\x02\0", 8, FG_EFORMAT,
+                   "f: byte 8: truncated GIF: the file ends within its header");
+    expect_refused("GIF89a\x02\0\0\0\0\0\0", 13, FG_EFORMAT,
+                   "f: byte 6: the GIF has a width or height of 0");
+    expect_refused("RIFF\x04\0\0\0WEBP", 12, FG_EFORMAT, "f: byte 0: corrupt WebP data");
+}
+
+/* ---- EXIF ------------------------------------------------------------------------------------ */
+
+static int orientation(const char *data, size_t size)
+{
+    uint8_t *copy = malloc(size); /* so that ASan detects reads past the end */
+    assert_non_null(copy);
+    memcpy(copy, data, size);
+    const int result = fgi_exif_orientation(copy, size);
+    free(copy);
+    return result;
+}
+
+static void exif_is_read_within_bounds(void **state)
+{
+    static const char big[] = "MM\0*\0\0\0\x08\0\x02\x01\x00\0\x03\0\0\0\x01\0\x07\0\0"
+                              "\x01\x12\0\x03\0\0\0\x01\0\x06\0\0";
+    static const char little[] = "II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x08\0\0\0";
+    assert_int_equal(orientation(big, sizeof big - 1), 6);
+    assert_int_equal(orientation(little, sizeof little - 1), 8);
+    for (size_t size = 1; size < sizeof big - 1; size++)
+        assert_int_equal(orientation(big, size), 1);
+    char other[sizeof little];
+    memcpy(other, little, sizeof little);
+    other[18] = 9; /* no orientation */
+    assert_int_equal(orientation(other, sizeof little - 1), 1);
+    other[18] = 3;
+    other[12] = 4; /* not a SHORT */
+    assert_int_equal(orientation(other, sizeof little - 1), 1);
+    memset(other + 4, 0xff, 4); /* a directory past the end */
+    assert_int_equal(orientation(other, sizeof little - 1), 1);
+}
+
+/* ---- encoding -------------------------------------------------------------------------------- */
+
+static fg_status encode_all(void *self, fg_error *error)
+{
+    const fg_image *image = self;
+    fg_image_bytes bytes = {0};
+    fg_status status = fg_image_encode_png(image, NULL, &bytes, error);
+    if (status == FG_OK)
+        status = fg_image_encode_jpeg(image, NULL, &bytes, error);
+    fg_image_bytes_fini(&bytes);
+    return status;
+}
+
+/* Noise: larger than the first block of memory. */
+static fg_image noise(int64_t width, int64_t height, int channels)
+{
+    fg_image image = {0};
+    uint32_t random = 1;
+    fgt_ok(fg_image_reserve(&image, width, height, channels, &err));
+    for (int64_t i = 0; i < width * height * channels; i++) {
+        random = random * 1664525u + 1013904223u;
+        image.pixels[i] = (uint8_t)(random >> 24);
+    }
+    return image;
+}
+
+static void png_files_are_lossless(void **state)
+{
+    fg_image_decoder *decoder;
+    fg_image_bytes bytes = {0};
+    fg_image decoded = {0};
+    size_t sizes[2];
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    for (int channels = 1; channels <= 3; channels += 2) {
+        fg_image image = noise(120, 90, channels);
+        fgt_ok(fg_image_encode_png(&image, NULL, &bytes, &err));
+        const fg_image_decode_options options = {.channels = channels};
+        fgt_ok(
+            fg_image_decode(decoder, "made.png", bytes.data, bytes.size, &options, &decoded, &err));
+        assert_int_equal(fgt_image_difference(&image, &decoded), 0);
+        memset(image.pixels, 7, (size_t)(60 * 90 * channels));
+        for (int i = 0; i < 2; i++) {
+            const fg_image_png_options level = {.compression = i == 0 ? 1 : 9};
+            fgt_ok(fg_image_encode_png(&image, &level, &bytes, &err));
+            sizes[i] = bytes.size;
+        }
+        assert_true(sizes[1] < sizes[0]);
+        fg_image_fini(&image);
+    }
+    fg_image_fini(&decoded);
+    fg_image_bytes_fini(&bytes);
+    fg_image_decoder_destroy(decoder);
+}
+
+/* The bytes of Pillow's encoder, which is the same library with the same tables. */
+static void jpeg_files_are_as_good_as_asked(void **state)
+{
+    fg_image_decoder *decoder;
+    fg_image_bytes bytes = {0};
+    fg_image image = {0}, decoded = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_file file = fgt_file_read("rgb.png");
+    fgt_ok(fgt_decode(decoder, &file, NULL, &image, &err));
+    static const struct {
+        fg_image_jpeg_options options;
+        const char *expected;
+    } cases[] = {{{.quality = 85}, "baseline.jpg.rgb"},
+                 {{.quality = 85, .full_chroma = true}, "full.jpg.rgb"}};
+    for (size_t i = 0; i < 2; i++) {
+        fgt_ok(fg_image_encode_jpeg(&image, &cases[i].options, &bytes, &err));
+        fgt_ok(fg_image_decode(decoder, "made.jpg", bytes.data, bytes.size, NULL, &decoded, &err));
+        fgt_image_check(&decoded, W, H, cases[i].expected, 0);
+    }
+    fgt_ok(fg_image_encode_jpeg(&image, NULL, &bytes, &err));
+    const size_t usual = bytes.size;
+    fgt_ok(fg_image_encode_jpeg(&image, &(fg_image_jpeg_options){.quality = 90}, &bytes, &err));
+    assert_int_equal(bytes.size, usual);
+    fg_image_fini(&image);
+    image = noise(150, 110, 1); /* gray, and more than one block of memory */
+    fgt_ok(fg_image_encode_jpeg(&image, &(fg_image_jpeg_options){.quality = 100}, &bytes, &err));
+    assert_true(bytes.size > 1 << 14);
+    const fg_image_decode_options gray = {.channels = 1};
+    fgt_ok(fg_image_decode(decoder, "made.jpg", bytes.data, bytes.size, &gray, &decoded, &err));
+    assert_in_range(fgt_image_difference(&image, &decoded), 0, 4);
+    fgt_fault_loop(encode_all, &image);
+    fg_image_fini(&image);
+    fg_image_fini(&decoded);
+    fg_image_bytes_fini(&bytes);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
+static void invalid_encodings_are_refused(void **state)
+{
+    fg_image_bytes bytes = {0};
+    uint8_t pixels[3] = {0};
+    fg_image image = {.pixels = pixels, .width = 1, .height = 1, .channels = 3};
+    assert_int_equal(
+        fg_image_encode_jpeg(&image, &(fg_image_jpeg_options){.quality = 101}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_jpeg: expected a quality of 1 to 100, got 101");
+    assert_int_equal(
+        fg_image_encode_png(&image, &(fg_image_png_options){.compression = 10}, &bytes, &err),
+        FG_EINVAL);
+    assert_string_equal(err.message,
+                        "fg_image_encode_png: expected a compression of 1 to 9, got 10");
+    image.channels = 2;
+    assert_int_equal(fg_image_encode_png(&image, NULL, &bytes, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_image_encode_png: expected an image with 1 or 3 channels, "
+                                     "got 1x1 pixels with 2 channels");
+    image = (fg_image){.pixels = pixels, .width = 65501, .height = 1, .channels = 3};
+    assert_int_equal(fg_image_encode_jpeg(&image, NULL, &bytes, &err), FG_EINVAL);
+    assert_string_equal(err.message, "fg_image_encode_jpeg: libjpeg reports 'Maximum supported "
+                                     "image dimension is 65500 pixels'");
+    fg_image_bytes_fini(&bytes);
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *decode_everything(void *self)
+{
+    fg_error *own = self;
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    fg_status status = fg_image_decoder_create(&decoder, own);
+    for (size_t i = 0; i < SAMPLE_COUNT && status == FG_OK; i++) {
+        fgt_file file = fgt_file_read(samples[i].name);
+        status = fgt_decode(decoder, &file, NULL, &image, own);
+        fgt_file_free(&file);
+    }
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+    return NULL;
+}
+
+static void threads_have_a_decoder_each(void **state)
+{
+    fgi_thread threads[2];
+    fg_error errors[2] = {{FG_OK, 0, NULL, ""}, {FG_OK, 0, NULL, ""}};
+    for (int i = 0; i < 2; i++)
+        fgt_ok(fgi_thread_start(&threads[i], decode_everything, &errors[i], &err));
+    for (int i = 0; i < 2; i++) {
+        fgi_thread_join(threads[i]);
+        assert_int_equal(errors[i].status, FG_OK);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(threads_have_a_decoder_each), /* first: both may load libtiff */
+    cmocka_unit_test(pixels_are_those_of_pillow),
+    cmocka_unit_test(headers_are_reported),
+    cmocka_unit_test(crops_and_gray_are_parts_of_the_full_decode),
+    cmocka_unit_test(transparency_shows_the_background),
+    cmocka_unit_test(frames_smaller_than_the_canvas_are_placed),
+    cmocka_unit_test(damage_is_survived),
+    cmocka_unit_test(other_formats_are_named),
+    cmocka_unit_test(malformed_headers_are_refused),
+    cmocka_unit_test(exif_is_read_within_bounds),
+    cmocka_unit_test(png_files_are_lossless),
+    cmocka_unit_test(jpeg_files_are_as_good_as_asked),
+    cmocka_unit_test(invalid_encodings_are_refused),
+};
+FGT_MAIN(tests)
