@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/print.h"
 #include "image/decoder.h"
 #include "image/pixels.h"
 #include "image/tiff_library.h"
@@ -61,11 +62,12 @@ static int close_file(thandle_t self) { return 0; }
 
 static toff_t size_of(thandle_t self) { return ((reader *)self)->file->size; }
 
+FG_PRINTF(4, 0)
 static int on_error(TIFF *tiff, void *self, const char *module, const char *format, va_list args)
 {
     reader *r = self;
     if (r->message[0] == '\0')
-        (void)vsnprintf(r->message, sizeof r->message, format, args);
+        (void)fgi_vsnprintf(r->message, sizeof r->message, format, args);
     return 1;
 }
 
