@@ -3,7 +3,6 @@
  * visible where it is used.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include <libfyaml.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,19 +10,14 @@
 
 #include "report/helpers.h"
 #include "recipe/config_table.h"
+#include "recipe/config_yaml.h"
 #include "base/print.h"
 #include "base/alloc.h"
 
 enum { MOST_ITEMS = 256, MAX_FILE_BYTES = 1 << 20 };
 
-typedef struct reader {
-    fgi_config *c;
-    const char *name;
-    fg_error *err;
-} reader;
-
 /* "name:line:column" of a node; line and column of a collection are those of its first scalar. */
-static void place_of(const reader *r, struct fy_node *node, char *out, size_t size)
+static void place_of(const fgi_yaml_reader *r, struct fy_node *node, char *out, size_t size)
 {
     struct fy_token *token = fy_node_get_scalar_token(node);
     const struct fy_mark *mark = token != NULL ? fy_token_start_mark(token) : NULL;
@@ -33,8 +27,7 @@ static void place_of(const reader *r, struct fy_node *node, char *out, size_t si
         (void)fgi_snprintf(out, size, "%s", r->name);
 }
 
-/* Prefixes the location to the message in err. Always returns false. */
-static bool blame(reader *r, struct fy_node *node, const char *message)
+bool fgi_yaml_blame(fgi_yaml_reader *r, struct fy_node *node, const char *message)
 {
     char place[512];
     place_of(r, node, place, sizeof(place));
@@ -58,15 +51,13 @@ static const char *scalar_of(struct fy_node *node, size_t *out_size)
     return text != NULL && memchr(text, '\0', *out_size) == NULL ? text : NULL;
 }
 
-static bool is_text(struct fy_node *node)
+bool fgi_yaml_is_text(struct fy_node *node)
 {
     size_t size;
     return scalar_of(node, &size) != NULL;
 }
 
-/* The scalar's text, owned by the caller; NULL if it is not a plain or quoted scalar, or when out
- * of memory. */
-static char *text_of(struct fy_node *node, bool *out_is_quoted)
+char *fgi_yaml_text_of(struct fy_node *node, bool *out_is_quoted)
 {
     size_t size;
     const char *text = scalar_of(node, &size);
@@ -77,7 +68,7 @@ static char *text_of(struct fy_node *node, bool *out_is_quoted)
     return fgi_strndup(text, size);
 }
 
-static bool is_null(struct fy_node *node)
+bool fgi_yaml_is_null(struct fy_node *node)
 {
     size_t size = 0;
     if (node == NULL || fy_node_is_null(node))
@@ -89,7 +80,7 @@ static bool is_null(struct fy_node *node)
     return size == 0 || fgi_str_equal(word, "~") || fgi_str_equal(word, "null");
 }
 
-static const char *kind_of(struct fy_node *node)
+const char *fgi_yaml_kind_of(struct fy_node *node)
 {
     if (fy_node_is_alias(node))
         return "an alias (*name), which is not supported here";
@@ -102,15 +93,15 @@ static const char *kind_of(struct fy_node *node)
 
 /* ---- one key --------------------------------------------------------------------------------- */
 
-static bool wrong_kind(reader *r, const fgi_config_key *key, struct fy_node *at,
-                       struct fy_node *node)
+bool fgi_yaml_wrong_kind(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
+                         struct fy_node *node)
 {
     char message[640];
-    if (is_text(node)) /* out of memory */
+    if (fgi_yaml_is_text(node)) /* out of memory */
         return fgi_refuse_memory(r->err);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected %s, got %s", key->path,
-                       fgi_config_describe(key), kind_of(node));
-    return blame(r, at, message);
+                       fgi_config_describe(key), fgi_yaml_kind_of(node));
+    return fgi_yaml_blame(r, at, message);
 }
 
 static void free_tokens(fg_option_text *tokens, size_t count)
@@ -120,7 +111,7 @@ static void free_tokens(fg_option_text *tokens, size_t count)
 }
 
 /* Sets the key from tokens, with the table's checks; errors name the location of `at`. */
-static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
+static bool set_tokens(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *at,
                        const fg_option_text *tokens, size_t count)
 {
     char place[512];
@@ -128,89 +119,12 @@ static bool set_tokens(reader *r, const fgi_config_key *key, struct fy_node *at,
     place_of(r, at, place, sizeof(place));
     if (fgi_config_set(r->c, key, tokens, count, place, &inner))
         return true;
-    (void)blame(r, at, inner.message);
+    (void)fgi_yaml_blame(r, at, inner.message);
     r->err->status = inner.status;
     return false;
 }
 
-/* Appends the axes of a rule, "model/none", to `out`; null is none. */
-static bool add_axes(reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node, char *out, size_t size)
-{
-    void *place = NULL;
-    struct fy_node *item = node;
-    const bool is_list = node != NULL && fy_node_is_sequence(node);
-    const char *before = "";
-    while (!is_list || (item = fy_node_sequence_iterate(node, &place)) != NULL) {
-        const size_t used = strlen(out);
-        char *axis = is_null(item) ? fgi_strdup("none") : text_of(item, NULL);
-        if (axis == NULL)
-            return wrong_kind(r, key, name, item);
-        (void)fgi_snprintf(out + used, size - used, "%s%.40s", before, axis);
-        fgi_free(axis);
-        before = "/";
-        if (!is_list)
-            break;
-    }
-    return true;
-}
-
-/* {match: PATTERN, split: [AXIS, ...]} as one string, owned by the caller; NULL after an error. */
-static char *rule_of(reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node)
-{
-    char rule[1024], message[160];
-    struct fy_node *match = NULL, *split = NULL;
-    struct fy_node_pair *pair;
-    void *place = NULL;
-    while ((pair = fy_node_mapping_iterate(node, &place)) != NULL) {
-        char *field = text_of(fy_node_pair_key(pair), NULL);
-        const bool is_match = field != NULL && strcmp(field, "match") == 0;
-        const bool is_split = field != NULL && strcmp(field, "split") == 0;
-        (void)fgi_snprintf(message, sizeof(message),
-                           "%s: expected the keys match and split of a rule, got '%.60s'",
-                           key->path, field != NULL ? field : "");
-        const bool is_lost = field == NULL && is_text(fy_node_pair_key(pair));
-        fgi_free(field);
-        if (!is_match && !is_split) {
-            (void)(is_lost ? fgi_refuse_memory(r->err) : blame(r, fy_node_pair_key(pair), message));
-            return NULL;
-        }
-        *(is_match ? &match : &split) = fy_node_pair_value(pair);
-    }
-    char *pattern = text_of(match, NULL);
-    (void)fgi_snprintf(message, sizeof(message),
-                       "%s: expected a rule with match (a pattern) and split (its axes)",
-                       key->path);
-    if (pattern == NULL || split == NULL) {
-        fgi_free(pattern);
-        (void)(pattern == NULL && is_text(match) ? fgi_refuse_memory(r->err)
-                                                 : blame(r, name, message));
-        return NULL;
-    }
-    (void)fgi_snprintf(rule, sizeof(rule), "%.512s=", pattern);
-    fgi_free(pattern);
-    if (!add_axes(r, key, name, split, rule, sizeof(rule)))
-        return NULL;
-    char *copy = fgi_strdup(rule);
-    if (copy == NULL)
-        (void)fgi_refuse_memory(r->err);
-    return copy;
-}
-
-/* An element of a list; NULL after an error. */
-static char *item_of(reader *r, const fgi_config_key *key, struct fy_node *name,
-                     struct fy_node *node, bool *out_is_quoted)
-{
-    if (key->option->kind == FG_OPTION_RULES && fy_node_is_mapping(node))
-        return rule_of(r, key, name, node);
-    char *text = text_of(node, out_is_quoted);
-    if (text == NULL)
-        (void)wrong_kind(r, key, name, node);
-    return text;
-}
-
-static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name,
+static bool read_list(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
                       struct fy_node *node)
 {
     fg_option_text tokens[MOST_ITEMS];
@@ -220,10 +134,10 @@ static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name
     bool is_good = true;
     while (is_good && (item = fy_node_sequence_iterate(node, &place)) != NULL) {
         if (count == MOST_ITEMS)
-            is_good = blame(r, item, "a list of more than 256 elements");
+            is_good = fgi_yaml_blame(r, item, "a list of more than 256 elements");
         else
             is_good = (tokens[count].text =
-                           item_of(r, key, name, item, &tokens[count].is_quoted)) != NULL;
+                           fgi_yaml_item(r, key, name, item, &tokens[count].is_quoted)) != NULL;
         count += is_good;
     }
     is_good = is_good && set_tokens(r, key, name, tokens, count);
@@ -232,7 +146,7 @@ static bool read_list(reader *r, const fgi_config_key *key, struct fy_node *name
 }
 
 /* [0, 2] as one string. */
-static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *name,
+static bool read_devices(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
                          struct fy_node *node)
 {
     char list[1024] = "[";
@@ -240,33 +154,33 @@ static bool read_devices(reader *r, const fgi_config_key *key, struct fy_node *n
     void *place = NULL;
     struct fy_node *item;
     while ((item = fy_node_sequence_iterate(node, &place)) != NULL) {
-        char *text = text_of(item, NULL);
+        char *text = fgi_yaml_text_of(item, NULL);
         if (text == NULL)
-            return wrong_kind(r, key, name, item);
+            return fgi_yaml_wrong_kind(r, key, name, item);
         const int size =
             fgi_snprintf(list + used, sizeof(list) - used, "%s%s", used > 1 ? "," : "", text);
         fgi_free(text);
         used += size > 0 ? (size_t)size : 0;
         if (used >= sizeof(list) - 1)
-            return blame(r, item, "a list that is too long");
+            return fgi_yaml_blame(r, item, "a list that is too long");
     }
     (void)fgi_snprintf(list + used, sizeof(list) - used, "]");
     return set_tokens(r, key, name, &(fg_option_text){.text = list}, 1);
 }
 
-static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
+static bool read_key(fgi_yaml_reader *r, const fgi_config_key *key, struct fy_node *name,
                      struct fy_node *node)
 {
-    if (is_null(node))
+    if (fgi_yaml_is_null(node))
         return fgi_config_reset(r->c, key, r->err);
     if (fy_node_is_sequence(node) && fg_option_is_list(key->option))
         return read_list(r, key, name, node);
     if (fy_node_is_sequence(node) && key->option->kind == FG_OPTION_DEVICES)
         return read_devices(r, key, name, node);
     fg_option_text token = {0};
-    token.text = text_of(node, &token.is_quoted);
+    token.text = fgi_yaml_text_of(node, &token.is_quoted);
     if (token.text == NULL)
-        return wrong_kind(r, key, name, node);
+        return fgi_yaml_wrong_kind(r, key, name, node);
     const bool is_good = set_tokens(r, key, node, &token, 1);
     free_tokens(&token, 1);
     return is_good;
@@ -274,7 +188,7 @@ static bool read_key(reader *r, const fgi_config_key *key, struct fy_node *name,
 
 /* ---- file ------------------------------------------------------------------------------------ */
 
-static bool unknown(reader *r, struct fy_node *name, const char *path)
+static bool unknown(fgi_yaml_reader *r, struct fy_node *name, const char *path)
 {
     char message[400];
     const char *nearest = strchr(path, '.') == NULL ? fgi_config_suggest_section(path) : NULL;
@@ -291,31 +205,33 @@ static bool unknown(reader *r, struct fy_node *name, const char *path)
     else
         (void)fgi_snprintf(message, sizeof(message),
                            "unknown key '%.100s' (`fulgurite help config` lists all keys)", path);
-    return blame(r, name, message);
+    return fgi_yaml_blame(r, name, message);
 }
 
 /* Reads a mapping with the keys of `section` (NULL: top level). */
-static bool read_mapping(reader *r, const char *section, struct fy_node *mapping);
+static bool read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping);
 
-static bool read_section(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+static bool read_section(fgi_yaml_reader *r, const char *section, struct fy_node *name,
+                         struct fy_node *node)
 {
     char message[256];
-    if (is_null(node))
+    if (fgi_yaml_is_null(node))
         return true;
     if (fy_node_is_mapping(node))
         return read_mapping(r, section, node);
     (void)fgi_snprintf(message, sizeof(message), "%s: expected its keys (%s: {key: value}), got %s",
-                       section, section, kind_of(node));
-    return blame(r, name, message);
+                       section, section, fgi_yaml_kind_of(node));
+    return fgi_yaml_blame(r, name, message);
 }
 
-static bool read_pair(reader *r, const char *section, struct fy_node *name, struct fy_node *node)
+static bool read_pair(fgi_yaml_reader *r, const char *section, struct fy_node *name,
+                      struct fy_node *node)
 {
     char path[256];
-    char *text = text_of(name, NULL);
+    char *text = fgi_yaml_text_of(name, NULL);
     if (text == NULL)
-        return is_text(name) ? fgi_refuse_memory(r->err)
-                             : blame(r, name, "expected the name of a key");
+        return fgi_yaml_is_text(name) ? fgi_refuse_memory(r->err)
+                                      : fgi_yaml_blame(r, name, "expected the name of a key");
     (void)fgi_snprintf(path, sizeof(path), "%s%s%s", section != NULL ? section : "",
                        section != NULL ? "." : "", text);
     const bool is_section = section == NULL && fgi_config_section_help(text) != NULL;
@@ -331,7 +247,7 @@ static bool read_pair(reader *r, const char *section, struct fy_node *name, stru
     return is_good;
 }
 
-static bool read_mapping(reader *r, const char *section, struct fy_node *mapping)
+static bool read_mapping(fgi_yaml_reader *r, const char *section, struct fy_node *mapping)
 {
     void *place = NULL;
     struct fy_node_pair *pair;
@@ -342,7 +258,7 @@ static bool read_mapping(reader *r, const char *section, struct fy_node *mapping
 }
 
 /* Reports the parser's first error; always returns false. */
-static bool syntax_error(reader *r, struct fy_diag *diag)
+static bool syntax_error(fgi_yaml_reader *r, struct fy_diag *diag)
 {
     void *place = NULL;
     const struct fy_diag_error *first = fy_diag_errors_iterate(diag, &place);
@@ -352,13 +268,13 @@ static bool syntax_error(reader *r, struct fy_diag *diag)
                       first->msg);
 }
 
-static bool read_root(reader *r, struct fy_document *document)
+static bool read_root(fgi_yaml_reader *r, struct fy_document *document)
 {
     struct fy_node *root = fy_document_root(document);
-    if (is_null(root))
+    if (fgi_yaml_is_null(root))
         return true; /* all defaults */
     if (!fy_node_is_mapping(root))
-        return blame(r, root, "expected a mapping of keys to values");
+        return fgi_yaml_blame(r, root, "expected a mapping of keys to values");
     return read_mapping(r, NULL, root);
 }
 
@@ -444,7 +360,7 @@ static bool check_single_document(const char *name, const char *text, size_t siz
 
 bool fgi_config_read(fgi_config *c, const char *name, const char *text, size_t size, fg_error *err)
 {
-    reader r = {.c = c, .name = name, .err = err};
+    fgi_yaml_reader r = {.c = c, .name = name, .err = err};
     if (!check_characters(name, text, size, err) || !check_single_document(name, text, size, err))
         return false;
     if (is_empty(text, size))

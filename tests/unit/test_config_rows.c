@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "recipe/config_rows.h"
 #include "recipe/run.h"
+#include "config_text.h"
 
 /* ---- rows of the test ------------------------------------------------------------------------ */
 
@@ -122,21 +123,58 @@ static fg_status add_all(const char *yaml, fg_recipe_kind kind, fg_error *err)
     return status;
 }
 
-static const char yaml[] = "trainer:\n"
-                           "  callbacks: [note(count=4, text=\"a, b\"), early_stop, note]\n"
-                           "  loggers: [csv, board(text=x), jsonl, board(count=5)]\n";
+static const char yaml[] =
+    "trainer:\n"
+    "  callbacks: [note(count=4, text=\"a, b\"), early_stop, note: {text: [none]}]\n"
+    "  loggers: [csv, board(text=x), jsonl, board(count=5)]\n";
 
 static void what_is_listed_is_created_in_order(void **state)
 {
     fg_error err = {0};
     (void)state;
     fgt_ok(add_all(yaml, FG_RECIPE_FIT, &err));
-    assert_string_equal(created, "note text=a, b count=4;note text=none count=3;"
+    assert_string_equal(created, "note text=a, b count=4;note text=[none] count=3;"
                                  "board text=x count=3;board text=none count=5;");
     fgt_ok(add_all(yaml, FG_RECIPE_VALIDATE, &err)); /* only a fit needs them */
     assert_int_equal(made, 0);
     fgt_ok(add_all("trainer: {loggers: [], callbacks: []}\n", FG_RECIPE_FIT, &err));
     assert_int_equal(made, 0);
+}
+
+/* A mapping is the same as NAME(OPTION=VALUE, ...). */
+static void options_may_be_a_mapping(void **state)
+{
+    static const char mapped[] = "trainer:\n"
+                                 "  callbacks:\n"
+                                 "    - note:\n"
+                                 "        count: 4\n"
+                                 "        text: a, (b\n"
+                                 "    - early_stop: {patience: 9}\n"
+                                 "    - note: {text: \"null\", count: null}\n"
+                                 "    - note:\n"
+                                 "    - note: {}\n"
+                                 "    - note(count=6)\n"
+                                 "  loggers: [jsonl, board: {text: [x, y]}, csv: {}]\n";
+    fgi_config *c = fgi_config_create(registry, NULL);
+    fgi_config_rows rows = {0};
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(add_all(mapped, FG_RECIPE_FIT, &err));
+    assert_string_equal(created, "note text=a, (b count=4;note text=null count=3;"
+                                 "note text=none count=3;note text=none count=3;"
+                                 "note text=none count=6;board text=[x, y] count=3;");
+    assert_true(fgi_config_read(c, "run.yaml", mapped, sizeof mapped - 1, &err));
+    fgt_ok(fgi_config_rows_make(c, "trainer.callbacks", &rows, &err));
+    assert_int_equal(fg_option_int(rows.at[1].values, "patience"), 9);
+    fgi_config_rows_free(&rows);
+    char *text = config_printed(c, false);
+    assert_non_null(strstr(text, "  callbacks: [\"note(count=4, text=\\\"a, (b\\\")\", "
+                                 "\"early_stop(patience=9)\", "));
+    /* what is printed has the same meaning */
+    fgt_ok(add_all(text, FG_RECIPE_FIT, &err));
+    assert_non_null(strstr(created, "note text=a, (b count=4;note text=null count=3;"));
+    fgi_free(text);
+    fgi_config_destroy(c);
 }
 
 static void values_and_defaults(void **state)
@@ -163,6 +201,8 @@ static void values_and_defaults(void **state)
     fgi_config_destroy(c);
 }
 
+#define MAPPED "NAME: {OPTION: VALUE, ...}"
+
 static void mistakes_are_named(void **state)
 {
     static const struct {
@@ -182,6 +222,33 @@ static void mistakes_are_named(void **state)
         {"loggers: [board(count=13)]", "run.yaml:2:3: trainer.loggers.board.count: 13 is unlucky"},
         {"loggers: [board(count=14)]", "run.yaml:2:3: trainer.loggers: creating board failed: "
                                        "FG_EUNSUPPORTED"},
+        {"callbacks: {note: {count: 3}}",
+         "run.yaml:2:3: trainer.callbacks: expected a list of names, each with options: "
+         "NAME(OPTION=VALUE, ...) (for example [early_stop(patience=5)]), got a mapping"},
+        {"callbacks: [note: {cuont: 3}]", "run.yaml:2:3: trainer.callbacks.note: unknown option "
+                                          "'cuont': did you mean 'count'?"},
+        {"callbacks: [note: {count: \"3\"}]",
+         "run.yaml:2:3: trainer.callbacks.note.count: expected an integer from 1 to 20 (for "
+         "example 4), got the string '3': remove the quotes"},
+        {"callbacks: [nota: {count: 3}]",
+         "run.yaml:2:3: trainer.callbacks: unknown callback 'nota': did you mean 'note'?"},
+        {"callbacks:\n  - note:\n    count: 3",
+         "run.yaml:3:5: trainer.callbacks: expected " MAPPED ", got several names: indent the "
+         "options below the name that they belong to"},
+        {"callbacks: [note: 3]", "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got '3'"},
+        {"callbacks: [note: [count]]",
+         "run.yaml:2:15: trainer.callbacks: expected " MAPPED ", got a list"},
+        {"callbacks: [{}]", "run.yaml:2:3: trainer.callbacks: expected " MAPPED ", got {}"},
+        {"callbacks: [note: {text: {a: b}}]",
+         "run.yaml:2:22: trainer.callbacks: expected a value, got a mapping"},
+        {"callbacks: [note: {text: [a, [b]]}]",
+         "run.yaml:2:22: trainer.callbacks: expected a value, got a list"},
+        {"callbacks: [note: {text: 'a\"b'}]",
+         "run.yaml:2:29: trainer.callbacks: expected a value without double quotes, got 'a\"b'"},
+        {"callbacks: [note: {\"text=b, text\": a}]",
+         "run.yaml:2:23: trainer.callbacks: expected a name, got 'text=b, text'"},
+        {"callbacks: [note(text: {count: 3}]",
+         "run.yaml:2:15: trainer.callbacks: expected a name, got 'note(text'"},
         {"callbacks: [note(count=13)]",
          "run.yaml:2:3: trainer.callbacks.note.count: 13 is unlucky"},
     };
@@ -211,6 +278,7 @@ static void no_failed_allocation_is_lost(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_is_listed_is_created_in_order),
+    cmocka_unit_test(options_may_be_a_mapping),
     cmocka_unit_test(values_and_defaults),
     cmocka_unit_test(mistakes_are_named),
     cmocka_unit_test(no_failed_allocation_is_lost),
