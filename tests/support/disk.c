@@ -20,14 +20,25 @@ enum { MOST_CALLS = 20000, MOST_NODES = 20000, MOST_NAMES = 64 };
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-typedef enum kind { CREATE, WRITE, TRUNCATE, SYNC, RENAME, EXCHANGE, UNLINK, MKDIR, PROMISE } kind;
+typedef enum kind {
+    CREATE,
+    WRITE,
+    WRITE_AT,
+    TRUNCATE,
+    SYNC,
+    RENAME,
+    EXCHANGE,
+    UNLINK,
+    MKDIR,
+    PROMISE
+} kind;
 
 typedef struct call {
     kind kind;
     char *path, *other; /* below the root */
     char *data;
     size_t size;
-    long value;
+    long value; /* of a promise; the position of WRITE_AT */
 } call;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -120,8 +131,8 @@ long disk_promised(size_t count)
 const char *disk_call(size_t number)
 {
     static char text[PATH_MAX];
-    static const char *const names[] = {"create",   "write",  "truncate", "sync",   "rename",
-                                        "exchange", "unlink", "mkdir",    "promise"};
+    static const char *const names[] = {"create", "write",    "pwrite", "truncate", "sync",
+                                        "rename", "exchange", "unlink", "mkdir",    "promise"};
     if (number >= call_count)
         return "(the end)";
     (void)snprintf(text, sizeof text, "%s %s", names[calls[number].kind], calls[number].path);
@@ -168,6 +179,21 @@ ssize_t write(int fd, const void *data, size_t size)
     const ssize_t done = function(fd, data, size);
     if (done > 0 && is_recording && path_of(fd, path))
         add(WRITE, below(path), NULL, data, (size_t)done);
+    (void)pthread_mutex_unlock(&lock);
+    return done;
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+    typedef ssize_t pwrite_fn(int, const void *, size_t, off_t);
+    char path[PATH_MAX];
+    REAL(pwrite_fn *, "pwrite");
+    (void)pthread_mutex_lock(&lock);
+    const ssize_t done = function(fd, data, size, offset);
+    if (done > 0 && is_recording && path_of(fd, path)) {
+        add(WRITE_AT, below(path), NULL, data, (size_t)done);
+        calls[call_count - 1].value = (long)offset;
+    }
     (void)pthread_mutex_unlock(&lock);
     return done;
 }
@@ -401,6 +427,18 @@ static void append(node *n, const call *c)
     n->size += c->size;
 }
 
+static void write_at(node *n, const call *c)
+{
+    const size_t at = (size_t)c->value, end = at + c->size;
+    if (end > n->size) {
+        n->data = realloc(n->data, end + 1);
+        assert_non_null(n->data);
+        memset(n->data + n->size, 0, end - n->size);
+        n->size = end;
+    }
+    memcpy(n->data + at, c->data, c->size);
+}
+
 static void move_name(const call *c)
 {
     const char *from, *to;
@@ -424,6 +462,7 @@ static void replay(const call *c)
         break;
     }
     case WRITE: append(&nodes[node_of(c->path)], c); break;
+    case WRITE_AT: write_at(&nodes[node_of(c->path)], c); break;
     case TRUNCATE: {
         node *n = &nodes[node_of(c->path)];
         n->size = c->size < n->size ? c->size : n->size;

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include "fgt.h"
 
-/* The tests end processes, not machines: what was written need not be on the disk. */
-int fsync(int fd) { return fcntl(fd, F_GETFD) < 0 ? -1 : 0; }
+/* Most tests end processes, not machines: what was written need not be on the disk. */
+__attribute__((weak)) int fsync(int fd) { return fcntl(fd, F_GETFD) < 0 ? -1 : 0; }
 
 static const char *const folders[] = {"cats", "with space", "\xc3\xa4\xe2\x82\xac", "raw\xff\x01"};
 

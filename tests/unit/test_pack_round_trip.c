@@ -9,7 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/file.h"
+#include "pack/pack_out.h"
 #include "pack_made.h"
 
 static const char *fresh(const char *name) { return fgt_path(fgt_temp_folder(), name); }
@@ -95,6 +97,62 @@ static void records_do_not_cross_a_window(void **state)
     }
     fg_pack_close(pack);
     free(data);
+}
+
+/* Puts a record header for `length` bytes where the shard ends; returns where its bytes begin. */
+static uint64_t put_head(fgi_pack_shard *shard, uint64_t number, uint32_t length, uint32_t crc)
+{
+    fg_error err = {0};
+    struct {
+        fgi_pack_head head;
+        char name[16];
+    } h = {.head = {.magic = FGI_PACK_HEAD_MAGIC,
+                    .number = number,
+                    .length = length,
+                    .crc = crc,
+                    .name_size = 5},
+           .name = "huge"};
+    const uint64_t at = fgi_pack_align(shard->end, 16);
+    h.head.offset = fgi_pack_place(at + sizeof h, 0, length);
+    h.head.head_crc = fgi_pack_head_crc(&h.head);
+    fgt_ok(fgi_pack_out_skip(&shard->out, at, &err));
+    fgt_ok(fgi_pack_out_put(&shard->out, &h, sizeof h, &err));
+    fgt_ok(fgi_pack_out_skip(&shard->out, h.head.offset, &err));
+    fgt_ok(fgi_pack_shard_enter(shard, &h.head, &err));
+    return h.head.offset;
+}
+
+/* The record after one of nearly 4 GiB, whose bytes are a hole in the file. */
+static void offsets_of_more_than_32_bits(void **state)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    const fgi_buf none = {0};
+    fgi_pack_shard shard = {
+        .end = FGI_PACK_PAGE,
+        .page = {.major = 1, .set_count = 2, .shard_count = 1, .variant_count = 1}};
+    memcpy(shard.page.magic, FGI_PACK_MAGIC, 8);
+    const char *path = fresh("huge.pack");
+    fgt_ok(fgi_pack_shard_start(&shard, path, &err));
+    const uint64_t first = put_head(&shard, 0, UINT32_MAX, 0);
+    const uint64_t second = put_head(&shard, 1, 5, fgi_crc32c(0, "after", 5));
+    assert_true(second > first + UINT32_MAX);
+    fgt_ok(fgi_pack_out_put(&shard.out, "after", 5, &err));
+    fgt_ok(fgi_pack_shard_seal(&shard, &none, &none, &err));
+    fgi_pack_page page = shard.page;
+    fgi_pack_shard_close(&shard);
+    fgt_ok(fgi_pack_shard_finish(path, &page, NULL, &err));
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    const void *data;
+    size_t size;
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_get_entry(pack, 0, &entry, &err));
+    assert_int_equal(entry.size_bytes, UINT32_MAX);
+    fgt_ok(fg_pack_record(pack, 1, &data, &size, &err));
+    assert_int_equal(size, 5);
+    assert_memory_equal(data, "after", 5);
+    fg_pack_close(pack);
+    assert_int_equal(unlink(path), 0);
 }
 
 /* A set is found by each of its files, a pattern and the folder, and has the same records. */
@@ -281,6 +339,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(records_of_all_kinds),
     cmocka_unit_test(description_of_the_pack),
     cmocka_unit_test(records_do_not_cross_a_window),
+    cmocka_unit_test(offsets_of_more_than_32_bits),
     cmocka_unit_test(sets_of_files),
     cmocka_unit_test(reading_ahead),
     cmocka_unit_test(mistakes_of_the_caller),
