@@ -226,6 +226,10 @@ FG_API FG_MUST_USE fg_status fg_pack_writer_add(fg_pack_writer *writer, const fg
 /* Number of records so far. */
 FG_API int64_t fg_pack_writer_count(const fg_pack_writer *writer);
 
+/* Name of the last record, also after resuming: a caller that skips some of its inputs continues
+ * after the one of this name. NULL if there is no record. Borrowed until the next call. */
+FG_API const char *fg_pack_writer_last_name(const fg_pack_writer *writer);
+
 /* Completes the pack: writes the index, syncs everything to disk and renames the files. metadata is
  * JSON text, or NULL. The number of records must be a multiple of variant_count (FG_EINVAL; more
  * can be added). After FG_OK or another error, only destroy the writer. Errors: FG_EIO, FG_ENOMEM.

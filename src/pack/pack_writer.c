@@ -185,6 +185,15 @@ fg_status fg_pack_writer_add(fg_pack_writer *w, const fg_pack_entry *entry, cons
 
 int64_t fg_pack_writer_count(const fg_pack_writer *writer) { return (int64_t)writer->count; }
 
+const char *fg_pack_writer_last_name(const fg_pack_writer *writer)
+{
+    const fgi_pack_shard *shard = &writer->shard;
+    if (shard->page.count == 0 || shard->out.buffer == NULL)
+        return NULL;
+    const uint64_t *starts = (const void *)shard->columns[FGI_PACK_NAME_START].data;
+    return shard->columns[FGI_PACK_NAMES].data + starts[shard->page.count - 1];
+}
+
 /* ---- completion ------------------------------------------------------------------------------ */
 
 static void set_uuid(fg_pack_writer *w, const char *metadata)

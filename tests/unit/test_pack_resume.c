@@ -208,7 +208,9 @@ static void discarded_or_started_again(void **state)
     (void)snprintf(folder, sizeof folder, "%s", fgt_temp_folder());
     (void)snprintf(path, sizeof path, "%s/p.pack", folder);
     fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
+    assert_null(fg_pack_writer_last_name(w));
     fgt_ok(pack_made_add(w, 30, &err));
+    assert_string_equal(fg_pack_writer_last_name(w), "with space/29.jpg");
     fg_pack_writer_destroy(w);
     fg_pack_writer_options other = sharded;
     other.fingerprint = "g";
@@ -216,6 +218,7 @@ static void discarded_or_started_again(void **state)
     assert_non_null(strstr(err.message, "other inputs or with other options"));
     fgt_ok(fg_pack_writer_create(path, &sharded, &w, &kept, &err));
     assert_int_equal(kept, 30);
+    assert_string_equal(fg_pack_writer_last_name(w), "with space/29.jpg");
     fg_pack_writer_destroy(w);
     other.resume = false; /* discards it */
     fgt_ok(fg_pack_writer_create(path, &other, &w, &kept, &err));
