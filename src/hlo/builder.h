@@ -106,6 +106,10 @@ fgi_value fgi_build_sum_windows(fgi_builder *b, fgi_value x, const int64_t *size
  * of `source`; they are added up. `attributes` is freed. */
 void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value x,
                               fgi_value source, fgi_value init, fgi_buf *attributes);
+/* scatter: x, to which the elements of `source` are added at the positions `index`. `attributes` is
+ * freed. */
+void fgi_build_scatter_add(fgi_builder *b, const fgi_value *result, fgi_value x, fgi_value index,
+                           fgi_value source, fgi_buf *attributes);
 /* A loop of `count` iterations. Iteration i (s32[]) receives the values of `state` and leaves the
  * next values there, of the same types; it may use no other values except those that it creates.
  * Afterwards `state` has the final values. */

@@ -116,6 +116,16 @@ void fgi_build_scatter_to_max(fgi_builder *b, const fgi_value *result, fgi_value
     put_tail(b, result, 3, all, attributes);
 }
 
+void fgi_build_scatter_add(fgi_builder *b, const fgi_value *result, fgi_value x, fgi_value index,
+                           fgi_value source, fgi_buf *attributes)
+{
+    const fgi_value all[] = {x, index, source};
+    put_head(b, 1, result, "scatter", 3, all);
+    put_scalar_body(b, x.type.dtype, "add", "", x.type.dtype);
+    fgi_buf_puts(b->out, "    })");
+    put_tail(b, result, 3, all, attributes);
+}
+
 /* The sum of x, with the attributes in `text`, which is freed. */
 static fgi_value sum(fgi_builder *b, const fg_type *type, const char *name, fgi_value x,
                      fgi_buf *text)

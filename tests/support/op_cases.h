@@ -41,6 +41,9 @@
 #define FAMILY "shape"
 #include "cases/shape_cases.h"
 #undef FAMILY
+#define FAMILY "gather"
+#include "cases/gather_cases.h"
+#undef FAMILY
 #define FAMILY "reduce"
 #include "cases/reduce_cases.h"
 #undef FAMILY
@@ -52,6 +55,9 @@
 #undef FAMILY
 #define FAMILY "pool"
 #include "cases/pool_cases.h"
+#undef FAMILY
+#define FAMILY "image"
+#include "cases/image_cases.h"
 #undef FAMILY
 #define FAMILY "random"
 #include "cases/random_cases.h"

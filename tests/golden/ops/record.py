@@ -52,6 +52,33 @@ def first_argmax(x):
     return torch.from_numpy(numpy.argmax(x.numpy(), -1)).to(torch.int32)
 
 
+def block(x, start, size):
+    """The block at `start`, moved into x."""
+    for i, (first, length) in enumerate(zip(start.tolist(), size)):
+        x = x.narrow(i, min(max(first, 0), x.shape[i] - length), length)
+    return x
+
+
+def crop_resize(x, boxes, height, width, antialias=True):
+    """torchvision's resized_crop of tensors: crop, then interpolate."""
+    images = []
+    for one, (top, left, h, w) in zip(x, boxes.tolist()):
+        cut = one[top:top + h, left:left + w].permute(2, 0, 1)[None]
+        images.append(F.interpolate(cut, (height, width), mode="bilinear", align_corners=False, antialias=antialias)[0])
+    return torch.stack(images).permute(0, 2, 3, 1)
+
+
+def affine_sample(x, matrix, size=None, mode="bilinear"):
+    """torchvision's affine of tensors: the grid in pixels from the centre, scaled for grid_sample."""
+    batch, high, wide, _ = x.shape
+    h, w = size or (high, wide)
+    rows = torch.arange(h, dtype=x.dtype) + 0.5 - h / 2
+    columns = torch.arange(w, dtype=x.dtype) + 0.5 - w / 2
+    at = torch.stack([columns[None, :].expand(h, w), rows[:, None].expand(h, w), torch.ones(h, w, dtype=x.dtype)], -1)
+    grid = torch.einsum("hwk,bik->bhwi", at, matrix.detach()) / torch.tensor([wide / 2, high / 2], dtype=x.dtype)
+    return F.grid_sample(x.permute(0, 3, 1, 2), grid, mode=mode, align_corners=False).permute(0, 2, 3, 1)
+
+
 def one_hot(index, depth):
     return index[..., None] == torch.arange(depth)
 
