@@ -22,7 +22,7 @@ extern "C" {
  *   returns  T[B,height,width,C]
  *
  * Pixels outside the box have no influence. A box without the center of a pixel gives NaN. Computed
- * by two matmuls, in the precision of those. Gradient: to x. Source: torchvision 0.20,
+ * by two matmuls, in the precision of those. Gradient: to x. Source: torchvision,
  * functional.resized_crop with bilinear interpolation. */
 typedef struct fg_crop_resize_options {
     bool no_antialias; /* interpolate between adjacent pixels also in smaller results [false] */
