@@ -102,6 +102,8 @@ BY_MODULE(fg_adamw_options, fg_adamw_create(root, &o))
 BY_MODULE(fg_optimizer_options, fg_optimizer_create(root, &no_rule, &o))
 BY_TRACE(fg_dot_options, fg_dot(x, x, &o))
 BY_TRACE(fg_conv2d_options, fg_conv2d(x, x, &o))
+BY_TRACE(fg_crop_resize_options, fg_crop_resize(x, x, 2, 2, &o))
+BY_TRACE(fg_affine_options, fg_affine_sample(x, x, &o))
 BY_TRACE(fg_cross_entropy_options, fg_cross_entropy(x, label, &o))
 
 static void by_fg_optimizer_rule(fg_error *err)
@@ -297,6 +299,7 @@ static void by_fg_fit_data(fg_error *err)
 static const reserved_row refused[] = {
     ROW(fg_adam_options),
     ROW(fg_adamw_options),
+    ROW(fg_affine_options),
     ROW(fg_batch_norm_options),
     ROW(fg_callback_ops),
     ROW(fg_logger_ops),
@@ -305,6 +308,7 @@ static const reserved_row refused[] = {
     ROW(fg_client_options),
     ROW(fg_conv2d_options),
     ROW(fg_conv_options),
+    ROW(fg_crop_resize_options),
     ROW(fg_cross_entropy_options),
     ROW(fg_dataset_ops),
     ROW(fg_distribute_options),
