@@ -56,8 +56,8 @@
 #define FAMILY "pool"
 #include "cases/pool_cases.h"
 #undef FAMILY
-#define FAMILY "image"
-#include "cases/image_cases.h"
+#define FAMILY "resample"
+#include "cases/resample_cases.h"
 #undef FAMILY
 #define FAMILY "random"
 #include "cases/random_cases.h"

@@ -1,4 +1,4 @@
-/* image.c - images cut out, resized and moved: compositions of matmuls and gathers.
+/* resample.c - images cut out, resized and moved: compositions of matmuls and gathers.
  *
  * A box that is parallel to the image is resized by two matmuls, with weights that are computed
  * from the box: this includes the low-pass filter for smaller results, and matrix units are fast at

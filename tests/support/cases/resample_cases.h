@@ -1,4 +1,4 @@
-/* image_cases.h - the battery: images. op_cases.h explains the rows.
+/* resample_cases.h - the battery: images. op_cases.h explains the rows.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 

@@ -1,11 +1,11 @@
-/* image.h - images cut out, resized, turned and moved, each by its own numbers.
+/* resample.h - images cut out, resized, turned and moved, each by its own numbers.
  *
  * The rules for all operations are in ops.h. Images are T[B,H,W,C]; pixel (i, j) covers the square
  * from (i, j) to (i + 1, j + 1), so that its center is at (i + 0.5, j + 0.5).
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#ifndef FULGURITE_OPS_IMAGE_H
-#define FULGURITE_OPS_IMAGE_H
+#ifndef FULGURITE_OPS_RESAMPLE_H
+#define FULGURITE_OPS_RESAMPLE_H
 
 #include <fulgurite/trace.h>
 
