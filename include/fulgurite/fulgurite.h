@@ -9,6 +9,7 @@
 #ifndef FULGURITE_FULGURITE_H
 #define FULGURITE_FULGURITE_H
 
+#include <fulgurite/aug.h>
 #include <fulgurite/base.h>
 #include <fulgurite/callback.h>
 #include <fulgurite/chip.h>

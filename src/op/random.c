@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "op/op.h"
+#include "base/hash.h"
 
 /* One operation creates both words of a block: T = u32[..., n] counters -> u32[..., 2n], first
  * words then second words. Inputs: the two words of the key, u32[]. */
@@ -136,12 +137,107 @@ fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim)
     return dim[rank - 1] % 2 == 0 ? pairs : fg_slice(pairs, start, dim, NULL);
 }
 
-fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim)
+/* The upper 24 bits, the precision of f32. */
+static fg_tensor uniform_of(fg_tensor bits)
 {
-    const fg_tensor bits = fg_random_bits(trace, rank, dim);
     const fg_tensor top = fg_div(bits, fgi_full_like(bits, 256));
     return fg_mul_scalar(fg_cast(top, FG_F32), 1.0 / 16777216);
 }
+
+fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim)
+{
+    return uniform_of(fg_random_bits(trace, rank, dim));
+}
+
+/* ---- of samples ------------------------------------------------------------------------------ */
+
+/* u32[B, 2 n]: block (sample, i) gives numbers i and n + i of each sample, under the key that is
+ * block `tag` of the given key. Inputs: the key, u32[2]; the samples, u32[B]. */
+typedef struct sample_attr {
+    uint32_t tag[2];
+    fg_type half; /* u32[B,n] */
+} sample_attr;
+
+static bool sample_infer(fgi_infer *c)
+{
+    const sample_attr *attr = c->attr;
+    const fg_type *key = c->in[0], *sample = c->in[1];
+    const bool is_key = key->dtype == FG_U32 && key->rank == 1 && key->dim[0] == 2;
+    if (!is_key || sample->dtype != FG_U32 || sample->rank != 1)
+        return fgi_infer_fail(c, FG_ESHAPE, "expected a key u32[2] and samples u32[B]");
+    return fgi_infer_ok(c, FG_U32, 2, (int64_t[]){attr->half.dim[0], 2 * attr->half.dim[1]});
+}
+
+static bool sample_rows(fgi_infer *c)
+{
+    if (c->in_rows[0] != NULL)
+        return fgi_rows_never(c);
+    c->rows.step[0] = c->in_rows[1]->step[0];
+    return true;
+}
+
+static void sample_emit(fgi_emit *e)
+{
+    const sample_attr *attr = e->node->attr;
+    const fg_type word = {.dtype = FG_U32}, *type = &attr->half;
+    fgi_builder *b = &e->b;
+    fgi_value key[2];
+    for (int64_t i = 0; i < 2; i++) {
+        const int64_t limit = i + 1;
+        const fgi_value one = fgi_build_slice(b, fgi_emit_in(e, 0), &i, &limit, NULL);
+        key[i] = fgi_build_reshape(b, one, 0, NULL);
+    }
+    const lane scalar = lane_of(b, &word);
+    fgi_value folded[2] = {number(&scalar, attr->tag[0]), number(&scalar, attr->tag[1])};
+    threefry(&scalar, key[0], key[1], folded);
+    const lane l = lane_of(b, type);
+    const int64_t first = 0;
+    fgi_value x[2] = {fgi_build_broadcast(b, fgi_emit_in(e, 1), type, &first),
+                      fgi_build_iota(b, type, 1)};
+    const fgi_value k0 = fgi_build_broadcast(b, folded[0], type, NULL);
+    threefry(&l, k0, fgi_build_broadcast(b, folded[1], type, NULL), x);
+    const fgi_value y = fgi_emit_result(e);
+    fgi_buf text = {0};
+    fgi_buf_puts(&text, "dimension = 1 : i64");
+    fgi_build_text_into(b, &y, "concatenate", &text, 2, x);
+}
+
+static const fgi_op sample_bits = {.name = "random_sample_bits",
+                                   .arity = 2,
+                                   .infer = sample_infer,
+                                   .rows = sample_rows,
+                                   .emit = sample_emit};
+
+fg_tensor fg_random_sample_bits(const fg_sample_key *key, const char *purpose, int64_t count)
+{
+    fg_trace *trace = fg_tensor_trace(key->sample);
+    sample_attr attr;
+    if (fgi_is_poison(key->key) || fgi_is_poison(key->sample))
+        return fgi_poison(trace);
+    if (count < 1 || count > INT32_MAX)
+        return fgi_trace_fail(trace, FG_ESHAPE,
+                              "random_sample_bits: count is %lld: expected 1 to 2^31 - 1",
+                              (long long)count);
+    const uint64_t tag = fgi_checksum64(purpose, strlen(purpose)) + (uint64_t)key->repeat;
+    memset(&attr, 0, sizeof attr);
+    attr.tag[0] = (uint32_t)tag;
+    attr.tag[1] = (uint32_t)(tag >> 32);
+    attr.half.dtype = FG_U32;
+    attr.half.rank = 2;
+    attr.half.dim[0] = fg_tensor_type(key->sample)->dim[0];
+    attr.half.dim[1] = (count + 1) / 2;
+    const fg_tensor in[2] = {key->key, key->sample};
+    const fg_tensor pairs = fgi_apply(&sample_bits, in, 2, &attr, sizeof attr);
+    const int64_t start[2] = {0, 0}, limit[2] = {attr.half.dim[0], count};
+    return count % 2 == 0 ? pairs : fg_slice(pairs, start, limit, NULL);
+}
+
+fg_tensor fg_random_sample_uniform(const fg_sample_key *key, const char *purpose, int64_t count)
+{
+    return uniform_of(fg_random_sample_bits(key, purpose, count));
+}
+
+/* ---- dropout --------------------------------------------------------------------------------- */
 
 fg_tensor fg_dropout(fg_tensor a, double rate)
 {

@@ -323,12 +323,13 @@ static void launched(fg_trainer *trainer, fgi_flight *flight, fgi_event *take_do
 }
 
 static fg_status launch(fg_trainer *trainer, fgi_stage *stage, fgi_flight *flight,
-                        fg_array *const *fields, fg_array **out_prediction, fg_error *err)
+                        fg_array *const *fields, fg_array *samples, fg_array **out_prediction,
+                        fg_error *err)
 {
     fgi_event *done = NULL;
     flight->launch_ns = fgi_now_ns();
     const fgi_watch before = watch(trainer, stage, FGI_DOING_LAUNCH);
-    const fg_status status = fgi_stage_launch(stage, fields, out_prediction, &done, err);
+    const fg_status status = fgi_stage_launch(stage, fields, samples, out_prediction, &done, err);
     (void)fgi_watch_set(trainer->watchdog, before);
     if (status == FG_OK)
         launched(trainer, flight, done);
@@ -348,7 +349,7 @@ static void cancel(fgi_flight *flight)
 fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch,
                           fg_array **out_prediction, fg_error *err)
 {
-    fg_array *fields[FG_MAX_FIELDS] = {NULL};
+    fg_array *fields[FG_MAX_FIELDS] = {NULL}, *samples = NULL;
     upload *u = upload_begin(trainer->feed, stage, batch);
     if (u == NULL)
         return fgi_no_memory(err);
@@ -356,9 +357,11 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
     if (status == FG_OK) {
         fgi_flight *flight = next_flight(trainer, stage, batch);
         status = send(trainer, stage, flight, u, fields, err);
+        if (status == FG_OK)
+            status = fgi_stage_upload_samples(trainer, stage, batch, &samples, err);
         if (status == FG_OK) {
-            fgi_stage_set_scalars(trainer, stage, batch->valid);
-            status = launch(trainer, stage, flight, fields, out_prediction, err);
+            fgi_stage_set_scalars(trainer, stage, batch);
+            status = launch(trainer, stage, flight, fields, samples, out_prediction, err);
         }
         if (status != FG_OK) {
             cancel(flight);
@@ -367,6 +370,7 @@ fg_status fgi_feed_launch(fg_trainer *trainer, fgi_stage *stage, const fg_host_b
     }
     for (int f = 0; f < fgi_stage_field_count(stage); f++)
         fg_array_release(fields[f]);
+    fg_array_release(samples);
     upload_part_done(u);
     return status;
 }

@@ -115,9 +115,10 @@ void fgi_stage_drop_sums(fgi_stage *stage)
 
 /* ---- launching ------------------------------------------------------------------------------- */
 
-void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, int64_t valid)
+void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch)
 {
-    stage->valid.value.s32 = (int32_t)valid;
+    stage->valid.value.s32 = (int32_t)batch->valid;
+    fgi_stage_set_sample_key(stage, trainer->options.seed, batch->epoch);
     if (stage->kind != FGI_TRAIN)
         return;
     const int64_t batches = trainer->options.numerics.accumulate_grad_batches;
@@ -129,16 +130,18 @@ void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, int64_t valid)
         fgi_accumulator_add(stage->accumulator);
 }
 
-fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array **out_prediction,
-                           fgi_event **out_done, fg_error *err)
+fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
+                           fg_array **out_prediction, fgi_event **out_done, fg_error *err)
 {
-    fg_array *feeds[FG_MAX_FIELDS + 1] = {NULL}, *out = NULL;
-    const size_t count = (size_t)stage->spec.field_count;
+    fg_array *feeds[FG_MAX_FIELDS + 2] = {NULL}, *out = NULL;
+    size_t count = (size_t)stage->spec.field_count;
     const bool has_sums = stage->kind != FGI_PREDICT;
     memcpy(feeds, fields, count * sizeof feeds[0]);
-    feeds[count] = stage->sums;
-    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count + (has_sums ? 1 : 0), &out,
-                                    out_done, err));
+    if (has_sums)
+        feeds[count++] = stage->sums;
+    if (samples != NULL)
+        feeds[count++] = samples;
+    FGI_TRY(fgi_step_program_launch(stage->program, feeds, count, &out, out_done, err));
     if (!has_sums) {
         *out_prediction = out;
         return FG_OK;
@@ -270,6 +273,8 @@ static void drop_programs(fgi_stage *stage)
     fgi_step_program_destroy(stage->program);
     fgi_accumulator_destroy(stage->accumulator);
     fg_trace_destroy(stage->trace);
+    fgi_free(stage->samples);
+    stage->samples = NULL;
     stage->program = NULL;
     stage->accumulator = NULL;
     stage->trace = NULL;

@@ -62,12 +62,16 @@ const fg_host_batch *fgi_stage_take_first(fgi_stage *stage);
 
 /* ---- running it ------------------------------------------------------------------------------ */
 
-/* Sets the scalars of the next launch: valid rows, random key, learning rate. */
-void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, int64_t valid);
-/* Launches the program on fgi_stage_field_count fields, which are borrowed. The new sums replace
- * the stage's; a prediction is returned in *out_prediction. */
-fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array **out_prediction,
-                           fgi_event **out_done, fg_error *err);
+/* Sets the scalars of the next launch: valid rows, random keys, learning rate. */
+void fgi_stage_set_scalars(fg_trainer *trainer, fgi_stage *stage, const fg_host_batch *batch);
+/* The sample indices of a batch on the devices, if the program uses them (fg_batch_key), else NULL
+ * (sample_key.c). */
+fg_status fgi_stage_upload_samples(fg_trainer *trainer, fgi_stage *stage,
+                                   const fg_host_batch *batch, fg_array **out, fg_error *err);
+/* Launches the program on fgi_stage_field_count fields and these samples, which are borrowed. The
+ * new sums replace the stage's; a prediction is returned in *out_prediction. */
+fg_status fgi_stage_launch(fgi_stage *stage, fg_array *const *fields, fg_array *samples,
+                           fg_array **out_prediction, fgi_event **out_done, fg_error *err);
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 

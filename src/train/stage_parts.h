@@ -29,9 +29,14 @@ struct fgi_stage {
     const fg_host_batch *first; /* of the next pass, read in advance */
     fg_scalar valid;            /* s32: valid rows of the batch */
     fg_scalar fresh;            /* u32: 1 when this launch starts new sums */
+    fg_scalar sample_key[2];    /* u32: of the random numbers of samples, from seed and epoch */
+    uint32_t *samples;          /* [B], of a batch being uploaded; NULL: the program has none */
     fgi_metrics *metrics;
     fg_array *sums;
 };
+
+/* sample_key.c: sets the two words of the key of fg_batch_key. */
+void fgi_stage_set_sample_key(fgi_stage *stage, uint64_t seed, int64_t epoch);
 
 /* stage_program.c: traces and compiles the program of the stage's step and, where gradients are
  * accumulated over batches, that of the update. */

@@ -132,9 +132,11 @@ static fg_status build_program(fg_trainer *trainer, fgi_stage *stage, fg_error *
 {
     FGI_TRY(fg_trace_create(trainer->client, &stage->trace, err));
     fg_trace *trace = stage->trace;
-    fg_step step = {.trace = trace, .stage = stage};
-    fg_batch batch = {
-        .trace = trace, .dataset = stage->spec.dataset, .field_count = stage->spec.field_count};
+    fg_step step = {.trace = trace, .stage = stage, .sharding = fgi_batch_sharding(trainer)};
+    fg_batch batch = {.step = &step,
+                      .trace = trace,
+                      .dataset = stage->spec.dataset,
+                      .field_count = stage->spec.field_count};
     trace->is_step = true;
     stage->valid.dtype = FG_S32;
     stage->fresh.dtype = FG_U32;

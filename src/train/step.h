@@ -12,9 +12,12 @@ struct fg_step {
     fg_tensor pair[FG_MAX_METRICS]; /* f32[2]: weighted sum, and sum of weights */
     fg_tensor count;                /* f32[]: valid rows of the batch */
     fg_tensor weight;               /* f32[]: of the loss, set by the user; empty: not set */
+    fgi_sharding sharding;          /* of a batch */
+    fg_sample_key key;              /* of the batch's samples; empty: not used so far */
 };
 
 struct fg_batch {
+    fg_step *step;
     fg_trace *trace;
     fg_dataset *dataset;
     int field_count;

@@ -18,6 +18,27 @@ extern "C" {
 FG_API fg_tensor fg_random_bits(fg_trace *trace, int rank, const int64_t *dim);
 /* Uniform random numbers in [0, 1), multiples of 2^-24: f32. */
 FG_API fg_tensor fg_random_uniform(fg_trace *trace, int rank, const int64_t *dim);
+
+/* What the random numbers of samples are a function of, together with the purpose that they are
+ * for. Two uses with the same purpose and repeat get the same numbers. */
+typedef struct fg_sample_key {
+    fg_tensor key;    /* u32[2], of the run and the epoch */
+    fg_tensor sample; /* u32[B], which sample of the dataset each row of the batch is */
+    int64_t repeat;   /* distinguishes uses for the same purpose [0] */
+} fg_sample_key;
+/* Counter-based random bits of each sample of a batch: u32[B,count], a function of the key, the
+ * sample, the purpose (any text) and key->repeat: not of the position in the batch, the batch size
+ * or the devices. The Trainer's key is fg_batch_key. No gradient.
+ *
+ * With n = ceil(count / 2), numbers i and n + i of a sample are the two words of the block with
+ * counter (sample, i), whose key is the block of key->key with counter (low word, high word) of the
+ * sum of repeat and the hash of the purpose (XXH3, 64 bits). */
+FG_API fg_tensor fg_random_sample_bits(const fg_sample_key *key, const char *purpose,
+                                       int64_t count);
+/* The same as uniform random numbers in [0, 1), multiples of 2^-24: f32[B,count]. */
+FG_API fg_tensor fg_random_sample_uniform(const fg_sample_key *key, const char *purpose,
+                                          int64_t count);
+
 /* Dropout. In training, sets each element to 0 with probability rate, 0 <= rate < 1, and scales the
  * others by 1/(1 - rate); otherwise the identity. Source: Srivastava et al. 2014, "Dropout". */
 FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
@@ -27,8 +48,10 @@ FG_API fg_tensor fg_dropout(fg_tensor a, double rate);
 #endif
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
-#define fg_random_bits(...)    FG_HERE(fg_random_bits(__VA_ARGS__))
-#define fg_random_uniform(...) FG_HERE(fg_random_uniform(__VA_ARGS__))
-#define fg_dropout(...)        FG_HERE(fg_dropout(__VA_ARGS__))
+#define fg_random_bits(...)           FG_HERE(fg_random_bits(__VA_ARGS__))
+#define fg_random_uniform(...)        FG_HERE(fg_random_uniform(__VA_ARGS__))
+#define fg_random_sample_bits(...)    FG_HERE(fg_random_sample_bits(__VA_ARGS__))
+#define fg_random_sample_uniform(...) FG_HERE(fg_random_sample_uniform(__VA_ARGS__))
+#define fg_dropout(...)               FG_HERE(fg_dropout(__VA_ARGS__))
 #endif
 #endif

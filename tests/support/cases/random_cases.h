@@ -6,4 +6,6 @@
 FAILS(fg_random_bits(o.t, FG_DIMS(INT64_MAX)), FG_ESHAPE, "random_bits: its size overflows 64 bits")
 FAILS(fg_dropout(o.m, 1), FG_EINVAL, "dropout: rate is 1: expected 0 <= rate < 1")
 FAILS(fg_random_uniform(o.t, FG_DIMS(-2)), FG_ESHAPE, "random_bits: dimension 0 is negative")
+FAILS(fg_random_sample_bits(&(fg_sample_key){.key = o.v, .sample = o.i}, "x", 3), FG_ESHAPE, "random_sample_bits(f32[4], s32[3]): expected a key u32[2] and samples u32[B]")
+FAILS(fg_random_sample_uniform(&(fg_sample_key){.key = o.v, .sample = o.i}, "x", 0), FG_ESHAPE, "random_sample_bits: count is 0: expected 1 to 2^31 - 1")
 /* clang-format on */

@@ -1,0 +1,162 @@
+/* aug.h - augmentation: random changes of training images, as part of the compiled step.
+ *
+ * Each function takes a batch of images T[B,H,W,C] and returns the changed batch, on the device.
+ * Integer images u8 are converted to f32 and divided by 255; floating-point ones keep their dtype
+ * and are taken as between 0 and 1, unless stated otherwise. Call them in the training step:
+ *
+ *     const fg_sample_key key = fg_batch_key(batch);
+ *     fg_tensor x = fg_batch_get(batch, "image");
+ *     x = fg_aug_random_crop(x, &key, &(fg_aug_random_crop_options){.padding = 4});
+ *     x = fg_aug_random_flip(x, &key, NULL);
+ *
+ * Random numbers are a function of the seed, the epoch, the sample's index in its dataset, the
+ * function and key.repeat (ops/random.h): they depend neither on the position of the sample in the
+ * batch nor on the batch size or the number of devices, and a resumed run repeats them. A function
+ * that is applied twice draws the same numbers unless key.repeat differs.
+ *
+ * Evaluation: with key NULL, a function does what belongs to every image, and nothing random. Those
+ * that determine the size return the same size as in training, others the images as they are.
+ *
+ * options may be NULL; a member that is 0 has the default in [], FG_ZERO is 0. Errors are kept in
+ * the trace: FG_ESHAPE, FG_EDTYPE, FG_EINVAL. Gradients flow to the images. Padding rows
+ * (ops/padding.h) do not affect other samples. Owner thread of the trace only.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_AUG_H
+#define FULGURITE_AUG_H
+
+#include <fulgurite/ops.h>
+#include <fulgurite/option.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- the same for every image ---------------------------------------------------------------- */
+
+/* (x - mean) / std of each channel. Source: torchvision, functional.normalize. */
+typedef struct fg_aug_normalize_options {
+    const double *mean, *std; /* mean_count and std_count numbers                    [0 and 1] */
+    int mean_count;           /* 1, or one for each channel; 0: no mean */
+    int std_count;            /* the same */
+    uint64_t reserved[2];
+} fg_aug_normalize_options;
+FG_API fg_tensor fg_aug_normalize(fg_tensor image, const fg_sample_key *key,
+                                  const fg_aug_normalize_options *options);
+
+/* The whole image, resized to height x width, as by fg_crop_resize. */
+typedef struct fg_aug_resize_options {
+    int64_t height, width; /* in pixels                                      [those of the image] */
+    bool no_antialias;     /* as in fg_crop_resize_options                                [false] */
+    uint64_t reserved[2];
+} fg_aug_resize_options;
+FG_API fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,
+                               const fg_aug_resize_options *options);
+
+/* The height x width pixels in the middle: rows from floor((H - height) / 2), columns alike. */
+typedef struct fg_aug_center_crop_options {
+    int64_t height, width; /* in pixels                                      [those of the image] */
+    uint64_t reserved[2];
+} fg_aug_center_crop_options;
+FG_API fg_tensor fg_aug_center_crop(fg_tensor image, const fg_sample_key *key,
+                                    const fg_aug_center_crop_options *options);
+
+/* ---- geometry -------------------------------------------------------------------------------- */
+
+/* Mirrors an image, left and right exchanged, with probability p. Source: torchvision,
+ * RandomHorizontalFlip, RandomVerticalFlip. */
+typedef struct fg_aug_random_flip_options {
+    double p;      /* probability, 0 to 1                                               [0.5] */
+    bool vertical; /* exchange top and bottom instead                                 [false] */
+    uint64_t reserved[2];
+} fg_aug_random_flip_options;
+FG_API fg_tensor fg_aug_random_flip(fg_tensor image, const fg_sample_key *key,
+                                    const fg_aug_random_flip_options *options);
+
+/* Pads the image on all sides and cuts a block of height x width pixels out of it, every position
+ * equally likely. Evaluation: the block in the middle. Source: torchvision, RandomCrop. */
+typedef struct fg_aug_random_crop_options {
+    int64_t height, width; /* in pixels                                   [those of the image] */
+    int64_t padding;       /* in pixels, on each side                                      [0] */
+    const char *mode;      /* what the padding repeats: "constant": `fill`; "edge": the nearest
+                              pixel; "reflect": the image mirrored at its outermost pixels, for
+                              padding < H and < W                                 ["constant"] */
+    double fill;           /* in the range of the images                                   [0] */
+    uint64_t reserved[2];
+} fg_aug_random_crop_options;
+FG_API fg_tensor fg_aug_random_crop(fg_tensor image, const fg_sample_key *key,
+                                    const fg_aug_random_crop_options *options);
+
+/* Cuts a random box out of the image and resizes it to height x width in one interpolation.
+ *
+ * The box covers a fraction of the image's area that is uniform from scale_min to scale_max, and
+ * its ratio of width to height is log-uniform from ratio_min to ratio_max: width =
+ * round(sqrt(fraction * H * W * ratio)) and height = round(sqrt(fraction * H * W / ratio)), halves
+ * rounded up, at a position of which each is equally likely. Of 10 such boxes the first counts that
+ * fits into the image. If none does: the largest box in the middle of the image whose ratio is
+ * allowed. Evaluation: the largest box in the middle with the ratio of the result. Source: Szegedy
+ * et al. 2014, "Going deeper with convolutions"; torchvision, RandomResizedCrop. */
+typedef struct fg_aug_random_resized_crop_options {
+    int64_t height, width;       /* of the result, in pixels              [those of the image] */
+    double scale_min, scale_max; /* 0 to 1                                         [0.08 and 1] */
+    double ratio_min, ratio_max; /* more than 0                                   [3/4 and 4/3] */
+    bool no_antialias;           /* as in fg_crop_resize_options                        [false] */
+    uint64_t reserved[2];
+} fg_aug_random_resized_crop_options;
+FG_API fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
+                                            const fg_aug_random_resized_crop_options *options);
+
+/* ---- color ----------------------------------------------------------------------------------- */
+
+/* Random brightness, contrast, saturation and hue, in this order, of images with 3 channels (with 1
+ * channel: brightness and contrast). Each factor is uniform from max(0, 1 - strength) to
+ * 1 + strength; that of hue is a shift from -hue to hue turns of the color circle. Results are cut
+ * to 0 to 1. Source: torchvision, functional.adjust_brightness, adjust_contrast,
+ * adjust_saturation, adjust_hue (ColorJitter applies them in random order). */
+typedef struct fg_aug_color_jitter_options {
+    double brightness, contrast, saturation; /* strengths, at least 0                      [0] */
+    double hue;                              /* 0 to 0.5                                   [0] */
+    uint64_t reserved[2];
+} fg_aug_color_jitter_options;
+FG_API fg_tensor fg_aug_color_jitter(fg_tensor image, const fg_sample_key *key,
+                                     const fg_aug_color_jitter_options *options);
+
+/* With probability p, sets all 3 channels to 0.2989 R + 0.587 G + 0.114 B. Source: torchvision,
+ * RandomGrayscale. */
+typedef struct fg_aug_grayscale_options {
+    double p; /* probability, 0 to 1                                                    [0.1] */
+    uint64_t reserved[2];
+} fg_aug_grayscale_options;
+FG_API fg_tensor fg_aug_grayscale(fg_tensor image, const fg_sample_key *key,
+                                  const fg_aug_grayscale_options *options);
+
+/* With probability p, sets a random box of the image to `value`. Its area and ratio of height to
+ * width are drawn as by fg_aug_random_resized_crop, but the box must be smaller than the image in
+ * both directions, and if none of 10 fits, nothing is erased. Source: Zhong et al. 2017, "Random
+ * erasing data augmentation"; torchvision, RandomErasing. */
+typedef struct fg_aug_random_erasing_options {
+    double p;                    /* probability, 0 to 1                                  [0.5] */
+    double scale_min, scale_max; /* 0 to 1                                     [0.02 and 0.33] */
+    double ratio_min, ratio_max; /* more than 0                                  [0.3 and 3.3] */
+    double value;                /* in the range of the images                             [0] */
+    uint64_t reserved[2];
+} fg_aug_random_erasing_options;
+FG_API fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
+                                       const fg_aug_random_erasing_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
+#define fg_aug_normalize(...)           FG_HERE(fg_aug_normalize(__VA_ARGS__))
+#define fg_aug_resize(...)              FG_HERE(fg_aug_resize(__VA_ARGS__))
+#define fg_aug_center_crop(...)         FG_HERE(fg_aug_center_crop(__VA_ARGS__))
+#define fg_aug_random_flip(...)         FG_HERE(fg_aug_random_flip(__VA_ARGS__))
+#define fg_aug_random_crop(...)         FG_HERE(fg_aug_random_crop(__VA_ARGS__))
+#define fg_aug_random_resized_crop(...) FG_HERE(fg_aug_random_resized_crop(__VA_ARGS__))
+#define fg_aug_color_jitter(...)        FG_HERE(fg_aug_color_jitter(__VA_ARGS__))
+#define fg_aug_grayscale(...)           FG_HERE(fg_aug_grayscale(__VA_ARGS__))
+#define fg_aug_random_erasing(...)      FG_HERE(fg_aug_random_erasing(__VA_ARGS__))
+#endif
+#endif

@@ -1,0 +1,48 @@
+/* aug_draw.h - what augmentations share: images as floating-point numbers, random numbers for each
+ * sample, boxes.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_AUG_AUG_DRAW_H
+#define FGI_AUG_AUG_DRAW_H
+
+#include <fulgurite/aug.h>
+
+#include "base/number.h"
+#include "op/op.h"
+
+/* u8 images as f32 from 0 to 1, floating-point ones unchanged. Poison after an error, which names
+ * `name`: not T[B,H,W,C], or `reserved` is not 0. */
+fg_tensor fgi_aug_begin(const char *name, fg_tensor image, fgi_reserved reserved);
+/* Keeps an error in the image's trace unless `low <= value <= high`. */
+bool fgi_aug_check(fg_tensor image, const char *name, const char *option, double value, double low,
+                   double high);
+
+/* count uniform numbers in [0, 1) for each sample: f32[B,count]. */
+fg_tensor fgi_aug_uniform(const fg_sample_key *key, const char *name, int64_t count);
+/* Columns `first` to first + count - 1 of f32[B,n]. */
+fg_tensor fgi_aug_columns(fg_tensor numbers, int64_t first, int64_t count);
+/* Uniform numbers u moved to [low, high). */
+fg_tensor fgi_aug_between(fg_tensor u, double low, double high);
+/* Uniform numbers u as integers from 0 to n - 1, n >= 1 of the same shape: floor(u n). */
+fg_tensor fgi_aug_below(fg_tensor u, fg_tensor n);
+/* bool[B,1,1,1]: true with probability p, by f32[B,1]. */
+fg_tensor fgi_aug_happens(fg_tensor u, double p);
+/* Numbers f32[B,1] for each image: [B,1,1,1] of the image's dtype. */
+fg_tensor fgi_aug_per_image(fg_tensor numbers, fg_tensor image);
+
+/* How boxes are drawn. */
+typedef struct fgi_aug_boxes {
+    double scale_min, scale_max; /* fraction of the area */
+    double ratio_min, ratio_max;
+    bool is_smaller; /* than the image in both directions */
+} fgi_aug_boxes;
+enum { FGI_AUG_TRIES = 10, FGI_AUG_BOX_NUMBERS = 2 * FGI_AUG_TRIES + 2 };
+/* Keeps an error unless the limits are valid. */
+bool fgi_aug_check_boxes(fg_tensor image, const char *name, const fgi_aug_boxes *boxes);
+/* The first box that fits into height x width, from FGI_AUG_BOX_NUMBERS uniform numbers a sample:
+ * f32[B,4], top, left, height and width, where ratio is that of width to height. *out_found bool
+ * [B,1]: whether there is one; if not, the box has no meaning. */
+fg_tensor fgi_aug_draw_box(fg_tensor u, const fgi_aug_boxes *boxes, int64_t height, int64_t width,
+                           fg_tensor *out_found);
+
+#endif

@@ -1,0 +1,94 @@
+/* random_crop.c - blocks cut out of padded images at random positions.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "aug/aug_size.h"
+#include "aug/aug_draw.h"
+
+/* Elements first to limit - 1 along an axis. */
+static fg_tensor part(fg_tensor x, int axis, int64_t first, int64_t limit)
+{
+    int64_t start[4] = {0}, end[4];
+    memcpy(end, fg_tensor_type(x)->dim, sizeof end);
+    start[axis] = first;
+    end[axis] = limit;
+    return fg_slice(x, start, end, NULL);
+}
+
+/* x with `by` more elements at both ends of an axis: the mirrored ones, or the outermost one
+ * repeated. */
+static fg_tensor continued(fg_tensor x, int axis, int64_t by, bool mirrors)
+{
+    const int64_t n = fg_tensor_dim(x, axis);
+    fg_tensor before, after;
+    if (mirrors) {
+        before = fg_reverse(part(x, axis, 1, by + 1), 1, &axis);
+        after = fg_reverse(part(x, axis, n - 1 - by, n - 1), 1, &axis);
+    } else {
+        fg_type type = *fg_tensor_type(x);
+        type.dim[axis] = by;
+        before = fg_broadcast_to(part(x, axis, 0, 1), 4, type.dim);
+        after = fg_broadcast_to(part(x, axis, n - 1, n), 4, type.dim);
+    }
+    return fg_concat((const fg_tensor[]){before, x, after}, 3, axis);
+}
+
+static fg_tensor padded(fg_tensor x, const fg_aug_random_crop_options *o)
+{
+    const int64_t around[4] = {0, o->padding, o->padding, 0};
+    if (o->padding == 0)
+        return x;
+    if (o->mode == NULL || strcmp(o->mode, "constant") == 0)
+        return fg_pad(x, o->fill, around, around, NULL);
+    const bool mirrors = strcmp(o->mode, "reflect") == 0;
+    return continued(continued(x, 1, o->padding, mirrors), 2, o->padding, mirrors);
+}
+
+static bool is_valid(fg_tensor x, const fg_aug_random_crop_options *o)
+{
+    fg_trace *trace = fg_tensor_trace(x);
+    const int64_t h = fg_tensor_dim(x, 1), w = fg_tensor_dim(x, 2), p = o->padding;
+    const bool mirrors = o->mode != NULL && strcmp(o->mode, "reflect") == 0;
+    if (o->mode != NULL && !mirrors && strcmp(o->mode, "constant") != 0 &&
+        strcmp(o->mode, "edge") != 0)
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "random_crop: mode is '%s': expected constant, edge or reflect",
+                             o->mode);
+    else if (p < 0 || p >= FGI_LARGEST_WINDOW || (mirrors && (p >= h || p >= w)))
+        (void)fgi_trace_fail(trace, FG_EINVAL,
+                             "random_crop: padding is %" PRId64 ": expected 0 to %" PRId64, p,
+                             mirrors ? (h < w ? h : w) - 1 : (int64_t)FGI_LARGEST_WINDOW - 1);
+    else if (o->height > h + 2 * p || o->width > w + 2 * p)
+        (void)fgi_trace_fail(trace, FG_ESHAPE,
+                             "random_crop: %" PRId64 " x %" PRId64
+                             " pixels are more than the padded image's %" PRId64 " x %" PRId64,
+                             o->height, o->width, h + 2 * p, w + 2 * p);
+    else
+        return true;
+    return false;
+}
+
+fg_tensor fg_aug_random_crop(fg_tensor image, const fg_sample_key *key,
+                             const fg_aug_random_crop_options *options)
+{
+    static const char name[] = "random_crop";
+    fg_aug_random_crop_options o = options != NULL ? *options : (fg_aug_random_crop_options){0};
+    fg_tensor x = fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_random_crop_options, options));
+    if (fgi_is_poison(x) || !fgi_aug_size(x, name, &o.height, &o.width) || !is_valid(x, &o))
+        return fgi_poison(fg_tensor_trace(image));
+    x = padded(x, &o);
+    const fg_type *type = fg_tensor_type(x);
+    const int64_t rows = type->dim[1] - o.height + 1, columns = type->dim[2] - o.width + 1;
+    if (key == NULL || (rows == 1 && columns == 1))
+        return fgi_aug_middle(x, o.height, o.width);
+    const fg_type two = {.dtype = FG_F32, .rank = 2, .dim = {1, 2}};
+    const float counts[2] = {(float)rows, (float)columns};
+    const fg_tensor n = fg_constant(fg_tensor_trace(x), &two, counts);
+    const fg_tensor place = fg_cast(fgi_aug_below(fgi_aug_uniform(key, name, 2), n), FG_S32);
+    const fg_tensor start =
+        fg_pad(place, 0, (const int64_t[]){0, 0}, (const int64_t[]){0, 1}, NULL);
+    return fg_dynamic_slice(x, start,
+                            (const int64_t[]){type->dim[0], o.height, o.width, type->dim[3]});
+}

@@ -1,0 +1,52 @@
+/* random_erasing.c - a random box of the image is replaced by a number.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "aug/aug_draw.h"
+
+/* Which indices along an axis are in a box from `first` of `size`, both f32[B,1]: bool with that
+ * axis of [B,H,W,1]. */
+static fg_tensor within(fg_tensor first, fg_tensor size, int axis, int64_t extent)
+{
+    int64_t dim[4] = {1, 1, 1, 1};
+    dim[axis] = extent;
+    const fg_tensor at = fg_iota(fg_tensor_trace(first), FG_F32, axis, 4, dim);
+    const fg_tensor low = fg_reshape(first, FG_DIMS(-1, 1, 1, 1));
+    const fg_tensor high = fg_reshape(fg_add(first, size), FG_DIMS(-1, 1, 1, 1));
+    return fg_and(fg_ge(at, low), fg_lt(at, high));
+}
+
+fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
+                                const fg_aug_random_erasing_options *options)
+{
+    static const char name[] = "random_erasing";
+    const fg_aug_random_erasing_options o =
+        options != NULL ? *options : (fg_aug_random_erasing_options){0};
+    const double p = fgi_or_default(o.p, 0.5);
+    /* the ratio of this function is that of height to width */
+    const fgi_aug_boxes boxes = {.scale_min = fgi_or_default(o.scale_min, 0.02),
+                                 .scale_max = fgi_or_default(o.scale_max, 0.33),
+                                 .ratio_min = fgi_or_default(o.ratio_min, 0.3),
+                                 .ratio_max = fgi_or_default(o.ratio_max, 3.3),
+                                 .is_smaller = true};
+    const fg_tensor x =
+        fgi_aug_begin(name, image, FGI_RESERVED(fg_aug_random_erasing_options, options));
+    if (fgi_is_poison(x) || !fgi_aug_check(x, name, "p", p, 0, 1) ||
+        !fgi_aug_check_boxes(x, name, &boxes))
+        return fgi_poison(fg_tensor_trace(image));
+    if (key == NULL)
+        return x;
+    fg_tensor found;
+    const fg_type *type = fg_tensor_type(x);
+    const int64_t height = type->dim[1], width = type->dim[2];
+    const fg_tensor u = fgi_aug_uniform(key, name, FGI_AUG_BOX_NUMBERS + 1);
+    /* on the transposed image, so that width to height is height to width */
+    const fg_tensor box = fgi_aug_draw_box(u, &boxes, width, height, &found);
+    const fg_tensor columns =
+        within(fgi_aug_columns(box, 0, 1), fgi_aug_columns(box, 2, 1), 2, width);
+    const fg_tensor rows =
+        within(fgi_aug_columns(box, 1, 1), fgi_aug_columns(box, 3, 1), 1, height);
+    const fg_tensor chosen = fg_and(fgi_aug_happens(fgi_aug_columns(u, FGI_AUG_BOX_NUMBERS, 1), p),
+                                    fg_reshape(found, FG_DIMS(-1, 1, 1, 1)));
+    const fg_tensor erased = fg_and(fg_and(rows, columns), chosen);
+    return fg_where(erased, fg_full(fg_tensor_trace(x), type->dtype, o.value, FG_SCALAR), x);
+}

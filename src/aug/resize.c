@@ -1,0 +1,73 @@
+/* resize.c - the same size for every image: resize and center_crop.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "aug/aug_size.h"
+
+#include <inttypes.h>
+
+#include "aug/aug_draw.h"
+
+bool fgi_aug_size(fg_tensor image, const char *name, int64_t *height, int64_t *width)
+{
+    *height = *height != 0 ? *height : fg_tensor_dim(image, 1);
+    *width = *width != 0 ? *width : fg_tensor_dim(image, 2);
+    if (*height > 0 && *width > 0 && *height < FGI_LARGEST_WINDOW && *width < FGI_LARGEST_WINDOW &&
+        fg_type_count(fg_tensor_type(image)) > 0)
+        return true;
+    (void)fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
+                         "%s: a result of %" PRId64 " x %" PRId64 " pixels is not valid", name,
+                         *height, *width);
+    return false;
+}
+
+fg_tensor fgi_aug_box_of_all(fg_tensor image, fgi_aug_box box, int64_t height, int64_t width,
+                             bool no_antialias)
+{
+    const int64_t batch = fg_tensor_dim(image, 0);
+    const float four[4] = {(float)box.top, (float)box.left, (float)box.height, (float)box.width};
+    const fg_type type = {.dtype = FG_F32, .rank = 1, .dim = {4}};
+    const fg_tensor one = fg_constant(fg_tensor_trace(image), &type, four);
+    return fg_crop_resize(image, fg_broadcast_to(one, FG_DIMS(batch, 4)), height, width,
+                          &(fg_crop_resize_options){.no_antialias = no_antialias});
+}
+
+fg_tensor fgi_aug_middle(fg_tensor image, int64_t height, int64_t width)
+{
+    const fg_type *type = fg_tensor_type(image);
+    const int64_t top = (type->dim[1] - height) / 2, left = (type->dim[2] - width) / 2;
+    const int64_t start[4] = {0, top, left, 0};
+    const int64_t limit[4] = {type->dim[0], top + height, left + width, type->dim[3]};
+    return fg_slice(image, start, limit, NULL);
+}
+
+fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,
+                        const fg_aug_resize_options *options)
+{
+    fg_aug_resize_options o = options != NULL ? *options : (fg_aug_resize_options){0};
+    (void)key;
+    const fg_tensor x =
+        fgi_aug_begin("resize", image, FGI_RESERVED(fg_aug_resize_options, options));
+    if (fgi_is_poison(x) || !fgi_aug_size(x, "resize", &o.height, &o.width))
+        return fgi_poison(fg_tensor_trace(image));
+    const fgi_aug_box all = {0, 0, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2)};
+    if (all.height == o.height && all.width == o.width)
+        return x;
+    return fgi_aug_box_of_all(x, all, o.height, o.width, o.no_antialias);
+}
+
+fg_tensor fg_aug_center_crop(fg_tensor image, const fg_sample_key *key,
+                             const fg_aug_center_crop_options *options)
+{
+    fg_aug_center_crop_options o = options != NULL ? *options : (fg_aug_center_crop_options){0};
+    (void)key;
+    const fg_tensor x =
+        fgi_aug_begin("center_crop", image, FGI_RESERVED(fg_aug_center_crop_options, options));
+    if (fgi_is_poison(x) || !fgi_aug_size(x, "center_crop", &o.height, &o.width))
+        return fgi_poison(fg_tensor_trace(image));
+    if (o.height > fg_tensor_dim(x, 1) || o.width > fg_tensor_dim(x, 2))
+        return fgi_trace_fail(fg_tensor_trace(image), FG_ESHAPE,
+                              "center_crop: %" PRId64 " x %" PRId64
+                              " pixels are more than the image's %" PRId64 " x %" PRId64,
+                              o.height, o.width, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
+    return fgi_aug_middle(x, o.height, o.width);
+}

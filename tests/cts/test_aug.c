@@ -1,0 +1,427 @@
+/* test_aug.c - augmentations on a device, compared with those in plain C (support/aug_host.h),
+ * which draw the same numbers; their distributions; their errors.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/aug.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "aug/aug_draw.h"
+#include "aug_host.h"
+#include "base/alloc.h"
+#include "base/file.h"
+#include "trace_values.h"
+
+enum { BATCH = 16, H = 9, W = 11 };
+
+static const fgi_key run_key = {{0x1234abcd, 0x98765432}};
+static const uint32_t samples[BATCH] = {7,  0,  4000000000U, 3,  12, 8,  1,  2,
+                                        90, 91, 92,          93, 94, 95, 96, 77777};
+
+/* Pixel values 0 to 255, the same everywhere. */
+static void fill(uint8_t *out, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (uint8_t)(fgi_rng_u64((fgi_key){{5, 6}}, i) & 255);
+}
+
+static fg_sample_key key_of(fg_trace *trace, const uint32_t *sample, int64_t count, int64_t repeat)
+{
+    const fg_type two = {.dtype = FG_U32, .rank = 1, .dim = {2}};
+    const fg_type many = {.dtype = FG_U32, .rank = 1, .dim = {count}};
+    return (fg_sample_key){.key = fg_constant(trace, &two, run_key.word),
+                           .sample = fg_constant(trace, &many, sample),
+                           .repeat = repeat};
+}
+
+/* ---- the same as on the host ----------------------------------------------------------------- */
+
+static const double crop_scale[2] = {0.08, 1}, crop_ratio[2] = {3.0 / 4, 4.0 / 3};
+static const double rare_scale[2] = {0.9, 1}, rare_ratio[2] = {2.5, 3};
+static const double hole_scale[2] = {0.02, 0.33}, hole_ratio[2] = {0.3, 3.3};
+static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0.5, 0, 0};
+
+/* What is done to image x, and the same on the host, which gives image `like`. */
+#define CASES(CASE)                                                                                \
+    CASE(flip, 3, fg_aug_random_flip(x, key, NULL), aug_host_flip(like, d, 0.5F, false))           \
+    CASE(flip_rows, 3,                                                                             \
+         fg_aug_random_flip(x, key, &(fg_aug_random_flip_options){.p = 0.3, .vertical = true}),    \
+         aug_host_flip(like, d, 0.3F, true))                                                       \
+    CASE(crop, 1, fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.padding = 4}),         \
+         aug_host_crop(like, d, H, W, 4, 'c', 0))                                                  \
+    CASE(crop_fill, 3,                                                                             \
+         fg_aug_random_crop(                                                                       \
+             x, key,                                                                               \
+             &(fg_aug_random_crop_options){.height = 5, .width = 12, .padding = 3, .fill = 0.25}), \
+         aug_host_crop(like, d, 5, 12, 3, 'c', 0.25F))                                             \
+    CASE(crop_edge, 3,                                                                             \
+         fg_aug_random_crop(x, key, &(fg_aug_random_crop_options){.padding = 9, .mode = "edge"}),  \
+         aug_host_crop(like, d, H, W, 9, 'e', 0))                                                  \
+    CASE(crop_reflect, 3,                                                                          \
+         fg_aug_random_crop(x, key,                                                                \
+                            &(fg_aug_random_crop_options){.padding = 8, .mode = "reflect"}),       \
+         aug_host_crop(like, d, H, W, 8, 'r', 0))                                                  \
+    CASE(resized_crop, 3, fg_aug_random_resized_crop(x, key, NULL),                                \
+         aug_host_resized_crop(like, d, H, W, crop_scale, crop_ratio))                             \
+    CASE(resized_crop_rare, 3,                                                                     \
+         fg_aug_random_resized_crop(                                                               \
+             x, key,                                                                               \
+             &(fg_aug_random_resized_crop_options){                                                \
+                 .height = 4, .width = 5, .scale_min = 0.9, .ratio_min = 2.5, .ratio_max = 3}),    \
+         aug_host_resized_crop(like, d, 4, 5, rare_scale, rare_ratio))                             \
+    CASE(jitter, 3,                                                                                \
+         fg_aug_color_jitter(                                                                      \
+             x, key,                                                                               \
+             &(fg_aug_color_jitter_options){                                                       \
+                 .brightness = 0.4, .contrast = 0.5, .saturation = 1.5, .hue = 0.25}),             \
+         aug_host_jitter(like, d, jitter))                                                         \
+    CASE(jitter_gray, 1,                                                                           \
+         fg_aug_color_jitter(x, key,                                                               \
+                             &(fg_aug_color_jitter_options){.brightness = 0.4, .contrast = 0.5}),  \
+         aug_host_jitter(like, d, plain_jitter))                                                   \
+    CASE(grayscale, 3, fg_aug_grayscale(x, key, &(fg_aug_grayscale_options){.p = 0.5}),            \
+         aug_host_gray(like, d, 0.5F))                                                             \
+    CASE(erasing, 3, fg_aug_random_erasing(x, key, NULL),                                          \
+         aug_host_erase(like, d, 0.5F, hole_scale, hole_ratio, 0))                                 \
+    CASE(erasing_always, 3,                                                                        \
+         fg_aug_random_erasing(x, key, &(fg_aug_random_erasing_options){.p = 1, .value = -2}),     \
+         aug_host_erase(like, d, 1, hole_scale, hole_ratio, -2))
+
+#define DEVICE(id, channels, device, host)                                                         \
+    static fg_tensor id##_device(fg_tensor x, const fg_sample_key *key) { return device; }         \
+    static aug_image id##_host(aug_image like, const aug_draw *d) { return host; }
+CASES(DEVICE)
+
+#define ROW(id, channels, device, host) {#id, channels, id##_device, id##_host},
+static const struct {
+    const char *name;
+    int channels;
+    fg_tensor (*device)(fg_tensor x, const fg_sample_key *key);
+    aug_image (*host)(aug_image like, const aug_draw *d);
+} cases[] = {CASES(ROW)};
+
+static void compare(const char *name, const float *got, aug_image want)
+{
+    for (int i = 0; i < want.h * want.w * want.c; i++)
+        fgt_close(name, (double)got[i], (double)want.at[i], 3e-6, 0);
+}
+
+/* All cases in one program. */
+static void equal_the_hosts(void **state)
+{
+    const int64_t repeat = 0;
+    enum { COUNT = sizeof cases / sizeof cases[0], SIZE = H * W * 3 };
+    static uint8_t pixels[BATCH * SIZE];
+    static float got[BATCH * SIZE * 2];
+    fg_error err = {0};
+    fg_tensor out[COUNT];
+    fg_array *arrays[COUNT];
+    fg_trace *trace = values_trace(*state);
+    const fg_sample_key key = key_of(trace, samples, BATCH, repeat);
+    fill(pixels, sizeof pixels);
+    for (size_t i = 0; i < COUNT; i++) {
+        const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {BATCH, H, W, cases[i].channels}};
+        out[i] = cases[i].device(fg_constant(trace, &type, pixels), &key);
+    }
+    fgt_ok(fg_run(trace, out, COUNT, arrays, &err));
+    for (size_t i = 0; i < COUNT; i++) {
+        const size_t bytes = fg_type_bytes(fg_array_type(arrays[i]));
+        assert_true(bytes <= sizeof got);
+        fgt_ok(fg_array_read(arrays[i], got, bytes, &err));
+        for (size_t b = 0; b < BATCH; b++) {
+            const aug_draw draw = {run_key, samples[b], repeat};
+            const aug_image x = aug_host_image(H, W, cases[i].channels);
+            const size_t n = (size_t)(H * W * cases[i].channels);
+            for (size_t k = 0; k < n; k++)
+                x.at[k] = (float)pixels[b * n + k] * (1.0F / 255);
+            const aug_image want = cases[i].host(x, &draw);
+            compare(cases[i].name, got + b * bytes / 4 / BATCH, want);
+            aug_host_free(want);
+            aug_host_free(x);
+        }
+        fg_array_release(arrays[i]);
+    }
+    fg_trace_destroy(trace);
+}
+
+static void a_repeat_draws_other_numbers(void **state)
+{
+    static float got[2 * BATCH];
+    fg_trace *trace = values_trace(*state);
+    const fg_sample_key first = key_of(trace, samples, BATCH, 0);
+    const fg_sample_key second = key_of(trace, samples, BATCH, 3);
+    values_run(trace,
+               fg_concat((const fg_tensor[]){fg_random_sample_uniform(&first, "a", 1),
+                                             fg_random_sample_uniform(&second, "a", 1)},
+                         2, 0),
+               got, sizeof got);
+    for (int i = 0; i < 2 * BATCH; i++) {
+        const aug_draw d = {run_key, samples[i % BATCH], i < BATCH ? 0 : 3};
+        assert_true(got[i] == aug_host_uniform(&d, "a", 1, 0));
+        assert_true(i < BATCH || got[i] != got[i - BATCH]);
+    }
+    fg_trace_destroy(trace);
+}
+
+/* ---- distributions --------------------------------------------------------------------------- */
+
+enum { MANY = 4096 };
+
+static fg_sample_key many_key(fg_trace *trace)
+{
+    static uint32_t all[MANY];
+    for (uint32_t i = 0; i < MANY; i++)
+        all[i] = i;
+    return key_of(trace, all, MANY, 0);
+}
+
+/* Mean and variance over the samples of the first of their numbers. */
+static void moments_of(const float *got, double *out_mean, double *out_variance)
+{
+    *out_mean = *out_variance = 0;
+    for (int i = 0; i < MANY; i++)
+        *out_mean += (double)got[i] / MANY;
+    for (int i = 0; i < MANY; i++)
+        *out_variance += pow((double)got[i] - *out_mean, 2) / MANY;
+}
+
+static void moments(fg_trace *trace, fg_tensor numbers, double *out_mean, double *out_variance)
+{
+    static float got[MANY];
+    values_run(trace, numbers, got, sizeof got);
+    moments_of(got, out_mean, out_variance);
+}
+
+/* Within four standard errors. */
+static void check_mean(const char *what, double mean, double want, double variance)
+{
+    fgt_close(what, mean, want, 4 * sqrt(variance / MANY), 0);
+}
+
+static void places_are_equally_likely(void **state)
+{
+    double mean, variance;
+    fg_trace *trace = values_trace(*state);
+    const fg_sample_key key = many_key(trace);
+    /* images 0 1: the first pixel says whether they are flipped */
+    fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(MANY, 1, 2, 1));
+    x = fg_aug_random_flip(x, &key, &(fg_aug_random_flip_options){.p = 0.25});
+    moments(trace,
+            fg_slice(x, (const int64_t[]){0, 0, 0, 0}, (const int64_t[]){MANY, 1, 1, 1}, NULL),
+            &mean, &variance);
+    check_mean("flip", mean, 0.25, 0.25 * 0.75);
+    /* images 0 to 8, of which one pixel is left */
+    const fg_sample_key again = many_key(trace);
+    x = fg_iota(trace, FG_F32, 1, FG_DIMS(MANY, 9, 1, 1));
+    x = fg_aug_random_crop(x, &again, &(fg_aug_random_crop_options){.height = 1});
+    moments(trace, x, &mean, &variance);
+    check_mean("crop", mean, 4, 60.0 / 9);
+    fgt_close("its variance", variance, 60.0 / 9, 0.4, 0);
+    fg_trace_destroy(trace);
+}
+
+static void boxes_have_the_area_and_the_ratio(void **state)
+{
+    enum { SIDE = 1000 };
+    static const fgi_aug_boxes boxes = {0.1, 0.5, 0.5, 2, false}; /* each of them fits */
+    static const double want[] = {0.3, 0, 0.5, 0.5};
+    static const char *const what[] = {"area", "log of the ratio", "row", "column"};
+    static float got[4 * MANY];
+    double mean, variance;
+    fg_tensor found;
+    fg_trace *trace = values_trace(*state);
+    const fg_sample_key key = many_key(trace);
+    const fg_tensor u = fg_random_sample_uniform(&key, "box", FGI_AUG_BOX_NUMBERS);
+    const fg_tensor box = fgi_aug_draw_box(u, &boxes, SIDE, SIDE, &found);
+    const fg_tensor h = fgi_aug_columns(box, 2, 1), w = fgi_aug_columns(box, 3, 1);
+    const fg_tensor rest[] = {fg_add_scalar(fg_neg(h), SIDE), fg_add_scalar(fg_neg(w), SIDE)};
+    const fg_tensor all = fg_concat(
+        (const fg_tensor[]){fg_mul_scalar(fg_mul(h, w), 1.0 / SIDE / SIDE), fg_log(fg_div(w, h)),
+                            fg_div(fgi_aug_columns(box, 0, 1), rest[0]),
+                            fg_div(fgi_aug_columns(box, 1, 1), rest[1])},
+        4, 0);
+    const fg_tensor four[] = {found, found, found, found};
+    values_run(trace, fg_where(fg_concat(four, 4, 0), all, fg_full(trace, FG_F32, 1e9, FG_SCALAR)),
+               got, sizeof got);
+    for (int i = 0; i < 4; i++) {
+        moments_of(got + i * MANY, &mean, &variance);
+        check_mean(what[i], mean, want[i], variance);
+        if (i == 1) /* uniform from -log 2 to log 2 */
+            fgt_close("its variance", variance, pow(2 * log(2), 2) / 12, 0.01, 0);
+    }
+    fg_trace_destroy(trace);
+}
+
+/* ---- evaluation, u8, dtypes ------------------------------------------------------------------ */
+
+static void evaluation_is_not_random(void **state)
+{
+    static float got[2 * 4 * 4];
+    fg_trace *trace = values_trace(*state);
+    const fg_tensor x = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+    assert_true(fg_aug_random_flip(x, NULL, NULL).handle == x.handle);
+    assert_true(fg_aug_color_jitter(x, NULL, NULL).handle == x.handle);
+    assert_true(fg_aug_random_erasing(x, NULL, NULL).handle == x.handle);
+    assert_true(fg_aug_resize(x, NULL, NULL).handle == x.handle);
+    const fg_tensor crop = fg_aug_random_crop(
+        x, NULL, &(fg_aug_random_crop_options){.height = 4, .width = 4, .padding = 3});
+    values_run(trace, crop, got, sizeof got);
+    for (int i = 0; i < 32; i++)
+        assert_true(got[i] == (float)(2 + i % 4));
+    const fg_tensor y = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+    values_run(trace, fg_aug_center_crop(y, NULL, &(fg_aug_center_crop_options){4, 4, {0}}), got,
+               sizeof got);
+    for (int i = 0; i < 32; i++)
+        assert_true(got[i] == (float)(2 + i % 4));
+    /* the largest square in the middle, 6 x 6, in 2 x 2 blocks of 3 x 3 pixels */
+    const fg_tensor z = fg_iota(trace, FG_F32, 2, FG_DIMS(2, 6, 8, 1));
+    const fg_aug_random_resized_crop_options small = {.height = 2, .width = 2};
+    values_run(trace, fg_aug_random_resized_crop(z, NULL, &small), got, 8 * sizeof *got);
+    const int box[4] = {0, 1, 6, 6};
+    const aug_image ramp = aug_host_image(6, 8, 1);
+    for (int i = 0; i < 48; i++)
+        ramp.at[i] = (float)(i % 8);
+    const aug_image want = aug_host_resize(ramp, box, 2, 2);
+    compare("middle", got, want);
+    compare("middle of the second", got + 4, want);
+    aug_host_free(want);
+    aug_host_free(ramp);
+    fg_trace_destroy(trace);
+}
+
+static void channels_are_normalized(void **state)
+{
+    static const uint8_t pixel[3] = {0, 51, 255};
+    static const double mean[3] = {0.5, 0.2, 0.25}, std[3] = {0.5, 0.1, 0.125}, one = 2;
+    float got[3];
+    fg_trace *trace = values_trace(*state);
+    const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {1, 1, 1, 3}};
+    fg_aug_normalize_options o = {.mean = mean, .std = std, .mean_count = 3, .std_count = 3};
+    values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
+               sizeof got);
+    static const double want[3] = {-1, 0, 6};
+    for (int i = 0; i < 3; i++)
+        fgt_close("normalized", (double)got[i], want[i], 1e-6, 0);
+    o = (fg_aug_normalize_options){.std = &one, .std_count = 1};
+    values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
+               sizeof got);
+    fgt_close("half", (double)got[2], 0.5, 1e-6, 0);
+    fg_trace_destroy(trace);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u), const char *text)
+{
+    fg_error err = {0};
+    fg_trace *trace = values_trace(client);
+    (void)call(fg_zeros(trace, FG_F32, FG_DIMS(2, 6, 8, 2)),
+               fg_zeros(trace, FG_S32, FG_DIMS(2, 3)));
+    assert_int_not_equal(fg_trace_error(trace, &err), FG_OK);
+    assert_string_equal(err.message, text);
+    fg_trace_destroy(trace);
+}
+
+#define FAILURES(FAIL)                                                                             \
+    FAIL(rank, fg_aug_resize(u, NULL, NULL),                                                       \
+         "resize: got s32[2,3]: expected images T[B,H,W,C], u8 or floating-point")                 \
+    FAIL(size, fg_aug_resize(x, NULL, &(fg_aug_resize_options){.height = -1}),                     \
+         "resize: a result of -1 x 8 pixels is not valid")                                         \
+    FAIL(middle, fg_aug_center_crop(x, NULL, &(fg_aug_center_crop_options){.height = 7}),          \
+         "center_crop: 7 x 8 pixels are more than the image's 6 x 8")                              \
+    FAIL(crop, fg_aug_random_crop(x, NULL, &(fg_aug_random_crop_options){.width = 9}),             \
+         "random_crop: 6 x 9 pixels are more than the padded image's 6 x 8")                       \
+    FAIL(padding,                                                                                  \
+         fg_aug_random_crop(x, NULL,                                                               \
+                            &(fg_aug_random_crop_options){.padding = 6, .mode = "reflect"}),       \
+         "random_crop: padding is 6: expected 0 to 5")                                             \
+    FAIL(mode, fg_aug_random_crop(x, NULL, &(fg_aug_random_crop_options){.mode = "wrap"}),         \
+         "random_crop: mode is 'wrap': expected constant, edge or reflect")                        \
+    FAIL(p, fg_aug_random_flip(x, NULL, &(fg_aug_random_flip_options){.p = 1.5}),                  \
+         "random_flip: p is 1.5: expected 0 to 1")                                                 \
+    FAIL(scale,                                                                                    \
+         fg_aug_random_resized_crop(                                                               \
+             x, NULL, &(fg_aug_random_resized_crop_options){.scale_min = 0.5, .scale_max = 0.25}), \
+         "random_resized_crop: scale_min is 0.5: expected 0 to 0.25")                              \
+    FAIL(ratio,                                                                                    \
+         fg_aug_random_erasing(x, NULL, &(fg_aug_random_erasing_options){.ratio_min = FG_ZERO}),   \
+         "random_erasing: ratio_min is 0: expected 0.001 to 3.3")                                  \
+    FAIL(channels, fg_aug_color_jitter(x, NULL, &(fg_aug_color_jitter_options){.hue = 0.1}),       \
+         "color_jitter: the images have 2 channels: expected 3")                                   \
+    FAIL(gray, fg_aug_grayscale(x, NULL, NULL),                                                    \
+         "grayscale: the images have 2 channels: expected 3")                                      \
+    FAIL(mean,                                                                                     \
+         fg_aug_normalize(                                                                         \
+             x, NULL,                                                                              \
+             &(fg_aug_normalize_options){.mean = (const double[]){1, 2, 3}, .mean_count = 3}),     \
+         "normalize: mean has 3 numbers: expected 1 or 2")
+
+#define CALL(id, expression, text)                                                                 \
+    static fg_tensor id##_fails(fg_tensor x, fg_tensor u)                                          \
+    {                                                                                              \
+        (void)x, (void)u;                                                                          \
+        return expression;                                                                         \
+    }
+FAILURES(CALL)
+
+static void errors_say_what_was_expected(void **state)
+{
+#define RUN(id, expression, text) fails(*state, id##_fails, text);
+    FAILURES(RUN)
+}
+
+/* ---- options of a newer version -------------------------------------------------------------- */
+
+#define REFUSED(function, type)                                                                    \
+    do {                                                                                           \
+        type o = {0};                                                                              \
+        o.reserved[1] = 1;                                                                         \
+        fg_error err = {0};                                                                        \
+        fg_trace *trace = values_trace(*state);                                                    \
+        (void)function(fg_zeros(trace, FG_F32, FG_DIMS(2, 4, 4, 3)), NULL, &o);                    \
+        assert_int_equal(fg_trace_error(trace, &err), FG_EINVAL);                                  \
+        assert_non_null(strstr(err.message, #type));                                               \
+        structs--;                                                                                 \
+        fg_trace_destroy(trace);                                                                   \
+    } while (0)
+
+static void newer_options_are_refused(void **state)
+{
+    static const char header[] = FGT_SOURCE_DIR "/include/fulgurite/aug.h";
+    char *text = NULL;
+    size_t size = 0;
+    int structs = 0; /* of the header that are not refused below */
+    fg_error read_err = {0};
+    assert_int_equal(fgi_file_read(header, 1 << 20, &text, &size, &read_err), FG_OK);
+    for (const char *at = text; (at = strstr(at, "typedef struct fg_")) != NULL; at++)
+        structs++;
+    fgi_free(text);
+    REFUSED(fg_aug_normalize, fg_aug_normalize_options);
+    REFUSED(fg_aug_resize, fg_aug_resize_options);
+    REFUSED(fg_aug_center_crop, fg_aug_center_crop_options);
+    REFUSED(fg_aug_random_flip, fg_aug_random_flip_options);
+    REFUSED(fg_aug_random_crop, fg_aug_random_crop_options);
+    REFUSED(fg_aug_random_resized_crop, fg_aug_random_resized_crop_options);
+    REFUSED(fg_aug_color_jitter, fg_aug_color_jitter_options);
+    REFUSED(fg_aug_grayscale, fg_aug_grayscale_options);
+    REFUSED(fg_aug_random_erasing, fg_aug_random_erasing_options);
+    assert_int_equal(structs, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(equal_the_hosts),
+    cmocka_unit_test(a_repeat_draws_other_numbers),
+    cmocka_unit_test(places_are_equally_likely),
+    cmocka_unit_test(boxes_have_the_area_and_the_ratio),
+    cmocka_unit_test(evaluation_is_not_random),
+    cmocka_unit_test(channels_are_normalized),
+    cmocka_unit_test(errors_say_what_was_expected),
+    cmocka_unit_test(newer_options_are_refused),
+};
+
+int main(void)
+{
+    return cmocka_run_group_tests(tests, values_open_client, values_close_client) == 0 ? 0 : 1;
+}

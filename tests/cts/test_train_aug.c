@@ -1,0 +1,293 @@
+/* test_train_aug.c - a sample is augmented alike in batches of any size, on any number of devices,
+ * in an epoch that was resumed, and in plain C. On virtual CPU devices.
+ *
+ * The pixels are small integers, which crops and flips only move: a weighted sum of them is exact
+ * and depends on where each of them is.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/fulgurite.h>
+#include <stdio.h>
+
+#include "aug_host.h"
+
+enum { H = 5, W = 6, PIXELS = H * W, SAMPLES = 22, EPOCHS = 3, SEED = 11 };
+
+static int pixel_of(int64_t sample, int place)
+{
+    return (int)(fgi_rng_u64((fgi_key){{3, 4}}, (uint64_t)(sample * PIXELS + place)) & 15);
+}
+
+static fg_dataset *images(void)
+{
+    static float pixels[SAMPLES][PIXELS];
+    static const fg_field field = {"image", {.dtype = FG_F32, .rank = 3, .dim = {H, W, 1}}};
+    const fg_dataset_spec spec = {.count = SAMPLES, .fields = &field, .field_count = 1};
+    const void *arrays[] = {pixels};
+    fg_error err = {0};
+    fg_dataset *out;
+    for (int i = 0; i < SAMPLES; i++)
+        for (int k = 0; k < PIXELS; k++)
+            pixels[i][k] = (float)pixel_of(i, k);
+    fgt_ok(fg_dataset_from_arrays(&spec, arrays, FG_COPY, &out, &err));
+    return out;
+}
+
+/* ---- the task -------------------------------------------------------------------------------- */
+
+static fg_linear *layer;
+static char cache[512]; /* folder of compiled programs, of all runs */
+
+static void build(void *self, fg_module *root)
+{
+    (void)self;
+    layer = fg_linear_create(root, "fc", &(fg_linear_options){.in = PIXELS, .out = 1});
+}
+
+static fg_tensor augmented(const fg_batch *batch)
+{
+    const fg_sample_key key = fg_batch_key(batch);
+    fg_tensor x = fg_batch_get(batch, "image");
+    x = fg_aug_random_crop(x, &key, &(fg_aug_random_crop_options){.padding = 2});
+    return fg_aug_random_flip(x, &key, NULL);
+}
+
+/* For each sample, the sum of place times pixel: f32[B]. */
+static fg_tensor sum_of_places(fg_tensor x)
+{
+    const fg_tensor flat = fg_flatten(x, 1);
+    const fg_tensor place = fg_iota(fg_tensor_trace(x), FG_F32, 1, FG_DIMS(1, PIXELS));
+    return fg_sum(fg_mul(flat, fg_add_scalar(place, 1)), 1, (const int[]){1});
+}
+
+static fg_tensor train_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self;
+    const fg_tensor x = augmented(batch);
+    fg_step_log(step, "places", sum_of_places(x));
+    return fg_mean(fg_linear_apply(layer, fg_flatten(x, 1)), 0, NULL);
+}
+
+static fg_tensor predict_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    return fg_flatten(augmented(batch), 1);
+}
+
+/* The index of each sample. */
+static fg_tensor index_step(void *self, fg_step *step, const fg_batch *batch)
+{
+    (void)self, (void)step;
+    return fg_reshape(fg_cast(fg_batch_key(batch).sample, FG_F32), FG_DIMS(-1, 1));
+}
+
+static fg_optimizer *optimizer(void *self, fg_module *root)
+{
+    (void)self;
+    return fg_sgd_create(root, &(fg_sgd_options){.lr = 1e-4});
+}
+
+static const fg_task_ops ops = {
+    .build = build, .train_step = train_step, .predict_step = predict_step, .optimizer = optimizer};
+static const fg_task_ops index_ops = {.build = build, .predict_step = index_step};
+static const fg_task index_task = {.name = "index", .ops = &index_ops};
+static const fg_task task = {.name = "places", .ops = &ops};
+
+/* ---- in plain C ------------------------------------------------------------------------------ */
+
+static aug_image host_image(int64_t sample, int64_t epoch)
+{
+    const aug_draw d = {aug_host_key(SEED, epoch), (uint32_t)sample, 0};
+    const aug_image x = aug_host_image(H, W, 1);
+    for (int k = 0; k < PIXELS; k++)
+        x.at[k] = (float)pixel_of(sample, k);
+    const aug_image cropped = aug_host_crop(x, &d, H, W, 2, 'c', 0);
+    const aug_image flipped = aug_host_flip(cropped, &d, 0.5F, false);
+    aug_host_free(x);
+    aug_host_free(cropped);
+    return flipped;
+}
+
+static double host_places(int64_t epoch)
+{
+    double sum = 0;
+    for (int i = 0; i < SAMPLES; i++) {
+        const aug_image x = host_image(i, epoch);
+        for (int k = 0; k < PIXELS; k++)
+            sum += (k + 1) * (double)x.at[k];
+        aug_host_free(x);
+    }
+    return sum / SAMPLES;
+}
+
+/* ---- runs ------------------------------------------------------------------------------------ */
+
+/* What a run did. */
+typedef struct seen {
+    double places[EPOCHS]; /* of each epoch */
+    int epochs, batches;
+    int stop_after; /* batches; 0: none */
+    float pixels[SAMPLES][PIXELS];
+} seen;
+
+static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    seen *s = self;
+    (void)at, (void)err;
+    return ++s->batches == s->stop_after ? FG_ESTOPPED : FG_OK;
+}
+
+static fg_status on_epoch_end(void *self, const fg_progress *at, fg_error *err)
+{
+    seen *s = self;
+    (void)err;
+    assert_true(at->epoch < EPOCHS);
+    for (size_t i = 0; i < at->metric_count; i++)
+        if (strcmp(at->metrics[i].name, "train_places") == 0)
+            s->places[at->epoch] = at->metrics[i].value;
+    s->epochs++;
+    return FG_OK;
+}
+
+static const fg_callback_ops watch = {.batch_end = on_batch_end, .epoch_end = on_epoch_end};
+
+static fg_status keep(void *self, const fg_type *type, const void *data, int64_t first,
+                      fg_error *err)
+{
+    seen *s = self;
+    (void)err;
+    assert_true(first + type->dim[0] <= SAMPLES);
+    memcpy(s->pixels[first], data, fg_type_bytes(type));
+    return FG_OK;
+}
+
+static fg_trainer *trainer_of(const char *devices, const char *folder, const char *resume, seen *s)
+{
+    fg_error err = {0};
+    fg_trainer *trainer;
+    const fg_trainer_options options = {.devices.accelerator = "cpu",
+                                        .devices.devices = devices,
+                                        .devices.cache_dir = fgt_cache(cache),
+                                        .limits.max_epochs = EPOCHS,
+                                        .checkpoints.run_dir = folder,
+                                        .checkpoints.resume = resume,
+                                        .seed = SEED};
+    fgt_ok(fg_trainer_create(&options, &trainer, &err));
+    fgt_ok(fg_trainer_add_callback(trainer, &watch, s, &err));
+    return trainer;
+}
+
+/* Each epoch, and each pixel of a pass with the numbers of epoch 0. */
+static void assert_like_the_host(const seen *s)
+{
+    assert_int_equal(s->epochs, EPOCHS);
+    for (int epoch = 0; epoch < EPOCHS; epoch++)
+        fgt_close("places", s->places[epoch], host_places(epoch), 0, 1e-12);
+    for (int i = 0; i < SAMPLES; i++) {
+        const aug_image x = host_image(i, 0);
+        for (int k = 0; k < PIXELS; k++)
+            assert_true(s->pixels[i][k] == x.at[k]);
+        aug_host_free(x);
+    }
+}
+
+static void any_batch_size_and_devices(void **state)
+{
+    static const struct {
+        int64_t batch;
+        const char *devices;
+    } runs[] = {{4, "1"}, {8, "4"}};
+    (void)state;
+    assert_true(host_places(0) != host_places(1)); /* epochs differ */
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        static seen s;
+        fg_error err = {0};
+        fg_dataset *data = images();
+        s = (seen){.stop_after = 0};
+        fg_trainer *trainer = trainer_of(runs[i].devices, NULL, NULL, &s);
+        const fg_fit_data train = {.train = data, .global_batch_size = runs[i].batch};
+        fgt_ok(fg_trainer_fit(trainer, &task, &train, &err));
+        const fg_fit_data pass = {.predict = data, .global_batch_size = runs[i].batch};
+        fgt_ok(fg_trainer_predict(trainer, &task, &pass, keep, &s, &err));
+        assert_like_the_host(&s);
+        fg_trainer_destroy(trainer);
+        fg_dataset_destroy(data);
+    }
+}
+
+static void a_resumed_epoch(void **state)
+{
+    static seen s;
+    fg_error err = {0};
+    fg_dataset *data = images();
+    const char *folder = fgt_temp_folder();
+    const fg_fit_data train = {.train = data, .global_batch_size = 4};
+    (void)state;
+    s = (seen){.stop_after = 9}; /* in the second epoch, which has 6 batches */
+    fg_trainer *trainer = trainer_of("1", folder, NULL, &s);
+    assert_int_equal(fg_trainer_fit(trainer, &task, &train, &err), FG_ESTOPPED);
+    fg_trainer_destroy(trainer);
+    s.stop_after = 0;
+    trainer = trainer_of("1", folder, "last", &s);
+    fgt_ok(fg_trainer_fit(trainer, &task, &train, &err));
+    fgt_ok(fg_trainer_predict(trainer, &task, &(fg_fit_data){.predict = data, .batch_size = 4},
+                              keep, &s, &err));
+    assert_like_the_host(&s);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+}
+
+static fg_status check_index(void *self, const fg_type *type, const void *data, int64_t first,
+                             fg_error *err)
+{
+    (void)self, (void)err;
+    for (int64_t i = 0; i < type->dim[0]; i++)
+        assert_true(((const float *)data)[i] == (float)(first + i));
+    return FG_OK;
+}
+
+/* The upload of indices, with each allocation failing in turn. */
+static fg_status one_pass(void *self, fg_error *err)
+{
+    fg_trainer *trainer = NULL;
+    fg_dataset *data = NULL;
+    static const float zeros[2 * PIXELS];
+    static const fg_field field = {"image", {.dtype = FG_F32, .rank = 3, .dim = {H, W, 1}}};
+    const fg_dataset_spec spec = {.count = 2, .fields = &field, .field_count = 1};
+    const void *arrays[] = {zeros};
+    const fg_trainer_options options = {.devices.client = self, .seed = SEED};
+    fg_status status = fg_trainer_create(&options, &trainer, err);
+    if (status == FG_OK)
+        status = fg_dataset_from_arrays(&spec, arrays, FG_COPY, &data, err);
+    if (status == FG_OK)
+        status = fg_trainer_predict(trainer, &index_task, &(fg_fit_data){.predict = data},
+                                    check_index, NULL, err);
+    fg_trainer_destroy(trainer);
+    fg_dataset_destroy(data);
+    return status;
+}
+
+static void out_of_memory_is_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_client *client;
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = cache}, &client,
+                          &err));
+    fgt_ok(one_pass(client, &err)); /* compiled once */
+    fgt_fault_loop(one_pass, client);
+    fg_client_close(client);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(any_batch_size_and_devices),
+    cmocka_unit_test(a_resumed_epoch),
+    cmocka_unit_test(out_of_memory_is_reported),
+};
+
+int main(void)
+{
+    (void)snprintf(cache, sizeof cache, "%s", fgt_temp_folder());
+    return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
+}
