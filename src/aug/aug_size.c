@@ -1,4 +1,4 @@
-/* resize.c - the same size for every image: resize and center_crop.
+/* aug_size.c - the same size for every image: resize and center_crop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/aug_size.h"
