@@ -76,12 +76,13 @@ fg_status fgi_logger_add(fgi_logger *logger, const fg_logger_ops *ops, void *tak
     return status;
 }
 
-static const fg_logger_entry *find_row(fgi_str name)
+/* The index of the row, or fgi_logger_row_count. */
+static size_t find_row(fgi_str name)
 {
-    for (size_t i = 0; i < fgi_logger_row_count; i++)
-        if (fgi_str_equal(name, fgi_logger_rows[i]->entry.name))
-            return fgi_logger_rows[i];
-    return NULL;
+    size_t i = 0;
+    while (i < fgi_logger_row_count && !fgi_str_equal(name, fgi_logger_rows[i]->entry.name))
+        i++;
+    return i;
 }
 
 static fg_status unknown_row(fgi_str name, fg_error *err)
@@ -101,11 +102,12 @@ static fg_status unknown_row(fgi_str name, fg_error *err)
 /* Adds a built-in logger with the defaults of its options. */
 static fg_status add_named(fgi_logger *logger, fgi_str name, fg_error *err)
 {
-    const fg_logger_entry *row = find_row(name);
+    const size_t index = find_row(name);
     fg_option_values *values = NULL;
     void *self = NULL;
-    if (row == NULL)
+    if (index == fgi_logger_row_count)
         return unknown_row(name, err);
+    const fg_logger_entry *row = fgi_logger_rows[index];
     for (size_t i = 0; i < logger->count; i++)
         if (logger->at[i].ops == row->ops)
             return fgi_fail(err, FG_EINVAL, "trainer: options.output.loggers: %s is listed twice",
