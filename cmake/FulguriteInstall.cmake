@@ -49,7 +49,7 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${CMAKE_INSTALL_FUL
     OUTPUT_VARIABLE fg_prefix_from_pc)
 set(fg_pc_libs "-L\${libdir} -lfulgurite")
 set(fg_pc_private
-    "Requires.private: zlib jansson libprotobuf-c libjpeg libpng libwebp libwebpdemux\nLibs.private: -lgif -lm -ldl -pthread")
+    "Requires.private: zlib jansson libprotobuf-c libjpeg liblz4 libpng libwebp libwebpdemux\nLibs.private: -lgif -lm -ldl -pthread")
 configure_file(cmake/fulgurite.pc.in fulgurite.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/fulgurite.pc DESTINATION ${fg_pc_dir} COMPONENT development)
 # for libfulgurite_recipe: its name and dependencies

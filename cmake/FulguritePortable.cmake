@@ -5,7 +5,7 @@
 # them. zlib is the exception: every manylinux system has it.
 #   cmake --build build --target portable
 set(fg_archives)
-foreach(name fyaml jansson protobuf-c jpeg png16 webpdemux webp gif z)
+foreach(name fyaml jansson protobuf-c jpeg lz4 png16 webpdemux webp gif z)
     find_library(FG_ARCHIVE_${name} lib${name}.a)
     mark_as_advanced(FG_ARCHIVE_${name})
     if(FG_ARCHIVE_${name})
@@ -13,7 +13,7 @@ foreach(name fyaml jansson protobuf-c jpeg png16 webpdemux webp gif z)
     endif()
 endforeach()
 list(LENGTH fg_archives fg_archive_count)
-if(NOT TARGET fulgurite OR FG_SANITIZE OR NOT fg_archive_count EQUAL 9)
+if(NOT TARGET fulgurite OR FG_SANITIZE OR NOT fg_archive_count EQUAL 10)
     return()
 endif()
 
@@ -53,7 +53,7 @@ target_link_libraries(fulgurite_portable PRIVATE ${fg_own_archives} ${fg_archive
 # symbols exported for stack traces must not replace the zlib of a library that is loaded later
 target_link_options(fulgurite_portable PRIVATE
     -Wl,--exclude-libs,libfyaml.a:libjansson.a:libprotobuf-c.a:libz.a
-    -Wl,--exclude-libs,libjpeg.a:libpng16.a:libwebpdemux.a:libwebp.a:libgif.a)
+    -Wl,--exclude-libs,libjpeg.a:liblz4.a:libpng16.a:libwebpdemux.a:libwebp.a:libgif.a)
 add_dependencies(fulgurite_portable fulgurite_cli fulgurite_recipe_static fulgurite_static)
 fg_warnings(fulgurite_portable)
 fg_banned(fulgurite_portable)

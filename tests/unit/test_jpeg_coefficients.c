@@ -1,0 +1,297 @@
+/* Records of coefficients: what is unpacked is what libjpeg reads from the JPEG, pixels computed
+ * from it differ from libjpeg's by rounding only, and damaged records are errors.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include "base/alloc.h"
+#include "image/jpeg_coefficients.h"
+#include "made_jpeg.h"
+
+static fg_error err;
+
+static const fgt_jpeg_spec specs[] = {
+    {.width = 1, .height = 1},
+    {.width = 7, .height = 9},
+    {.width = 17, .height = 33, .components = 1},
+    {.width = 64, .height = 48},
+    {.width = 61, .height = 35, .quality = 100},
+    {.width = 61, .height = 35, .h = 1, .v = 1},
+    {.width = 61, .height = 35, .h = 2, .v = 1},
+    {.width = 61, .height = 35, .h = 1, .v = 2},
+    {.width = 61, .height = 35, .progressive = true},
+    {.width = 90, .height = 70, .smooth = true, .quality = 60},
+};
+
+enum { SPECS = sizeof(specs) / sizeof(specs[0]) };
+
+/* A JPEG, its record, and the exact coefficients unpacked from it. */
+typedef struct made {
+    uint8_t *jpeg;
+    size_t size;
+    fgi_buf bytes;
+    fgi_jpeg_coefficients record;
+    int8_t *dense;
+    int16_t *wide;
+} made;
+
+static void unpack(made *m)
+{
+    fgt_ok(fgi_jpeg_coefficients_open("made", m->bytes.data, m->bytes.size, &m->record, &err));
+    m->dense = malloc(fgi_jpeg_dense_bytes(m->record.blocks));
+    m->wide = malloc(sizeof(*m->wide) * 64 * m->record.blocks);
+    assert_true(m->dense != NULL && m->wide != NULL);
+    fgt_ok(fgi_jpeg_coefficients_unpack("made", &m->record, m->dense, &err));
+    fgi_jpeg_coefficients_widen(&m->record, m->dense, m->wide);
+}
+
+static made make(const fgt_jpeg_spec *spec)
+{
+    made m = {0};
+    m.jpeg = fgt_jpeg_make(spec, &m.size);
+    fgt_ok(fgi_jpeg_coefficients_write("made.jpg", m.jpeg, m.size, &m.bytes, &err));
+    unpack(&m);
+    return m;
+}
+
+static void drop(made *m)
+{
+    free(m->jpeg);
+    free(m->dense);
+    free(m->wide);
+    fgi_buf_fini(&m->bytes);
+}
+
+/* ---- coefficients ---------------------------------------------------------------------------- */
+
+/* The beginning of the zigzag order, and its end. */
+static const struct {
+    int z, natural;
+} orders[] = {{0, 0}, {1, 1}, {2, 8}, {3, 16}, {4, 9}, {5, 2}, {35, 56}, {36, 57}, {63, 63}};
+
+static void coefficients_are_those_of_the_jpeg(void **state)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        made m = make(&specs[i]);
+        for (int c = 0; c < m.record.components; c++) {
+            const fgi_jpeg_component *part = &m.record.component[c];
+            const int row = part->rows - 1, column = part->columns / 2;
+            const size_t block = part->first + (size_t)row * (size_t)part->columns + (size_t)column;
+            for (size_t k = 0; k < sizeof(orders) / sizeof(orders[0]); k++)
+                assert_int_equal(
+                    m.wide[(size_t)orders[k].z * m.record.blocks + block],
+                    fgt_jpeg_coefficient(m.jpeg, m.size, c, row, column, orders[k].natural));
+        }
+        drop(&m);
+    }
+}
+
+static void blocks_of_components_follow_each_other(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 61, .height = 35});
+    const fgi_jpeg_component *c = m.record.component;
+    assert_int_equal(m.record.blocks, 8 * 5 + 2 * 4 * 3);
+    assert_true(c[0].columns == 8 && c[0].rows == 5 && c[0].width == 61 && c[0].height == 35);
+    assert_true(c[2].columns == 4 && c[2].rows == 3 && c[2].width == 31 && c[2].height == 18);
+    assert_true(c[0].first == 0 && c[1].first == 40 && c[2].first == 52);
+    assert_int_equal(c[0].quant[0], 3); /* quality 90: 16 * 20 % */
+    drop(&m);
+}
+
+/* With quality 100, nothing is quantized and sharp edges have coefficients over 127. */
+static void values_outside_of_s8_are_exceptions(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 61, .height = 35, .quality = 100});
+    const int8_t *ac = m.dense + 2 * m.record.blocks;
+    size_t clamped = 0;
+    for (size_t i = 0; i < 63 * m.record.blocks; i++)
+        clamped += m.wide[m.record.blocks + i] != ac[i];
+    assert_true(m.record.exceptions > 0 && clamped > 0 && clamped <= m.record.exceptions);
+    for (size_t i = 0; i < m.record.exceptions; i++) {
+        const fgi_jpeg_exception e = fgi_jpeg_coefficients_exception(&m.record, i);
+        assert_true(e.value > 127 || e.value < -128);
+        assert_int_equal(ac[e.index], e.value > 0 ? 127 : -128);
+        assert_int_equal(m.wide[m.record.blocks + e.index], e.value);
+    }
+    drop(&m);
+}
+
+/* ---- pixels ---------------------------------------------------------------------------------- */
+
+/* libjpeg rounds to integers after each step, which gives a mean difference of 0.49 for 4:2:0 and
+ * somewhat more where it upsamples in one direction only. */
+static void pixels_are_those_of_libjpeg_before_rounding(void **state)
+{
+    for (size_t i = 0; i < SPECS; i++) {
+        made m = make(&specs[i]);
+        int width, height;
+        uint8_t *expected = fgt_jpeg_pixels(m.jpeg, m.size, 1, &width, &height);
+        const size_t count = (size_t)width * (size_t)height * 3;
+        float *rgb = malloc(sizeof(*rgb) * count);
+        assert_non_null(rgb);
+        fgt_ok(fgi_jpeg_coefficients_to_rgb(&m.record, m.wide, rgb, &err));
+        double sum = 0, largest = 0;
+        for (size_t k = 0; k < count; k++) {
+            const double d = fabs((double)rgb[k] - expected[k]);
+            sum += d;
+            largest = d > largest ? d : largest;
+        }
+        const bool is_half = specs[i].h + specs[i].v == 3;
+        if (width > 10 && sum / (double)count > (is_half ? 0.53 : 0.5))
+            fail_msg("case %zu: mean difference %g", i, sum / (double)count);
+        if (largest > 3)
+            fail_msg("case %zu: largest difference %g", i, largest);
+        free(rgb);
+        free(expected);
+        drop(&m);
+    }
+}
+
+/* Rows of the matrix are orthonormal, and the coefficient 1 is a cosine along x. */
+static void the_basis_is_the_inverse_dct(void **state)
+{
+    static float basis[64 * 64];
+    fgi_jpeg_coefficient_basis(basis);
+    for (int a = 0; a < 64; a++) {
+        for (int b = 0; b < 64; b++) {
+            double sum = 0;
+            for (int z = 0; z < 64; z++)
+                sum += (double)basis[64 * a + z] * (double)basis[64 * b + z];
+            fgt_close("product of rows", sum, a == b, 1e-6, 0);
+        }
+    }
+    fgt_close("DC", (double)basis[0], 0.125, 1e-7, 0);
+    fgt_close("z = 1, x = 3, y = 5", (double)basis[64 * (8 * 5 + 3) + 1],
+              0.25 * sqrt(0.5) * cos(7 * acos(-1) / 16), 1e-7, 0);
+    fgt_close("z = 2, x = 3, y = 5", (double)basis[64 * (8 * 5 + 3) + 2],
+              0.25 * sqrt(0.5) * cos(11 * acos(-1) / 16), 1e-7, 0);
+}
+
+static void pixels_are_encoded_with_the_quality(void **state)
+{
+    static uint8_t pixels[24 * 40 * 3];
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        pixels[i] = (uint8_t)(100 + i % 3 * 20 + i / 200);
+    made m = {0};
+    fgt_ok(fgi_jpeg_coefficients_encode("pixels", pixels, 40, 24, 90, &m.bytes, &err));
+    unpack(&m);
+    assert_int_equal(m.record.component[0].quant[0], 3);
+    assert_int_equal(m.record.component[1].columns, 3); /* 20 samples */
+    static float rgb[24 * 40 * 3];
+    fgt_ok(fgi_jpeg_coefficients_to_rgb(&m.record, m.wide, rgb, &err));
+    for (size_t i = 0; i < sizeof(pixels); i++)
+        fgt_close("pixel", (double)rgb[i], pixels[i], 6, 0);
+    if (fgi_jpeg_coefficients_encode("pixels", pixels, 40, 24, 0, &m.bytes, &err) != FG_EINVAL)
+        fail_msg("quality 0 is accepted");
+    drop(&m);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void other_jpegs_are_refused(void **state)
+{
+    size_t size = 0;
+    fgi_buf out = {0};
+    uint8_t *jpeg =
+        fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40, .h = 4, .v = 1}, &size);
+    assert_int_equal(fgi_jpeg_coefficients_write("wide.jpg", jpeg, size, &out, &err),
+                     FG_EUNSUPPORTED);
+    assert_non_null(strstr(err.message, "wide.jpg: sampling factor above 2"));
+    assert_int_equal(fgi_jpeg_coefficients_write("cut.jpg", jpeg, size / 2, &out, &err),
+                     FG_EUNSUPPORTED);
+    free(jpeg);
+    jpeg = fgt_jpeg_make(&(fgt_jpeg_spec){.width = 40, .height = 40}, &size);
+    assert_int_equal(fgi_jpeg_coefficients_write("cut.jpg", jpeg, size / 2, &out, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "cut.jpg: byte "));
+    free(jpeg);
+    fgi_buf_fini(&out);
+}
+
+/* Each byte of a record, changed in three ways, and each prefix: an error or as many coefficients.
+ */
+static void damaged_records_are_errors_or_the_same_size(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 24, .height = 16, .quality = 98});
+    assert_true(m.record.exceptions > 0);
+    size_t errors = 0;
+    for (size_t i = 0; i < 4 * m.bytes.size; i++) {
+        const size_t at = i / 4, size = i % 4 == 3 ? at : m.bytes.size;
+        uint8_t *copy =
+            malloc(size + (size == 0)); /* exact, so that ASan sees reads past the end */
+        assert_non_null(copy);
+        memcpy(copy, m.bytes.data, size);
+        if (i % 4 < 3)
+            copy[at] ^= i % 4 == 0 ? 0xff : i % 4 == 1 ? 1 : 0x10;
+        fgi_jpeg_coefficients record;
+        fg_status status = fgi_jpeg_coefficients_open("damaged", copy, size, &record, &err);
+        if (status == FG_OK) {
+            void *dense = malloc(fgi_jpeg_dense_bytes(record.blocks));
+            int16_t *wide = malloc(sizeof(*wide) * 64 * record.blocks);
+            assert_true(dense != NULL && wide != NULL);
+            status = fgi_jpeg_coefficients_unpack("damaged", &record, dense, &err);
+            if (status == FG_OK)
+                fgi_jpeg_coefficients_widen(&record, dense, wide);
+            free(dense);
+            free(wide);
+        }
+        if (status != FG_OK) {
+            assert_int_equal(status, FG_EFORMAT);
+            assert_non_null(strstr(err.message, "damaged: coefficients: "));
+            errors++;
+        }
+        free(copy);
+    }
+    assert_true(errors > m.bytes.size); /* at least all prefixes */
+    drop(&m);
+}
+
+static void newer_records_are_refused(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 8, .height = 8});
+    m.bytes.data[4] = 2;
+    assert_int_equal(
+        fgi_jpeg_coefficients_open("pack", m.bytes.data, m.bytes.size, &m.record, &err),
+        FG_EFORMAT);
+    assert_non_null(strstr(
+        err.message, "coefficients: byte 4: version 2; this program reads version 1\nupdate"));
+    drop(&m);
+}
+
+static fg_status encode_and_decode(void *self, fg_error *error)
+{
+    static uint8_t pixels[16 * 16 * 3];
+    static float rgb[16 * 16 * 3];
+    static int16_t wide[64 * 6], dense[65 * 3];
+    fgi_buf bytes = {0};
+    fgi_jpeg_coefficients record;
+    fg_status status = fgi_jpeg_coefficients_encode("pixels", pixels, 16, 16, 90, &bytes, error);
+    if (status == FG_OK)
+        status = fgi_jpeg_coefficients_open("pixels", bytes.data, bytes.size, &record, error);
+    if (status == FG_OK)
+        status = fgi_jpeg_coefficients_unpack("pixels", &record, dense, error);
+    if (status == FG_OK) {
+        fgi_jpeg_coefficients_widen(&record, dense, wide);
+        status = fgi_jpeg_coefficients_to_rgb(&record, wide, rgb, error);
+    }
+    fgi_buf_fini(&bytes);
+    return status;
+}
+
+static void allocations_may_fail(void **state) { fgt_fault_loop(encode_and_decode, NULL); }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(coefficients_are_those_of_the_jpeg),
+    cmocka_unit_test(blocks_of_components_follow_each_other),
+    cmocka_unit_test(values_outside_of_s8_are_exceptions),
+    cmocka_unit_test(pixels_are_those_of_libjpeg_before_rounding),
+    cmocka_unit_test(the_basis_is_the_inverse_dct),
+    cmocka_unit_test(pixels_are_encoded_with_the_quality),
+    cmocka_unit_test(other_jpegs_are_refused),
+    cmocka_unit_test(damaged_records_are_errors_or_the_same_size),
+    cmocka_unit_test(newer_records_are_refused),
+    cmocka_unit_test(allocations_may_fail),
+};
+FGT_MAIN(tests)
