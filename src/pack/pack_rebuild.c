@@ -59,7 +59,7 @@ static const void *find_section(source *s, fgi_pack_kind kind, size_t *out_size)
         *out_size = (size_t)section->size;
         const bool is_inside =
             section->offset <= s->map.size && section->size <= s->map.size - section->offset;
-        const void *data = s->map.data + section->offset;
+        const void *data = is_inside ? s->map.data + section->offset : NULL;
         if (is_inside && fgi_crc32c(0, data, (size_t)section->size) == section->crc)
             return data;
         s->report.bad_others++;
