@@ -89,7 +89,9 @@ static VP8StatusCode decode_frame(const frame *f, uint8_t *rows, size_t stride, 
         return VP8_STATUS_OUT_OF_MEMORY;
     config.output.colorspace = f->has_alpha ? MODE_RGBA : MODE_RGB;
     config.output.is_external_memory = 1;
-    config.output.u.RGBA = (WebPRGBABuffer){.rgba = rows, .stride = (int)stride, .size = size};
+    config.output.u.RGBA.rgba = rows;
+    config.output.u.RGBA.stride = (int)stride;
+    config.output.u.RGBA.size = size;
     const VP8StatusCode code = WebPDecode(f->data, f->size, &config);
     WebPFreeDecBuffer(&config.output);
     return code;

@@ -122,10 +122,11 @@ fg_status fgi_presize_apply(fg_image_decoder *decoder, const fgi_presize_plan *p
     const fg_image_box all = image->region;
     const double dx = all.width / (double)plan->resized_width;
     const double dy = all.height / (double)plan->resized_height;
+    const int64_t left = (plan->resized_width - plan->width) / 2;
+    const int64_t top = (plan->resized_height - plan->height) / 2;
     const fgi_resize resize = {
-        .box = {all.x + dx * (double)((plan->resized_width - plan->width) / 2),
-                all.y + dy * (double)((plan->resized_height - plan->height) / 2),
-                dx * (double)plan->width, dy * (double)plan->height},
+        .box = {all.x + dx * (double)left, all.y + dy * (double)top, dx * (double)plan->width,
+                dy * (double)plan->height},
         .within = all,
         .width = plan->width,
         .height = plan->height,

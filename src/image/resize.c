@@ -253,7 +253,8 @@ fg_status fg_image_resize(fg_image_decoder *decoder, const fg_image *image, int6
         o->box.x == 0 && o->box.y == 0 && o->box.width == 0 && o->box.height == 0;
     const fg_image_box box = is_default ? image->region : o->box;
     FGI_TRY(check(image, width, height, box, err));
-    const fgi_resize resize = {
-        .box = box, .within = box, .width = width, .height = height, .flip = o->flip, .out = out};
+    fgi_resize resize = {
+        .box = box, .within = box, .width = width, .height = height, .flip = o->flip};
+    resize.out = out;
     return fgi_image_resize(decoder, image, &resize, err);
 }
