@@ -209,6 +209,7 @@ static void indivisible_parameters_stay_whole(void **state)
     curve_run run = run_split(3, 1, "ddp", false);
     (void)state;
     run.steps = 2;
+    run.val = NULL;
     curve_fit(&run, &whole);
     run.strategy = "fsdp";
     curve_fit(&run, &c);
@@ -221,7 +222,8 @@ static void columns_and_rows_along_model(void **state)
     (void)state;
     for (int wide = 2; wide <= 4; wide += 2) {
         curve c;
-        const curve_run run = run_split(2 * wide, wide, "ddp", true);
+        curve_run run = run_split(2 * wide, wide, "ddp", true);
+        run.val = NULL;
         curve_fit(&run, &c);
         curves_agree("columns and rows", &one, &c, 0, STEPS, 1e-3);
         assert_saved(&two, &c, (ELEMENTS + WIDE) - (ELEMENTS + WIDE) / wide);
@@ -266,6 +268,7 @@ static void any_mesh_of_eight_devices(void **state)
         char what[32];
         curve_run run = run_split(8, 1, "fsdp", rows[i].has_rules);
         run.mesh = rows[i].mesh;
+        run.val = NULL;
         curve_fit(&run, &c);
         (void)snprintf(what, sizeof what, "mesh %zu", i);
         curves_agree(what, &one, &c, 0, STEPS, 1e-3);
@@ -281,10 +284,12 @@ static void split_gradients_are_accumulated(void **state)
     curve whole, c;
     curve_run run = run_on(1);
     (void)state;
+    run.val = NULL;
     run.accumulate = 2;
     run.steps = 12; /* including the end of an epoch with a partial batch */
     curve_fit(&run, &whole);
     run = run_split(8, 2, "fsdp", true);
+    run.val = NULL;
     run.accumulate = 2;
     run.steps = 12;
     curve_fit(&run, &c);
