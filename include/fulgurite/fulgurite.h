@@ -12,6 +12,7 @@
 #include <fulgurite/aug.h>
 #include <fulgurite/base.h>
 #include <fulgurite/callback.h>
+#include <fulgurite/catalog.h>
 #include <fulgurite/chip.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>

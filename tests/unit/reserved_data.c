@@ -1,4 +1,5 @@
-/* reserved_data.c - structs of datasets and images that a user fills, for test_reserved.c.
+/* reserved_data.c - structs of datasets, catalogs and images that a user fills, for
+ * test_reserved.c.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "reserved_rows.h"
@@ -18,6 +19,13 @@ BY_STATUS(fg_image_jpeg_options,
 BY_STATUS(fg_image_png_options, fg_image_encode_png(&(fg_image){0}, &o, &(fg_image_bytes){0}, err))
 BY_STATUS(fg_image_resize_options,
           fg_image_resize(NULL, &(fg_image){0}, 1, 1, &o, (uint8_t[3]){0}, err))
+
+static fg_catalog *catalog;
+static uint8_t splits[1];
+
+BY_STATUS(fg_catalog_options, fg_catalog_open("nowhere", &o, &catalog, err))
+BY_STATUS(fg_catalog_bytes, fg_catalog_read(catalog, 0, &o, err))
+BY_STATUS(fg_catalog_split_options, fg_catalog_split(catalog, &o, splits, err))
 
 static const fg_field pair_field = {"x", {.dtype = FG_F32}};
 static const fg_dataset_spec pair = {.count = 2, .fields = &pair_field, .field_count = 1};
@@ -78,12 +86,21 @@ static void by_fg_csv_apply_options(fg_error *err)
 }
 
 const reserved_row reserved_data_rows[] = {
-    ROW(fg_csv_apply_options),    ROW(fg_csv_options),
-    ROW(fg_dataset_spec),         ROW(fg_image),
-    ROW(fg_image_decode_options), ROW(fg_image_presize),
-    ROW(fg_image_bytes),          ROW(fg_image_jpeg_options),
-    ROW(fg_image_png_options),    ROW(fg_image_resize_options),
-    ROW(fg_loader_options),       ROW(fg_npy_options),
+    ROW(fg_catalog_bytes),
+    ROW(fg_catalog_options),
+    ROW(fg_catalog_split_options),
+    ROW(fg_csv_apply_options),
+    ROW(fg_csv_options),
+    ROW(fg_dataset_spec),
+    ROW(fg_image),
+    ROW(fg_image_decode_options),
+    ROW(fg_image_presize),
+    ROW(fg_image_bytes),
+    ROW(fg_image_jpeg_options),
+    ROW(fg_image_png_options),
+    ROW(fg_image_resize_options),
+    ROW(fg_loader_options),
+    ROW(fg_npy_options),
     ROW(fg_sampling_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -1,0 +1,230 @@
+/* catalog.h - lists of encoded samples: image folders, manifests, tar and TFRecord files.
+ *
+ * A catalog lists the samples of a source (name, labels, split, group) and reads the bytes of each
+ * one as they are stored, such as a JPEG file. It does not decode them. Opening a catalog reads
+ * names and labels only, so it is fast for large sources.
+ *
+ * The order of the samples is the same on every machine: image folders are sorted by bytes, other
+ * sources have the order of their file. Names are bytes: any file name is allowed, also if it is
+ * not valid UTF-8; fg_catalog_escape makes one printable.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FULGURITE_CATALOG_H
+#define FULGURITE_CATALOG_H
+
+#include <fulgurite/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Name and description of a kind of source; NULL if index is out of range (starting at 0). out_help
+ * may be NULL. Static storage. Thread-safe. */
+FG_API const char *fg_catalog_kind(int index, const char **out_help);
+
+typedef struct fg_catalog_options {
+    const char *kind; /* "folder", "csv", "jsonl", "tar" or "tfrecord"; "auto" chooses by the path:
+                         its extension or, for a folder, the files in it           ["auto"] */
+
+    /* The classes, in order, such as those of a trained model. A sample of another class is an
+     * error.                                              [the classes of the source] */
+    const char *const *class_names;
+    int64_t class_count;
+
+    /* folder */
+    bool no_split_folders; /* train, val and test are classes, too             [false] */
+    bool no_classes;       /* folders are not classes: no sample has a label   [false] */
+
+    /* csv and jsonl: names of columns or members; those of label to group also apply to the .json
+     * files of tar */
+    const char *path_column;   /* ["path"] */
+    const char *name_column;   /* ["name"] */
+    const char *label_column;  /* ["label"] */
+    const char *labels_column; /* ["labels"] */
+    const char *split_column;  /* ["split"] */
+    const char *group_column;  /* ["group"] */
+    char delimiter;            /* csv: between cells           [',', or a tab for files .tsv] */
+    bool skip_missing;         /* list samples whose file does not exist as skipped; by default, the
+                                  first one is an error [false] */
+
+    /* tfrecord: names of features */
+    const char *image_feature; /* bytes                   ["image/encoded"] */
+    const char *label_feature; /* integers                ["image/class/label"] */
+    const char *text_feature;  /* bytes: class name       ["image/class/text"] */
+    const char *name_feature;  /* bytes                   ["image/filename"] */
+
+    uint64_t reserved[4];
+} fg_catalog_options;
+
+/* A list of samples. Thread-safe: it does not change after fg_catalog_open. */
+typedef struct fg_catalog fg_catalog;
+
+/* Opens a source. options may be NULL. The files must not change during the catalog's lifetime;
+ * if they do, reading may fail, but does not crash.
+ *
+ * Kind "folder", an image folder. Each folder in it is a class, and every image below that folder,
+ * at any depth, belongs to the class. Without folders, the images have no label. If all folders are
+ * named train (training), val (valid, validation) or test (testing), ignoring case, they are
+ * splits, and each contains classes or images. Images are files whose extension is jpg, jpeg, png,
+ * ppm, bmp, pgm, tif, tiff, webp or gif, ignoring case. Samples and classes are sorted folder by
+ * folder, so classes have the numbers that torchvision's ImageFolder gives them. Hidden files and
+ * folders (names that start with a dot) are ignored. Symbolic links are followed, except to a
+ * folder that contains the link. Other files, broken links and classes without images are listed as
+ * skipped; a class without images keeps its number. A folder that cannot be read is an error.
+ *
+ * Kind "csv", a CSV file with a header. Columns: path, label or labels (separated by ';' or '|'),
+ * split, group and name. All but path are optional, and other columns are ignored. Paths are
+ * relative to the folder of the file. The name is the path if there is no column name. A split is
+ * train, val, test, or another spelling above. An empty cell is absent; spaces around a cell are
+ * removed.
+ *
+ * Kind "jsonl", the same with a JSON object per line: {"path": "a.jpg", "label": "cat"}. A label is
+ * a string or an integer, labels is a list. CSV and JSONL files may be compressed with gzip.
+ *
+ * Kind "tar", one or several tar files in the layout of WebDataset: files whose paths are equal up
+ * to the first dot of the file name form a sample; they need not be adjacent. The bytes are those
+ * of the file with the extension of an image. Labels are in a file .cls (an integer or a class
+ * name) or in a file .json, as in JSONL. Other files are ignored. Supported are ustar, GNU and pax
+ * archives, without sparse files. They must not be compressed, because samples are read at their
+ * offset.
+ *
+ * Kind "tfrecord", one or several TFRecord files of tf.Example. Features: image/encoded,
+ * image/class/label (integers, used as stored; -1 is no label), image/class/text (class names) and
+ * image/filename. Only the first one is required. The name is image/filename if all samples have
+ * one and all differ, else SHARD:NUMBER. The checksum of a record is verified when it is read, so a
+ * damaged label is noticed then.
+ *
+ * Several shards of tar or TFRecord are given by the folder that contains them, or by a pattern:
+ * "train-{000..099}.tar" (every shard must exist), "train-*.tar", "train-?????-of-00010". If a
+ * shard of a set such as train-00000-of-00010 is missing from a folder or a pattern, this is an
+ * error. Samples have the split that is a word of the shard's name (as in "train-000.tar"), unless
+ * their .json has another. With several shards, the names of samples of a tar file start with the
+ * shard's.
+ *
+ * Labels of CSV, JSONL, .cls and .json: if all are integers, they are class indices. Otherwise all
+ * are class names, and the classes are these names, sorted by bytes. Samples that are skipped
+ * count, so that a missing file does not change the classes of the others. In JSON, "3" is a name
+ * and 3 an index; mixing indices and names is an error.
+ *
+ * Errors: FG_ENOTFOUND (path, shard or a file of a manifest does not exist; no samples), FG_EIO,
+ * FG_EFORMAT (malformed or truncated, with the file and the line or byte offset; inconsistent
+ * labels; two samples with the same name), FG_EUNSUPPORTED (compressed archive, sparse file),
+ * FG_EINVAL (options), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_catalog_open(const char *path, const fg_catalog_options *options,
+                                             fg_catalog **out, fg_error *err);
+
+/* NULL is allowed. */
+FG_API void fg_catalog_destroy(fg_catalog *catalog);
+
+/* Name of the kind of the source, "folder" for example. */
+FG_API const char *fg_catalog_kind_of(const fg_catalog *catalog);
+
+/* Number of samples, at least 1. */
+FG_API int64_t fg_catalog_count(const fg_catalog *catalog);
+
+/* Number of classes: of the class names, or the largest label + 1; 0 if no sample has a label. */
+FG_API int64_t fg_catalog_class_count(const fg_catalog *catalog);
+
+/* Name of class `index`, borrowed for the catalog's lifetime; NULL if it has no name. */
+FG_API const char *fg_catalog_class_name(const fg_catalog *catalog, int64_t index);
+
+/* `split` of a sample that belongs to no split. The other values are those of fg_data_split. */
+#define FG_CATALOG_NO_SPLIT 255
+
+/* A sample without its bytes. Pointers are borrowed for the catalog's lifetime. */
+typedef struct fg_catalog_item {
+    const char *name;      /* unique; the path relative to the source, if the sample is a file */
+    int32_t label;         /* class index: the first of `labels`; -1 if there is none */
+    const int32_t *labels; /* s32[label_count], class indices, for multi-label data */
+    uint32_t label_count;
+    uint8_t split;          /* fg_data_split (FG_TRAIN is 0), or FG_CATALOG_NO_SPLIT */
+    const char *group_name; /* samples that belong together, such as a patient's; NULL: none */
+    int64_t group;          /* number of the group, starting at 1; 0: none */
+    uint64_t reserved[2];   /* 0 */
+} fg_catalog_item;
+
+/* Fills *out with sample `index`. Errors: FG_EINVAL (index out of range). */
+FG_API FG_MUST_USE fg_status fg_catalog_get(const fg_catalog *catalog, int64_t index,
+                                            fg_catalog_item *out, fg_error *err);
+
+/* ---- bytes of samples ------------------------------------------------------------------------ */
+
+/* Memory that fg_catalog_read reuses from call to call. Zero-initialize it. One thread at a time.
+ */
+typedef struct fg_catalog_bytes {
+    unsigned char *data;
+    size_t size;     /* of the sample */
+    size_t capacity; /* bytes allocated; only the library changes it */
+    uint64_t reserved[1];
+} fg_catalog_bytes;
+
+/* Frees the memory and clears the struct. NULL is allowed. */
+FG_API void fg_catalog_bytes_fini(fg_catalog_bytes *bytes);
+
+/* Reads the bytes of sample `index`, as they are stored. On failure, `bytes` is empty (size 0) and
+ * can be used again. Errors: FG_EINVAL (index out of range), FG_ENOTFOUND and FG_EIO (the file has
+ * disappeared or cannot be read), FG_EFORMAT (TFRecord: a checksum does not match, with the byte
+ * offset; the file has become shorter; more than 2 GiB), FG_ENOMEM. Messages have the escaped name.
+ * Thread-safe, with a separate `bytes` for each thread. */
+FG_API FG_MUST_USE fg_status fg_catalog_read(const fg_catalog *catalog, int64_t index,
+                                             fg_catalog_bytes *bytes, fg_error *err);
+
+/* ---- skipped files --------------------------------------------------------------------------- */
+
+/* Number of files that are not samples although they are in the source, and of other warnings. */
+FG_API int64_t fg_catalog_skip_count(const fg_catalog *catalog);
+
+/* Path of skipped file `index` relative to the source, and the reason (may be NULL), a fragment
+ * such as "not an image". NULL if index is out of range. Borrowed for the catalog's lifetime. */
+FG_API const char *fg_catalog_skip(const fg_catalog *catalog, int64_t index,
+                                   const char **out_reason);
+
+/* Writes a printable form of a name to out[size], for messages: a line end becomes \n, a backslash
+ * \\, other control characters and bytes that are not UTF-8 become \xHH. Ends in "..." if it does
+ * not fit. size must be at least 4. Returns the length. Thread-safe. */
+FG_API size_t fg_catalog_escape(const char *name, char *out, size_t size);
+
+/* ---- splits ---------------------------------------------------------------------------------- */
+
+typedef struct fg_catalog_split_options {
+    double val_fraction;  /* of the samples that are divided, in [0, 1)  [0] */
+    double test_fraction; /* of the same; the sum must be below 1        [0] */
+    uint64_t seed;        /* [0] */
+    bool stratify;        /* the same fractions of every class           [false] */
+    uint64_t reserved[2];
+} fg_catalog_split_options;
+
+/* Divides the samples at random. out_splits is u8[count]: FG_TRAIN, FG_VAL or FG_TEST for each.
+ *
+ * Samples of the splits val and test keep them; the others (train, and those without a split) are
+ * divided. No group is in two splits: samples of one group form a unit, and so does each sample
+ * without a group. Units are sorted by the 128-bit XXH3 hash of the seed (8 bytes, little-endian)
+ * followed by the name of the group or of the sample, as unsigned integers. In this order, a unit
+ * goes to test if this brings the number of samples in test closer to its target; else to val by
+ * the same rule, else to train. Targets are floor(fraction * n + 1/2) for n divided samples. With
+ * `stratify`, this is done for one class after another, in order; a unit has the class that is the
+ * label of most of its samples (the smallest if there are several; -1 is a class). The target of a
+ * class is floor(f * b + 1/2) - floor(f * a + 1/2), where a samples are in the classes before it
+ * and b includes it.
+ *
+ * If some samples of a group are already in val or test, the others go there, too.
+ *
+ * The result only depends on names, groups, labels, splits and options.
+ *
+ * Errors: FG_EINVAL (fractions; a requested split, or train, would be empty; the source has samples
+ * of one group in val and in test), FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_catalog_split(const fg_catalog *catalog,
+                                              const fg_catalog_split_options *options,
+                                              uint8_t *out_splits, fg_error *err);
+
+/* Counts the samples of each class: out_counts is s64[class_count]. Only samples of `split` are
+ * counted, by splits[index] or, if splits is NULL, by their own; with split -1, all samples. A
+ * sample with several labels counts for each of them. Returns the number of samples without a
+ * label. */
+FG_API int64_t fg_catalog_class_counts(const fg_catalog *catalog, const uint8_t *splits, int split,
+                                       int64_t *out_counts);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

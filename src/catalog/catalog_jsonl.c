@@ -1,0 +1,85 @@
+/* catalog_jsonl.c - JSONL manifests: a JSON object per line and sample.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "catalog/manifest_row.h"
+#include "input/block.h"
+#include "input/json_file.h"
+
+static bool is_jsonl(const char *name)
+{
+    static const char *const suffixes[] = {".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"};
+    for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++)
+        if (fgi_ends_with(name, suffixes[i]))
+            return true;
+    return false;
+}
+
+typedef struct line {
+    const char *path;
+    size_t number; /* starting at 1 */
+    size_t offset; /* bytes, in the file */
+    fgi_str text;
+} line;
+
+static fg_status add_line(fgi_draft *b, const line *l, fgi_manifest_row *row, fg_error *err)
+{
+    json_t *object = NULL;
+    char number[32];
+    (void)fgi_snprintf(number, sizeof(number), ":%zu", l->number);
+    char *place = fgi_alloc(strlen(l->path) + sizeof(number));
+    if (place == NULL)
+        return fgi_no_memory(err);
+    (void)fgi_snprintf(place, strlen(l->path) + sizeof(number), "%s%s", l->path, number);
+    fg_status status = fgi_json_parse(place, l->offset, l->text.data, l->text.size, &object, err);
+    if (status == FG_OK) {
+        status = fgi_row_from_json(b, object, true, row, err);
+        if (status == FG_OK)
+            status = fgi_manifest_add(b, row, "line", l->number, err);
+        if (status != FG_OK && status != FG_ENOMEM)
+            status = fgi_context(err, status, "%s", place);
+    }
+    json_decref(object);
+    fgi_free(place);
+    return status;
+}
+
+static fg_status add_lines(fgi_draft *b, const char *path, const fgi_block *block, fg_error *err)
+{
+    fgi_manifest_row row = {0};
+    fg_status status = FG_OK;
+    const char *text = (const char *)block->data;
+    size_t number = 1;
+    for (size_t at = 0; status == FG_OK && at < block->size; number++) {
+        const char *end = memchr(text + at, '\n', block->size - at);
+        const size_t size = end == NULL ? block->size - at : (size_t)(end - text) - at;
+        const line l = {path, number, at, {text + at, size}};
+        if (fgi_str_trim(l.text).size > 0)
+            status = add_line(b, &l, &row, err);
+        at += size + 1;
+    }
+    fgi_free(row.labels.list);
+    return status;
+}
+
+static fg_status open_jsonl(fgi_draft *b, const char *path, fg_error *err)
+{
+    fgi_block block;
+    FGI_TRY(fgi_manifest_begin(b, path, err));
+    FGI_TRY(fgi_block_open(path, FGI_LARGEST_INFLATED_BYTES, &block, err));
+    const fg_status status = add_lines(b, path, &block, err);
+    fgi_block_fini(&block);
+    return status;
+}
+
+const fgi_catalog_kind fgi_catalog_jsonl_row = {
+    .name = "jsonl",
+    .help = "JSONL manifest: {\"path\": \"a.jpg\", \"label\": \"cat\"} on each line",
+    .is_file = is_jsonl,
+    .open = open_jsonl,
+    .read = fgi_read_sample_file,
+};

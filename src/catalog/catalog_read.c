@@ -1,0 +1,91 @@
+/* catalog_read.c - the bytes of samples: whole files and parts of shards, into memory that the
+ * caller reuses.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "catalog/draft.h"
+
+void fg_catalog_bytes_fini(fg_catalog_bytes *bytes)
+{
+    if (bytes == NULL)
+        return;
+    fgi_free(bytes->data);
+    *bytes = (fg_catalog_bytes){0};
+}
+
+fg_status fgi_bytes_reserve(fg_catalog_bytes *bytes, uint64_t size, const char *name, fg_error *err)
+{
+    char shown[FGI_SHOWN_BYTES];
+    if (size > FGI_SAMPLE_BYTES_MAX)
+        return fgi_fail(err, FG_EFORMAT, "'%s' has %llu bytes, more than 2 GiB",
+                        fgi_shown(name, shown), (unsigned long long)size);
+    if (size > bytes->capacity || bytes->data == NULL) {
+        const size_t larger = (size_t)size + (size_t)size / 4 + 4096;
+        fgi_free(bytes->data); /* its content is not needed */
+        bytes->data = fgi_alloc(larger);
+        bytes->capacity = bytes->data != NULL ? larger : 0;
+        if (bytes->data == NULL)
+            return fgi_no_memory(err);
+    }
+    bytes->size = (size_t)size;
+    return FG_OK;
+}
+
+static fg_status fail_file(const fg_catalog *c, const fgi_sample *s, const char *what,
+                           const char *why, fg_status status, fg_error *err)
+{
+    char shown[FGI_SHOWN_BYTES];
+    const bool is_absolute = s->path[0] == '/';
+    return fgi_fail(err, status, "cannot %s '%s%s%s': %s", what, is_absolute ? "" : c->folder,
+                    is_absolute ? "" : "/", fgi_shown(s->path, shown), why);
+}
+
+static fg_status read_open_file(const fg_catalog *c, const fgi_sample *s, int fd,
+                                fg_catalog_bytes *bytes, fg_error *err)
+{
+    struct stat info;
+    if (fstat(fd, &info) != 0)
+        return fail_file(c, s, "look at", fgi_errno_text(errno), FG_EIO, err);
+    if (!S_ISREG(info.st_mode))
+        return fail_file(c, s, "read", "not a regular file", FG_EIO, err);
+    FGI_TRY(fgi_bytes_reserve(bytes, (uint64_t)info.st_size, s->name, err));
+    size_t done = 0;
+    while (done < bytes->size) {
+        const ssize_t got = read(fd, bytes->data + done, bytes->size - done);
+        if (got < 0 && errno != EINTR)
+            return fail_file(c, s, "read", fgi_errno_text(errno), FG_EIO, err);
+        if (got == 0) /* it has become shorter */
+            return fail_file(c, s, "read", "the file was truncated while reading", FG_EIO, err);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return FG_OK;
+}
+
+fg_status fgi_read_sample_file(const fg_catalog *catalog, const fgi_sample *sample,
+                               fg_catalog_bytes *bytes, fg_error *err)
+{
+    const int fd = openat(catalog->folder_fd, sample->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+        return fail_file(catalog, sample, "open", fgi_errno_text(errno),
+                         is_missing ? FG_ENOTFOUND : FG_EIO, err);
+    }
+    const fg_status status = read_open_file(catalog, sample, fd, bytes, err);
+    (void)close(fd);
+    return status;
+}
+
+fg_status fgi_read_sample_range(const fg_catalog *catalog, const fgi_sample *sample,
+                                fg_catalog_bytes *bytes, fg_error *err)
+{
+    FGI_TRY(fgi_bytes_reserve(bytes, sample->size, sample->name, err));
+    return fgi_shard_read(&catalog->shards.list[sample->shard], sample->offset, bytes->data,
+                          bytes->size, err);
+}

@@ -1,0 +1,338 @@
+/* shards.c - expands patterns, checks that the set is complete, and reads parts of shards with
+ * pread, so several threads can read at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "catalog/shards.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/print.h"
+#include "catalog/draft.h"
+
+/* Descriptors that are kept open; a process may have 1024 by default. */
+enum { OPEN_SHARDS = 256, SHARDS_MAX = 1 << 20 };
+
+/* ---- one shard ------------------------------------------------------------------------------- */
+
+static uint8_t split_of_words(const char *name)
+{
+    uint8_t split = FG_CATALOG_NO_SPLIT;
+    for (size_t begin = 0; name[begin] != '\0' && split == FG_CATALOG_NO_SPLIT;) {
+        const size_t size = strcspn(name + begin, "-_.");
+        split = fgi_split_of_name((fgi_str){name + begin, size});
+        begin += size + (name[begin + size] != '\0');
+    }
+    return split;
+}
+
+static fg_status open_shard(fgi_shard_file *shard, bool keep, fg_error *err)
+{
+    struct stat info;
+    const int fd = open(shard->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fgi_fail_errno(err, "open", shard->path);
+    fg_status status = FG_OK;
+    if (fstat(fd, &info) != 0)
+        status = fgi_fail_errno(err, "look at", shard->path);
+    else if (!S_ISREG(info.st_mode))
+        status = fgi_fail(err, FG_EIO, "cannot read '%s': not a regular file", shard->path);
+    if (status == FG_OK)
+        shard->size = (uint64_t)info.st_size;
+    if (status == FG_OK && keep)
+        shard->fd = fd;
+    else
+        (void)close(fd);
+    return status;
+}
+
+static fg_status add_shard(fgi_shard_files *shards, const char *path, fg_error *err)
+{
+    fgi_shard_file *list = fgi_grow(shards->list, shards->count, &shards->capacity, sizeof(*list));
+    if (list == NULL)
+        return fgi_no_memory(err);
+    shards->list = list;
+    fgi_shard_file *shard = &list[shards->count];
+    *shard = (fgi_shard_file){.path = fgi_strdup(path), .fd = -1};
+    if (shard->path == NULL)
+        return fgi_no_memory(err);
+    const bool keep = shards->count++ < OPEN_SHARDS;
+    const char *slash = strrchr(shard->path, '/');
+    shard->name = slash == NULL ? shard->path : slash + 1;
+    shard->split = split_of_words(shard->name);
+    return open_shard(shard, keep, err);
+}
+
+void fgi_shards_fini(fgi_shard_files *shards)
+{
+    for (size_t i = 0; i < shards->count; i++) {
+        if (shards->list[i].fd >= 0)
+            (void)close(shards->list[i].fd);
+        fgi_free(shards->list[i].path);
+    }
+    fgi_free(shards->list);
+    *shards = (fgi_shard_files){0};
+}
+
+static fg_status read_all(int fd, const fgi_shard_file *shard, uint64_t offset, void *data,
+                          size_t size, fg_error *err)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t got = pread(fd, (char *)data + done, size - done, (off_t)(offset + done));
+        if (got == 0)
+            return fgi_fail(err, FG_EFORMAT,
+                            "'%s': the file ends at byte %llu, but it had more bytes when it was "
+                            "opened",
+                            shard->path, (unsigned long long)(offset + done));
+        if (got < 0 && errno != EINTR)
+            return fgi_fail_errno(err, "read", shard->path);
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return FG_OK;
+}
+
+fg_status fgi_shard_read(const fgi_shard_file *shard, uint64_t offset, void *data, size_t size,
+                         fg_error *err)
+{
+    if (shard->fd >= 0)
+        return read_all(shard->fd, shard, offset, data, size, err);
+    const int fd = open(shard->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return fgi_fail_errno(err, "open", shard->path);
+    const fg_status status = read_all(fd, shard, offset, data, size, err);
+    (void)close(fd);
+    return status;
+}
+
+fg_status fgi_window_get(fgi_window *w, uint64_t offset, size_t size, const unsigned char **out,
+                         fg_error *err)
+{
+    if (offset < w->start || offset + size > w->start + w->size) {
+        const uint64_t left = w->shard->size - offset;
+        const size_t want = left < sizeof(w->data) ? (size_t)left : sizeof(w->data);
+        w->size = 0;
+        FGI_TRY(fgi_shard_read(w->shard, offset, w->data, want, err));
+        w->start = offset;
+        w->size = want;
+    }
+    *out = w->data + (offset - w->start);
+    return FG_OK;
+}
+
+fg_status fgi_check_compression(fgi_window *w, fg_error *err)
+{
+    const unsigned char *data;
+    const size_t size = w->shard->size < 8 ? (size_t)w->shard->size : 8;
+    static const struct {
+        size_t size;
+        const char *magic, *name;
+    } kinds[] = {{3, "\x1f\x8b\x08", "gzip"},
+                 {4, "\x28\xb5\x2f\xfd", "Zstandard"},
+                 {5, "\xfd\x37zXZ", "xz"},
+                 {3, "BZh", "bzip2"}};
+    if (size == 0)
+        return FG_OK;
+    FGI_TRY(fgi_window_get(w, 0, size, &data, err));
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (size >= kinds[i].size && memcmp(data, kinds[i].magic, kinds[i].size) == 0)
+            return fgi_fail(err, FG_EUNSUPPORTED,
+                            "'%s' is compressed with %s\nsamples are read at their offset: "
+                            "decompress the file first",
+                            w->shard->path, kinds[i].name);
+    return FG_OK;
+}
+
+/* ---- sets of shards -------------------------------------------------------------------------- */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const fgi_shard_file *)a)->path, ((const fgi_shard_file *)b)->path);
+}
+
+/* Length of the part of "PREFIX-NNNNN-of-NNNNN..." before the first number, and the numbers; 0 if
+ * the name is not of this form. */
+static size_t numbers_of(const char *name, int64_t *out_number, int64_t *out_total)
+{
+    const char *of = strstr(name, "-of-");
+    if (of == NULL)
+        return 0;
+    const char *begin = of;
+    while (begin > name && begin[-1] >= '0' && begin[-1] <= '9')
+        begin--;
+    const size_t digits = strspn(of + 4, "0123456789");
+    if (begin == of || begin == name || begin[-1] != '-' ||
+        !fgi_parse_i64((fgi_str){of + 4, digits}, out_total) ||
+        !fgi_parse_i64((fgi_str){begin, (size_t)(of - begin)}, out_number))
+        return 0;
+    return (size_t)(begin - name);
+}
+
+static fg_status fail_missing(const char *set, size_t length, int64_t number, int64_t total,
+                              fg_error *err)
+{
+    return fgi_fail(err, FG_ENOTFOUND, "shard %lld of '%.*s*-of-*' is missing: expected 0 to %lld",
+                    (long long)number, (int)length, set, (long long)total - 1);
+}
+
+/* Checks that all shards of sets like train-00000-of-00010 exist. The list is sorted, so those of a
+ * set are adjacent and in order. */
+static fg_status check_complete(const fgi_shard_files *shards, fg_error *err)
+{
+    const char *set = NULL;
+    size_t length = 0;
+    int64_t expected = 0, set_total = 0;
+    for (size_t i = 0; i <= shards->count; i++) {
+        int64_t number = 0, total = 0;
+        const char *name = i < shards->count ? shards->list[i].name : "";
+        const size_t size = numbers_of(name, &number, &total);
+        const bool is_same = set != NULL && size == length && memcmp(name, set, size) == 0;
+        if (set != NULL && (is_same ? number > expected : expected < set_total))
+            return fail_missing(set, length, expected, set_total, err);
+        if (!is_same && number > 0)
+            return fail_missing(name, size, 0, total, err);
+        set = size > 0 ? name : NULL;
+        length = size;
+        set_total = total;
+        expected = number + 1;
+    }
+    return FG_OK;
+}
+
+/* What the names of shards in a folder are. */
+typedef struct rule {
+    bool (*is_shard)(const char *name); /* or NULL */
+    const char *pattern;
+} rule;
+
+static bool matches(const rule *r, const char *name)
+{
+    if (name[0] == '.')
+        return false;
+    return r->is_shard != NULL ? r->is_shard(name) : fnmatch(r->pattern, name, 0) == 0;
+}
+
+/* Adds the files of a folder that match, sorted. */
+static fg_status add_folder(const char *path, const rule *r, fgi_shard_files *out, fg_error *err)
+{
+    const size_t first = out->count;
+    DIR *folder = opendir(path);
+    if (folder == NULL)
+        return fgi_fail_errno(err, "open", path);
+    fg_status status = FG_OK;
+    for (const struct dirent *e; status == FG_OK && (e = readdir(folder)) != NULL;)
+        if (matches(r, e->d_name)) { /* the stream is used by this thread only */
+            char *file = fgi_path_join(path, e->d_name);
+            status = file == NULL ? fgi_no_memory(err) : add_shard(out, file, err);
+            fgi_free(file);
+        }
+    (void)closedir(folder);
+    if (status == FG_OK && out->count == first)
+        return fgi_fail(err, FG_ENOTFOUND, "no file in the folder '%s' matches '%s'", path,
+                        r->pattern);
+    if (status == FG_OK)
+        qsort(out->list + first, out->count - first, sizeof(*out->list), by_path);
+    return status;
+}
+
+/* Adds a file, or those that match if the name of the file has wildcards. */
+static fg_status add_glob(const char *pattern, fgi_shard_files *out, fg_error *err)
+{
+    const char *slash = strrchr(pattern, '/');
+    const rule r = {.pattern = slash == NULL ? pattern : slash + 1};
+    if (strpbrk(r.pattern, "*?[") == NULL)
+        return add_shard(out, pattern, err);
+    char *folder = fgi_path_parent(pattern);
+    const fg_status status = folder == NULL ? fgi_no_memory(err) : add_folder(folder, &r, out, err);
+    fgi_free(folder);
+    return status;
+}
+
+/* ---- braces ---------------------------------------------------------------------------------- */
+
+static fg_status add_pattern(const char *pattern, int depth, fgi_shard_files *out, fg_error *err);
+
+/* Adds the pattern with the braces replaced by `text`. */
+static fg_status add_choice(const char *pattern, const char *open, const char *close, fgi_str text,
+                            int depth, fgi_shard_files *out, fg_error *err)
+{
+    const size_t before = (size_t)(open - pattern), after = strlen(close + 1);
+    char *one = fgi_alloc(before + text.size + after + 1);
+    if (one == NULL)
+        return fgi_no_memory(err);
+    memcpy(one, pattern, before);
+    memcpy(one + before, text.data, text.size);
+    memcpy(one + before + text.size, close + 1, after + 1);
+    const fg_status status = add_pattern(one, depth + 1, out, err);
+    fgi_free(one);
+    return status;
+}
+
+/* {first..last}, padded with zeros to the width of `first`. */
+static fg_status add_range(const char *pattern, const char *open, const char *close,
+                           const char *dots, int depth, fgi_shard_files *out, fg_error *err)
+{
+    int64_t first, last;
+    const fgi_str left = {open + 1, (size_t)(dots - open - 1)};
+    const fgi_str right = {dots + 2, (size_t)(close - dots - 2)};
+    if (!fgi_parse_i64(left, &first) || !fgi_parse_i64(right, &last) || first < 0 || last < first ||
+        last - first >= SHARDS_MAX || left.size > 20)
+        return fgi_fail(err, FG_EINVAL, "'%s': expected a range of numbers such as {000..099}",
+                        pattern);
+    for (int64_t i = first; i <= last; i++) {
+        char number[32];
+        const int size =
+            fgi_snprintf(number, sizeof(number), "%0*lld", (int)left.size, (long long)i);
+        const fgi_str text = {number, (size_t)size};
+        FGI_TRY(add_choice(pattern, open, close, text, depth, out, err));
+    }
+    return FG_OK;
+}
+
+static fg_status add_pattern(const char *pattern, int depth, fgi_shard_files *out, fg_error *err)
+{
+    const char *open = strchr(pattern, '{');
+    const char *close = open == NULL ? NULL : strchr(open, '}');
+    if (close == NULL)
+        return add_glob(pattern, out, err);
+    if (depth == 8 || memchr(open + 1, '{', (size_t)(close - open - 1)) != NULL)
+        return fgi_fail(err, FG_EINVAL, "'%s': braces in braces are not supported", pattern);
+    const char *dots = memmem(open, (size_t)(close - open), "..", 2);
+    if (dots != NULL)
+        return add_range(pattern, open, close, dots, depth, out, err);
+    for (const char *begin = open + 1; begin <= close;) {
+        const char *comma = memchr(begin, ',', (size_t)(close - begin));
+        const char *end = comma != NULL ? comma : close;
+        const fgi_str text = {begin, (size_t)(end - begin)};
+        FGI_TRY(add_choice(pattern, open, close, text, depth, out, err));
+        begin = end + 1;
+    }
+    return FG_OK;
+}
+
+fg_status fgi_shards_open(const char *path, bool (*is_shard)(const char *name),
+                          fgi_shard_files *out, fg_error *err)
+{
+    struct stat info;
+    const bool exists = stat(path, &info) == 0;
+    fg_status status;
+    if (exists && S_ISDIR(info.st_mode)) {
+        const rule r = {is_shard, "names of this kind"};
+        status = add_folder(path, &r, out, err);
+    } else if (exists || strpbrk(path, "{*?[") == NULL) {
+        return add_shard(out, path, err);
+    } else {
+        status = add_pattern(path, 0, out, err);
+    }
+    /* braces name the shards themselves */
+    if (status == FG_OK && strchr(path, '{') == NULL)
+        status = check_complete(out, err);
+    return status;
+}

@@ -1,0 +1,318 @@
+/* Image folders: classes, splits, odd names, links, and reading files.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fulgurite/catalog.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "catalog_text.h"
+
+static fg_error err;
+
+/* Writes a file with its own name as content, and the folders to it. */
+static void add(const char *root, const char *name)
+{
+    char path[600];
+    (void)snprintf(path, sizeof(path), "%s/%s", root, name);
+    char *parent = fgi_path_parent(path);
+    fgt_ok(fgi_folder_make(parent, &err));
+    fgi_free(parent);
+    fgt_write(path, name, strlen(name) < 12 ? strlen(name) : 12);
+}
+
+static void folders_are_classes_in_byte_order(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "b/2.jpg");
+    add(root, "b/10.PNG");
+    add(root, "a-b/x.jpeg");
+    add(root, "a/deep/er/x.webp");
+    add(root, "a/z.gif");
+    add(root, "Z/i.tif");
+    add(root, "\xc3\xa9/i.bmp");
+    add(root, "a/notes.txt");
+    add(root, "a/noextension");
+    add(root, "readme.md");
+    add(root, "loose.jpg");
+    add(root, "a/.hidden.jpg");
+    add(root, ".cache/x.jpg");
+    fgt_ok(fgi_folder_make(fgt_path(root, "empty"), &err));
+    fgt_catalog_is(root, NULL,
+                   "Z/i.tif 0 [Z/i.tif]\n"
+                   "a/deep/er/x.webp 1 [a/deep/er/x.]\n"
+                   "a/z.gif 1 [a/z.gif]\n"
+                   "a-b/x.jpeg 2 [a-b/x.jpeg]\n"
+                   "b/10.PNG 3 [b/10.PNG]\n"
+                   "b/2.jpg 3 [b/2.jpg]\n"
+                   "\xc3\xa9/i.bmp 5 [\xc3\xa9/i.bmp]\n"
+                   "class Z\nclass a\nclass a-b\nclass b\nclass empty\nclass \xc3\xa9\n"
+                   "skip a/noextension: not an image (by its extension)\n"
+                   "skip a/notes.txt: not an image (by its extension)\n"
+                   "skip empty: a class without images\n"
+                   "skip loose.jpg: an image next to the folders of the classes\n"
+                   "skip readme.md: not an image (by its extension)\n");
+}
+
+static void folders_named_like_splits_are_splits(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "train/dog/1.jpg");
+    add(root, "train/cat/1.jpg");
+    add(root, "Validation/dog/2.jpg");
+    add(root, "test/3.jpg");
+    add(root, "LICENSE");
+    fgt_catalog_is(root, NULL,
+                   "Validation/dog/2.jpg 1 val [Validation/d]\n"
+                   "test/3.jpg test [test/3.jpg]\n"
+                   "train/cat/1.jpg 0 train [train/cat/1.]\n"
+                   "train/dog/1.jpg 1 train [train/dog/1.]\n"
+                   "class cat\nclass dog\n"
+                   "skip LICENSE: next to the folders of the splits\n");
+    fgt_catalog_is(root, &(fg_catalog_options){.no_split_folders = true},
+                   "Validation/dog/2.jpg 0 [Validation/d]\n"
+                   "test/3.jpg 1 [test/3.jpg]\n"
+                   "train/cat/1.jpg 2 [train/cat/1.]\n"
+                   "train/dog/1.jpg 2 [train/dog/1.]\n"
+                   "class Validation\nclass test\nclass train\n"
+                   "skip LICENSE: not an image (by its extension)\n");
+    add(root, "other/x/1.jpg"); /* now they are classes */
+    fgt_catalog_is(fgt_path(root, "other"), NULL, "x/1.jpg 0 [other/x/1.jp]\nclass x\n");
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 4);
+    fg_catalog_destroy(catalog);
+}
+
+static void images_without_folders_have_no_label(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "2.jpg");
+    add(root, "1.jpg");
+    fgt_catalog_is(root, NULL, "1.jpg [1.jpg]\n2.jpg [2.jpg]\n");
+    add(root, "year/3.jpg");
+    fgt_catalog_is(root, &(fg_catalog_options){.no_classes = true},
+                   "1.jpg [1.jpg]\n2.jpg [2.jpg]\nyear/3.jpg [year/3.jpg]\n");
+}
+
+static void given_classes_define_the_indices(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    static const char *const names[] = {"dog", "bird", "cat"};
+    add(root, "cat/1.jpg");
+    add(root, "dog/1.jpg");
+    fg_catalog_options options = {.class_names = names, .class_count = 3};
+    fgt_catalog_is(root, &options,
+                   "cat/1.jpg 2 [cat/1.jpg]\ndog/1.jpg 0 [dog/1.jpg]\n"
+                   "class dog\nclass bird\nclass cat\n");
+    options.class_count = 2;
+    fgt_catalog_fails(root, &options, FG_EFORMAT,
+                      "sample 'cat/1.jpg': label 'cat': not one of the given classes");
+}
+
+static void names_are_bytes(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "a b/\xff\xfe.jpg");
+    add(root, "a b/line\nend.jpg");
+    add(root, "a b/back\\slash .jpg");
+    add(root, "a b/\xf0\x9f\x90\xb1.jpg");
+    fgt_catalog_is(root, NULL,
+                   "a b/back\\\\slash .jpg 0 [a b/back\\\\sla]\n"
+                   "a b/line\\nend.jpg 0 [a b/line\\nend]\n"
+                   "a b/\xf0\x9f\x90\xb1.jpg 0 [a b/\xf0\x9f\x90\xb1.jpg]\n"
+                   "a b/\\xff\\xfe.jpg 0 [a b/\\xff\\xfe.jpg]\n"
+                   "class a b\n");
+}
+
+static void links_are_followed_but_not_in_circles(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder(), *other = fgt_temp_folder();
+    add(other, "x.jpg");
+    add(root, "a/1.jpg");
+    assert_int_equal(symlink("..", fgt_path(root, "a/up")), 0);
+    assert_int_equal(symlink(".", fgt_path(root, "self")), 0);
+    assert_int_equal(symlink("gone.jpg", fgt_path(root, "a/broken.jpg")), 0);
+    assert_int_equal(symlink("1.jpg", fgt_path(root, "a/2.jpg")), 0);
+    assert_int_equal(symlink(other, fgt_path(root, "linked")), 0);
+    assert_int_equal(mkfifo(fgt_path(root, "a/pipe.jpg"), 0600), 0);
+    fgt_catalog_is(root, NULL,
+                   "a/1.jpg 0 [a/1.jpg]\na/2.jpg 0 [a/1.jpg]\nlinked/x.jpg 1 [x.jpg]\n"
+                   "class a\nclass linked\n"
+                   "skip a/broken.jpg: a broken symbolic link\n"
+                   "skip a/pipe.jpg: not a regular file\n"
+                   "skip a/up: a symbolic link to a folder that contains it\n"
+                   "skip self: a symbolic link to a folder that contains it\n");
+}
+
+static void unreadable_folders_are_errors(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "a/1.jpg");
+    fgt_catalog_fails(fgt_path(root, "none"), NULL, FG_ENOTFOUND, "none': No such file");
+    fgt_ok(fgi_folder_make(fgt_path(root, "b"), &err));
+    fgt_catalog_fails(fgt_path(root, "b"), NULL, FG_ENOTFOUND, "/b': no samples");
+    add(root, "b/x.txt");
+    fgt_catalog_fails(fgt_path(root, "b"), NULL, FG_ENOTFOUND,
+                      "no samples\nskipped, for example: 'x.txt': not an image");
+    if (geteuid() == 0)
+        skip(); /* root may read everything */
+    assert_int_equal(chmod(fgt_path(root, "b"), 0), 0);
+    fgt_catalog_fails(root, NULL, FG_EIO, "/b/': Permission denied");
+    assert_int_equal(chmod(fgt_path(root, "b"), 0700), 0);
+}
+
+static void options_are_checked(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    static const char *const names[] = {"a", NULL};
+    add(root, "a/1.jpg");
+    add(root, "a/1.unknown");
+    fgt_catalog_fails("", NULL, FG_EINVAL, "the path is empty");
+    fgt_catalog_fails(root, &(fg_catalog_options){.kind = "zip"}, FG_EINVAL,
+                      "unknown kind 'zip': expected auto, folder");
+    fgt_catalog_fails(fgt_path(root, "a/1.unknown"), NULL, FG_EINVAL, "set the kind");
+    fgt_catalog_fails(root, &(fg_catalog_options){.class_count = 2}, FG_EINVAL, "disagree");
+    fgt_catalog_fails(root, &(fg_catalog_options){.class_names = names, .class_count = 2},
+                      FG_EINVAL, "class_names[1] is NULL");
+    fgt_catalog_fails(root, &(fg_catalog_options){.kind = "csv"}, FG_EIO, "folder");
+}
+
+static void files_are_read_as_they_are_now(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    add(root, "a/1.jpg");
+    add(root, "a/2.jpg");
+    fg_catalog *catalog = NULL;
+    fg_catalog_bytes bytes = {0};
+    fg_catalog_item item;
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_string_equal(fg_catalog_kind_of(catalog), "folder");
+    static char large[100000];
+    fgt_write(fgt_path(root, "a/1.jpg"), large, sizeof(large));
+    fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err));
+    assert_int_equal(bytes.size, sizeof(large));
+    fgt_write(fgt_path(root, "a/1.jpg"), "", 0);
+    fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err));
+    assert_int_equal(bytes.size, 0);
+    assert_int_equal(unlink(fgt_path(root, "a/2.jpg")), 0);
+    assert_int_equal(fg_catalog_read(catalog, 1, &bytes, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "a/2.jpg': No such file"));
+    assert_int_equal(mkfifo(fgt_path(root, "a/2.jpg"), 0600), 0);
+    assert_int_equal(fg_catalog_read(catalog, 1, &bytes, &err), FG_EIO);
+    assert_non_null(strstr(err.message, "not a regular file"));
+    assert_int_equal(fg_catalog_read(catalog, 2, &bytes, &err), FG_EINVAL);
+    assert_int_equal(fg_catalog_read(catalog, -1, &bytes, &err), FG_EINVAL);
+    assert_int_equal(fg_catalog_get(catalog, 2, &item, &err), FG_EINVAL);
+    assert_null(fg_catalog_skip(catalog, 0, NULL));
+    assert_null(fg_catalog_class_name(catalog, 1));
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_bytes_fini(NULL);
+    fg_catalog_destroy(catalog);
+    fg_catalog_destroy(NULL);
+}
+
+static void many_files_are_listed_in_order(void **state)
+{
+    (void)state;
+    enum { COUNT = 4000 };
+    const char *root = fgt_temp_folder();
+    for (int k = 0; k < 4; k++) {
+        char name[32];
+        (void)snprintf(name, sizeof(name), "%d", k);
+        fgt_ok(fgi_folder_make(fgt_path(root, name), &err));
+    }
+    const int folder = open(root, O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < COUNT; i++) {
+        char name[32];
+        const int number = (i * 7919) % COUNT; /* in another order */
+        (void)snprintf(name, sizeof(name), "%d/%05d.jpg", number % 4, number);
+        const int fd = openat(folder, name, O_CREAT | O_WRONLY, 0600);
+        assert_true(fd >= 0);
+        (void)close(fd);
+    }
+    (void)close(folder);
+    fg_catalog *catalog = NULL;
+    fg_catalog_item item, before = {0};
+    fgt_ok(fg_catalog_open(root, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), COUNT);
+    for (int64_t i = 0; i < COUNT; i++) {
+        fgt_ok(fg_catalog_get(catalog, i, &item, &err));
+        assert_int_equal(item.label, i / (COUNT / 4));
+        assert_true(i == 0 || strcmp(before.name, item.name) < 0);
+        before = item;
+    }
+    fg_catalog_destroy(catalog);
+}
+
+static fg_status open_and_read(void *path, fg_error *error)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, error);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char root[300];
+    (void)snprintf(root, sizeof(root), "%s", fgt_temp_folder());
+    add(root, "train/a/1.jpg");
+    add(root, "train/b/x/2.jpg");
+    add(root, "val/b/3.jpg");
+    add(root, "val/b/3.txt");
+    fgt_fault_loop(open_and_read, root);
+}
+
+static void kinds_are_listed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"folder", "csv", "jsonl", "tar", "tfrecord"};
+    const char *help = NULL;
+    for (int i = 0; i < 5; i++) {
+        assert_string_equal(fg_catalog_kind(i, &help), names[i]);
+        assert_true(strlen(help) > 10);
+    }
+    assert_null(fg_catalog_kind(5, &help));
+    assert_null(fg_catalog_kind(-1, NULL));
+    char shown[8];
+    assert_int_equal(fg_catalog_escape("a\nb", shown, sizeof(shown)), 4);
+    assert_string_equal(shown, "a\\nb");
+    assert_int_equal(fg_catalog_escape("a", shown, 1), 0);
+    assert_string_equal(shown, "");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(folders_are_classes_in_byte_order),
+    cmocka_unit_test(folders_named_like_splits_are_splits),
+    cmocka_unit_test(images_without_folders_have_no_label),
+    cmocka_unit_test(given_classes_define_the_indices),
+    cmocka_unit_test(names_are_bytes),
+    cmocka_unit_test(links_are_followed_but_not_in_circles),
+    cmocka_unit_test(unreadable_folders_are_errors),
+    cmocka_unit_test(options_are_checked),
+    cmocka_unit_test(files_are_read_as_they_are_now),
+    cmocka_unit_test(many_files_are_listed_in_order),
+    cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(kinds_are_listed),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,173 @@
+/* CSV and JSONL manifests: columns, labels, paths, and messages with lines.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include "base/file.h"
+#include "catalog_text.h"
+
+static fg_error err;
+static const char *root;
+
+static int make_files(void **state)
+{
+    (void)state;
+    root = fgt_temp_folder();
+    fgt_ok(fgi_folder_make(fgt_path(root, "sub"), &err));
+    fgt_write(fgt_path(root, "a.jpg"), "A", 1);
+    fgt_write(fgt_path(root, "b c.jpg"), "B", 1);
+    fgt_write(fgt_path(root, "sub/d.bin"), "D", 1);
+    return 0;
+}
+
+static const char *manifest(const char *name, const char *text)
+{
+    const char *path = fgt_path(root, name);
+    fgt_write(path, text, strlen(text));
+    return path;
+}
+
+static void csv_columns_are_found_by_name(void **state)
+{
+    (void)state;
+    fgt_catalog_is(manifest("m.csv", "group,extra,path,label,split,name\n"
+                                     "p1,x, a.jpg ,dog,train,first\n"
+                                     ",,\"b c.jpg\",cat,Valid,\n"
+                                     "p1,,./sub/../sub/d.bin,,test,third\n"),
+                   NULL,
+                   "first 1 train p1=1 [A]\nb c.jpg 0 val [B]\nthird test p1=1 [D]\n"
+                   "class cat\nclass dog\n");
+    fgt_catalog_is(manifest("m.tsv", "file\ty\na.jpg\t2\nsub/d.bin\t0\n"),
+                   &(fg_catalog_options){.path_column = "file", .label_column = "y"},
+                   "a.jpg 2 [A]\nsub/d.bin 0 [D]\nclass -\nclass -\nclass -\n");
+    fgt_catalog_is(manifest("s.csv", "path;label\na.jpg;1.0\nsub/d.bin;1\n"),
+                   &(fg_catalog_options){.delimiter = ';'},
+                   "a.jpg 1 [A]\nsub/d.bin 0 [D]\nclass 1\nclass 1.0\n");
+}
+
+static void absolute_paths_are_allowed(void **state)
+{
+    (void)state;
+    char text[400], expected[400];
+    (void)snprintf(text, sizeof(text), "{\"path\": \"%s/a.jpg\"}\n", root);
+    (void)snprintf(expected, sizeof(expected), "%s/a.jpg [A]\n", root);
+    fgt_catalog_is(manifest("sub/m.jsonl", text), NULL, expected);
+    fgt_catalog_is(manifest("sub/m.csv", "path\n../a.jpg\n"), NULL, "../a.jpg [A]\n");
+}
+
+static void several_labels_are_lists(void **state)
+{
+    (void)state;
+    fgt_catalog_is(manifest("l.csv", "path,labels\na.jpg,red;tall ;\nb c.jpg,\n"
+                                     "sub/d.bin,tall|blue|red\n"),
+                   NULL,
+                   "a.jpg 1,2 [A]\nb c.jpg [B]\nsub/d.bin 2,0,1 [D]\n"
+                   "class blue\nclass red\nclass tall\n");
+    fgt_catalog_is(manifest("l.jsonl", "{\"path\": \"a.jpg\", \"labels\": [3, 1]}\n\n"
+                                       "{\"path\": \"b c.jpg\", \"label\": null}\r\n"
+                                       "{\"label\": [2], \"path\": \"sub/d.bin\"}"),
+                   NULL,
+                   "a.jpg 3,1 [A]\nb c.jpg [B]\nsub/d.bin 2 [D]\n"
+                   "class -\nclass -\nclass -\nclass -\n");
+}
+
+static void json_distinguishes_names_and_indices(void **state)
+{
+    (void)state;
+    fgt_catalog_is(manifest("t.jsonl",
+                            "{\"path\": \"a.jpg\", \"label\": \"10\"}\n"
+                            "{\"path\": \"b c.jpg\", \"label\": \"9\", \"group\": \"g\", "
+                            "\"split\": \"val\", \"name\": \"n\"}\n"),
+                   NULL, "a.jpg 0 [A]\nn 1 val g=1 [B]\nclass 10\nclass 9\n");
+    const char *mixed = manifest("u.jsonl", "{\"path\": \"a.jpg\", \"label\": \"cat\"}\n"
+                                            "{\"path\": \"b c.jpg\", \"label\": 1}\n");
+    fgt_catalog_fails(mixed, NULL, FG_EFORMAT,
+                      "sample 'a.jpg': label 'cat': a class name, but other samples have integers");
+    static const char *const names[] = {"dog", "cat"};
+    fgt_catalog_is(mixed, &(fg_catalog_options){.class_names = names, .class_count = 2},
+                   "a.jpg 1 [A]\nb c.jpg 1 [B]\nclass dog\nclass cat\n");
+    fgt_catalog_fails(manifest("v.jsonl", "{\"path\": \"a.jpg\", \"label\": 2}\n"),
+                      &(fg_catalog_options){.class_names = names, .class_count = 2}, FG_EFORMAT,
+                      "label '2': there are fewer classes");
+}
+
+static void missing_files_are_reported_with_the_line(void **state)
+{
+    (void)state;
+    const char *csv = manifest("x.csv", "path,label\n\na.jpg,0\nnone.jpg,1\nsub,1\n");
+    fgt_catalog_fails(csv, NULL, FG_ENOTFOUND, "x.csv:4: 'none.jpg' in '");
+    fgt_catalog_is(csv, &(fg_catalog_options){.skip_missing = true},
+                   "a.jpg 0 [A]\nclass -\nclass -\n" /* the label of a missing file counts */
+                   "skip none.jpg: row 2: no such file\nskip sub: row 3: not a regular file\n");
+    const char *jsonl = manifest("x.jsonl", "{\"path\": \"a.jpg\"}\n\n{\"path\": \"a.jpg/x\"}\n");
+    fgt_catalog_fails(jsonl, NULL, FG_ENOTFOUND, "x.jsonl:3: 'a.jpg/x' in '");
+    fgt_catalog_is(jsonl, &(fg_catalog_options){.skip_missing = true},
+                   "a.jpg [A]\nskip a.jpg/x: line 3: no such file\n");
+}
+
+static void mistakes_have_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *text, *part;
+    } cases[] = {
+        {"e.csv", "paht,label\na.jpg,1\n",
+         "e.csv:1: there is no column 'path'; did you mean 'paht'?"},
+        {"e.csv", "path,split\na.jpg,dev\n", "e.csv:2: unknown split 'dev'"},
+        {"e.csv", "path\na.jpg\na.jpg\n", "e.csv:3: there are two samples with the name 'a.jpg'"},
+        {"e.csv", "path,label\n,1\n", "e.csv:2: the path is missing"},
+        {"e.csv", "path,label\na.jpg,-1\n", "label '-1': expected a class index"},
+        {"e.csv", "path,label\na.jpg,16777216\n", "a class index must be below"},
+        {"e.csv", "path,label,labels\na.jpg,1,2\n", "e.csv:2: both 'label' and 'labels'"},
+        {"e.csv", "path;label\na.jpg;1\n", "set delimiter: \";\""},
+        {"e.csv", "path,label\na.jpg,\"1\n", "e.csv:2: byte 17: unclosed quote"},
+        {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\": 1}\n", "e.jsonl:2: member 'path'"},
+        {"e.jsonl", "{\"path\": \"a.jpg\"}\n[1]\n", "e.jsonl:2: expected a JSON object"},
+        {"e.jsonl", "{\"path\": \"a.jpg\"}\n{\"path\"\n", "e.jsonl:2: byte 25: invalid JSON"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": 1.5}", "e.jsonl:1: member 'label'"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": 1}", "member 'labels': expected a list"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1], \"label\": 1}", "both"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, []]}", "integer or a string"},
+        {"e.jsonl", "{\"path\": \"a.jpg\", \"label\": -1}", "expected a class index"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        fgt_catalog_fails(manifest(cases[i].name, cases[i].text), NULL, FG_EFORMAT, cases[i].part);
+    fgt_catalog_fails(manifest("e.jsonl", "\n"), NULL, FG_ENOTFOUND, "no samples");
+}
+
+static fg_status open_manifest(void *path, fg_error *error)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fg_status status =
+        fg_catalog_open(path, &(fg_catalog_options){.skip_missing = true}, &catalog, error);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, error);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(open_manifest,
+                   (void *)manifest("f.csv", "path,labels,group,name\na.jpg,x;y,g,\n"
+                                             "none.jpg,x,g,\nb c.jpg,y,h,\"n\"\"\"\n"));
+    fgt_fault_loop(open_manifest,
+                   (void *)manifest("f.jsonl", "{\"path\": \"a.jpg\", \"labels\": [1, 2]}\n"
+                                               "{\"path\": \"none.jpg\", \"group\": \"g\"}\n"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(csv_columns_are_found_by_name),
+    cmocka_unit_test(absolute_paths_are_allowed),
+    cmocka_unit_test(several_labels_are_lists),
+    cmocka_unit_test(json_distinguishes_names_and_indices),
+    cmocka_unit_test(missing_files_are_reported_with_the_line),
+    cmocka_unit_test(mistakes_have_lines),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, make_files, NULL) == 0 ? 0 : 1; }

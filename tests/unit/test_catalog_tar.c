@@ -1,0 +1,358 @@
+/* tar archives in WebDataset's layout: archives written by Python's tarfile and by GNU tar
+ * (tests/golden/catalog/make_tar.py), damaged ones, and sets of shards.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <stdio.h>
+#include "base/alloc.h"
+#include "base/file.h"
+#include "catalog_text.h"
+
+#define GOLDEN FGT_SOURCE_DIR "/tests/golden/catalog/"
+#define X39    "[xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx]"
+
+enum { BLOCK = 512 };
+
+static fg_error err;
+
+/* ---- archives by others ---------------------------------------------------------------------- */
+
+static void formats_are_read(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"ustar", "gnu", "pax"};
+    char folder[141] = "", expected[2000], n[121], p[100], q[91];
+    for (int i = 0; i < 20; i++)
+        memcpy(folder + 7 * i, "folder/", 7);
+    memset(n, 'n', 120), n[120] = '\0';
+    memset(p, 'p', 99), p[99] = '\0';
+    memset(q, 'q', 90), q[90] = '\0';
+    for (int i = 0; i < 3; i++) {
+        char path[400];
+        (void)snprintf(path, sizeof(path), GOLDEN "%s.tar", names[i]);
+        (void)snprintf(expected, sizeof(expected),
+                       "b/0001.jpg 3 [first image]\nb/0002.JPEG 0 []\n%s%s%s.png " X39
+                       "\nb/caf\xc3\xa9 1.jpg [third]\nclass -\nclass -\nclass -\nclass -\n",
+                       i == 0 ? p : folder, i == 0 ? "/" : "", i == 0 ? q : n);
+        fgt_catalog_is(path, NULL, expected);
+    }
+}
+
+static void sparse_and_compressed_archives_are_refused(void **state)
+{
+    (void)state;
+    const char *path = fgt_path(fgt_temp_folder(), "x.tar.gz");
+    fgt_catalog_fails(GOLDEN "sparse_gnu.tar", NULL, FG_EUNSUPPORTED, "byte 0: sparse files");
+    fgt_catalog_fails(GOLDEN "sparse_pax.tar", NULL, FG_EUNSUPPORTED, "byte 0: sparse files");
+    fgt_write(path, "\x1f\x8b\x08\x00", 4);
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "x.tar.gz' is compressed with gzip");
+    fgt_write(path, "\x28\xb5\x2f\xfd", 4);
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "compressed with Zstandard");
+    fgt_write(path, "hello", 5);
+    fgt_catalog_fails(path, NULL, FG_EFORMAT,
+                      "byte 0: no end of archive: the archive is truncated");
+}
+
+/* ---- archives made here ---------------------------------------------------------------------- */
+
+typedef struct archive {
+    unsigned char data[32 * BLOCK];
+    size_t size;
+} archive;
+
+static void add_checksum(unsigned char *h)
+{
+    unsigned sum = 0;
+    memset(h + 148, ' ', 8);
+    for (int i = 0; i < BLOCK; i++)
+        sum += h[i];
+    (void)snprintf((char *)h + 148, 8, "%06o", sum);
+}
+
+static void add_member(archive *a, char type, const char *name, const char *data, size_t size)
+{
+    unsigned char *h = a->data + a->size;
+    memset(h, 0, BLOCK);
+    memcpy(h, name, strlen(name));
+    (void)snprintf((char *)h + 124, 12, "%011o", (unsigned)size);
+    h[156] = (unsigned char)type;
+    memcpy(h + 257,
+           "ustar\0"
+           "00",
+           8);
+    add_checksum(h);
+    memset(h + BLOCK, 0, (size + BLOCK - 1) / BLOCK * BLOCK);
+    memcpy(h + BLOCK, data, size);
+    a->size += BLOCK + (size + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+static void add_text(archive *a, const char *name, const char *text)
+{
+    add_member(a, '0', name, text, strlen(text));
+}
+
+static const char *write_archive(archive *a, const char *name)
+{
+    memset(a->data + a->size, 0, 2 * BLOCK);
+    const char *path = fgt_path(fgt_temp_folder(), name);
+    fgt_write(path, a->data, a->size + 2 * BLOCK);
+    return path;
+}
+
+static void json_has_labels_splits_and_groups(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    add_text(&a, "./1.json",
+             "{\"label\": \"dog\", \"split\": \"val\", \"group\": \"g\", \"k\": 1}");
+    add_text(&a, "./2.jpg", "two");
+    add_text(&a, "./1.jpg", "one");
+    add_text(&a, "./2.json", "{\"labels\": [\"cat\", \"dog\"]}");
+    add_text(&a, "./3.cls", "cat\n");
+    add_text(&a, "4.jpg", "four");
+    fgt_catalog_is(write_archive(&a, "j.tar"), NULL,
+                   "1.jpg 1 val g=1 [one]\n2.jpg 0,1 [two]\n4.jpg [four]\nclass cat\nclass dog\n"
+                   "skip 3.cls: a sample without an image\n");
+}
+
+static void extended_headers_override_the_header(void **state)
+{
+    (void)state;
+    static archive a;
+    a.size = 0;
+    const char *records = "14 path=p.jpg\n9 size=3\n20 comment=\xff= and x\n";
+    add_member(&a, 'g', "global", "13 comment=x\n", 13);
+    add_member(&a, 'x', "pax", records, strlen(records));
+    add_text(&a, "short.jpg", "abcdef");
+    add_text(&a, "plain.jpg", "g"); /* the header applies once */
+    unsigned char *h = a.data + a.size;
+    add_text(&a, "base256.jpg", "hi");
+    memcpy(h + 124, "\x80\0\0\0\0\0\0\0\0\0\0\2", 12);
+    add_checksum(h);
+    fgt_catalog_is(write_archive(&a, "x.tar"), NULL,
+                   "p.jpg [abc]\nplain.jpg [g]\nbase256.jpg [hi]\n");
+}
+
+static void mistakes_name_the_member(void **state)
+{
+    (void)state;
+    static archive a;
+    static const struct {
+        char type;
+        const char *name, *data, *part;
+    } cases[] = {
+        {'0', "1.png", "x", "byte 1024: '1.png': the sample has another image"},
+        {'0', "1.cls", "a\0", "1.cls': a NUL byte"},
+        {'0', "1.json", "{", "byte 1024: JSON: byte 1: invalid JSON"},
+        {'0', "1.json", "{\"label\": 0.5}", "byte 1024: member 'label'"},
+        {'x', "pax", "5 a=b\n", "invalid record"},
+        {'x', "pax", "99 a=b\n", "invalid record"},
+        {'x', "pax", "x a=b\n", "invalid record"},
+        {'x', "pax", "6 abc\n", "invalid record"},
+        {'x', "pax", "11 size=-1\n", "invalid size"},
+        {'x', "pax", "8 path=\n", "invalid path"},
+        {'L', "long", "", "invalid path"},
+        {'M', "volume", "", "several volumes"},
+        {'S', "sparse", "", "sparse files are not supported"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        a.size = 0;
+        add_text(&a, "1.jpg", "x");
+        const size_t size = strlen(cases[i].data) + (i == 1);
+        add_member(&a, cases[i].type, cases[i].name, cases[i].data, size);
+        fgt_catalog_fails(write_archive(&a, "m.tar"), NULL,
+                          cases[i].type == 'M' || cases[i].type == 'S' ? FG_EUNSUPPORTED
+                                                                       : FG_EFORMAT,
+                          cases[i].part);
+    }
+    memset(a.data, 0, 2 * BLOCK);
+    a.size = BLOCK;
+    add_text(&a, "1.jpg", "x");
+    fgt_catalog_fails(write_archive(&a, "c.tar"), NULL, FG_EFORMAT,
+                      "byte 512: data after the end of the archive");
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* The text of the catalog, or NULL if it cannot be opened: then there is a message. */
+static char *text_of(const char *path)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    err = (fg_error){0};
+    const fg_catalog_options options = {.kind = "tar"};
+    if (fg_catalog_open(path, &options, &catalog, &err) != FG_OK) {
+        assert_true(err.message[0] != '\0');
+        return NULL;
+    }
+    fgt_ok(fgt_catalog_write(catalog, &text, &err));
+    fg_catalog_destroy(catalog);
+    return fgi_buf_take(&text);
+}
+
+static void make_small(archive *a)
+{
+    a->size = 0;
+    add_member(a, 'L', "././@LongLink", "some/long/name.jpg", 18);
+    add_text(a, "some", "image");
+    add_text(a, "b.jpg", "second");
+    add_text(a, "b.cls", "1");
+    memset(a->data + a->size, 0, 2 * BLOCK);
+    a->size += 2 * BLOCK;
+}
+
+static void truncated_archives_are_errors(void **state)
+{
+    (void)state;
+    static archive a;
+    make_small(&a);
+    char *whole = text_of(fgt_memory_file(a.data, a.size));
+    assert_non_null(whole);
+    for (size_t size = 0; size < a.size; size++) {
+        char *text = text_of(fgt_memory_file(a.data, size));
+        if (size < a.size - BLOCK) { /* one block of zeros is enough */
+            assert_null(text);
+            assert_non_null(strstr(err.message, "truncated"));
+            assert_non_null(strstr(err.message, "byte "));
+        } else {
+            assert_string_equal(text, whole);
+        }
+        fgi_free(text);
+    }
+    fgi_free(whole);
+}
+
+/* Headers have checksums, contents have none. */
+static void flipped_bytes_of_headers_are_errors(void **state)
+{
+    (void)state;
+    static archive a;
+    make_small(&a);
+    char *whole = text_of(fgt_memory_file(a.data, a.size));
+    for (size_t i = 0; i < a.size - BLOCK; i++) {
+        const size_t block = i / BLOCK;
+        const bool is_header = block % 2 == 0; /* contents are one block each */
+        a.data[i] ^= 0x41;
+        char *text = text_of(fgt_memory_file(a.data, a.size));
+        if (is_header)
+            assert_true(text == NULL || strcmp(text, whole) == 0);
+        a.data[i] ^= 0x41;
+        fgi_free(text);
+    }
+    fgi_free(whole);
+}
+
+/* ---- shards ---------------------------------------------------------------------------------- */
+
+static void write_shard(const char *folder, const char *name, const char *label)
+{
+    static archive a;
+    a.size = 0;
+    add_text(&a, "1.jpg", name);
+    add_text(&a, "1.cls", label);
+    memset(a.data + a.size, 0, 2 * BLOCK);
+    fgt_write(fgt_path(folder, name), a.data, a.size + 2 * BLOCK);
+}
+
+static void shards_are_found_by_patterns(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    write_shard(folder, "x-train-09.tar", "0");
+    write_shard(folder, "x-train-10.tar", "1");
+    write_shard(folder, "x-val-00.tar", "1");
+    const char *train = "x-train-09.tar/1.jpg 0 train [x-train-09.tar]\n"
+                        "x-train-10.tar/1.jpg 1 train [x-train-10.tar]\n";
+    char all[400], two[200];
+    (void)snprintf(two, sizeof(two), "%sclass -\nclass -\n", train);
+    (void)snprintf(all, sizeof(all),
+                   "%sx-val-00.tar/1.jpg 1 val [x-val-00.tar]\nclass -\nclass -\n", train);
+    fgt_catalog_is(folder, NULL, all);
+    fgt_catalog_is(fgt_path(folder, "x-*.tar"), NULL, all);
+    fgt_catalog_is(fgt_path(folder, "x-{train-*,val-00}.tar"), NULL, all);
+    fgt_catalog_is(fgt_path(folder, "x-train-{09..10}.tar"), NULL, two);
+    fgt_catalog_is(fgt_path(folder, "x-train-??.tar"), NULL, two);
+    fgt_catalog_is(fgt_path(folder, "x-val-00.tar"), NULL,
+                   "1.jpg 1 val [x-val-00.tar]\nclass -\nclass -\n");
+    fgt_catalog_fails(fgt_path(folder, "x-train-{09..11}.tar"), NULL, FG_ENOTFOUND,
+                      "x-train-11.tar': No such file");
+    fgt_catalog_fails(fgt_path(folder, "y*.tar"), NULL, FG_ENOTFOUND, "matches 'y*.tar'");
+    fgt_catalog_fails(fgt_path(folder, "x-{9..1}.tar"), NULL, FG_EINVAL, "range of numbers");
+    fgt_catalog_fails(fgt_path(folder, "x-{0..99999999}.tar"), NULL, FG_EINVAL, "range of numbers");
+    fgt_catalog_fails(fgt_path(folder, "{{a,b},c}.tar"), NULL, FG_EINVAL, "braces in braces");
+    fgt_catalog_fails(fgt_path(folder, "{x-val,x-val}-00.tar"), NULL, FG_EFORMAT, "two samples");
+}
+
+static void missing_shards_of_numbered_sets_are_errors(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    write_shard(folder, "a-00000-of-00002.tar", "0");
+    write_shard(folder, "b-00000-of-00003.tar", "0");
+    write_shard(folder, "b-00002-of-00003.tar", "0");
+    fgt_catalog_fails(fgt_path(folder, "b-*.tar"), NULL, FG_ENOTFOUND,
+                      "shard 1 of 'b-*-of-*' is missing: expected 0 to 2");
+    fgt_catalog_fails(folder, NULL, FG_ENOTFOUND, "shard 1 of 'a-*-of-*' is missing");
+    write_shard(folder, "a-00001-of-00002.tar", "0");
+    write_shard(folder, "b-00001-of-00003.tar", "0");
+    fg_catalog *catalog = NULL;
+    fgt_ok(fg_catalog_open(folder, NULL, &catalog, &err));
+    assert_int_equal(fg_catalog_count(catalog), 5);
+    fg_catalog_destroy(catalog);
+    write_shard(folder, "c-00001-of-00002.tar", "0");
+    fgt_catalog_fails(folder, NULL, FG_ENOTFOUND, "shard 0 of 'c-*-of-*' is missing");
+}
+
+static void shrunk_shards_are_errors(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder(), *path = fgt_path(folder, "a.tar");
+    write_shard(folder, "a.tar", "0");
+    fg_catalog *catalog = NULL;
+    fg_catalog_bytes bytes = {0};
+    fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
+    FILE *file = fopen(path, "w"); /* the same file, now empty */
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(fg_catalog_read(catalog, 0, &bytes, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "the file ends at byte 512"));
+    assert_int_equal(bytes.size, 0);
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_destroy(catalog);
+}
+
+static fg_status open_archive(void *path, fg_error *error)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, error);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(open_archive, (void *)(GOLDEN "gnu.tar"));
+    fgt_fault_loop(open_archive, (void *)(GOLDEN "pax.tar"));
+    fgt_fault_loop(open_archive, (void *)(GOLDEN "{ustar,g*}.tar"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(formats_are_read),
+    cmocka_unit_test(sparse_and_compressed_archives_are_refused),
+    cmocka_unit_test(json_has_labels_splits_and_groups),
+    cmocka_unit_test(extended_headers_override_the_header),
+    cmocka_unit_test(mistakes_name_the_member),
+    cmocka_unit_test(truncated_archives_are_errors),
+    cmocka_unit_test(flipped_bytes_of_headers_are_errors),
+    cmocka_unit_test(shards_are_found_by_patterns),
+    cmocka_unit_test(missing_shards_of_numbered_sets_are_errors),
+    cmocka_unit_test(shrunk_shards_are_errors),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,208 @@
+/* TFRecord files: written by TensorFlow and by a writer without it (tests/golden/catalog), damaged
+ * ones, and files that lack features.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "catalog_text.h"
+
+#define GOLDEN FGT_SOURCE_DIR "/tests/golden/catalog/"
+
+static fg_error err;
+
+static const char expected[] =
+    "a.jpg 2 [first image]\n"
+    "b.jpg 0 []\n"
+    "c.jpg 2 [\\x00\\x01\\x02\\x03\\x04\\x05\\x06\\x07\\x08\\x09\\n\\x0b\\x0c\\x0d\\x0e\\x0f"
+    "\\x10\\x11\\x12\\x13\\x14\\x15\\x16\\x17\\x18\\x19\\x1a\\x1b\\x1c\\x1d\\x1e\\x1f"
+    " !\"#$%&']\n"
+    "d.jpg [fourth]\n"
+    "class dog\nclass -\nclass cat\n";
+
+static void both_writers_give_the_same_samples(void **state)
+{
+    (void)state;
+    fgt_catalog_is(GOLDEN "made.tfrecord", NULL, expected);
+    fgt_catalog_is(GOLDEN "tensorflow.tfrecord", NULL, expected);
+}
+
+static void features_can_be_named(void **state)
+{
+    (void)state;
+    fg_catalog *catalog = NULL;
+    fg_catalog_item item;
+    fg_catalog_bytes bytes = {0};
+    const fg_catalog_options options = {.image_feature = "image/filename",
+                                        .label_feature = "image/height",
+                                        .text_feature = "none",
+                                        .name_feature = "image/class/text"};
+    fgt_ok(fg_catalog_open(GOLDEN "tensorflow.tfrecord", &options, &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 8);
+    assert_null(fg_catalog_class_name(catalog, 7));
+    fgt_ok(fg_catalog_get(catalog, 2, &item, &err));
+    assert_string_equal(item.name, "tensorflow.tfrecord:2"); /* "cat" is not unique */
+    assert_int_equal(item.label, 7);
+    fgt_ok(fg_catalog_read(catalog, 2, &bytes, &err));
+    assert_int_equal(bytes.size, 5);
+    assert_memory_equal(bytes.data, "c.jpg", 5);
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_destroy(catalog);
+    fgt_catalog_fails(GOLDEN "made.tfrecord", &(fg_catalog_options){.image_feature = "x"},
+                      FG_ENOTFOUND, "'made.tfrecord:0': a record without the feature of the image");
+    fgt_catalog_fails(GOLDEN "made.tfrecord",
+                      &(fg_catalog_options){.image_feature = "image/height"}, FG_EFORMAT,
+                      "byte 0: record 0: expected one value of bytes");
+}
+
+static void texts_alone_are_class_names(void **state)
+{
+    (void)state;
+    fg_catalog *catalog = NULL;
+    fg_catalog_item item;
+    fgt_ok(fg_catalog_open(GOLDEN "made.tfrecord", &(fg_catalog_options){.label_feature = "none"},
+                           &catalog, &err));
+    assert_int_equal(fg_catalog_class_count(catalog), 2);
+    assert_string_equal(fg_catalog_class_name(catalog, 0), "cat");
+    fgt_ok(fg_catalog_get(catalog, 1, &item, &err));
+    assert_int_equal(item.label, 1);
+    fgt_ok(fg_catalog_get(catalog, 3, &item, &err));
+    assert_int_equal(item.label, -1);
+    fg_catalog_destroy(catalog);
+}
+
+/* ---- damage ---------------------------------------------------------------------------------- */
+
+/* The first two records. */
+static size_t read_small(unsigned char *data, size_t capacity)
+{
+    char *all;
+    size_t size, used = 0;
+    fgt_ok(fgi_file_read(GOLDEN "made.tfrecord", 1 << 20, &all, &size, &err));
+    for (int i = 0; i < 2; i++)
+        used += 16 + (unsigned char)all[used];
+    assert_true(used < capacity);
+    memcpy(data, all, used);
+    fgi_free(all);
+    return used;
+}
+
+/* Whether the samples are `whole`; false with a message if one cannot be listed or read. */
+static bool is_same(const char *path, const char *whole)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    err = (fg_error){0};
+    const fg_catalog_options options = {.kind = "tfrecord"};
+    fg_status status = fg_catalog_open(path, &options, &catalog, &err);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, &err);
+    if (status != FG_OK)
+        assert_true(err.message[0] != '\0');
+    else
+        assert_string_equal(text.data, whole);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status == FG_OK;
+}
+
+static const char two[] = "a.jpg 2 [first image]\nb.jpg 0 []\nclass dog\nclass -\nclass cat\n";
+static const char one[] = "a.jpg 2 [first image]\nclass -\nclass -\nclass cat\n";
+
+static void every_flipped_byte_is_found(void **state)
+{
+    (void)state;
+    unsigned char data[1024];
+    const size_t size = read_small(data, sizeof(data));
+    assert_true(is_same(fgt_memory_file(data, size), two));
+    for (size_t i = 0; i < size; i++) {
+        data[i] ^= 0x11;
+        if (is_same(fgt_memory_file(data, size), two))
+            fail_msg("a flip of byte %zu is not noticed", i);
+        data[i] ^= 0x11;
+    }
+}
+
+static void every_truncation_is_found(void **state)
+{
+    (void)state;
+    unsigned char data[1024];
+    const size_t size = read_small(data, sizeof(data)), first = 16 + (size_t)data[0];
+    for (size_t i = 0; i < size; i++) {
+        const bool is_whole = i == first; /* a file of one record */
+        assert_int_equal(is_same(fgt_memory_file(data, i), one), is_whole);
+        if (i > 0 && !is_whole)
+            assert_non_null(strstr(err.message, "truncated"));
+    }
+}
+
+static void checksums_are_named(void **state)
+{
+    (void)state;
+    unsigned char data[1024];
+    const size_t size = read_small(data, sizeof(data));
+    const char *path = fgt_path(fgt_temp_folder(), "c.tfrecord");
+    fg_catalog *catalog = NULL;
+    fg_catalog_bytes bytes = {0};
+    data[size - 1] ^= 1;
+    fgt_write(path, data, size);
+    fgt_ok(fg_catalog_open(path, NULL, &catalog, &err));
+    fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err));
+    assert_int_equal(fg_catalog_read(catalog, 1, &bytes, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "the checksum of the record does not match: 0x"));
+    fgt_ok(fg_catalog_read(catalog, 0, &bytes, &err)); /* others can be read */
+    fg_catalog_bytes_fini(&bytes);
+    fg_catalog_destroy(catalog);
+    fgt_write(path, "\x1f\x8b\x08\0\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    fgt_catalog_fails(path, NULL, FG_EUNSUPPORTED, "compressed with gzip");
+    fgt_write(path, "something else of some length", 29);
+    fgt_catalog_fails(path, NULL, FG_EFORMAT, "byte 0: record 0: not a TFRecord file");
+    fgt_write(path, "", 0);
+    fgt_catalog_fails(path, NULL, FG_ENOTFOUND, "no samples");
+}
+
+static void shards_give_splits_and_names(void **state)
+{
+    (void)state;
+    const char *folder = fgt_temp_folder();
+    unsigned char data[1024];
+    const size_t size = read_small(data, sizeof(data));
+    fgt_write(fgt_path(folder, "train-00000-of-00001"), data, size);
+    fgt_write(fgt_path(folder, "validation-00000-of-00001"), data, 16 + (size_t)data[0]);
+    fgt_catalog_is(folder, NULL,
+                   "train-00000-of-00001:0 2 train [first image]\n"
+                   "train-00000-of-00001:1 0 train []\n"
+                   "validation-00000-of-00001:0 2 val [first image]\n"
+                   "class dog\nclass -\nclass cat\n");
+}
+
+static fg_status open_records(void *path, fg_error *error)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, error);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(open_records, (void *)(GOLDEN "tensorflow.tfrecord"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(both_writers_give_the_same_samples),
+    cmocka_unit_test(features_can_be_named),
+    cmocka_unit_test(texts_alone_are_class_names),
+    cmocka_unit_test(every_flipped_byte_is_found),
+    cmocka_unit_test(every_truncation_is_found),
+    cmocka_unit_test(checksums_are_named),
+    cmocka_unit_test(shards_give_splits_and_names),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)
