@@ -113,7 +113,7 @@ typedef struct fg_catalog fg_catalog;
 FG_API FG_MUST_USE fg_status fg_catalog_open(const char *path, const fg_catalog_options *options,
                                              fg_catalog **out, fg_error *err);
 
-/* NULL is allowed. */
+/* Releases the caller's reference to the catalog; datasets of it keep it alive. NULL is allowed. */
 FG_API void fg_catalog_destroy(fg_catalog *catalog);
 
 /* Name of the kind of the source, "folder" for example. */

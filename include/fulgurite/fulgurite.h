@@ -22,6 +22,7 @@
 #include <fulgurite/format.h>
 #include <fulgurite/host.h>
 #include <fulgurite/image.h>
+#include <fulgurite/images.h>
 #include <fulgurite/logger.h>
 #include <fulgurite/mesh.h>
 #include <fulgurite/nn.h>

@@ -159,6 +159,7 @@ fg_status fg_catalog_open(const char *path, const fg_catalog_options *options, f
     fg_catalog *c = fgi_calloc(1, sizeof(*c));
     if (c == NULL)
         return fgi_no_memory(err);
+    atomic_init(&c->references, 1);
     c->kind = kind;
     c->folder_fd = -1;
     const fg_status status = build(c, path, &o, err);
@@ -169,9 +170,16 @@ fg_status fg_catalog_open(const char *path, const fg_catalog_options *options, f
     return status;
 }
 
+fg_catalog *fgi_catalog_retain(fg_catalog *catalog)
+{
+    atomic_fetch_add_explicit(&catalog->references, 1, memory_order_relaxed);
+    return catalog;
+}
+
 void fg_catalog_destroy(fg_catalog *catalog)
 {
-    if (catalog == NULL)
+    if (catalog == NULL ||
+        atomic_fetch_sub_explicit(&catalog->references, 1, memory_order_acq_rel) != 1)
         return;
     if (catalog->folder_fd >= 0)
         (void)close(catalog->folder_fd);

@@ -5,6 +5,7 @@
 #define FGI_CATALOG_DRAFT_H
 
 #include <fulgurite/catalog.h>
+#include <stdatomic.h>
 #include "base/arena.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -37,6 +38,7 @@ typedef struct fgi_skipped {
 typedef struct fgi_catalog_kind fgi_catalog_kind;
 
 struct fg_catalog {
+    atomic_long references; /* handles and datasets */
     const fgi_catalog_kind *kind;
     fgi_arena arena;
     const char *path;   /* as given */
@@ -108,6 +110,9 @@ fg_status fgi_draft_add(fgi_draft *b, const fgi_sample *sample, fg_error *err);
 fg_status fgi_draft_skip(fgi_draft *b, const char *path, const char *reason, fg_error *err);
 /* Sets class_names and class_count, and converts the labels of all samples. */
 fg_status fgi_draft_finish(fgi_draft *b, fg_error *err);
+
+/* Adds a reference; release it with fg_catalog_destroy. */
+fg_catalog *fgi_catalog_retain(fg_catalog *catalog);
 
 /* The split that a folder or a word is a name of: fg_data_split or FG_CATALOG_NO_SPLIT. */
 uint8_t fgi_split_of_name(fgi_str name);

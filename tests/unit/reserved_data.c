@@ -85,6 +85,12 @@ static void by_fg_csv_apply_options(fg_error *err)
     fg_dataset_destroy(parts.val);
 }
 
+static void by_fg_images_options(fg_error *err)
+{
+    NEWER(fg_images_options, 0);
+    assert_int_equal(fg_images_create(NULL, &o, &dataset, err), FG_EINVAL);
+}
+
 const reserved_row reserved_data_rows[] = {
     ROW(fg_catalog_bytes),
     ROW(fg_catalog_options),
@@ -101,6 +107,7 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_image_resize_options),
     ROW(fg_loader_options),
     ROW(fg_npy_options),
+    ROW(fg_images_options),
     ROW(fg_sampling_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -1,0 +1,159 @@
+/* effects_images.c - the effects of the keys of image files: with constant weights, the losses of a
+ * fit are those of the samples that the library's dataset has with the same options.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <fulgurite/images.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include "image_files.h"
+
+enum { MOST_FEATURES = REFERENCE_MAX_FEATURES };
+
+static void put(const char *folder, const char *name, const char *image)
+{
+    fgt_file file = fgt_file_read(image);
+    fgt_write(fgt_path(folder, name), file.data, file.size);
+    fgt_file_free(&file);
+}
+
+/* Two classes in photos/, and one image in other/, of the second class. */
+static void write_photos(const char *folder)
+{
+    static const char *const folders[] = {"photos", "photos/cat", "photos/dog", "other",
+                                          "other/dog"};
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        (void)mkdir(fgt_path(folder, folders[i]), 0755);
+    put(folder, "photos/cat/1.jpg", "baseline.jpg");
+    put(folder, "photos/cat/2.jpg", "orient6.jpg");
+    put(folder, "photos/dog/3.jpg", "large.jpg");
+    put(folder, "other/dog/4.jpg", "baseline.jpg");
+}
+
+/* The samples of a folder, from 0 to 1, in the first epoch. */
+static reference_data samples(const char *path, const fg_images_options *options)
+{
+    fg_error err = {0};
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    uint8_t pixels[MOST_FEATURES];
+    int32_t label;
+    static const char *const names[] = {"cat", "dog"};
+    const fg_catalog_options classes = {.class_names = names, .class_count = 2};
+    fgt_ok(fg_catalog_open(path, &classes, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
+    const int features = (int)fg_type_bytes(&fg_dataset_field(dataset, 0)->type);
+    reference_data data = {.rows = (int)fg_dataset_count(dataset), .features = features};
+    assert_in_range(features, 1, MOST_FEATURES);
+    for (int i = 0; i < data.rows; i++) {
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){pixels, &label}, &err));
+        data.label[i] = label;
+        for (int k = 0; k < features; k++)
+            data.x[i][k] = pixels[k] / 255.0;
+    }
+    fg_dataset_destroy(dataset);
+    fg_catalog_destroy(catalog);
+    return data;
+}
+
+/* The options that the arguments of a row set, by its `count`. */
+static const fg_images_options expected[] = {
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_CENTER},
+    {.height = 1, .width = 1, .channels = 1, .crop = FG_IMAGE_CROP_CENTER},
+    {.height = 1, .width = 1, .channels = 3, .crop = FG_IMAGE_CROP_CENTER},
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_RANDOM},
+    {.height = 2,
+     .width = 2,
+     .channels = 1,
+     .crop = FG_IMAGE_CROP_RANDOM,
+     .scale_min = 0.3,
+     .scale_max = 0.4},
+    {.height = 2,
+     .width = 2,
+     .channels = 1,
+     .crop = FG_IMAGE_CROP_RANDOM,
+     .ratio_min = 2,
+     .ratio_max = 3},
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_RANDOM, .flip_probability = 1},
+    {.height = 2,
+     .width = 2,
+     .channels = 1,
+     .crop = FG_IMAGE_CROP_RANDOM,
+     .flip_probability = FG_ZERO},
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_RANDOM, .seed = 9},
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_CENTER, .center_fraction = 0.5},
+};
+
+#define PHOTOS                                                                                     \
+    "--data.format=images --data.train=photos --model.name=linear --model.classes=3 "              \
+    "--model.weights=w.safetensors --trainer.batch_size=2 " EFFECTS_STILL
+#define GRAY "--data.size=2 --data.channels=1 "
+
+/* Losses of training by expected[count], and of validation on other/, cropped in the middle. */
+static void losses(const effect *e, const char *folder)
+{
+    fg_images_options options = expected[e->count];
+    write_photos(folder);
+    const reference_data train = samples(fgt_path(folder, "photos"), &options);
+    options.crop = FG_IMAGE_CROP_CENTER;
+    const reference_data val = samples(fgt_path(folder, "other"), &options);
+    const reference_model model = reference_start(train.features);
+    reference_save(&model, train.features, fgt_path(folder, "w.safetensors"));
+    const json_t *summary = effects_fit(0, folder, PHOTOS "--data.val=other %s", e->arguments);
+    fgt_close(e->arguments, effects_number(summary, "metrics.train_loss"),
+              reference_loss(&model, &train, 0, train.rows), 0, 2e-6);
+    fgt_close(e->arguments, effects_number(summary, "metrics.val_loss"),
+              reference_loss(&model, &val, 0, val.rows), 0, 2e-6);
+}
+
+/* Samples that are held out of the training samples are cropped in the middle: the loss of one of
+ * three is the loss that one of them has. The checkpoint finds the same sample again. */
+static void held_out(const effect *e, const char *folder)
+{
+    char line[64];
+    bool is_found = false;
+    write_photos(folder);
+    const reference_data all = samples(fgt_path(folder, "photos"), &expected[0]);
+    const reference_model model = reference_start(all.features);
+    reference_save(&model, all.features, fgt_path(folder, "w.safetensors"));
+    const json_t *summary = effects_fit(0, folder, PHOTOS "%s", e->arguments);
+    const double loss = effects_number(summary, "metrics.val_loss");
+    for (int i = 0; i < all.rows; i++) {
+        const double one = reference_loss(&model, &all, i, 1);
+        is_found = is_found || (loss > one * (1 - 2e-6) && loss < one * (1 + 2e-6));
+    }
+    assert_true(is_found);
+    (void)snprintf(line, sizeof(line), "val_loss\t%.6g\n", loss);
+    contains(program_gives(0, folder, "validate run --quiet")->out, line);
+}
+
+/* An error with the exit status and the text of the row. */
+static void refused(const effect *e, const char *folder)
+{
+    write_photos(folder);
+    const json_t *summary = effects_fit(e->status, folder, PHOTOS "%s", e->arguments);
+    contains(json_string_value(json_object_get(summary, "error")), e->says);
+}
+
+const effect effects_images[] = {
+    {"data.train", GRAY "--data.crop=center --data.train=photos", losses, .count = 0},
+    {"data.train", GRAY "--data.val_fraction=0.34", held_out},
+    {"data.source", GRAY "--data.crop=center --data.source=folder", losses, .count = 0},
+    {"data.source", GRAY "--data.source=tar", refused, .status = 1, .says = "photos"},
+    {"data.size", "--data.channels=1 --data.crop=center --data.size=1", losses, .count = 1},
+    {"data.channels", "--data.size=1 --data.crop=center --data.channels=3", losses, .count = 2},
+    {"data.crop", GRAY "--data.crop=random", losses, .count = 3},
+    {"data.crop_scale", GRAY "--data.crop_scale=[0.3,0.4]", losses, .count = 4},
+    {"data.crop_scale", GRAY "--data.crop_scale=[0.4,0.3]", refused, .status = 2,
+     .says = "data.crop_scale: expected two ascending numbers"},
+    {"data.crop_ratio", GRAY "--data.crop_ratio=[2,3]", losses, .count = 5},
+    {"data.crop_ratio", GRAY "--data.crop_ratio=[2]", refused, .status = 2,
+     .says = "data.crop_ratio: expected two ascending numbers"},
+    {"data.flip", GRAY "--data.flip=1", losses, .count = 6},
+    {"data.flip", GRAY "--data.flip=0", losses, .count = 7},
+    {"data.crop_seed", GRAY "--data.crop_seed=9", losses, .count = 8},
+    {"data.center_fraction", GRAY "--data.crop=center --data.center_fraction=0.5", losses,
+     .count = 9},
+    {NULL},
+};

@@ -1,0 +1,338 @@
+/* The dataset of image files: boxes against their definition, samples against decoding and resizing
+ * by hand, splits, labels, errors that name the file.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/image.h>
+#include <fulgurite/images.h>
+#include <math.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "data/image_boxes.h"
+#include "image_files.h"
+
+enum { SIDE = 12, BYTES = SIDE * SIDE * 3 };
+static fg_error err;
+
+/* ---- boxes ----------------------------------------------------------------------------------- */
+
+static void the_center_box_has_the_aspect_ratio(void **state)
+{
+    const fg_image_box wide = fgi_center_box(500, 375, 1, 0.875);
+    fgt_close("width", wide.width, 328.125, 1e-9, 0);
+    fgt_close("height", wide.height, 328.125, 1e-9, 0);
+    fgt_close("x", wide.x, (500 - 328.125) / 2, 1e-9, 0);
+    fgt_close("y", wide.y, (375 - 328.125) / 2, 1e-9, 0);
+    const fg_image_box high = fgi_center_box(300, 400, 2, 1);
+    fgt_close("width", high.width, 300, 1e-9, 0);
+    fgt_close("height", high.height, 150, 1e-9, 0);
+    fgt_close("y", high.y, 125, 1e-9, 0);
+}
+
+/* In a square image with ratio 1 and half of the area at most, every box fits: its area is uniform,
+ * and so is its place. */
+static void random_boxes_have_uniform_areas_and_places(void **state)
+{
+    enum { COUNT = 20000, WIDTH = 1000 };
+    const fgi_box_limits limits = {0.1, 0.5, 1, 1};
+    double area = 0, square = 0, place = 0;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const fg_image_box box =
+            fgi_random_box(fgi_key_fold(fgi_key_from_seed(7), i), WIDTH, WIDTH, &limits);
+        const double fraction = box.width * box.height / (WIDTH * WIDTH);
+        assert_true(box.width == box.height && box.width == floor(box.width));
+        assert_true(box.x >= 0 && box.x + box.width <= WIDTH);
+        assert_true(box.y >= 0 && box.y + box.height <= WIDTH);
+        assert_true(fraction > 0.099 && fraction < 0.501);
+        area += fraction / COUNT;
+        square += fraction * fraction / COUNT;
+        place += box.x / (WIDTH - box.width) / COUNT;
+    }
+    /* uniform on [0.1, 0.5): mean 0.3, variance 0.16 / 12; five deviations of the mean */
+    fgt_close("mean of the area", area, 0.3, 5 * 0.1155 / sqrt(COUNT), 0);
+    fgt_close("variance of the area", square - area * area, 0.16 / 12, 5e-4, 0);
+    fgt_close("mean of the place", place, 0.5, 5 * 0.2887 / sqrt(COUNT), 1e-3);
+}
+
+static void aspect_ratios_are_uniform_on_a_log_scale(void **state)
+{
+    enum { COUNT = 20000 };
+    const fgi_box_limits limits = {0.1, 0.1, 0.5, 4}; /* always fits into 1000 x 1000 */
+    double mean = 0;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        const fg_image_box box =
+            fgi_random_box(fgi_key_fold(fgi_key_from_seed(8), i), 1000, 1000, &limits);
+        const double ratio = box.width / box.height;
+        assert_true(ratio > 0.498 && ratio < 4.02);
+        mean += log(ratio) / COUNT;
+    }
+    fgt_close("mean of log(ratio)", mean, (log(0.5) + log(4)) / 2, 5 * log(8) / sqrt(12.0 * COUNT),
+              1e-3);
+}
+
+static void a_box_that_never_fits_becomes_the_one_in_the_middle(void **state)
+{
+    const fgi_box_limits square = {0.5, 1, 1, 1}, wide = {0.9, 1, 2, 3};
+    const fg_image_box narrow = fgi_random_box(fgi_key_from_seed(1), 10, 1000, &square);
+    assert_true(narrow.width == 10 && narrow.height == 10 && narrow.x == 0 && narrow.y == 495);
+    const fg_image_box flat = fgi_random_box(fgi_key_from_seed(1), 300, 300, &wide);
+    assert_true(flat.width == 300 && flat.height == 150 && flat.x == 0 && flat.y == 75);
+}
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+/* Copies a recorded image to folder/name. */
+static void put(const char *image, const char *folder, const char *name)
+{
+    fgt_file file = fgt_file_read(image);
+    (void)mkdir(folder, 0755);
+    fgt_write(fgt_path(folder, name), file.data, file.size);
+    fgt_file_free(&file);
+}
+
+/* The folder of all tests. */
+static const char *base(void)
+{
+    static char path[200] = "";
+    if (path[0] == '\0')
+        (void)snprintf(path, sizeof(path), "%s", fgt_temp_folder());
+    return path;
+}
+
+/* A folder with the classes cat (two images) and dog (one). */
+static const char *photos(void)
+{
+    static char root[256];
+    (void)snprintf(root, sizeof(root), "%s/photos", base());
+    char cat[300], dog[300];
+    (void)snprintf(cat, sizeof(cat), "%s/cat", root);
+    (void)snprintf(dog, sizeof(dog), "%s/dog", root);
+    (void)mkdir(root, 0755);
+    put("baseline.jpg", cat, "a.jpg");
+    put("progressive.jpg", cat, "b c.jpg");
+    put("large.jpg", dog, "d.jpg");
+    return root;
+}
+
+static fg_dataset *open_photos(const fg_images_options *options)
+{
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    fgt_ok(fg_images_create(catalog, options, &dataset, &err));
+    fg_catalog_destroy(catalog); /* it is kept alive */
+    return dataset;
+}
+
+/* What the sample should be: the whole file is decoded, then the box is resized. */
+static void by_hand(const char *image, double fraction, uint8_t out[BYTES])
+{
+    fgt_file file = fgt_file_read(image);
+    fg_image_decoder *decoder;
+    fg_image whole = {0};
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fgt_decode(decoder, &file, NULL, &whole, &err));
+    const double width = (double)whole.width, height = (double)whole.height;
+    const double side = fraction * (width < height ? width : height);
+    const fg_image_resize_options options = {
+        .box = {(width - side) / 2, (height - side) / 2, side, side}};
+    fgt_ok(fg_image_resize(decoder, &whole, SIDE, SIDE, &options, out, &err));
+    fg_image_decoder_destroy(decoder);
+    fg_image_fini(&whole);
+    fgt_file_free(&file);
+}
+
+static void samples_are_crops_of_the_middle(void **state)
+{
+    static const char *const images[] = {"baseline.jpg", "progressive.jpg"};
+    uint8_t sample[BYTES], expected[BYTES];
+    int32_t label;
+    fg_dataset *dataset = open_photos(&(fg_images_options){.height = SIDE, .width = SIDE});
+    assert_int_equal(fg_dataset_count(dataset), 3);
+    assert_int_equal(fg_dataset_class_count(dataset), 2);
+    assert_string_equal(fg_dataset_class_name(dataset, 1), "dog");
+    for (int i = 0; i < 2; i++) {
+        fgt_ok(fg_dataset_read(dataset, i, (void *const[]){sample, &label}, &err));
+        by_hand(images[i], 0.875, expected);
+        assert_memory_equal(sample, expected, BYTES);
+        assert_int_equal(label, 0);
+    }
+    fgt_ok(fg_dataset_read(dataset, 2, (void *const[]){sample, &label}, &err));
+    assert_int_equal(label, 1);
+    fg_dataset_destroy(dataset);
+}
+
+/* All samples of an epoch, in order. */
+static void load(fg_dataset *dataset, int workers, int64_t epoch, uint8_t out[3][BYTES])
+{
+    fg_loader *loader;
+    const fg_host_batch *batch;
+    const fg_loader_options options = {
+        .batch_size = 3, .workers = workers, .synchronous = workers == 0, .epoch = epoch};
+    fgt_ok(fg_loader_create(dataset, &options, &loader, &err));
+    fgt_ok(fg_loader_next(loader, &batch, &err));
+    assert_int_equal(batch->valid, 3);
+    memcpy(out, batch->data[0], (size_t)3 * BYTES);
+    fg_loader_release(loader, batch);
+    fg_loader_destroy(loader);
+}
+
+static void random_crops_are_a_function_of_seed_epoch_and_sample(void **state)
+{
+    uint8_t a[3][BYTES], b[3][BYTES];
+    fg_images_options options = {
+        .height = SIDE, .width = SIDE, .crop = FG_IMAGE_CROP_RANDOM, .seed = 4};
+    fg_dataset *dataset = open_photos(&options), *other;
+    options.seed = 5;
+    other = open_photos(&options);
+    load(dataset, 3, 2, a);
+    load(dataset, 0, 2, b);
+    assert_memory_equal(a, b, sizeof(a));
+    load(dataset, 0, 3, b);
+    for (int i = 0; i < 3; i++)
+        assert_memory_not_equal(a[i], b[i], BYTES);
+    load(other, 0, 2, b);
+    for (int i = 0; i < 3; i++)
+        assert_memory_not_equal(a[i], b[i], BYTES);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(other);
+}
+
+/* With boxes of the whole image, a sample is either the resized image or its mirror image. */
+static void half_of_the_samples_are_mirrored(void **state)
+{
+    enum { EPOCHS = 64 };
+    const fg_images_options options = {.height = SIDE,
+                                       .width = SIDE,
+                                       .crop = FG_IMAGE_CROP_RANDOM,
+                                       .scale_min = 1,
+                                       .ratio_min = 37.0 / 23,
+                                       .ratio_max = 37.0 / 23};
+    fg_images_options never = options;
+    never.flip_probability = FG_ZERO;
+    fg_dataset *dataset = open_photos(&options), *straight = open_photos(&never);
+    uint8_t samples[3][BYTES], plain[3][BYTES];
+    int mirrored = 0;
+    load(straight, 0, 0, plain);
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        load(dataset, 0, epoch, samples);
+        const bool is_plain = memcmp(samples[0], plain[0], BYTES) == 0;
+        mirrored += !is_plain;
+        for (int y = 0; y < SIDE && !is_plain; y++)
+            for (int x = 0; x < SIDE; x++)
+                assert_memory_equal(&samples[0][3 * (y * SIDE + x)],
+                                    &plain[0][3 * (y * SIDE + SIDE - 1 - x)], 3);
+    }
+    assert_in_range(mirrored, EPOCHS / 4, EPOCHS * 3 / 4);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(straight);
+}
+
+static void only_samples_of_the_split_are_read(void **state)
+{
+    static const uint8_t splits[] = {FG_VAL, FG_TRAIN, FG_VAL};
+    int32_t labels[2];
+    fg_dataset *dataset = open_photos(&(fg_images_options){
+        .height = 1, .width = 1, .channels = 1, .splits = splits, .split = FG_VAL});
+    assert_int_equal(fg_dataset_count(dataset), 2);
+    fgt_ok(fg_dataset_labels(dataset, labels, &err));
+    assert_true(labels[0] == 0 && labels[1] == 1);
+    assert_int_equal(fg_type_bytes(&fg_dataset_field(dataset, 0)->type), 1);
+    fg_dataset_destroy(dataset);
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+static void a_file_that_cannot_be_read_is_named(void **state)
+{
+    uint8_t sample[BYTES];
+    int32_t label;
+    void *const row[] = {sample, &label};
+    fg_dataset *dataset = open_photos(&(fg_images_options){.height = SIDE, .width = SIDE});
+    fgt_write(fgt_path(base(), "photos/cat/a.jpg"), "\xff\xd8\xff nonsense", 12);
+    assert_int_equal(fg_dataset_read(dataset, 0, row, &err), FG_EFORMAT);
+    assert_non_null(strstr(err.message, "cat/a.jpg"));
+    assert_int_equal(unlink(fgt_path(base(), "photos/cat/b c.jpg")), 0);
+    assert_int_equal(fg_dataset_read(dataset, 1, row, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "cat/b c.jpg"));
+    fgt_ok(fg_dataset_read(dataset, 2, row, &err)); /* the others are still readable */
+    fg_dataset_destroy(dataset);
+}
+
+static void a_sample_without_a_label_is_named(void **state)
+{
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    static const char list[] = "path,label\nphotos/cat/a.jpg,x\nphotos/dog/d.jpg,\n";
+    (void)photos();
+    fgt_write(fgt_path(base(), "list.csv"), list, sizeof(list) - 1);
+    fgt_ok(fg_catalog_open(fgt_path(base(), "list.csv"), NULL, &catalog, &err));
+    assert_int_equal(fg_images_create(catalog, NULL, &dataset, &err), FG_EINVAL);
+    assert_string_equal(err.message, "'photos/dog/d.jpg' has no label, but other samples have one: "
+                                     "expected a label for each");
+    assert_null(dataset);
+    fg_catalog_destroy(catalog);
+}
+
+static void wrong_options_are_refused(void **state)
+{
+    static const struct {
+        fg_images_options options;
+        const char *message;
+    } cases[] = {
+        {{.height = -1}, "samples of -1 x 224 pixels: expected a height and width of 1 to 65536"},
+        {{.channels = 2}, "channels is 2: expected 1 or 3"},
+        {{.center_fraction = 1.5}, "center_fraction is 1.5: expected a number above 0, at most 1"},
+        {{.scale_min = 0.5, .scale_max = 0.25},
+         "scale is 0.5 to 0.25: expected two numbers from 0 to 1"},
+        {{.ratio_max = -1}, "ratio is 0.75 to -1: expected two numbers from 0.001 to 1000"},
+        {{.flip_probability = 2}, "flip_probability is 2: expected 0 to 1"},
+    };
+    fg_catalog *catalog;
+    fg_dataset *dataset;
+    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(fg_images_create(catalog, &cases[i].options, &dataset, &err), FG_EINVAL);
+        assert_string_equal(err.message, cases[i].message);
+    }
+    fg_catalog_destroy(catalog);
+}
+
+static fg_status create_and_read(void *self, fg_error *e)
+{
+    fg_catalog *catalog = self;
+    fg_dataset *dataset;
+    uint8_t sample[BYTES];
+    int32_t label;
+    fg_status status =
+        fg_images_create(catalog, &(fg_images_options){.height = SIDE, .width = SIDE}, &dataset, e);
+    if (status == FG_OK)
+        status = fg_dataset_read(dataset, 0, (void *const[]){sample, &label}, e);
+    fg_dataset_destroy(dataset);
+    return status;
+}
+
+static void allocation_failures_leak_nothing(void **state)
+{
+    fg_catalog *catalog;
+    fgt_ok(fg_catalog_open(photos(), NULL, &catalog, &err));
+    fgt_fault_loop(create_and_read, catalog);
+    fg_catalog_destroy(catalog);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_center_box_has_the_aspect_ratio),
+    cmocka_unit_test(random_boxes_have_uniform_areas_and_places),
+    cmocka_unit_test(aspect_ratios_are_uniform_on_a_log_scale),
+    cmocka_unit_test(a_box_that_never_fits_becomes_the_one_in_the_middle),
+    cmocka_unit_test(samples_are_crops_of_the_middle),
+    cmocka_unit_test(random_crops_are_a_function_of_seed_epoch_and_sample),
+    cmocka_unit_test(half_of_the_samples_are_mirrored),
+    cmocka_unit_test(only_samples_of_the_split_are_read),
+    cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+    cmocka_unit_test(a_sample_without_a_label_is_named),
+    cmocka_unit_test(wrong_options_are_refused),
+    cmocka_unit_test(allocation_failures_leak_nothing),
+};
+FGT_MAIN(tests)
