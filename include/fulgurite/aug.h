@@ -32,6 +32,19 @@
 extern "C" {
 #endif
 
+/* A registered augmentation (registry.h): a constant row, which `data.augment` of a configuration
+ * can list: `augment: [random_crop(padding=4), random_flip]`. */
+typedef struct fg_augmentation_entry {
+    fg_entry entry;
+    /* Returns the changed images T[B,H,W,C], like the functions below; key NULL: in evaluation.
+     * image is floating-point; values are for entry.options, and only valid during the call. */
+    fg_tensor (*apply)(fg_tensor image, const fg_sample_key *key, const fg_option_values *values);
+    /* Replaces the size of the images by that of the results, in training and in evaluation. NULL:
+     * it stays the same. */
+    void (*size)(const fg_option_values *values, int64_t *height, int64_t *width);
+    void (*reserved[4])(void); /* must be NULL */
+} fg_augmentation_entry;
+
 /* ---- the same for every image ---------------------------------------------------------------- */
 
 /* (x - mean) / std of each channel. Source: torchvision, functional.normalize. */

@@ -8,6 +8,7 @@
 #ifndef FULGURITE_REGISTRY_H
 #define FULGURITE_REGISTRY_H
 
+#include <fulgurite/aug.h>
 #include <fulgurite/callback.h>
 #include <fulgurite/format.h>
 #include <fulgurite/logger.h>
@@ -19,13 +20,14 @@ extern "C" {
 #endif
 
 typedef enum fg_registry_kind {
-    FG_REGISTRY_MODEL = 0,     /* fg_model_entry     */
-    FG_REGISTRY_LOSS = 1,      /* fg_loss_entry      */
-    FG_REGISTRY_OPTIMIZER = 2, /* fg_optimizer_entry */
-    FG_REGISTRY_SCHEDULE = 3,  /* fg_schedule_entry  */
-    FG_REGISTRY_FORMAT = 4,    /* fg_format_entry    */
-    FG_REGISTRY_CALLBACK = 5,  /* fg_callback_entry  */
-    FG_REGISTRY_LOGGER = 6,    /* fg_logger_entry    */
+    FG_REGISTRY_MODEL = 0,        /* fg_model_entry     */
+    FG_REGISTRY_LOSS = 1,         /* fg_loss_entry      */
+    FG_REGISTRY_OPTIMIZER = 2,    /* fg_optimizer_entry */
+    FG_REGISTRY_SCHEDULE = 3,     /* fg_schedule_entry  */
+    FG_REGISTRY_FORMAT = 4,       /* fg_format_entry    */
+    FG_REGISTRY_CALLBACK = 5,     /* fg_callback_entry  */
+    FG_REGISTRY_LOGGER = 6,       /* fg_logger_entry    */
+    FG_REGISTRY_AUGMENTATION = 7, /* fg_augmentation_entry */
 } fg_registry_kind;
 
 /* Rows by kind and name. One thread at a time while rows are added, thread-safe afterwards. */
@@ -39,8 +41,8 @@ FG_API void fg_registry_destroy(fg_registry *registry);
 /* Adds a row, which must outlive the registry. Errors: FG_EINVAL for a name that exists already, is
  * empty or has other characters than lower case letters, digits and _, for a missing help or
  * function, and for an option whose row contradicts itself or has another kind, default or range
- * than the option of the same name in another row of this kind (callbacks and loggers do not share
- * options); FG_ENOMEM. */
+ * than the option of the same name in another row of this kind (callbacks, loggers and
+ * augmentations do not share options); FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_registry_add_model(fg_registry *registry,
                                                    const fg_model_entry *entry, fg_error *err);
 FG_API FG_MUST_USE fg_status fg_registry_add_loss(fg_registry *registry, const fg_loss_entry *entry,
@@ -58,6 +60,9 @@ FG_API FG_MUST_USE fg_status fg_registry_add_callback(fg_registry *registry,
                                                       fg_error *err);
 FG_API FG_MUST_USE fg_status fg_registry_add_logger(fg_registry *registry,
                                                     const fg_logger_entry *entry, fg_error *err);
+FG_API FG_MUST_USE fg_status fg_registry_add_augmentation(fg_registry *registry,
+                                                          const fg_augmentation_entry *entry,
+                                                          fg_error *err);
 
 /* The number of rows of a kind, and row `index` in the order of addition; NULL if index is out of
  * range. The kind determines the type of the row: (const fg_model_entry *)fg_registry_at(...). */

@@ -1,11 +1,11 @@
 /* aug_size.c - the same size for every image: resize and center_crop.
  *
  * SPDX-License-Identifier: Apache-2.0 */
-#include "aug/aug_size.h"
-
 #include <inttypes.h>
 
+#include "aug/aug_size.h"
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 bool fgi_aug_size(fg_tensor image, const char *name, int64_t *height, int64_t *width)
 {
@@ -71,3 +71,56 @@ fg_tensor fg_aug_center_crop(fg_tensor image, const fg_sample_key *key,
                               o.height, o.width, fg_tensor_dim(x, 1), fg_tensor_dim(x, 2));
     return fgi_aug_middle(x, o.height, o.width);
 }
+
+/* ---- the row of resize --------------------------------------------------------------------------
+ */
+
+static fg_tensor apply_resize(fg_tensor image, const fg_sample_key *key,
+                              const fg_option_values *values)
+{
+    fg_aug_resize_options o = {.no_antialias = !fg_option_bool(values, "antialias")};
+    fgi_aug_size_by_options(values, &o.height, &o.width);
+    return fg_aug_resize(image, key, &o);
+}
+
+static const fg_option resize_options[] = {
+    FGI_AUG_SIZE_OPTIONS,
+    {.name = "antialias",
+     .kind = FG_OPTION_BOOL,
+     .initial = "true",
+     .example = "false",
+     .help = "Low-pass filter for results that are smaller."},
+};
+
+const fg_augmentation_entry fgi_resize_row = {
+    .entry = {.name = "resize",
+              .help = "resize the whole image",
+              .spellings = "Resize",
+              .options = resize_options,
+              .option_count = sizeof resize_options / sizeof resize_options[0]},
+    .apply = apply_resize,
+    .size = fgi_aug_size_by_options};
+
+/* ---- the row of center_crop
+ * -------------------------------------------------------------------------- */
+
+static fg_tensor apply_center_crop(fg_tensor image, const fg_sample_key *key,
+                                   const fg_option_values *values)
+{
+    fg_aug_center_crop_options o = {0};
+    fgi_aug_size_by_options(values, &o.height, &o.width);
+    return fg_aug_center_crop(image, key, &o);
+}
+
+static const fg_option center_crop_options[] = {
+    FGI_AUG_SIZE_OPTIONS,
+};
+
+const fg_augmentation_entry fgi_center_crop_row = {
+    .entry = {.name = "center_crop",
+              .help = "cut out the middle of the image",
+              .spellings = "CenterCrop",
+              .options = center_crop_options,
+              .option_count = sizeof center_crop_options / sizeof center_crop_options[0]},
+    .apply = apply_center_crop,
+    .size = fgi_aug_size_by_options};

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/color.h"
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 enum { BRIGHTNESS, CONTRAST, SATURATION, HUE, NUMBERS };
 
@@ -72,3 +73,54 @@ fg_tensor fg_aug_grayscale(fg_tensor image, const fg_sample_key *key,
     const fg_tensor is_gray = fgi_aug_happens(fgi_aug_uniform(key, name, 1), p);
     return fg_where(is_gray, fgi_aug_gray(x), x);
 }
+
+/* ---- the row of color_jitter
+ * -------------------------------------------------------------------------- */
+
+static fg_tensor apply_color_jitter(fg_tensor image, const fg_sample_key *key,
+                                    const fg_option_values *values)
+{
+    return fg_aug_color_jitter(
+        image, key,
+        &(fg_aug_color_jitter_options){.brightness = fg_option_float(values, "brightness"),
+                                       .contrast = fg_option_float(values, "contrast"),
+                                       .saturation = fg_option_float(values, "saturation"),
+                                       .hue = fg_option_float(values, "hue")});
+}
+
+static const fg_option color_jitter_options[] = {
+    FGI_AUG_NUMBER("brightness", "0", 1e3, "The factor is from 1 - brightness to 1 + brightness."),
+    FGI_AUG_NUMBER("contrast", "0", 1e3, "The factor is from 1 - contrast to 1 + contrast."),
+    FGI_AUG_NUMBER("saturation", "0", 1e3, "The factor is from 1 - saturation to 1 + saturation."),
+    FGI_AUG_NUMBER("hue", "0", 0.5, "The shift is from -hue to hue turns of the color circle."),
+};
+
+const fg_augmentation_entry fgi_color_jitter_row = {
+    .entry = {.name = "color_jitter",
+              .help = "change brightness, contrast, saturation and hue at random",
+              .spellings = "ColorJitter",
+              .options = color_jitter_options,
+              .option_count = sizeof color_jitter_options / sizeof color_jitter_options[0]},
+    .apply = apply_color_jitter};
+
+/* ---- the row of grayscale
+ * -------------------------------------------------------------------------- */
+
+static fg_tensor apply_grayscale(fg_tensor image, const fg_sample_key *key,
+                                 const fg_option_values *values)
+{
+    return fg_aug_grayscale(image, key,
+                            &(fg_aug_grayscale_options){.p = fg_option_number(values, "p")});
+}
+
+static const fg_option grayscale_options[] = {
+    FGI_AUG_NUMBER("p", "0.1", 1, "Probability."),
+};
+
+const fg_augmentation_entry fgi_grayscale_row = {
+    .entry = {.name = "grayscale",
+              .help = "make some images gray",
+              .spellings = "RandomGrayscale",
+              .options = grayscale_options,
+              .option_count = sizeof grayscale_options / sizeof grayscale_options[0]},
+    .apply = apply_grayscale};

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 #include "base/alloc.h"
 
 /* A constant T[count] with the image's dtype; poison after an error. */
@@ -38,3 +39,47 @@ fg_tensor fg_aug_normalize(fg_tensor image, const fg_sample_key *key,
         x = fg_div(x, channels(x, "std", o.std, o.std_count));
     return x;
 }
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_tensor apply_normalize(fg_tensor image, const fg_sample_key *key,
+                                 const fg_option_values *values)
+{
+    enum { MOST = 64 };
+    double mean[MOST], std[MOST];
+    const size_t means = fg_option_count(values, "mean"), stds = fg_option_count(values, "std");
+    if (means > MOST || stds > MOST)
+        return fgi_trace_fail(fg_tensor_trace(image), FG_EINVAL,
+                              "normalize: expected at most %d channels", MOST);
+    for (size_t i = 0; i < means; i++)
+        mean[i] = fg_option_float_at(values, "mean", i);
+    for (size_t i = 0; i < stds; i++)
+        std[i] = fg_option_float_at(values, "std", i);
+    return fg_aug_normalize(
+        image, key,
+        &(fg_aug_normalize_options){
+            .mean = mean, .std = std, .mean_count = (int)means, .std_count = (int)stds});
+}
+
+static const fg_option normalize_options[] = {
+    {.name = "mean",
+     .kind = FG_OPTION_FLOATS,
+     .initial = "[]",
+     .example = "[0.485, 0.456, 0.406]",
+     .help = "Subtracted: one number, or one for each channel."},
+    {.name = "std",
+     .kind = FG_OPTION_FLOATS,
+     .initial = "[]",
+     .min = 1e-30,
+     .max = 1e30,
+     .example = "[0.229, 0.224, 0.225]",
+     .help = "Divisor: one number, or one for each channel."},
+};
+
+const fg_augmentation_entry fgi_normalize_row = {
+    .entry = {.name = "normalize",
+              .help = "subtract means, divide by standard deviations",
+              .spellings = "Normalize",
+              .options = normalize_options,
+              .option_count = sizeof normalize_options / sizeof normalize_options[0]},
+    .apply = apply_normalize};

@@ -6,6 +6,7 @@
 
 #include "aug/aug_size.h"
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 /* Elements first to limit - 1 along an axis. */
 static fg_tensor part(fg_tensor x, int axis, int64_t first, int64_t limit)
@@ -92,3 +93,47 @@ fg_tensor fg_aug_random_crop(fg_tensor image, const fg_sample_key *key,
     return fg_dynamic_slice(x, start,
                             (const int64_t[]){type->dim[0], o.height, o.width, type->dim[3]});
 }
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_tensor apply_random_crop(fg_tensor image, const fg_sample_key *key,
+                                   const fg_option_values *values)
+{
+    fg_aug_random_crop_options o = {.padding = fg_option_int(values, "padding"),
+                                    .mode = fg_option_string(values, "mode"),
+                                    .fill = fg_option_float(values, "fill")};
+    fgi_aug_size_by_options(values, &o.height, &o.width);
+    return fg_aug_random_crop(image, key, &o);
+}
+
+static const fg_option random_crop_options[] = {
+    FGI_AUG_SIZE_OPTIONS,
+    {.name = "padding",
+     .kind = FG_OPTION_INT,
+     .initial = "0",
+     .min = 0,
+     .max = 1 << 20,
+     .example = "4",
+     .help = "Pixels that are added on each side first."},
+    {.name = "mode",
+     .kind = FG_OPTION_CHOICE,
+     .initial = "constant",
+     .choices = "constant|edge|reflect",
+     .example = "reflect",
+     .help = "The added pixels. constant: fill. edge: the nearest pixel. reflect: the mirrored "
+             "image."},
+    {.name = "fill",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "0",
+     .example = "0.5",
+     .help = "The value of added pixels, in the range of the scaled images."},
+};
+
+const fg_augmentation_entry fgi_random_crop_row = {
+    .entry = {.name = "random_crop",
+              .help = "pad, then cut out a block at a random position",
+              .spellings = "RandomCrop",
+              .options = random_crop_options,
+              .option_count = sizeof random_crop_options / sizeof random_crop_options[0]},
+    .apply = apply_random_crop,
+    .size = fgi_aug_size_by_options};

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 /* Which indices along an axis are in a box from `first` of `size`, both f32[B,1]: bool with that
  * axis of [B,H,W,1]. */
@@ -50,3 +51,39 @@ fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
     const fg_tensor erased = fg_and(fg_and(rows, columns), chosen);
     return fg_where(erased, fg_full(fg_tensor_trace(x), type->dtype, o.value, FG_SCALAR), x);
 }
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_tensor apply_random_erasing(fg_tensor image, const fg_sample_key *key,
+                                      const fg_option_values *values)
+{
+    return fg_aug_random_erasing(
+        image, key,
+        &(fg_aug_random_erasing_options){.p = fg_option_number(values, "p"),
+                                         .scale_min = fg_option_number(values, "scale_min"),
+                                         .scale_max = fg_option_number(values, "scale_max"),
+                                         .ratio_min = fg_option_number(values, "ratio_min"),
+                                         .ratio_max = fg_option_number(values, "ratio_max"),
+                                         .value = fg_option_float(values, "value")});
+}
+
+static const fg_option random_erasing_options[] = {
+    FGI_AUG_NUMBER("p", "0.5", 1, "Probability."),
+    FGI_AUG_NUMBER("scale_min", "0.02", 1, "Smallest fraction of the image's area."),
+    FGI_AUG_NUMBER("scale_max", "0.33", 1, "Largest fraction of the image's area."),
+    FGI_AUG_NUMBER("ratio_min", "0.3", 1e3, "Smallest ratio of height to width."),
+    FGI_AUG_NUMBER("ratio_max", "3.3", 1e3, "Largest ratio of height to width."),
+    {.name = "value",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "0",
+     .example = "0.5",
+     .help = "The value of the box, in the range of the images."},
+};
+
+const fg_augmentation_entry fgi_random_erasing_row = {
+    .entry = {.name = "random_erasing",
+              .help = "erase a random box",
+              .spellings = "RandomErasing|cutout",
+              .options = random_erasing_options,
+              .option_count = sizeof random_erasing_options / sizeof random_erasing_options[0]},
+    .apply = apply_random_erasing};

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 fg_tensor fg_aug_random_flip(fg_tensor image, const fg_sample_key *key,
                              const fg_aug_random_flip_options *options)
@@ -20,3 +21,31 @@ fg_tensor fg_aug_random_flip(fg_tensor image, const fg_sample_key *key,
     const int axis = o.vertical ? 1 : 2;
     return fg_where(is_flipped, fg_reverse(x, 1, &axis), x);
 }
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_tensor apply_random_flip(fg_tensor image, const fg_sample_key *key,
+                                   const fg_option_values *values)
+{
+    return fg_aug_random_flip(
+        image, key,
+        &(fg_aug_random_flip_options){.p = fg_option_number(values, "p"),
+                                      .vertical = fg_option_bool(values, "vertical")});
+}
+
+static const fg_option random_flip_options[] = {
+    FGI_AUG_NUMBER("p", "0.5", 1, "Probability."),
+    {.name = "vertical",
+     .kind = FG_OPTION_BOOL,
+     .initial = "false",
+     .example = "true",
+     .help = "Exchange top and bottom instead of left and right."},
+};
+
+const fg_augmentation_entry fgi_random_flip_row = {
+    .entry = {.name = "random_flip",
+              .help = "mirror images at random",
+              .spellings = "flip|hflip|RandomHorizontalFlip",
+              .options = random_flip_options,
+              .option_count = sizeof random_flip_options / sizeof random_flip_options[0]},
+    .apply = apply_random_flip};

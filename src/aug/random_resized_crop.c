@@ -5,6 +5,7 @@
 
 #include "aug/aug_size.h"
 #include "aug/aug_draw.h"
+#include "aug/augmentations.h"
 
 static int64_t at_least_one(double n) { return n < 1 ? 1 : (int64_t)n; }
 
@@ -61,3 +62,40 @@ fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
     return fg_crop_resize(x, box, o.height, o.width,
                           &(fg_crop_resize_options){.no_antialias = o.no_antialias});
 }
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static fg_tensor apply_random_resized_crop(fg_tensor image, const fg_sample_key *key,
+                                           const fg_option_values *values)
+{
+    fg_aug_random_resized_crop_options o = {.scale_min = fg_option_number(values, "scale_min"),
+                                            .scale_max = fg_option_number(values, "scale_max"),
+                                            .ratio_min = fg_option_number(values, "ratio_min"),
+                                            .ratio_max = fg_option_number(values, "ratio_max"),
+                                            .no_antialias = !fg_option_bool(values, "antialias")};
+    fgi_aug_size_by_options(values, &o.height, &o.width);
+    return fg_aug_random_resized_crop(image, key, &o);
+}
+
+static const fg_option random_resized_crop_options[] = {
+    FGI_AUG_SIZE_OPTIONS,
+    FGI_AUG_NUMBER("scale_min", "0.08", 1, "Smallest fraction of the image's area."),
+    FGI_AUG_NUMBER("scale_max", "1", 1, "Largest fraction of the image's area."),
+    FGI_AUG_NUMBER("ratio_min", "0.75", 1e3, "Smallest ratio of width to height."),
+    FGI_AUG_NUMBER("ratio_max", "1.3333333333333333", 1e3, "Largest ratio of width to height."),
+    {.name = "antialias",
+     .kind = FG_OPTION_BOOL,
+     .initial = "true",
+     .example = "false",
+     .help = "Low-pass filter for results that are smaller."},
+};
+
+const fg_augmentation_entry fgi_random_resized_crop_row = {
+    .entry = {.name = "random_resized_crop",
+              .help = "cut out a random box and resize it",
+              .spellings = "RandomResizedCrop",
+              .options = random_resized_crop_options,
+              .option_count =
+                  sizeof random_resized_crop_options / sizeof random_resized_crop_options[0]},
+    .apply = apply_random_resized_crop,
+    .size = fgi_aug_size_by_options};

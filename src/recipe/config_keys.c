@@ -67,6 +67,11 @@ static const fgi_config_row data_rows[] = {
     {{.name = "data.std", .kind = FG_OPTION_FLOATS, .initial = "[]", .min = 1e-30, .max = 1e30,
       .example = "[0.229, 0.224, 0.225]", .help =
       "Divisor after subtracting the mean: one number, or one for each channel."}, .only = NULL},
+    {{.name = "data.augment", .kind = FG_OPTION_ENTRIES, .initial = "[]", .example =
+      "[random_crop(padding=4), random_flip]", .help =
+      "Changes of images on the device, in this order, between scaling and subtracting the mean. "
+      "Random ones apply to training only; in evaluation those that change the size cut out or "
+      "resize the middle."}, .only = NULL, .has_entries = true, .kind = FG_REGISTRY_AUGMENTATION},
 };
 
 static const fgi_config_row trainer_rows[] = {
@@ -299,6 +304,8 @@ const fgi_config_elsewhere fgi_config_names_elsewhere[] = {
     {"early_stopping", "trainer.callbacks"},
     {"patience", "trainer.callbacks"},
     {"logger", "trainer.loggers"},
+    {"transforms", "data.augment"},
+    {"augmentations", "data.augment"},
 };
 const size_t fgi_config_elsewhere_count =
     sizeof(fgi_config_names_elsewhere) / sizeof(fgi_config_names_elsewhere[0]);

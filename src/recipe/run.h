@@ -13,6 +13,7 @@
 
 #include "report/helpers.h"
 #include "recipe/config.h"
+#include "recipe/config_rows.h"
 #include "recipe/run_origin.h"
 #include "recipe/run_schema.h"
 #include "base/buf.h"
@@ -44,7 +45,7 @@ typedef struct fgi_run_task {
     const fgi_config *c;
     const fg_recipe *owner;       /* receives messages; may be NULL */
     const fgi_run_schema *schema; /* borrowed */
-    fg_type input;                /* of one sample, as the dataset has it */
+    fg_type input;                /* of one sample, as the model gets it but for the dtype */
     fg_type target;               /* of one sample */
     int64_t outputs;
     double scale;                         /* of the inputs, on the device */
@@ -63,7 +64,8 @@ typedef struct fgi_run_task {
     int line;
     float mean[4096], std[4096]; /* one per channel, or one for all; mean_count 0: none */
     int64_t mean_count, std_count;
-    fg_task task; /* for the Trainer */
+    fgi_config_rows augment; /* of data.augment */
+    fg_task task;            /* for the Trainer */
 } fgi_run_task;
 
 /* Fills *out, which must not be moved while the Trainer uses out->task; the schema is borrowed.
@@ -89,6 +91,14 @@ bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
                            size_t *out_count, fg_error *err);
 void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
+
+/* ---- augmentation (run_augment.c) ------------------------------------------------------------ */
+
+/* Reads data.augment, and replaces the height and width of out->input by those of the results. */
+fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error *err);
+/* The images of a batch, scaled and floating-point, changed as configured: at random in training
+ * only. */
+fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch);
 
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
 

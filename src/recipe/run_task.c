@@ -47,20 +47,23 @@ static void build(void *self, fg_module *root)
         .outputs = t->outputs,
     };
     for (size_t i = 0; i < fgi_config_count(t->c, "data.image") && i < 3; i++)
-        options.image[i] = fgi_config_int_at(t->c, "data.image", i);
+        options.image[i] =
+            t->augment.count > 0 ? t->input.dim[i] : fgi_config_int_at(t->c, "data.image", i);
     fg_here(t->file, t->line);
     options.input.dtype = FG_F32; /* the result of `prepare` */
     t->model = fg_model_create(root, &options);
     freeze(t, root);
 }
 
-/* T[B, ...] as stored -> f32[B, ...], scaled and normalized. */
-static fg_tensor prepare(const fgi_run_task *t, fg_tensor x)
+/* The input of a batch, T[B, ...] as stored -> f32[B, ...]: scaled, augmented and normalized. */
+static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch)
 {
+    fg_tensor x = fg_batch_at(batch, 0);
     fg_trace *trace = fg_tensor_trace(x);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)
         x = fg_mul_scalar(x, t->scale);
+    x = fgi_run_augment(t, x, batch);
     const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
     const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
     if (t->mean_count > 0)
@@ -74,7 +77,7 @@ static fg_tensor prepare(const fgi_run_task *t, fg_tensor x)
 static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch)
 {
     fg_here(t->file, t->line);
-    const fg_tensor y = fg_model_apply(t->model, prepare(t, fg_batch_at(batch, 0)));
+    const fg_tensor y = fg_model_apply(t->model, prepare(t, batch));
     if (t->is_classification || t->target.rank != 0)
         return y;
     return fg_reshape(y, FG_DIMS(-1));
@@ -266,6 +269,7 @@ fg_status fgi_run_task_init(const fgi_config *c, const fgi_run_schema *schema, f
     out->input = schema->input;
     out->target = schema->target;
     out->scale = scale_of(c, &out->input);
+    FGI_TRY(fgi_run_augment_init(c, out, err));
     fgi_run_schema_target_scale(schema, &out->target_mean, &out->target_deviation);
     out->standardises = schema->target_deviation > 0;
     out->is_classification = strcmp(fgi_config_text(c, "task"), "classification") == 0;
@@ -321,6 +325,7 @@ void fgi_run_task_fini(fgi_run_task *task)
     fg_here(NULL, 0);
     fgi_free(task->file);
     task->file = NULL;
+    fgi_config_rows_free(&task->augment);
     fg_option_values_destroy(task->model_values);
     fg_option_values_destroy(task->optimizer_values);
     fg_option_values_destroy(task->schedule_values);

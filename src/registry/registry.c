@@ -6,6 +6,7 @@
 #include <fulgurite/registry.h>
 #include <string.h>
 
+#include "aug/augmentations.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/reserved.h"
@@ -17,10 +18,10 @@
 #include "train/callback_rows.h"
 #include "train/loggers.h"
 
-enum { KINDS = FG_REGISTRY_LOGGER + 1, MOST_NAMES = 128 };
+enum { KINDS = FG_REGISTRY_AUGMENTATION + 1, MOST_NAMES = 128 };
 
-static const char *const kind_names[KINDS] = {"model",       "loss",     "optimizer", "schedule",
-                                              "data format", "callback", "logger"};
+static const char *const kind_names[KINDS] = {
+    "model", "loss", "optimizer", "schedule", "data format", "callback", "logger", "augmentation"};
 
 typedef struct list {
     const fg_entry **entries;
@@ -92,10 +93,7 @@ static bool is_same_text(const char *a, const char *b)
 
 /* Options with the same name are one key of the configuration, except those of rows that a key
  * lists. */
-static bool has_keys(fg_registry_kind kind)
-{
-    return kind != FG_REGISTRY_CALLBACK && kind != FG_REGISTRY_LOGGER;
-}
+static bool has_keys(fg_registry_kind kind) { return kind < FG_REGISTRY_CALLBACK; }
 
 static fg_status check_same(const fg_entry *entry, const fg_option *option, const fg_entry *other,
                             fg_error *err)
@@ -235,6 +233,13 @@ fg_status fg_registry_add_logger(fg_registry *registry, const fg_logger_entry *e
                FGI_RESERVED(fg_logger_entry, entry), err);
 }
 
+fg_status fg_registry_add_augmentation(fg_registry *registry, const fg_augmentation_entry *entry,
+                                       fg_error *err)
+{
+    return add(registry, FG_REGISTRY_AUGMENTATION, &entry->entry, entry->apply != NULL,
+               FGI_RESERVED(fg_augmentation_entry, entry), err);
+}
+
 /* ---- lifetime -------------------------------------------------------------------------------- */
 
 static fg_status add_built_in(fg_registry *r, fg_error *err)
@@ -253,6 +258,8 @@ static fg_status add_built_in(fg_registry *r, fg_error *err)
         FGI_TRY(fg_registry_add_callback(r, fgi_callback_rows[i], err));
     for (size_t i = 0; i < fgi_logger_row_count; i++)
         FGI_TRY(fg_registry_add_logger(r, fgi_logger_rows[i], err));
+    for (size_t i = 0; i < fgi_augmentation_row_count; i++)
+        FGI_TRY(fg_registry_add_augmentation(r, fgi_augmentation_rows[i], err));
     return FG_OK;
 }
 

@@ -395,7 +395,7 @@ static void newer_options_are_refused(void **state)
     int structs = 0; /* of the header that are not refused below */
     fg_error read_err = {0};
     assert_int_equal(fgi_file_read(header, 1 << 20, &text, &size, &read_err), FG_OK);
-    for (const char *at = text; (at = strstr(at, "typedef struct fg_")) != NULL; at++)
+    for (const char *at = text; (at = strstr(at, "typedef struct fg_aug_")) != NULL; at++)
         structs++;
     fgi_free(text);
     REFUSED(fg_aug_normalize, fg_aug_normalize_options);

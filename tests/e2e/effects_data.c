@@ -240,6 +240,24 @@ const effect effects_data[] = {
      .expected =
          {{.rows = 2, .features = 4, .x = {{2, 0, 0.8, 1.6}, {0, 1.6, 0, 0.8}}, .label = {0, 1}}}},
 
+    /* Random ones apply to training only: there, the two rows are exchanged. */
+    {"data.augment",
+     CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
+                      "'--data.augment=random_flip(p=1,vertical=true)'",
+     losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
+     .val = "a,b,c,d,y\n255,51,0,102,0\n",
+     .expected =
+         {{.rows = 2, .features = 4, .x = {{0, 1, 0.4, 0.2}, {0.8, 0, 0.2, 0}}, .label = {0, 1}},
+          {.rows = 1, .x = {{1, 0, 0.2, 0.4}}, .label = {0}}}},
+    /* The mean of the two rows, for which the model is built, then 2 x - 1. */
+    {"data.augment",
+     CSV MOST_CLASSES "--data.val=v.csv --data.image=[2,1,2] "
+                      "'--data.augment=[resize(height=1),\"normalize(mean=[0.5],std=[0.5])\"]'",
+     losses, .train = "a,b,c,d,y\n255,51,0,102,0\n0,0,204,51,1\n",
+     .val = "a,b,c,d,y\n255,51,0,102,0\n",
+     .expected = {{.rows = 2, .features = 2, .x = {{0, -0.4}, {-0.2, -0.8}}, .label = {0, 1}},
+                  {.rows = 1, .x = {{0, -0.4}}, .label = {0}}}},
+
     /* Two of the three equal samples of class 0 are drawn, and the sample of class 1 twice. */
     {"data.sampling", RAW MOST_CLASSES "--data.sampling=balanced", losses,
      .train = "a,b,y\n1,2,0\n1,2,0\n1,2,0\n3,5,1\n", .expected = {TWO_ROWS}},

@@ -105,6 +105,12 @@ static void a_convolutional_net_on_idx_files(void **state)
     contains(
         program_gives(2, folder, "fit -q --data.format=idx --data.path=. --data.mean=1,2,3")->err,
         "fulgurite fit: --data.mean has 3 numbers: expected 1, for the only channel");
+    fgt_write(fgt_path(folder, "t.csv"), "a,b,y\n1,2,0\n3,5,1\n", 18);
+    contains(program_gives(2, folder,
+                           "fit -q --data.format=csv --data.path=t.csv "
+                           "--model.classes=3 --data.augment=random_flip")
+                 ->err,
+             "--data.augment: the samples are f32[2]: expected images T[height,width,channels]");
 }
 
 static void a_residual_net_on_idx_files(void **state)

@@ -26,6 +26,9 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy images "},
         {FG_REGISTRY_CALLBACK, "early_stop "},
         {FG_REGISTRY_LOGGER, "csv jsonl "},
+        {FG_REGISTRY_AUGMENTATION,
+         "random_crop random_resized_crop random_flip color_jitter grayscale random_erasing resize "
+         "center_crop normalize "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -252,6 +255,33 @@ static void loggers_need_a_name_and_functions(void **state)
     fg_registry_destroy(registry);
 }
 
+static fg_tensor same(fg_tensor image, const fg_sample_key *key, const fg_option_values *values)
+{
+    (void)key, (void)values;
+    return image;
+}
+
+static void augmentations_need_a_function(void **state)
+{
+    const fg_entry entry = {.name = "mine", .help = "x"};
+    const fg_augmentation_entry wrong = {.entry = entry}, good = {.entry = entry, .apply = same};
+    fg_registry *registry = make();
+    fg_error err = {0};
+    (void)state;
+    assert_int_equal(fg_registry_add_augmentation(registry, &wrong, &err), FG_EINVAL);
+    assert_string_equal(err.message, "augmentation: 'mine' has no functions");
+    fg_augmentation_entry newer = good;
+    newer.reserved[3] = (void (*)(void))same;
+    assert_int_equal(fg_registry_add_augmentation(registry, &newer, &err), FG_EINVAL);
+    fgt_ok(fg_registry_add_augmentation(registry, &good, &err));
+    assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_AUGMENTATION, "mine", &err),
+                     &good.entry);
+    assert_string_equal(
+        fg_registry_find(registry, FG_REGISTRY_AUGMENTATION, "RandomHorizontalFlip", &err)->name,
+        "random_flip");
+    fg_registry_destroy(registry);
+}
+
 static fg_status scenario(void *self, fg_error *err)
 {
     fg_registry *registry = NULL;
@@ -274,6 +304,7 @@ int main(void)
         cmocka_unit_test(wrong_rows_are_refused),
         cmocka_unit_test(callbacks_save_under_their_names),
         cmocka_unit_test(loggers_need_a_name_and_functions),
+        cmocka_unit_test(augmentations_need_a_function),
         cmocka_unit_test(no_failed_allocation_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL) == 0 ? 0 : 1;
