@@ -119,6 +119,34 @@ typedef struct fg_aug_random_resized_crop_options {
 FG_API fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key *key,
                                             const fg_aug_random_resized_crop_options *options);
 
+/* Turns, moves, scales and shears the image around its center, by numbers that are uniform: an
+ * angle from -degrees to degrees (counterclockwise), x and y from -translate to translate times the
+ * width and the height, a factor from scale_min to scale_max, and a shear along x from -shear to
+ * shear degrees; fg_affine_sample. Evaluation: nothing. Source: torchvision, functional.affine and
+ * RandomAffine (which moves by integers). */
+typedef struct fg_aug_random_affine_options {
+    double degrees;              /* 0 to 180                                               [0] */
+    double translate;            /* 0 to 1                                                 [0] */
+    double scale_min, scale_max; /* more than 0                                      [1 and 1] */
+    double shear;                /* 0 to 89                                                [0] */
+    double fill;                 /* of pixels outside, in the range of the images          [0] */
+    bool nearest;                /* as in fg_affine_options                            [false] */
+    uint64_t reserved[2];
+} fg_aug_random_affine_options;
+FG_API fg_tensor fg_aug_random_affine(fg_tensor image, const fg_sample_key *key,
+                                      const fg_aug_random_affine_options *options);
+
+/* Blurs with a normalized Gaussian of `size` x `size` pixels, whose standard deviation is uniform
+ * from sigma_min to sigma_max; the image is mirrored at its outermost pixels. Evaluation: nothing.
+ * Source: torchvision, GaussianBlur. */
+typedef struct fg_aug_gaussian_blur_options {
+    int64_t size;                /* odd, less than 2 H and 2 W                             [3] */
+    double sigma_min, sigma_max; /* in pixels, more than 0                       [0.1 and 2.0] */
+    uint64_t reserved[2];
+} fg_aug_gaussian_blur_options;
+FG_API fg_tensor fg_aug_gaussian_blur(fg_tensor image, const fg_sample_key *key,
+                                      const fg_aug_gaussian_blur_options *options);
+
 /* ---- color ----------------------------------------------------------------------------------- */
 
 /* Random brightness, contrast, saturation and hue, in this order, of images with 3 channels (with 1
@@ -168,6 +196,8 @@ FG_API fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key
 #define fg_aug_random_flip(...)         FG_HERE(fg_aug_random_flip(__VA_ARGS__))
 #define fg_aug_random_crop(...)         FG_HERE(fg_aug_random_crop(__VA_ARGS__))
 #define fg_aug_random_resized_crop(...) FG_HERE(fg_aug_random_resized_crop(__VA_ARGS__))
+#define fg_aug_random_affine(...)       FG_HERE(fg_aug_random_affine(__VA_ARGS__))
+#define fg_aug_gaussian_blur(...)       FG_HERE(fg_aug_gaussian_blur(__VA_ARGS__))
 #define fg_aug_color_jitter(...)        FG_HERE(fg_aug_color_jitter(__VA_ARGS__))
 #define fg_aug_grayscale(...)           FG_HERE(fg_aug_grayscale(__VA_ARGS__))
 #define fg_aug_random_erasing(...)      FG_HERE(fg_aug_random_erasing(__VA_ARGS__))

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "aug/aug_size.h"
 #include "aug/aug_draw.h"
@@ -38,6 +39,31 @@ fg_tensor fgi_aug_middle(fg_tensor image, int64_t height, int64_t width)
     const int64_t start[4] = {0, top, left, 0};
     const int64_t limit[4] = {type->dim[0], top + height, left + width, type->dim[3]};
     return fg_slice(image, start, limit, NULL);
+}
+
+fg_tensor fgi_aug_part(fg_tensor x, int axis, int64_t first, int64_t limit)
+{
+    int64_t start[4] = {0}, end[4];
+    memcpy(end, fg_tensor_type(x)->dim, sizeof end);
+    start[axis] = first;
+    end[axis] = limit;
+    return fg_slice(x, start, end, NULL);
+}
+
+fg_tensor fgi_aug_continued(fg_tensor x, int axis, int64_t by, bool mirrors)
+{
+    const int64_t n = fg_tensor_dim(x, axis);
+    fg_tensor before, after;
+    if (mirrors) {
+        before = fg_reverse(fgi_aug_part(x, axis, 1, by + 1), 1, &axis);
+        after = fg_reverse(fgi_aug_part(x, axis, n - 1 - by, n - 1), 1, &axis);
+    } else {
+        fg_type type = *fg_tensor_type(x);
+        type.dim[axis] = by;
+        before = fg_broadcast_to(fgi_aug_part(x, axis, 0, 1), 4, type.dim);
+        after = fg_broadcast_to(fgi_aug_part(x, axis, n - 1, n), 4, type.dim);
+    }
+    return fg_concat((const fg_tensor[]){before, x, after}, 3, axis);
 }
 
 fg_tensor fg_aug_resize(fg_tensor image, const fg_sample_key *key,

@@ -18,5 +18,10 @@ fg_tensor fgi_aug_box_of_all(fg_tensor image, fgi_aug_box box, int64_t height, i
                              bool no_antialias);
 /* The height x width pixels in the middle. */
 fg_tensor fgi_aug_middle(fg_tensor image, int64_t height, int64_t width);
+/* Elements first to limit - 1 along an axis. */
+fg_tensor fgi_aug_part(fg_tensor x, int axis, int64_t first, int64_t limit);
+/* x with `by` more elements at both ends of an axis: the mirrored ones, or the outermost one
+ * repeated. */
+fg_tensor fgi_aug_continued(fg_tensor x, int axis, int64_t by, bool mirrors);
 
 #endif

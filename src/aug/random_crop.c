@@ -8,34 +8,6 @@
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 
-/* Elements first to limit - 1 along an axis. */
-static fg_tensor part(fg_tensor x, int axis, int64_t first, int64_t limit)
-{
-    int64_t start[4] = {0}, end[4];
-    memcpy(end, fg_tensor_type(x)->dim, sizeof end);
-    start[axis] = first;
-    end[axis] = limit;
-    return fg_slice(x, start, end, NULL);
-}
-
-/* x with `by` more elements at both ends of an axis: the mirrored ones, or the outermost one
- * repeated. */
-static fg_tensor continued(fg_tensor x, int axis, int64_t by, bool mirrors)
-{
-    const int64_t n = fg_tensor_dim(x, axis);
-    fg_tensor before, after;
-    if (mirrors) {
-        before = fg_reverse(part(x, axis, 1, by + 1), 1, &axis);
-        after = fg_reverse(part(x, axis, n - 1 - by, n - 1), 1, &axis);
-    } else {
-        fg_type type = *fg_tensor_type(x);
-        type.dim[axis] = by;
-        before = fg_broadcast_to(part(x, axis, 0, 1), 4, type.dim);
-        after = fg_broadcast_to(part(x, axis, n - 1, n), 4, type.dim);
-    }
-    return fg_concat((const fg_tensor[]){before, x, after}, 3, axis);
-}
-
 static fg_tensor padded(fg_tensor x, const fg_aug_random_crop_options *o)
 {
     const int64_t around[4] = {0, o->padding, o->padding, 0};
@@ -44,7 +16,7 @@ static fg_tensor padded(fg_tensor x, const fg_aug_random_crop_options *o)
     if (o->mode == NULL || strcmp(o->mode, "constant") == 0)
         return fg_pad(x, o->fill, around, around, NULL);
     const bool mirrors = strcmp(o->mode, "reflect") == 0;
-    return continued(continued(x, 1, o->padding, mirrors), 2, o->padding, mirrors);
+    return fgi_aug_continued(fgi_aug_continued(x, 1, o->padding, mirrors), 2, o->padding, mirrors);
 }
 
 static bool is_valid(fg_tensor x, const fg_aug_random_crop_options *o)

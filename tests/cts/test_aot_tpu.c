@@ -38,6 +38,8 @@ static const aot_case few[] = {
     {"v3", 8, "resnet18", FGI_VAL, false, MIXED, NULL},
     {"v2", 8, "resnet50", FGI_TRAIN, false, MIXED, NULL},
     {"v2", 1, "resnet50", FGI_VAL, false, NULL, NULL},
+    {"v3", 8, "augmented", FGI_TRAIN, true, NULL, NULL},
+    {"v5e", 8, "augmented", FGI_TRAIN, true, MIXED, NULL},
 };
 
 enum { ALL_MAX = 1024 };

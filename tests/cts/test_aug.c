@@ -41,6 +41,7 @@ static fg_sample_key key_of(fg_trace *trace, const uint32_t *sample, int64_t cou
 static const double crop_scale[2] = {0.08, 1}, crop_ratio[2] = {3.0 / 4, 4.0 / 3};
 static const double rare_scale[2] = {0.9, 1}, rare_ratio[2] = {2.5, 3};
 static const double hole_scale[2] = {0.02, 0.33}, hole_ratio[2] = {0.3, 3.3};
+static const double turned[5] = {30, 0.25, 0.5, 1.5, 20}, half_turn[5] = {180, 0, 1, 1, 0};
 static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0.5, 0, 0};
 
 /* What is done to image x, and the same on the host, which gives image `like`. */
@@ -71,6 +72,23 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
              &(fg_aug_random_resized_crop_options){                                                \
                  .height = 4, .width = 5, .scale_min = 0.9, .ratio_min = 2.5, .ratio_max = 3}),    \
          aug_host_resized_crop(like, d, 4, 5, rare_scale, rare_ratio))                             \
+    CASE(affine, 3,                                                                                \
+         fg_aug_random_affine(x, key,                                                              \
+                              &(fg_aug_random_affine_options){.degrees = 30,                       \
+                                                              .translate = 0.25,                   \
+                                                              .scale_min = 0.5,                    \
+                                                              .scale_max = 1.5,                    \
+                                                              .shear = 20,                         \
+                                                              .fill = 0.5}),                       \
+         aug_host_affine(like, d, turned, 0.5))                                                    \
+    CASE(rotation, 1,                                                                              \
+         fg_aug_random_affine(x, key, &(fg_aug_random_affine_options){.degrees = 180}),            \
+         aug_host_affine(like, d, half_turn, 0))                                                   \
+    CASE(blur, 3, fg_aug_gaussian_blur(x, key, NULL), aug_host_blur(like, d, 3, 0.1, 2))           \
+    CASE(blur_wide, 1,                                                                             \
+         fg_aug_gaussian_blur(                                                                     \
+             x, key, &(fg_aug_gaussian_blur_options){.size = 9, .sigma_min = 1, .sigma_max = 4}),  \
+         aug_host_blur(like, d, 9, 1, 4))                                                          \
     CASE(jitter, 3,                                                                                \
          fg_aug_color_jitter(                                                                      \
              x, key,                                                                               \
@@ -348,6 +366,10 @@ static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u)
     FAIL(ratio,                                                                                    \
          fg_aug_random_erasing(x, NULL, &(fg_aug_random_erasing_options){.ratio_min = FG_ZERO}),   \
          "random_erasing: ratio_min is 0: expected 0.001 to 3.3")                                  \
+    FAIL(degrees, fg_aug_random_affine(x, NULL, &(fg_aug_random_affine_options){.degrees = 200}),  \
+         "random_affine: degrees is 200: expected 0 to 180")                                       \
+    FAIL(blur, fg_aug_gaussian_blur(x, NULL, &(fg_aug_gaussian_blur_options){.size = 13}),         \
+         "gaussian_blur: size is 13: expected an odd number, at most 63 and less than 12")         \
     FAIL(channels, fg_aug_color_jitter(x, NULL, &(fg_aug_color_jitter_options){.hue = 0.1}),       \
          "color_jitter: the images have 2 channels: expected 3")                                   \
     FAIL(gray, fg_aug_grayscale(x, NULL, NULL),                                                    \
@@ -404,6 +426,8 @@ static void newer_options_are_refused(void **state)
     REFUSED(fg_aug_random_flip, fg_aug_random_flip_options);
     REFUSED(fg_aug_random_crop, fg_aug_random_crop_options);
     REFUSED(fg_aug_random_resized_crop, fg_aug_random_resized_crop_options);
+    REFUSED(fg_aug_random_affine, fg_aug_random_affine_options);
+    REFUSED(fg_aug_gaussian_blur, fg_aug_gaussian_blur_options);
     REFUSED(fg_aug_color_jitter, fg_aug_color_jitter_options);
     REFUSED(fg_aug_grayscale, fg_aug_grayscale_options);
     REFUSED(fg_aug_random_erasing, fg_aug_random_erasing_options);

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
 
-#include <fulgurite/ops.h>
+#include <fulgurite/aug.h>
 #include <stdlib.h>
 
 #include "aug/color.h"
@@ -66,6 +66,32 @@ static void places(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Image i of torchvision's is blurred with the i-th standard deviation. */
+static void blur(void **state)
+{
+    enum { IMAGES = 4 };
+    static const uint32_t words[IMAGES] = {1, 2, 3, 4};
+    fg_tensor out[IMAGES];
+    fg_trace *trace = values_trace(client);
+    const float *sigma = fgt_record_get(record, NULL, "sigma");
+    const fg_type two = {.dtype = FG_U32, .rank = 1, .dim = {2}};
+    const fg_type four = {.dtype = FG_U32, .rank = 1, .dim = {IMAGES}};
+    const fg_sample_key key = {.key = fg_constant(trace, &two, words),
+                               .sample = fg_constant(trace, &four, words)};
+    (void)state;
+    for (int i = 0; i < IMAGES; i++) {
+        const double s = (double)sigma[i];
+        const fg_aug_gaussian_blur_options o = {.size = 5, .sigma_min = s, .sigma_max = s};
+        const fg_tensor all = fg_aug_gaussian_blur(recorded(trace, "image"), &key, &o);
+        int64_t start[4] = {i}, limit[4];
+        memcpy(limit, fg_tensor_type(all)->dim, sizeof limit);
+        limit[0] = i + 1;
+        out[i] = fg_slice(all, start, limit, NULL);
+    }
+    check(trace, fg_concat(out, IMAGES, 0), "blur", 1e-6);
+    fg_trace_destroy(trace);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -81,6 +107,7 @@ static int end(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(colors),
     cmocka_unit_test(places),
+    cmocka_unit_test(blur),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }

@@ -36,18 +36,51 @@ typedef struct aot_task {
     fg_model *model;
 } aot_task;
 
+/* "augmented": all augmentations, then "linear". */
+static bool augments(const aot_case *wanted) { return strcmp(wanted->model, "augmented") == 0; }
+
+static fg_tensor augmented(const fg_batch *batch, fg_tensor x)
+{
+    fg_sample_key key = fg_batch_key(batch);
+    x = fg_aug_random_resized_crop(
+        x, &key, &(fg_aug_random_resized_crop_options){.height = 24, .width = 20});
+    x = fg_aug_random_affine(
+        x, &key, &(fg_aug_random_affine_options){.degrees = 30, .translate = 0.1, .shear = 10});
+    x = fg_aug_random_crop(
+        x, &key,
+        &(fg_aug_random_crop_options){.height = 16, .width = 16, .padding = 4, .mode = "reflect"});
+    x = fg_aug_random_flip(x, &key, NULL);
+    x = fg_aug_color_jitter(x, &key,
+                            &(fg_aug_color_jitter_options){
+                                .brightness = 0.4, .contrast = 0.4, .saturation = 0.4, .hue = 0.1});
+    x = fg_aug_grayscale(x, &key, NULL);
+    x = fg_aug_gaussian_blur(x, &key, &(fg_aug_gaussian_blur_options){.size = 5});
+    return fg_aug_random_erasing(x, &key, NULL);
+}
+
+/* The input as the model gets it. */
+static fg_tensor input(const aot_task *t, const fg_batch *batch)
+{
+    const fg_tensor x = fg_batch_at(batch, 0);
+    return augments(t->wanted) ? augmented(batch, x) : x;
+}
+
 static void build(void *self, fg_module *root)
 {
     aot_task *t = self;
-    t->model = fg_model_create(
-        root, &(fg_model_options){.name = t->wanted->model, .input = t->input, .outputs = CLASSES});
+    fg_model_options options = {.name = t->wanted->model, .input = t->input, .outputs = CLASSES};
+    if (augments(t->wanted)) {
+        options.name = "linear";
+        options.input.dtype = FG_F32;
+    }
+    t->model = fg_model_create(root, &options);
 }
 
 static fg_tensor step(void *self, fg_step *st, const fg_batch *batch)
 {
     const aot_task *t = self;
     const fg_tensor label = fg_batch_at(batch, 1);
-    const fg_tensor logits = fg_model_apply(t->model, fg_batch_at(batch, 0));
+    const fg_tensor logits = fg_model_apply(t->model, input(t, batch));
     fg_step_log(st, "acc", fg_accuracy(logits, label));
     return fg_cross_entropy(logits, label, NULL);
 }
@@ -56,7 +89,7 @@ static fg_tensor predict(void *self, fg_step *st, const fg_batch *batch)
 {
     const aot_task *t = self;
     (void)st;
-    return fg_softmax(fg_model_apply(t->model, fg_batch_at(batch, 0)));
+    return fg_softmax(fg_model_apply(t->model, input(t, batch)));
 }
 
 static fg_optimizer *optimizer(void *self, fg_module *root)
@@ -80,7 +113,7 @@ static fg_type input_of(const char *model)
 {
     if (strcmp(model, "mlp") == 0 || strcmp(model, "linear") == 0)
         return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {784}};
-    if (strncmp(model, "resnet", 6) == 0)
+    if (strncmp(model, "resnet", 6) == 0 || strcmp(model, "augmented") == 0)
         return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {16, 16, 3}};
     return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}};
 }
@@ -223,6 +256,8 @@ static int matmul_count(const aot_case *wanted)
         int layers;
     } rows[] = {{"mlp", 3}, {"lenet", 5}, {"resnet18", 21}, {"resnet50", 54}};
     int layers = 0;
+    if (augments(wanted)) /* two resize boxes; the images have no gradient */
+        return 2 + (wanted->kind == FGI_TRAIN ? 2 : 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i].model, wanted->model) == 0)
             layers = rows[i].layers;

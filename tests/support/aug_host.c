@@ -247,3 +247,68 @@ aug_image aug_host_gray(aug_image x, const aug_draw *d, float p)
     }
     return y;
 }
+
+/* ---- affine maps, blur ----------------------------------------------------------------------- */
+
+static double between(const aug_draw *d, const char *purpose, int count, int i, double low,
+                      double high)
+{
+    return low + (high - low) * (double)aug_host_uniform(d, purpose, count, i);
+}
+
+static double pixel_or(aug_image x, int i, int k, int c, double fill)
+{
+    return i < 0 || k < 0 || i >= x.h || k >= x.w ? fill : (double)pixel(x, i, k)[c];
+}
+
+/* For each pixel of the result, the place that the map moves to it: the inverse by Cramer's rule.
+ */
+aug_image aug_host_affine(aug_image x, const aug_draw *d, const double numbers[5], double fill)
+{
+    static const char name[] = "random_affine";
+    const double degree = acos(-1) / 180, t = numbers[1];
+    const aug_image y = aug_host_image(x.h, x.w, x.c);
+    const double angle = between(d, name, 5, 0, -numbers[0], numbers[0]) * degree;
+    const double dx = between(d, name, 5, 1, -t * x.w, t * x.w);
+    const double dy = between(d, name, 5, 2, -t * x.h, t * x.h);
+    const double scale = between(d, name, 5, 3, numbers[2], numbers[3]);
+    const double shear = tan(between(d, name, 5, 4, -numbers[4], numbers[4]) * degree);
+    const double a = scale * cos(angle), b = scale * (-cos(angle) * shear - sin(angle));
+    const double c = scale * sin(angle), e = scale * (cos(angle) - sin(angle) * shear);
+    for (int i = 0; i < x.h; i++)
+        for (int k = 0; k < x.w; k++) {
+            const double u = k + 0.5 - x.w / 2.0 - dx, v = i + 0.5 - x.h / 2.0 - dy;
+            const double column = (e * u - b * v) / (a * e - b * c) + x.w / 2.0 - 0.5;
+            const double row = (a * v - c * u) / (a * e - b * c) + x.h / 2.0 - 0.5;
+            const int top = (int)floor(row), left = (int)floor(column);
+            for (int n = 0; n < x.c; n++) {
+                const double r = row - top, s = column - left;
+                const double upper = (1 - s) * pixel_or(x, top, left, n, fill) +
+                                     s * pixel_or(x, top, left + 1, n, fill);
+                const double lower = (1 - s) * pixel_or(x, top + 1, left, n, fill) +
+                                     s * pixel_or(x, top + 1, left + 1, n, fill);
+                pixel(y, i, k)[n] = (float)((1 - r) * upper + r * lower);
+            }
+        }
+    return y;
+}
+
+aug_image aug_host_blur(aug_image x, const aug_draw *d, int size, double low, double high)
+{
+    const aug_image y = aug_host_image(x.h, x.w, x.c);
+    const double sigma = between(d, "gaussian_blur", 1, 0, low, high);
+    for (int i = 0; i < x.h; i++)
+        for (int k = 0; k < x.w; k++)
+            for (int c = 0; c < x.c; c++) {
+                double sum = 0, weights = 0;
+                for (int a = -size / 2; a <= size / 2; a++)
+                    for (int b = -size / 2; b <= size / 2; b++) {
+                        const double weight = exp(-0.5 * (a * a + b * b) / (sigma * sigma));
+                        const int row = continued(i + a, x.h, 'r');
+                        sum += weight * (double)pixel(x, row, continued(k + b, x.w, 'r'))[c];
+                        weights += weight;
+                    }
+                pixel(y, i, k)[c] = (float)(sum / weights);
+            }
+    return y;
+}

@@ -45,5 +45,8 @@ aug_image aug_host_jitter(aug_image x, const aug_draw *d, const double strength[
 aug_image aug_host_gray(aug_image x, const aug_draw *d, float p);
 aug_image aug_host_erase(aug_image x, const aug_draw *d, float p, const double scale[2],
                          const double ratio[2], float value);
+/* numbers: degrees, translate, least and largest scale, shear. */
+aug_image aug_host_affine(aug_image x, const aug_draw *d, const double numbers[5], double fill);
+aug_image aug_host_blur(aug_image x, const aug_draw *d, int size, double low, double high);
 
 #endif

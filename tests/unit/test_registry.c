@@ -26,9 +26,9 @@ static void built_in_rows_are_there_in_their_order(void **state)
         {FG_REGISTRY_FORMAT, "csv idx cifar10 npy images "},
         {FG_REGISTRY_CALLBACK, "early_stop "},
         {FG_REGISTRY_LOGGER, "csv jsonl "},
-        {FG_REGISTRY_AUGMENTATION,
-         "random_crop random_resized_crop random_flip color_jitter grayscale random_erasing resize "
-         "center_crop normalize "},
+        {FG_REGISTRY_AUGMENTATION, "random_crop random_resized_crop random_flip random_affine "
+                                   "color_jitter grayscale gaussian_blur random_erasing resize "
+                                   "center_crop normalize "},
     };
     fg_registry *registry = make();
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {

@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH, HEIGHT, WIDTH = 4, 6, 5
 FACTORS = (0.25, 0.8125, 1.0, 1.75)
+SIGMAS = (0.25, 0.75, 1.5, 4.0)
 SHIFTS = (-0.5, -0.125, 0.0, 0.4375)
 BOXES = ((0, 0, 6, 5), (1, 2, 4, 3), (3, 1, 2, 2), (0, 3, 5, 2))  # top, left, height, width
 ANGLES = ((30, (0, 0), 1, (0, 0)), (-75, (1, -2), 1.25, (0, 0)), (0, (0, 1), 0.8, (20, 0)), (10, (0, 0), 1, (-15, 25)))
@@ -51,6 +52,8 @@ def main():
         "hue": each(F.adjust_hue, x, SHIFTS),
         "gray": F.rgb_to_grayscale(x),
         "resized_crop": each(lambda one, box: F.resized_crop(one, *box, [3, 4], antialias=True), x, BOXES),
+        "sigma": torch.tensor(SIGMAS),
+        "blur": each(lambda one, sigma: F.gaussian_blur(one, 5, sigma), x, SIGMAS),
         "affine": each(lambda one, a: F.affine(one, a[0], a[1], a[2], a[3], F.InterpolationMode.BILINEAR), x, ANGLES),
     }
     for name, value in tensors.items():
