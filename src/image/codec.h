@@ -18,6 +18,7 @@ typedef struct fgi_image_file {
 typedef struct fgi_image_request {
     int64_t x, y;    /* the upper left corner of the area */
     fg_image *image; /* receives the area; has its size */
+    int64_t pixels;  /* of the whole file, at full size */
     int scale;       /* 1, 2, 4 or 8: decode at 1/scale of the size */
     uint8_t background[3];
     bool is_tolerant;

@@ -187,6 +187,7 @@ static fg_status decode_stored(fg_image_decoder *decoder, const job *j, fg_image
     fgi_image_request request = {.x = x.first,
                                  .y = y.first,
                                  .image = image,
+                                 .pixels = j->info.width * j->info.height,
                                  .scale = j->scale,
                                  .background = {255, 255, 255},
                                  .is_tolerant = j->options->tolerate_corruption};

@@ -12,8 +12,9 @@
 #include "image/pixels.h"
 #include "image/tiff_library.h"
 
-/* A corrupt file may declare strips of any size. */
-#define MAX_ALLOC ((tmsize_t)1 << 30)
+/* A corrupt file may declare strips and tags of any size: libtiff allocates at most this much at
+ * once for tags, and for a strip or tile this much more per pixel. */
+enum { TAG_BYTES = 1 << 24, PIXEL_BYTES = 32 };
 
 typedef struct reader {
     const fgi_image_file *file;
@@ -85,7 +86,8 @@ static fg_status failed(const reader *r, fg_error *err)
                     r->offset, r->message);
 }
 
-static fg_status open_tiff(reader *r, fg_error *err)
+/* `pixels` is 0 if only tags are read. */
+static fg_status open_tiff(reader *r, int64_t pixels, fg_error *err)
 {
     r->lib = fgi_tiff_library_load();
     if (r->lib == NULL)
@@ -97,7 +99,7 @@ static fg_status open_tiff(reader *r, fg_error *err)
     TIFFOpenOptions *options = fgi_alloc_fault() ? NULL : r->lib->open_options_alloc();
     if (options == NULL)
         return fgi_no_memory(err);
-    r->lib->set_max_alloc(options, MAX_ALLOC);
+    r->lib->set_max_alloc(options, TAG_BYTES + PIXEL_BYTES * (tmsize_t)pixels);
     r->lib->set_error_handler(options, on_error, r);
     r->lib->set_warning_handler(options, on_warning, r);
     r->tiff = r->lib->client_open(r->file->name, "rm", (thandle_t)r, read_bytes, write_bytes, seek,
@@ -131,7 +133,7 @@ static fg_status read_info(const reader *r, fg_image_info *out, fg_error *err)
 static fg_status probe(const fgi_image_file *file, fg_image_info *out, fg_error *err)
 {
     reader r = {.file = file};
-    FGI_TRY(open_tiff(&r, err));
+    FGI_TRY(open_tiff(&r, 0, err));
     const fg_status status = read_info(&r, out, err);
     r.lib->close(r.tiff);
     return status;
@@ -174,7 +176,7 @@ static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
     reader r = {.file = file};
     TIFFRGBAImage image;
     char message[1024] = "";
-    FGI_TRY(open_tiff(&r, err));
+    FGI_TRY(open_tiff(&r, request->pixels, err));
     fg_status status;
     if (r.lib->image_begin(&image, r.tiff, 1, message) != 0) {
         status = read_pixels(decoder, &r, &image, request, err);
