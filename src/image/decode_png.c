@@ -10,7 +10,7 @@
 #include "image/pixels.h"
 #include "image/png_common.h"
 
-enum { SIGNATURE = 8, FIRST_CHUNK_END = 33, CHUNK_OVERHEAD = 12, METADATA_BYTES = 1 << 23 };
+enum { SIGNATURE = 8, FIRST_CHUNK_END = 33, CHUNK_OVERHEAD = 12 };
 
 static bool matches(const fgi_image_file *file)
 {
@@ -75,12 +75,19 @@ static void read_bytes(png_structp png, png_bytep out, size_t size)
     self->offset += size;
 }
 
+/* Discards metadata: libpng would allocate as much memory for it as a corrupt length says. */
+static void skip_metadata(png_structp png)
+{
+    static const png_byte names[] = "eXIf\0iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0pCAL\0sCAL\0tIME";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, names, sizeof names / 5);
+}
+
 /* Prepares rows of 8 bits per channel without palette. Returns the number of passes. */
 static int start(png_structp png, png_infop info, fgi_png *self)
 {
     png_set_read_fn(png, self, read_bytes);
     png_set_user_limits(png, INT32_MAX, INT32_MAX); /* checked by the caller */
-    png_set_chunk_malloc_max(png, METADATA_BYTES);
+    skip_metadata(png);
     png_read_info(png, info);
     png_set_expand(png);
     png_set_strip_16(png);

@@ -5,6 +5,7 @@
 #include "fgt.h"
 
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "image/exif.h"
@@ -253,6 +254,28 @@ static void malformed_headers_are_refused(void **state)
     expect_refused("RIFF\x04\0\0\0WEBP", 12, FG_EFORMAT, "f: byte 0: corrupt WebP data");
 }
 
+/* A chunk of metadata that claims to have 1 GiB is not allocated. */
+static void lengths_of_metadata_are_not_trusted(void **state)
+{
+    fg_image_decoder *decoder;
+    fg_image image = {0};
+    struct rusage before, after;
+    fgt_file file = fgt_file_read("turned.png");
+    size_t at = 8;
+    while (memcmp(file.data + at + 4, "eXIf", 4) != 0)
+        at++;
+    memcpy(file.data + at, "\x3f\xff\xff\xff", 4);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
+    assert_int_equal(fgt_decode(decoder, &file, NULL, &image, &err), FG_EFORMAT);
+    assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
+    assert_non_null(strstr(err.message, "truncated PNG"));
+    assert_true(after.ru_maxrss - before.ru_maxrss < 64 << 10); /* KiB */
+    fg_image_fini(&image);
+    fg_image_decoder_destroy(decoder);
+    fgt_file_free(&file);
+}
+
 /* ---- EXIF ------------------------------------------------------------------------------------ */
 
 static int orientation(const char *data, size_t size)
@@ -443,6 +466,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_is_survived),
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(malformed_headers_are_refused),
+    cmocka_unit_test(lengths_of_metadata_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
     cmocka_unit_test(png_files_are_lossless),
     cmocka_unit_test(jpeg_files_are_as_good_as_asked),
