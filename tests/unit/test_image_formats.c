@@ -254,26 +254,28 @@ static void malformed_headers_are_refused(void **state)
     expect_refused("RIFF\x04\0\0\0WEBP", 12, FG_EFORMAT, "f: byte 0: corrupt WebP data");
 }
 
-/* A chunk of metadata that claims to have 1 GiB is not allocated. */
-static void lengths_of_metadata_are_not_trusted(void **state)
+/* A chunk that claims to have more than a gigabyte is an error, not an allocation. */
+static void lengths_of_chunks_are_not_trusted(void **state)
 {
+    static const char *const names[] = {"gAMA", "tEXt", "eXIf", "IDAT", "IEND"};
     fg_image_decoder *decoder;
     fg_image image = {0};
     struct rusage before, after;
-    fgt_file file = fgt_file_read("turned.png");
-    size_t at = 8;
-    while (memcmp(file.data + at + 4, "eXIf", 4) != 0)
-        at++;
-    memcpy(file.data + at, "\x3f\xff\xff\xff", 4);
     fgt_ok(fg_image_decoder_create(&decoder, &err));
     assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
-    assert_int_equal(fgt_decode(decoder, &file, NULL, &image, &err), FG_EFORMAT);
+    for (int i = 0; i < 5 * 8; i++) {
+        fgt_file file = fgt_file_read("turned.png");
+        size_t at = 8;
+        while (memcmp(file.data + at + 4, names[i / 8], 4) != 0)
+            at++;
+        file.data[at] ^= (uint8_t)(1 << i % 8);
+        assert_int_equal(fgt_decode(decoder, &file, NULL, &image, &err), FG_EFORMAT);
+        fgt_file_free(&file);
+    }
     assert_int_equal(getrusage(RUSAGE_SELF, &after), 0);
-    assert_non_null(strstr(err.message, "truncated PNG"));
     assert_true(after.ru_maxrss - before.ru_maxrss < 64 << 10); /* KiB */
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
-    fgt_file_free(&file);
 }
 
 /* ---- EXIF ------------------------------------------------------------------------------------ */
@@ -428,17 +430,16 @@ static void invalid_encodings_are_refused(void **state)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
+static fgt_file files[SAMPLE_COUNT];
+
 static void *decode_everything(void *self)
 {
     fg_error *own = self;
     fg_image_decoder *decoder;
     fg_image image = {0};
     fg_status status = fg_image_decoder_create(&decoder, own);
-    for (size_t i = 0; i < SAMPLE_COUNT && status == FG_OK; i++) {
-        fgt_file file = fgt_file_read(samples[i].name);
-        status = fgt_decode(decoder, &file, NULL, &image, own);
-        fgt_file_free(&file);
-    }
+    for (size_t i = 0; i < SAMPLE_COUNT && status == FG_OK; i++)
+        status = fgt_decode(decoder, &files[i], NULL, &image, own);
     fg_image_fini(&image);
     fg_image_decoder_destroy(decoder);
     return NULL;
@@ -448,12 +449,16 @@ static void threads_have_a_decoder_each(void **state)
 {
     fgi_thread threads[2];
     fg_error errors[2] = {{FG_OK, 0, NULL, ""}, {FG_OK, 0, NULL, ""}};
+    for (size_t i = 0; i < SAMPLE_COUNT; i++)
+        files[i] = fgt_file_read(samples[i].name);
     for (int i = 0; i < 2; i++)
         fgt_ok(fgi_thread_start(&threads[i], decode_everything, &errors[i], &err));
     for (int i = 0; i < 2; i++) {
         fgi_thread_join(threads[i]);
         assert_int_equal(errors[i].status, FG_OK);
     }
+    for (size_t i = 0; i < SAMPLE_COUNT; i++)
+        fgt_file_free(&files[i]);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -466,7 +471,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damage_is_survived),
     cmocka_unit_test(other_formats_are_named),
     cmocka_unit_test(malformed_headers_are_refused),
-    cmocka_unit_test(lengths_of_metadata_are_not_trusted),
+    cmocka_unit_test(lengths_of_chunks_are_not_trusted),
     cmocka_unit_test(exif_is_read_within_bounds),
     cmocka_unit_test(png_files_are_lossless),
     cmocka_unit_test(jpeg_files_are_as_good_as_asked),
