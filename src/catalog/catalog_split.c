@@ -36,7 +36,6 @@ typedef struct division {
     unit **sorted;
     member *members;
     size_t unit_count, member_count;
-    uint8_t *splits;
 } division;
 
 static bool is_fixed(uint8_t split) { return split == FG_VAL || split == FG_TEST; }
@@ -75,14 +74,14 @@ static fg_status fix_groups(division *d, fg_error *err)
     return FG_OK;
 }
 
-/* The unit of a sample that is divided; NULL: its split is fixed. */
-static unit *unit_of(division *d, size_t index, size_t *single)
+/* The unit of a sample that is divided; false if its split is fixed. */
+static bool find_unit(const division *d, const fgi_sample *s, size_t *single, unit **out)
 {
-    const fgi_sample *s = &d->catalog->samples[index];
-    if (s->group == 0)
-        return is_fixed(s->split) ? NULL : &d->units[d->catalog->group_count + (*single)++];
-    unit *u = &d->units[s->group - 1];
-    return is_fixed(s->split) || is_fixed(u->split) ? NULL : u;
+    if (is_fixed(s->split))
+        return false;
+    const size_t group = (size_t)s->group;
+    *out = &d->units[group == 0 ? d->catalog->group_count + (*single)++ : group - 1];
+    return s->group == 0 || !is_fixed((*out)->split);
 }
 
 static fg_status make_units(division *d, fg_error *err)
@@ -91,8 +90,8 @@ static fg_status make_units(division *d, fg_error *err)
     size_t single = 0;
     for (size_t i = 0; i < c->count; i++) {
         const fgi_sample *s = &c->samples[i];
-        unit *u = unit_of(d, i, &single);
-        if (u == NULL)
+        unit *u;
+        if (!find_unit(d, s, &single, &u))
             continue;
         const bool is_new = u->samples++ == 0;
         u->is_group = s->group > 0;
@@ -208,7 +207,7 @@ static void assign(division *d)
     }
 }
 
-static fg_status copy_splits(division *d, fg_error *err)
+static fg_status copy_splits(const division *d, uint8_t *out_splits, fg_error *err)
 {
     static const char *const names[] = {[FG_TRAIN] = "train", [FG_VAL] = "val", [FG_TEST] = "test"};
     const fg_catalog_split_options *o = d->options;
@@ -221,8 +220,8 @@ static fg_status copy_splits(division *d, fg_error *err)
         const unit *u = is_fixed(s->split) ? NULL : of_group;
         if (u == NULL && !is_fixed(s->split))
             u = &d->units[d->catalog->group_count + single++];
-        d->splits[i] = u != NULL ? u->split : s->split;
-        counts[d->splits[i]]++;
+        out_splits[i] = u != NULL ? u->split : s->split;
+        counts[out_splits[i]]++;
     }
     for (int k = FG_TRAIN; k <= FG_TEST; k++)
         if (is_wanted[k] && counts[k] == 0)
@@ -233,7 +232,7 @@ static fg_status copy_splits(division *d, fg_error *err)
     return FG_OK;
 }
 
-static fg_status divide(division *d, fg_error *err)
+static fg_status divide(division *d, uint8_t *out_splits, fg_error *err)
 {
     for (size_t i = 0; i < d->catalog->count + d->catalog->group_count; i++)
         d->units[i].split = FG_CATALOG_NO_SPLIT;
@@ -241,7 +240,7 @@ static fg_status divide(division *d, fg_error *err)
     FGI_TRY(make_units(d, err));
     label_groups(d);
     assign(d);
-    return copy_splits(d, err);
+    return copy_splits(d, out_splits, err);
 }
 
 fg_status fg_catalog_split(const fg_catalog *catalog, const fg_catalog_split_options *options,
@@ -258,10 +257,12 @@ fg_status fg_catalog_split(const fg_catalog *catalog, const fg_catalog_split_opt
                   .options = o,
                   .units = fgi_calloc(units, sizeof(unit)),
                   .sorted = fgi_calloc(units, sizeof(unit *)),
-                  .members = fgi_calloc(catalog->count, sizeof(member)),
-                  .splits = out_splits};
-    const bool has_memory = d.units != NULL && d.sorted != NULL && d.members != NULL;
-    const fg_status status = has_memory ? divide(&d, err) : fgi_no_memory(err);
+                  .members = fgi_calloc(catalog->count, sizeof(member))};
+    fg_status status;
+    if (d.units == NULL || d.sorted == NULL || d.members == NULL)
+        status = fgi_no_memory(err);
+    else
+        status = divide(&d, out_splits, err);
     fgi_free(d.units);
     fgi_free(d.sorted);
     fgi_free(d.members);
