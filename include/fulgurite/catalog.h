@@ -200,14 +200,15 @@ typedef struct fg_catalog_split_options {
  * divided. No group is in two splits: samples of one group form a unit, and so does each sample
  * without a group. Units are sorted by the 128-bit XXH3 hash of the seed (8 bytes, little-endian)
  * followed by the name of the group or of the sample, as unsigned integers. In this order, a unit
- * goes to test if this brings the number of samples in test closer to its target; else to val by
- * the same rule, else to train. Targets are floor(fraction * n + 1/2) for n divided samples. With
- * `stratify`, this is done for one class after another, in order; a unit has the class that is the
- * label of most of its samples (the smallest if there are several; -1 is a class). The target of a
- * class is floor(f * b + 1/2) - floor(f * a + 1/2), where a samples are in the classes before it
- * and b includes it.
+ * is assigned to test if this brings the number of samples in test closer to its target; otherwise
+ * to val by the same rule, otherwise to train. Targets are floor(fraction * n + 1/2) for n divided
+ * samples. With `stratify`, this is done for one class after another, in order; a unit has the
+ * class that is the label of most of its samples (the smallest if there are several; -1 is a
+ * class). The target of a class is floor(f * b + 1/2) - floor(f * a + 1/2), where a samples are in
+ * the classes before it and b includes it.
  *
- * If some samples of a group are already in val or test, the others go there, too.
+ * If some samples of a group are already in val or test, the other samples of the group are
+ * assigned to the same split.
  *
  * The result only depends on names, groups, labels, splits and options.
  *

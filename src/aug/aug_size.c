@@ -98,8 +98,7 @@ fg_tensor fg_aug_center_crop(fg_tensor image, const fg_sample_key *key,
     return fgi_aug_middle(x, o.height, o.width);
 }
 
-/* ---- the row of resize --------------------------------------------------------------------------
- */
+/* ---- the row of resize ----------------------------------------------------------------------- */
 
 static fg_tensor apply_resize(fg_tensor image, const fg_sample_key *key,
                               const fg_option_values *values)

@@ -117,11 +117,11 @@ fg_status fgi_window_get(fgi_window *w, uint64_t offset, size_t size, const unsi
 {
     if (offset < w->start || offset + size > w->start + w->size) {
         const uint64_t left = w->shard->size - offset;
-        const size_t want = left < sizeof(w->data) ? (size_t)left : sizeof(w->data);
+        const size_t part = left < sizeof(w->data) ? (size_t)left : sizeof(w->data);
         w->size = 0;
-        FGI_TRY(fgi_shard_read(w->shard, offset, w->data, want, err));
+        FGI_TRY(fgi_shard_read(w->shard, offset, w->data, part, err));
         w->start = offset;
-        w->size = want;
+        w->size = part;
     }
     *out = w->data + (offset - w->start);
     return FG_OK;

@@ -254,7 +254,7 @@ step_long(lane *s, uint64_t bits, const fgi_huffman_entry *lookup, unsigned leng
     return e;
 }
 
-/* Decodes one AC coefficient, or goes to the next block. False when the lane is finished. */
+/* Decodes one AC coefficient, or advances to the next block. False when the lane is finished. */
 static inline __attribute__((always_inline)) bool
 step(cursor *c, lane *s, const fgi_huffman_scan *scan, const fgi_huffman_window *window)
 {

@@ -267,14 +267,14 @@ static const char *delimiter_text(char delimiter, char text[2])
 /* Detects a file that is split with the wrong delimiter. */
 static fg_status wrong_delimiter(const fgi_csv *csv, size_t begin, char likely, fg_error *err)
 {
-    char have[2], want[2];
+    char given[2], other[2];
     const size_t count = count_in(csv->text + begin, csv->size - begin, likely);
     return fgi_fail(err, FG_EFORMAT,
                     "%s:%zu: with the delimiter '%s' there is only one column, but '%s' occurs %zu "
                     "time%s in each of the first rows\nset %s: \"%s\"",
-                    csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, have),
-                    delimiter_text(likely, want), count, count == 1 ? "" : "s",
-                    csv->delimiter_option, delimiter_text(likely, want));
+                    csv->name, line_of(csv, begin), delimiter_text(csv->delimiter, given),
+                    delimiter_text(likely, other), count, count == 1 ? "" : "s",
+                    csv->delimiter_option, delimiter_text(likely, other));
 }
 
 /* The first row defines the number of columns and, with a header, their names. */

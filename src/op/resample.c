@@ -159,12 +159,11 @@ static fg_tensor sample(fg_tensor x, const fg_type *image, fg_tensor at_x, fg_te
     const fg_tensor row = fg_floor(at_y), column = fg_floor(at_x);
     const fg_tensor down = fg_sub(at_y, row), right = fg_sub(at_x, column);
     const fg_tensor up = fg_sub(one, down), left = fg_sub(one, right);
-    const fg_tensor below = fg_add_scalar(row, 1), beside = fg_add_scalar(column, 1);
+    const fg_tensor below = fg_add_scalar(row, 1), next = fg_add_scalar(column, 1);
     const fg_tensor upper = fg_add(corner(flat, image, row, column, fg_mul(up, left), o->fill),
-                                   corner(flat, image, row, beside, fg_mul(up, right), o->fill));
-    const fg_tensor lower =
-        fg_add(corner(flat, image, below, column, fg_mul(down, left), o->fill),
-               corner(flat, image, below, beside, fg_mul(down, right), o->fill));
+                                   corner(flat, image, row, next, fg_mul(up, right), o->fill));
+    const fg_tensor lower = fg_add(corner(flat, image, below, column, fg_mul(down, left), o->fill),
+                                   corner(flat, image, below, next, fg_mul(down, right), o->fill));
     return fg_add(upper, lower);
 }
 

@@ -153,14 +153,14 @@ static fg_status wrong_data(const request *q)
 }
 
 static fg_status check_type(const request *q, const char *what, const fg_type *have,
-                            const fg_type *want)
+                            const fg_type *expected)
 {
     char a[96], b[96];
-    if (fg_type_equal(have, want))
+    if (fg_type_equal(have, expected))
         return FG_OK;
     (void)fgi_refuse(q->err, "%s: %s is %s: the checkpoint was trained with %s",
                      fgi_config_text(q->c, q->key), what, fg_type_format(have, a, sizeof(a)),
-                     fg_type_format(want, b, sizeof(b)));
+                     fg_type_format(expected, b, sizeof(b)));
     return wrong_data(q);
 }
 

@@ -120,10 +120,10 @@ static const struct {
     aug_image (*host)(aug_image like, const aug_draw *d);
 } cases[] = {CASES(ROW)};
 
-static void compare(const char *name, const float *got, aug_image want)
+static void compare(const char *name, const float *got, aug_image expected)
 {
-    for (int i = 0; i < want.h * want.w * want.c; i++)
-        fgt_close(name, (double)got[i], (double)want.at[i], 3e-6, 0);
+    for (int i = 0; i < expected.h * expected.w * expected.c; i++)
+        fgt_close(name, (double)got[i], (double)expected.at[i], 3e-6, 0);
 }
 
 /* All cases in one program. */
@@ -154,9 +154,9 @@ static void equal_the_hosts(void **state)
             const size_t n = (size_t)(H * W * cases[i].channels);
             for (size_t k = 0; k < n; k++)
                 x.at[k] = (float)pixels[b * n + k] * (1.0F / 255);
-            const aug_image want = cases[i].host(x, &draw);
-            compare(cases[i].name, got + b * bytes / 4 / BATCH, want);
-            aug_host_free(want);
+            const aug_image expected = cases[i].host(x, &draw);
+            compare(cases[i].name, got + b * bytes / 4 / BATCH, expected);
+            aug_host_free(expected);
             aug_host_free(x);
         }
         fg_array_release(arrays[i]);
@@ -213,9 +213,9 @@ static void moments(fg_trace *trace, fg_tensor numbers, double *out_mean, double
 }
 
 /* Within four standard errors. */
-static void check_mean(const char *what, double mean, double want, double variance)
+static void check_mean(const char *what, double mean, double expected, double variance)
 {
-    fgt_close(what, mean, want, 4 * sqrt(variance / MANY), 0);
+    fgt_close(what, mean, expected, 4 * sqrt(variance / MANY), 0);
 }
 
 static void places_are_equally_likely(void **state)
@@ -244,7 +244,7 @@ static void boxes_have_the_area_and_the_ratio(void **state)
 {
     enum { SIDE = 1000 };
     static const fgi_aug_boxes boxes = {0.1, 0.5, 0.5, 2, false}; /* each of them fits */
-    static const double want[] = {0.3, 0, 0.5, 0.5};
+    static const double expected[] = {0.3, 0, 0.5, 0.5};
     static const char *const what[] = {"area", "log of the ratio", "row", "column"};
     static float got[4 * MANY];
     double mean, variance;
@@ -265,7 +265,7 @@ static void boxes_have_the_area_and_the_ratio(void **state)
                got, sizeof got);
     for (int i = 0; i < 4; i++) {
         moments_of(got + i * MANY, &mean, &variance);
-        check_mean(what[i], mean, want[i], variance);
+        check_mean(what[i], mean, expected[i], variance);
         if (i == 1) /* uniform from -log 2 to log 2 */
             fgt_close("its variance", variance, pow(2 * log(2), 2) / 12, 0.01, 0);
     }
@@ -301,10 +301,10 @@ static void evaluation_is_not_random(void **state)
     const aug_image ramp = aug_host_image(6, 8, 1);
     for (int i = 0; i < 48; i++)
         ramp.at[i] = (float)(i % 8);
-    const aug_image want = aug_host_resize(ramp, box, 2, 2);
-    compare("middle", got, want);
-    compare("middle of the second", got + 4, want);
-    aug_host_free(want);
+    const aug_image expected = aug_host_resize(ramp, box, 2, 2);
+    compare("middle", got, expected);
+    compare("middle of the second", got + 4, expected);
+    aug_host_free(expected);
     aug_host_free(ramp);
     fg_trace_destroy(trace);
 }
@@ -319,9 +319,9 @@ static void channels_are_normalized(void **state)
     fg_aug_normalize_options o = {.mean = mean, .std = std, .mean_count = 3, .std_count = 3};
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);
-    static const double want[3] = {-1, 0, 6};
+    static const double expected[3] = {-1, 0, 6};
     for (int i = 0; i < 3; i++)
-        fgt_close("normalized", (double)got[i], want[i], 1e-6, 0);
+        fgt_close("normalized", (double)got[i], expected[i], 1e-6, 0);
     o = (fg_aug_normalize_options){.std = &one, .std_count = 1};
     values_run(trace, fg_aug_normalize(fg_constant(trace, &type, pixel), NULL, &o), got,
                sizeof got);

@@ -88,11 +88,7 @@ static const fg_logger_entry board_row = {
 
 static fg_registry *registry;
 
-static void write_file(const char *path, const char *text)
-{
-    fg_error err = {0};
-    fgt_ok(fg_file_write(path, text, strlen(text), &err));
-}
+static void write_file(const char *path, const char *text) { fgt_write(path, text, strlen(text)); }
 
 static int go_there(void **state)
 {

@@ -177,11 +177,7 @@ static const char yaml[] = "task: regression\n"
                            "trainer: {accelerator: cpu, max_epochs: 2, batch_size: 8, run_dir: "
                            "run, watchdog_s: 0}\n";
 
-static void write_file(const char *path, const char *text)
-{
-    fg_error err = {0};
-    fgt_ok(fg_file_write(path, text, strlen(text), &err));
-}
+static void write_file(const char *path, const char *text) { fgt_write(path, text, strlen(text)); }
 
 static int go_there(void **state)
 {

@@ -65,6 +65,18 @@ fg_status fgt_catalog_write(const fg_catalog *catalog, fgi_buf *out, fg_error *e
     return status != FG_OK ? status : fgi_buf_status(out, err);
 }
 
+fg_status fgt_catalog_scenario(void *path, fg_error *err)
+{
+    fg_catalog *catalog = NULL;
+    fgi_buf text = {0};
+    fg_status status = fg_catalog_open(path, NULL, &catalog, err);
+    if (status == FG_OK)
+        status = fgt_catalog_write(catalog, &text, err);
+    fgi_buf_fini(&text);
+    fg_catalog_destroy(catalog);
+    return status;
+}
+
 void fgt_catalog_is(const char *path, const fg_catalog_options *options, const char *expected)
 {
     fg_catalog *catalog = NULL;

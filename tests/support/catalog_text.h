@@ -12,6 +12,10 @@
  * per skipped file. Returns the first error of reading or of memory. */
 fg_status fgt_catalog_write(const fg_catalog *catalog, fgi_buf *out, fg_error *err);
 
+/* A scenario of fgt_fault_loop: opens the catalog with default options, writes it, and destroys it.
+ */
+fg_status fgt_catalog_scenario(void *path, fg_error *err);
+
 /* Opens, compares and destroys; fails the test if the text differs or there is an error. */
 void fgt_catalog_is(const char *path, const fg_catalog_options *options, const char *expected);
 

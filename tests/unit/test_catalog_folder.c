@@ -259,18 +259,6 @@ static void many_files_are_listed_in_order(void **state)
     fg_catalog_destroy(catalog);
 }
 
-static fg_status open_and_read(void *path, fg_error *error)
-{
-    fg_catalog *catalog = NULL;
-    fgi_buf text = {0};
-    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
-    if (status == FG_OK)
-        status = fgt_catalog_write(catalog, &text, error);
-    fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
-    return status;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -280,7 +268,7 @@ static void every_allocation_may_fail(void **state)
     add(root, "train/b/x/2.jpg");
     add(root, "val/b/3.jpg");
     add(root, "val/b/3.txt");
-    fgt_fault_loop(open_and_read, root);
+    fgt_fault_loop(fgt_catalog_scenario, root);
 }
 
 static void kinds_are_listed(void **state)

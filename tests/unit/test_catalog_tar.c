@@ -322,24 +322,12 @@ static void shrunk_shards_are_errors(void **state)
     fg_catalog_destroy(catalog);
 }
 
-static fg_status open_archive(void *path, fg_error *error)
-{
-    fg_catalog *catalog = NULL;
-    fgi_buf text = {0};
-    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
-    if (status == FG_OK)
-        status = fgt_catalog_write(catalog, &text, error);
-    fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
-    return status;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    fgt_fault_loop(open_archive, (void *)(GOLDEN "gnu.tar"));
-    fgt_fault_loop(open_archive, (void *)(GOLDEN "pax.tar"));
-    fgt_fault_loop(open_archive, (void *)(GOLDEN "{ustar,g*}.tar"));
+    fgt_fault_loop(fgt_catalog_scenario, (void *)(GOLDEN "gnu.tar"));
+    fgt_fault_loop(fgt_catalog_scenario, (void *)(GOLDEN "pax.tar"));
+    fgt_fault_loop(fgt_catalog_scenario, (void *)(GOLDEN "{ustar,g*}.tar"));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -177,22 +177,10 @@ static void shards_give_splits_and_names(void **state)
                    "class dog\nclass -\nclass cat\n");
 }
 
-static fg_status open_records(void *path, fg_error *error)
-{
-    fg_catalog *catalog = NULL;
-    fgi_buf text = {0};
-    fg_status status = fg_catalog_open(path, NULL, &catalog, error);
-    if (status == FG_OK)
-        status = fgt_catalog_write(catalog, &text, error);
-    fgi_buf_fini(&text);
-    fg_catalog_destroy(catalog);
-    return status;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    fgt_fault_loop(open_records, (void *)(GOLDEN "tensorflow.tfrecord"));
+    fgt_fault_loop(fgt_catalog_scenario, (void *)(GOLDEN "tensorflow.tfrecord"));
 }
 
 static const struct CMUnitTest tests[] = {
