@@ -126,8 +126,7 @@ const fg_augmentation_entry fgi_resize_row = {
     .apply = apply_resize,
     .size = fgi_aug_size_by_options};
 
-/* ---- the row of center_crop
- * -------------------------------------------------------------------------- */
+/* ---- the row of center_crop ------------------------------------------------------------------ */
 
 static fg_tensor apply_center_crop(fg_tensor image, const fg_sample_key *key,
                                    const fg_option_values *values)

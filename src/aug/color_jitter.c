@@ -74,8 +74,7 @@ fg_tensor fg_aug_grayscale(fg_tensor image, const fg_sample_key *key,
     return fg_where(is_gray, fgi_aug_gray(x), x);
 }
 
-/* ---- the row of color_jitter
- * -------------------------------------------------------------------------- */
+/* ---- the row of color_jitter ----------------------------------------------------------------- */
 
 static fg_tensor apply_color_jitter(fg_tensor image, const fg_sample_key *key,
                                     const fg_option_values *values)
@@ -103,8 +102,7 @@ const fg_augmentation_entry fgi_color_jitter_row = {
               .option_count = sizeof color_jitter_options / sizeof color_jitter_options[0]},
     .apply = apply_color_jitter};
 
-/* ---- the row of grayscale
- * -------------------------------------------------------------------------- */
+/* ---- the row of grayscale -------------------------------------------------------------------- */
 
 static fg_tensor apply_grayscale(fg_tensor image, const fg_sample_key *key,
                                  const fg_option_values *values)
