@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "image/jpeg_segment.h"
+#include "image/jpeg_segment_record.h"
 #include "image/jpeg_segment_table.h"
 #include "image/jpeg_transcode.h"
 #include "made_jpeg.h"
@@ -295,6 +296,57 @@ static void no_damaged_byte_does_more_than_change_pixels(void **state)
     drop(&m);
 }
 
+/* ---- records --------------------------------------------------------------------------------- */
+
+static void a_record_is_split_where_it_was_joined(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 100, .height = 80}, 0);
+    const size_t jpeg = m.jpeg.size;
+    fgi_jpeg_record record;
+    fgi_jpeg_record_append(&m.jpeg, &m.table);
+    fgt_ok(fgi_buf_status(&m.jpeg, &err));
+    assert_int_equal(m.jpeg.size, jpeg + m.table.size + 4);
+    assert_int_equal((uint8_t)m.jpeg.data[m.jpeg.size - 4], m.table.size & 255);
+    fgt_ok(fgi_jpeg_record_split("made.jpg", m.jpeg.data, m.jpeg.size, &record, &err));
+    assert_int_equal(record.size, jpeg);
+    assert_ptr_equal(record.bytes, m.jpeg.data);
+    assert_int_equal(record.table_size, m.table.size);
+    assert_memory_equal(record.table, m.table.data, m.table.size);
+    check_crops(&record, &m, 1, 3);
+    drop(&m);
+}
+
+/* Each bit of the size and each length of the record: an error, or a table that is refused. */
+static void a_record_with_a_wrong_size_is_refused(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 40, .height = 40}, 2);
+    fgi_jpeg_record record;
+    uint8_t pixel[3];
+    fgi_jpeg_record_append(&m.jpeg, &m.table);
+    for (size_t i = 0; i < m.jpeg.size + 32; i++) {
+        const size_t size = i < m.jpeg.size ? i : m.jpeg.size;
+        uint8_t *bytes = malloc(size + 1); /* a copy, so that ASan sees reads past the end */
+        assert_non_null(bytes);
+        memcpy(bytes + 1, m.jpeg.data, size);
+        if (i >= m.jpeg.size)
+            bytes[1 + size - 4 + (i - size) / 8] ^= (uint8_t)(1 << (i - size) % 8);
+        fg_status status = fgi_jpeg_record_split("made.jpg", bytes + 1, size, &record, &err);
+        if (status == FG_OK)
+            status = fgi_jpeg_segment_decode(cropper, &record, &(fgi_jpeg_crop){9, 9, 1, 1, 1},
+                                             pixel, 3, &err);
+        expect(FG_EFORMAT, status, "made.jpg: ");
+        free(bytes);
+    }
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", "abc", 3, &record, &err),
+           "a.jpg: a record of 3 bytes; expected a JPEG with a segment table");
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", "\x11\0\0\0", 4, &record, &err),
+           "a.jpg: byte 0: a segment table of 17 bytes is not possible in a record of 4 bytes");
+    m.jpeg.data[1] = 'x';
+    expect(FG_EFORMAT, fgi_jpeg_record_split("a.jpg", m.jpeg.data, m.jpeg.size, &record, &err),
+           "a.jpg: byte 0: expected a JPEG before the segment table");
+    drop(&m);
+}
+
 static fg_status transcode_and_decode(void *self, fg_error *error)
 {
     const fgi_jpeg_record *source = self;
@@ -305,7 +357,12 @@ static fg_status transcode_and_decode(void *self, fg_error *error)
                                                    &jpeg, &table, error);
     if (status == FG_OK)
         status = fgi_jpeg_cropper_create(&mine, error);
-    const fgi_jpeg_record record = {"made.jpg", jpeg.data, jpeg.size, table.data, table.size};
+    fgi_jpeg_record record;
+    fgi_jpeg_record_append(&jpeg, &table);
+    if (status == FG_OK)
+        status = fgi_buf_status(&jpeg, error);
+    if (status == FG_OK)
+        status = fgi_jpeg_record_split("made.jpg", jpeg.data, jpeg.size, &record, error);
     if (status == FG_OK)
         status = fgi_jpeg_segment_decode(mine, &record, &(fgi_jpeg_crop){9, 9, 20, 20, 1}, pixels,
                                          60, error);
@@ -343,6 +400,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(damaged_sources_are_refused),
     cmocka_unit_test(bad_crops_and_tables_are_refused),
     cmocka_unit_test(a_damaged_segment_is_named),
+    cmocka_unit_test(a_record_is_split_where_it_was_joined),
+    cmocka_unit_test(a_record_with_a_wrong_size_is_refused),
     cmocka_unit_test(no_damaged_byte_does_more_than_change_pixels),
     cmocka_unit_test(allocations_may_fail),
 };
