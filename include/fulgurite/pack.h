@@ -27,6 +27,10 @@ typedef enum fg_pack_codec {
     FG_PACK_ARRAYS = 6      /* the fields of fg_pack_info, dense and concatenated               */
 } fg_pack_codec;
 
+/* The name of a codec in configurations and texts: "file", "jpeg", "jpeg-seg", "raw", "ycc", "dct"
+ * or "arrays"; NULL for other values. Thread-safe. */
+FG_API const char *fg_pack_codec_name(fg_pack_codec codec);
+
 /* The label of a record without one, and the split of a record without one. */
 #define FG_PACK_NO_LABEL (-1)
 #define FG_PACK_NO_SPLIT 255

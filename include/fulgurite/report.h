@@ -44,6 +44,26 @@ FG_API FG_MUST_USE fg_status fg_report_devices(const char *plugin_path, bool wit
 FG_API FG_MUST_USE fg_status fg_report_tpu_use(const char *address, bool as_json, char **out,
                                                fg_error *err);
 
+/* ---- packs ----------------------------------------------------------------------------------- */
+
+/* What a pack (fg_pack_open) contains: version, files, codecs, sizes, splits, classes and their
+ * balance, fields, metadata; as lines, in which long lists are shortened, or as one JSON object
+ * with everything. Reads the index, not the records. Errors: those of fg_pack_open and
+ * fg_pack_get_entry. */
+FG_API FG_MUST_USE fg_status fg_report_pack(const char *path, bool as_json, char **out,
+                                            fg_error *err);
+
+/* Reads all of a pack and verifies each byte (fg_pack_verify): one line per fault, and what to do
+ * about them. *out_is_damaged: there are faults, or the pack cannot be opened because it is
+ * damaged. Errors: FG_ENOTFOUND, FG_EUNSUPPORTED, FG_EIO, FG_EINVAL, FG_ENOMEM. */
+FG_API FG_MUST_USE fg_status fg_report_pack_verify(const char *path, char **out,
+                                                   bool *out_is_damaged, fg_error *err);
+
+/* Rebuilds a file of a pack (fg_pack_rebuild) and says what was lost. out_path NULL: `path` is
+ * replaced. Errors: those of fg_pack_rebuild. */
+FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char *out_path,
+                                                    char **out, fg_error *err);
+
 /* ---- checkup --------------------------------------------------------------------------------- */
 
 /* What to look at. All members may be 0 but `host`. */

@@ -33,6 +33,16 @@ static const struct {
     [FGI_PACK_METADATA] = {"metadata", 1, -1},
 };
 
+const char *fg_pack_codec_name(fg_pack_codec codec)
+{
+    static const char *const names[] = {
+        [FG_PACK_FILE] = "file",     [FG_PACK_JPEG] = "jpeg",      [FG_PACK_JPEG_SEG] = "jpeg-seg",
+        [FG_PACK_RAW_RGB] = "raw",   [FG_PACK_RAW_YCC420] = "ycc", [FG_PACK_DCT8_LZ4] = "dct",
+        [FG_PACK_ARRAYS] = "arrays",
+    };
+    return (size_t)codec < sizeof names / sizeof names[0] ? names[codec] : NULL;
+}
+
 const char *fgi_pack_section_name(uint32_t kind)
 {
     return kind < FGI_PACK_KINDS && kinds[kind].name != NULL ? kinds[kind].name : "unknown";

@@ -1,0 +1,141 @@
+/* pack_check.c - verifying and rebuilding packs: the public functions of report.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/pack.h>
+#include <fulgurite/report.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/print.h"
+#include "report/helpers.h"
+#include "report/pack_summary.h"
+
+static fg_status give(fgi_buf *text, char **out, fg_error *err)
+{
+    const fg_status status = fgi_buf_status(text, err);
+    *out = status == FG_OK ? fgi_buf_take(text) : NULL;
+    fgi_buf_fini(text);
+    return status == FG_OK && *out == NULL ? fgi_no_memory(err) : status;
+}
+
+fg_status fg_report_pack(const char *path, bool as_json, char **out, fg_error *err)
+{
+    fg_pack *pack = NULL;
+    fgi_buf text = {0};
+    fgi_pack_summary summary = {0};
+    *out = NULL;
+    FGI_TRY(fg_pack_open(path, NULL, &pack, err));
+    fg_status status = fgi_pack_summarize(pack, &summary, err);
+    if (status == FG_OK) {
+        if (as_json)
+            fgi_pack_summary_print_json(&text, &summary);
+        else
+            fgi_pack_summary_print(&text, &summary);
+        status = give(&text, out, err);
+    }
+    fgi_pack_summary_fini(&summary);
+    fg_pack_close(pack);
+    return status;
+}
+
+/* ---- verify ---------------------------------------------------------------------------------- */
+
+typedef struct faults {
+    fgi_buf *text;
+    fgi_buf files;   /* the commands that repair them */
+    char last[4096]; /* the file of the last fault: faults come file by file */
+} faults;
+
+static void advise(faults *f, const char *path)
+{
+    if (strcmp(f->last, path) == 0)
+        return;
+    fgi_buf_printf(&f->files, "  fulgurite pack rebuild '%s'\n", path);
+    (void)fgi_snprintf(f->last, sizeof f->last, "%s", path);
+}
+
+static void add_fault(void *self, const fg_pack_fault *fault)
+{
+    faults *f = self;
+    fgi_buf_printf(f->text, "%s\n", fault->message);
+    advise(f, fault->path);
+}
+
+static void conclude(faults *f, const fg_pack_report *report)
+{
+    if (f->files.size == 0) {
+        fgi_buf_printf(f->text, "%" PRId64 " records, %s: no faults\n", report->records,
+                       fgi_bytes_words((double)report->size_bytes));
+        return;
+    }
+    fgi_buf_printf(f->text,
+                   "%" PRId64 " of %" PRId64 " records are damaged, and %" PRId64
+                   " ranges outside of records. Copy the file from its source again, or keep the "
+                   "intact records:\n%s",
+                   report->bad_records, report->records, report->bad_others, f->files.data);
+}
+
+static fg_status verify(const char *path, faults *f, bool *out_is_damaged, fg_error *err)
+{
+    fg_pack *pack = NULL;
+    fg_pack_report report = {0};
+    fg_status status = fg_pack_open(path, NULL, &pack, err);
+    if (status == FG_EFORMAT) { /* the message has the damaged file, which need not be `path` */
+        fgi_buf_printf(f->text,
+                       "%s\nThe pack cannot be opened. Copy the file from its source again, or "
+                       "keep the intact records: fulgurite pack rebuild FILE\n",
+                       err->message);
+        *out_is_damaged = true;
+        return FG_OK;
+    }
+    FGI_TRY(status);
+    status = fg_pack_verify(pack, add_fault, f, &report, err);
+    if (status == FG_OK || status == FG_EFORMAT) {
+        *out_is_damaged = status == FG_EFORMAT;
+        conclude(f, &report);
+        status = FG_OK;
+    }
+    fg_pack_close(pack);
+    return status;
+}
+
+fg_status fg_report_pack_verify(const char *path, char **out, bool *out_is_damaged, fg_error *err)
+{
+    fgi_buf text = {0};
+    faults *f = fgi_calloc(1, sizeof *f);
+    *out = NULL;
+    *out_is_damaged = false;
+    if (f == NULL)
+        return fgi_no_memory(err);
+    f->text = &text;
+    fg_status status = verify(path, f, out_is_damaged, err);
+    text.failed |= f->files.failed;
+    if (status == FG_OK)
+        status = give(&text, out, err);
+    fgi_buf_fini(&text);
+    fgi_buf_fini(&f->files);
+    fgi_free(f);
+    return status;
+}
+
+/* ---- rebuild --------------------------------------------------------------------------------- */
+
+fg_status fg_report_pack_rebuild(const char *path, const char *out_path, char **out, fg_error *err)
+{
+    fg_pack_report report = {0};
+    fgi_buf text = {0};
+    const char *target = out_path != NULL ? out_path : path;
+    *out = NULL;
+    FGI_TRY(fg_pack_rebuild(path, target, &report, err));
+    fgi_buf_printf(&text, "%s: %" PRId64 " records", target, report.records);
+    if (report.bad_records > 0)
+        fgi_buf_printf(&text, ", of which %" PRId64 " were lost and are empty now",
+                       report.bad_records);
+    if (report.bad_others > 0)
+        fgi_buf_printf(&text, "; %" PRId64 " sections, such as the class names, were lost",
+                       report.bad_others);
+    fgi_buf_putc(&text, '\n');
+    return give(&text, out, err);
+}

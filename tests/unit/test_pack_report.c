@@ -1,0 +1,243 @@
+/* test_pack_report.c - what is reported about packs: contents, faults, repair.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/report.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "golden.h"
+#include "pack_made.h"
+
+static const fg_field fields[] = {
+    {"image", {.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}}},
+    {"label", {.dtype = FG_S32}},
+};
+
+/* A pack of made records with three classes, one of them not UTF-8. */
+static const char *made_pack(const char *name, int64_t count)
+{
+    static const char *const classes[] = {"cat", "\xc3\xa4pfel", "raw\xff\x01"};
+    const fg_pack_writer_options options = {.variant_count = 2,
+                                            .fields = fields,
+                                            .field_count = 2,
+                                            .class_names = classes,
+                                            .class_count = 3,
+                                            .replace = true};
+    fg_error err = {0};
+    const char *path = fgt_path(fgt_temp_folder(), name);
+    fgt_ok(pack_made_write(path, &options, count, &err));
+    return path;
+}
+
+static void the_contents_are_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL, *json = NULL;
+    const char *path = made_pack("made.pack", 40);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_golden("pack/info.txt", text);
+    fgt_ok(fg_report_pack(path, true, &json, &err));
+    json_t *object = json_loads(json, 0, NULL);
+    assert_non_null(object);
+    json_t *files = json_object_get(object, "files");
+    assert_string_equal(json_string_value(json_array_get(files, 0)), path);
+    (void)json_array_set_new(files, 0, json_string("made.pack"));
+    char *printed = json_dumps(object, JSON_INDENT(2));
+    fgt_golden("pack/info.json", printed);
+    free(printed);
+    json_decref(object);
+    fg_report_free(json);
+    fg_report_free(text);
+}
+
+/* Class i of 25 has i records: the largest are first, the smallest last, 5 are left out. */
+static void of_many_classes_the_largest_and_smallest_are_listed(void **state)
+{
+    (void)state;
+    enum { CLASSES = 25 };
+    static char names[CLASSES][16];
+    const char *pointers[CLASSES];
+    for (int i = 0; i < CLASSES; i++) {
+        (void)snprintf(names[i], sizeof names[i], "class-%02d", i);
+        pointers[i] = names[i];
+    }
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    char *text = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "many.pack");
+    fgt_ok(fg_pack_writer_create(
+        path, &(fg_pack_writer_options){.class_names = pointers, .class_count = CLASSES}, &writer,
+        NULL, &err));
+    for (int i = 0; i < CLASSES; i++)
+        for (int k = 0; k < i; k++)
+            fgt_ok(fg_pack_writer_add(
+                writer, &(fg_pack_entry){.label = i, .split = k == 0 ? FG_VAL : FG_TRAIN}, "x", 1,
+                &err));
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fgt_golden("pack/info-many.txt", text);
+    fg_report_free(text);
+}
+
+static void nothing_is_reported_about_nothing(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = (char *)"";
+    fg_pack_writer *writer = NULL;
+    assert_int_equal(fg_report_pack("no such.pack", false, &text, &err), FG_ENOTFOUND);
+    assert_null(text);
+    const char *path = fgt_path(fgt_temp_folder(), "empty.pack");
+    fgt_ok(fg_pack_writer_create(path, NULL, &writer, NULL, &err));
+    fgt_ok(fg_pack_writer_finish(writer, "[1]", &err));
+    fg_pack_writer_destroy(writer);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    assert_non_null(strstr(text, "records   0\ncodecs    none\nsplits    none\nmetadata  [1]\n"));
+    fg_report_free(text);
+}
+
+/* ---- faults ---------------------------------------------------------------------------------- */
+
+static void flip(const char *path, uint64_t offset)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+    const int byte = fgetc(file);
+    assert_int_equal(fseek(file, (long)offset, SEEK_SET), 0);
+    assert_int_not_equal(fputc(byte ^ 1, file), EOF);
+    assert_int_equal(fclose(file), 0);
+}
+
+static uint64_t offset_of(const char *path, int64_t record)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    fg_pack_close(pack);
+    return entry.offset_bytes;
+}
+
+static int lines_of(const char *text)
+{
+    int count = 0;
+    for (; *text != '\0'; text++)
+        count += *text == '\n';
+    return count;
+}
+
+static void each_fault_is_a_line_with_its_record(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    bool is_damaged = true;
+    const char *path = made_pack("faults.pack", 20);
+    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    assert_false(is_damaged);
+    assert_non_null(strstr(text, "20 records, "));
+    assert_non_null(strstr(text, ": no faults\n"));
+    fg_report_free(text);
+
+    flip(path, offset_of(path, 8));
+    flip(path, offset_of(path, 13));
+    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    assert_true(is_damaged);
+    assert_non_null(strstr(text, "cats/8.jpg"));
+    assert_non_null(strstr(text, "with space/13.jpg"));
+    assert_non_null(strstr(text, "2 of 20 records are damaged, and 0 ranges outside of records"));
+    char command[4200];
+    (void)snprintf(command, sizeof command, "\n  fulgurite pack rebuild '%s'\n", path);
+    assert_non_null(strstr(text, command));
+    assert_int_equal(lines_of(text), 4); /* two faults, the sum, the command */
+    fg_report_free(text);
+}
+
+static void a_damaged_pack_is_rebuilt(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    bool is_damaged;
+    const char *path = made_pack("broken.pack", 20);
+    const char *fixed = fgt_path(fgt_temp_folder(), "fixed.pack");
+    flip(path, 100); /* the header */
+    flip(path, offset_of(made_pack("sound.pack", 20), 8));
+    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    assert_true(is_damaged);
+    assert_non_null(strstr(text, path));
+    fg_report_free(text);
+    fgt_ok(fg_report_pack_rebuild(path, fixed, &text, &err));
+    assert_non_null(strstr(text, "fixed.pack: 20 records, of which 1 were lost"));
+    fg_report_free(text);
+    fgt_ok(fg_report_pack(fixed, false, &text, &err));
+    assert_non_null(strstr(text, "\nlost      1 records"));
+    fg_report_free(text);
+    fgt_ok(fg_report_pack_rebuild(path, NULL, &text, &err)); /* in place */
+    fg_report_free(text);
+    fgt_ok(fg_report_pack(path, false, &text, &err));
+    fg_report_free(text);
+    assert_int_equal(fg_report_pack_rebuild("no such.pack", NULL, &text, &err), FG_ENOTFOUND);
+    assert_null(text);
+}
+
+static void a_truncated_pack_is_damaged(void **state)
+{
+    (void)state;
+    static const char header[4096] = "FGPACK\r\n";
+    fg_error err = {0};
+    char *text = NULL;
+    bool is_damaged = false;
+    const char *path = fgt_path(fgt_temp_folder(), "short.pack");
+    fgt_write(path, header, sizeof header);
+    fgt_ok(fg_report_pack_verify(path, &text, &is_damaged, &err));
+    assert_true(is_damaged);
+    assert_non_null(strstr(text, "short.pack"));
+    assert_non_null(strstr(text, "fulgurite pack rebuild"));
+    fg_report_free(text);
+    assert_int_equal(fg_report_pack_verify("no such.pack", &text, &is_damaged, &err), FG_ENOTFOUND);
+    assert_false(is_damaged);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static fg_status report_twice(void *self, fg_error *err)
+{
+    char *text = NULL, *json = NULL, *faults = NULL;
+    bool is_damaged;
+    fg_status status = fg_report_pack(self, false, &text, err);
+    if (status == FG_OK)
+        status = fg_report_pack(self, true, &json, err);
+    if (status == FG_OK)
+        status = fg_report_pack_verify(self, &faults, &is_damaged, err);
+    fg_report_free(faults);
+    fg_report_free(json);
+    fg_report_free(text);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const char *path = made_pack("memory.pack", 10);
+    flip(path, offset_of(path, 8));
+    fgt_fault_loop(report_twice, (void *)(uintptr_t)path);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_contents_are_reported),
+    cmocka_unit_test(of_many_classes_the_largest_and_smallest_are_listed),
+    cmocka_unit_test(nothing_is_reported_about_nothing),
+    cmocka_unit_test(each_fault_is_a_line_with_its_record),
+    cmocka_unit_test(a_damaged_pack_is_rebuilt),
+    cmocka_unit_test(a_truncated_pack_is_damaged),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)
