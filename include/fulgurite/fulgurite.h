@@ -30,6 +30,7 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/option.h>
 #include <fulgurite/pack.h>
+#include <fulgurite/pack_dataset.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/sampling.h>

@@ -20,7 +20,11 @@ typedef enum fg_image_crop {
     /* A box with a random area and aspect ratio, mirrored with flip_probability: torchvision's
      * RandomResizedCrop and RandomHorizontalFlip. A pure function of (seed, epoch, index of the
      * sample). Source: Szegedy et al. 2015, "Going deeper with convolutions". */
-    FG_IMAGE_CROP_RANDOM = 1
+    FG_IMAGE_CROP_RANDOM = 1,
+    /* A window of the size of the samples at a random place, mirrored with flip_probability:
+     * torchvision's RandomCrop and RandomHorizontalFlip. Nothing is resized, unless an image is
+     * smaller than the window: then the largest box with the aspect ratio of the samples is. */
+    FG_IMAGE_CROP_WINDOW = 2
 } fg_image_crop;
 
 typedef struct fg_images_options {

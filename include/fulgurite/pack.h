@@ -100,7 +100,8 @@ typedef struct fg_pack_info {
 FG_API FG_MUST_USE fg_status fg_pack_open(const char *path, const fg_pack_options *options,
                                           fg_pack **out, fg_error *err);
 
-/* Closes the files; pointers from the pack become invalid. NULL is allowed. */
+/* Closes the files, once no dataset uses them (pack_dataset.h); pointers from the pack become
+ * invalid. NULL is allowed. */
 FG_API void fg_pack_close(fg_pack *pack);
 
 /* Number of records. */

@@ -149,8 +149,26 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
     fg_dataset *dataset = *out;
     dataset->ops = (fg_dataset_ops){.labels = derived->labels, .destroy = derived->destroy};
     dataset->gather_epoch = derived->gather_epoch;
+    dataset->prefetch = derived->prefetch;
     dataset->is_drawn = derived->is_drawn || like->is_drawn;
     dataset->reads_rows = like->reads_rows;
+    dataset->self = take_self;
+    return FG_OK;
+}
+
+fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
+                                      const fg_dataset_spec *spec, fg_dataset **out, fg_error *err)
+{
+    const fg_status status = create(spec, 0, out, err);
+    if (status != FG_OK) {
+        gathered->destroy(take_self);
+        return status;
+    }
+    fg_dataset *dataset = *out;
+    dataset->ops = (fg_dataset_ops){.labels = gathered->labels, .destroy = gathered->destroy};
+    dataset->gather_epoch = gathered->gather_epoch;
+    dataset->prefetch = gathered->prefetch;
+    dataset->reads_rows = true;
     dataset->self = take_self;
     return FG_OK;
 }
@@ -279,6 +297,13 @@ fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int
         return gather_one_by_one(dataset, epoch, indices, n, out_fields, err);
     return complete_error(dataset->ops.gather(dataset->self, indices, n, out_fields, err),
                           indices[0], err);
+}
+
+void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
+                          size_t n)
+{
+    if (dataset->prefetch != NULL && n > 0)
+        dataset->prefetch(dataset->self, epoch, indices, n);
 }
 
 fg_status fg_dataset_read(const fg_dataset *dataset, int64_t index, void *const *out_fields,

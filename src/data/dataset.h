@@ -12,13 +12,17 @@
 typedef fg_status fgi_gather_epoch(void *self, int64_t epoch, const int64_t *indices, size_t n,
                                    void *const *out_fields, fg_error *err);
 
+/* Says that samples will be read soon: reading them from disk can begin. May be NULL. */
+typedef void fgi_prefetch_epoch(void *self, int64_t epoch, const int64_t *indices, size_t n);
+
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
     /* Functions of a custom dataset: gather, read or read_epoch is set. A source and a derived
      * dataset only have destroy and labels. */
     fg_dataset_ops ops;
     fg_source_ops source;           /* open is set only for a source */
-    fgi_gather_epoch *gather_epoch; /* only for a derived dataset */
+    fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
+    fgi_prefetch_epoch *prefetch;   /* may be NULL */
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
     bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
@@ -41,12 +45,29 @@ fg_dataset *fgi_dataset_retain(fg_dataset *dataset);
 fg_status fgi_dataset_gather(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
                              size_t n, void *const *out_fields, fg_error *err);
 
+/* Calls the dataset's prefetch function, if it has one; the indices are valid. */
+void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_t *indices,
+                          size_t n);
+
+/* A dataset that reads many samples at once, which vary by epoch. */
+typedef struct fgi_gathered {
+    fgi_gather_epoch *gather_epoch;
+    fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
+    fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
+    void (*destroy)(void *self);
+} fgi_gathered;
+
+/* Takes ownership of self, also on failure. A row may take any time to read. */
+fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_self,
+                                      const fg_dataset_spec *spec, fg_dataset **out, fg_error *err);
+
 /* A dataset whose samples come from others. */
 typedef struct fgi_derived {
     const fg_dataset *like; /* fields, classes and cost of a row are those of this dataset */
     int64_t count;
     bool is_drawn;
     fgi_gather_epoch *gather_epoch;
+    fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
     void (*destroy)(void *self);
 } fgi_derived;

@@ -62,3 +62,17 @@ fg_image_box fgi_random_box(fgi_key key, int64_t width, int64_t height,
     }
     return fallback(image_w, image_h, limits);
 }
+
+fg_image_box fgi_window_box(fgi_key key, int64_t width, int64_t height, int64_t out_width,
+                            int64_t out_height)
+{
+    const double image_w = (double)width, image_h = (double)height;
+    double w = (double)out_width, h = (double)out_height;
+    const double scale = fmin(fmin(image_w / w, image_h / h), 1);
+    w = fmin(w * scale, image_w);
+    h = fmin(h * scale, image_h);
+    return (fg_image_box){.x = below(key, PLACE, floor(image_w - w) + 1),
+                          .y = below(key, PLACE + 1, floor(image_h - h) + 1),
+                          .width = w,
+                          .height = h};
+}

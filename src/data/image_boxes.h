@@ -22,4 +22,10 @@ fg_image_box fgi_center_box(int64_t width, int64_t height, double ratio, double 
 fg_image_box fgi_random_box(fgi_key key, int64_t width, int64_t height,
                             const fgi_box_limits *limits);
 
+/* A random box of out_width x out_height pixels, at whole pixels. If the image is smaller than that
+ * in one direction, the size is reduced to the largest box of the same aspect ratio that fits. Uses
+ * the counters 20 and 21 of the key. */
+fg_image_box fgi_window_box(fgi_key key, int64_t width, int64_t height, int64_t out_width,
+                            int64_t out_height);
+
 #endif

@@ -159,6 +159,28 @@ static fg_status read_source(const fg_loader *loader, fgi_loader_slot *s, fg_err
     return status;
 }
 
+/* Without the lock: asks for the same rows of the next batch, which will be read while the others
+ * are in use. */
+static void prefetch_next(const fg_loader *loader, const chunk *c)
+{
+    int64_t indices[64];
+    const int64_t most = (int64_t)(sizeof indices / sizeof indices[0]);
+    const fg_host_batch *batch = &c->slot->batch;
+    fgi_sample_position next = {.epoch = batch->epoch, .position = batch->next_position};
+    if (loader->dataset->prefetch == NULL)
+        return;
+    if (!fgi_sampler_has_batch(&loader->sampler, next.position)) {
+        if (!loader->run_ahead)
+            return;
+        next = (fgi_sample_position){.epoch = batch->epoch + 1};
+    }
+    for (int64_t done = 0; done < c->count; done += most) {
+        const int64_t count = c->count - done < most ? c->count - done : most;
+        fgi_sampler_rows(&loader->sampler, next, c->first + done, (size_t)count, indices);
+        fgi_dataset_prefetch(loader->dataset, next.epoch, indices, (size_t)count);
+    }
+}
+
 /* Without the lock: the rows of a claimed chunk belong to this thread. */
 static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_failure)
 {
@@ -168,6 +190,7 @@ static void read_chunk(const fg_loader *loader, const chunk *c, fg_error *out_fa
         out_failure->status = read_source(loader, s, out_failure);
         return;
     }
+    prefetch_next(loader, c);
     const fgi_sample_position place = {.epoch = s->batch.epoch, .position = s->batch.position};
     int64_t *indices = s->indices + c->first;
     fgi_sampler_rows(&loader->sampler, place, c->first, (size_t)c->count, indices);

@@ -36,6 +36,19 @@ static fg_status subset_gather(void *self, int64_t epoch, const int64_t *indices
     return FG_OK;
 }
 
+static void subset_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
+{
+    const subset *s = self;
+    int64_t places[256];
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < 256 ? n - done : 256;
+        for (size_t i = 0; i < part; i++)
+            places[i] = s->indices[indices[done + i]];
+        fgi_dataset_prefetch(s->parent, epoch, places, part);
+        done += part;
+    }
+}
+
 /* The parent's labels, in the order of the list. */
 static fg_status subset_labels(void *self, int32_t *out_labels, fg_error *err)
 {
@@ -97,6 +110,7 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
     const fgi_derived derived = {.like = parent,
                                  .count = (int64_t)count,
                                  .gather_epoch = subset_gather,
+                                 .prefetch = parent->prefetch != NULL ? subset_prefetch : NULL,
                                  .labels = subset_labels,
                                  .destroy = subset_destroy};
     return fgi_dataset_derive(&derived, s, out, err);

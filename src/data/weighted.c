@@ -63,6 +63,19 @@ static fg_status weighted_gather(void *self, int64_t epoch, const int64_t *indic
     return FG_OK;
 }
 
+static void weighted_prefetch(void *self, int64_t epoch, const int64_t *indices, size_t n)
+{
+    const weighted *w = self;
+    int64_t samples[256];
+    for (size_t done = 0; done < n;) {
+        const size_t part = n - done < 256 ? n - done : 256;
+        for (size_t i = 0; i < part; i++)
+            samples[i] = draw(w, epoch, indices[done + i]);
+        fgi_dataset_prefetch(w->parent, epoch, samples, part);
+        done += part;
+    }
+}
+
 static void weighted_destroy(void *self)
 {
     weighted *w = self;
@@ -131,6 +144,7 @@ fg_status fg_dataset_weighted(fg_dataset *parent, const double *weights,
                                  .count = w->count,
                                  .is_drawn = true,
                                  .gather_epoch = weighted_gather,
+                                 .prefetch = parent->prefetch != NULL ? weighted_prefetch : NULL,
                                  .destroy = weighted_destroy};
     return fgi_dataset_derive(&derived, w, out, err);
 }

@@ -11,6 +11,8 @@ typedef struct fgi_image_file {
     const char *name; /* for messages */
     const uint8_t *data;
     size_t size;
+    const void *segments; /* the table of a JPEG's segments (jpeg_segment_table.h); NULL: none */
+    size_t segments_size;
 } fgi_image_file;
 
 /* The pixels that a codec decodes. Coordinates are in stored pixels (before the orientation is

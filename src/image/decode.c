@@ -56,7 +56,7 @@ static fg_status probe_stored(const fgi_image_file *file, const fgi_image_codec 
 fg_status fg_image_probe(const char *name, const void *data, size_t size, fg_image_info *out,
                          fg_error *err)
 {
-    const fgi_image_file file = {name, data, size};
+    const fgi_image_file file = {.name = name, .data = data, .size = size};
     const fgi_image_codec *codec;
     const fg_status status = probe_stored(&file, &codec, out, err);
     if (status != FG_OK) {
@@ -205,12 +205,12 @@ static fg_status decode_upright(fg_image_decoder *decoder, const job *j, fg_imag
     return fgi_orient(j->info.orientation, &decoder->stored, out, err);
 }
 
-fg_status fg_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
-                          size_t size, const fg_image_decode_options *options, fg_image *out,
-                          fg_error *err)
+fg_status fgi_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
+                           size_t size, const fgi_image_segments *segments,
+                           const fg_image_decode_options *options, fg_image *out, fg_error *err)
 {
     static const fg_image_decode_options defaults = {0};
-    const fgi_image_file file = {name, data, size};
+    const fgi_image_file file = {name, data, size, segments->data, segments->size};
     job j = {.file = &file, .options = options == NULL ? &defaults : options};
     FGI_TRY_RESERVED(fg_image, out, err);
     FGI_TRY(prepare(&j, err));
@@ -218,4 +218,12 @@ fg_status fg_image_decode(fg_image_decoder *decoder, const char *name, const voi
         return decode_upright(decoder, &j, out, err);
     FGI_TRY(decode_upright(decoder, &j, &decoder->upright, err));
     return fgi_presize_apply(decoder, &j.plan, &decoder->upright, out, err);
+}
+
+fg_status fg_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
+                          size_t size, const fg_image_decode_options *options, fg_image *out,
+                          fg_error *err)
+{
+    return fgi_image_decode(decoder, name, data, size, &(fgi_image_segments){NULL, 0}, options, out,
+                            err);
 }

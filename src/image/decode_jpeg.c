@@ -10,6 +10,7 @@
 #include "image/decoder.h"
 #include "image/jpeg_common.h"
 #include "image/jpeg_markers.h"
+#include "image/jpeg_segment.h"
 #include "image/pixels.h"
 
 /* Upsampling of chroma uses neighbors, which at the edge of what libjpeg decodes are missing: so
@@ -63,6 +64,8 @@ static void close_jpeg(fg_image_decoder *decoder)
         jpeg_destroy_decompress(&decoder->jpeg->info);
     fgi_free(decoder->jpeg);
     decoder->jpeg = NULL;
+    fgi_jpeg_cropper_destroy(decoder->cropper);
+    decoder->cropper = NULL;
 }
 
 static void start(j_decompress_ptr info, const fgi_image_request *request)
@@ -141,9 +144,29 @@ static fg_status read_area(fg_image_decoder *decoder, const fgi_image_request *r
     return FG_OK;
 }
 
+/* Reads only the segments of the area. */
+static fg_status decode_segments(fg_image_decoder *decoder, const fgi_image_file *file,
+                                 const fgi_image_request *request, fg_error *err)
+{
+    const fg_image *image = request->image;
+    const fgi_jpeg_record record = {file->name, file->data, file->size, file->segments,
+                                    file->segments_size};
+    const fgi_jpeg_crop crop = {.x = (int)request->x,
+                                .y = (int)request->y,
+                                .width = (int)image->width,
+                                .height = (int)image->height,
+                                .divisor = request->scale};
+    if (decoder->cropper == NULL)
+        FGI_TRY(fgi_jpeg_cropper_create(&decoder->cropper, err));
+    return fgi_jpeg_segment_decode(decoder->cropper, &record, &crop, image->pixels,
+                                   (size_t)image->width * 3, err);
+}
+
 static fg_status decode(fg_image_decoder *decoder, const fgi_image_file *file,
                         const fgi_image_request *request, fg_error *err)
 {
+    if (file->segments != NULL && request->image->channels == 3 && !request->is_tolerant)
+        return decode_segments(decoder, file, request, err);
     if (decoder->jpeg == NULL) {
         const fg_status status = create(decoder, err);
         if (status != FG_OK) {

@@ -16,13 +16,27 @@ fg_status fgi_pixel_block_reserve(fgi_pixel_block *block, size_t size, fg_error 
 void fgi_pixel_block_fini(fgi_pixel_block *block);
 
 struct fgi_jpeg_state;
+struct fgi_jpeg_cropper;
 
 struct fg_image_decoder {
-    struct fgi_jpeg_state *jpeg; /* created by the first JPEG */
+    struct fgi_jpeg_state *jpeg;      /* created by the first JPEG */
+    struct fgi_jpeg_cropper *cropper; /* created by the first JPEG with a table of segments */
     fgi_pixel_block rows;        /* of the codecs */
     fgi_pixel_block weights;     /* of a resize */
     fg_image stored;             /* an image before its orientation is applied */
     fg_image upright;            /* an image before it is resized */
 };
+
+/* The table of a JPEG's restart segments (jpeg_segment_table.h); data NULL: none. */
+typedef struct fgi_image_segments {
+    const void *data;
+    size_t size;
+} fgi_image_segments;
+
+/* fg_image_decode of a file that may have such a table: of a crop, only the segments that it needs
+ * are read. The pixels are the same. */
+fg_status fgi_image_decode(fg_image_decoder *decoder, const char *name, const void *data,
+                           size_t size, const fgi_image_segments *segments,
+                           const fg_image_decode_options *options, fg_image *out, fg_error *err);
 
 #endif

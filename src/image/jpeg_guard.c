@@ -63,7 +63,7 @@ fg_status fgi_jpeg_guard_writer(fgi_jpeg_guard *guard, struct jpeg_compress_stru
 void fgi_jpeg_guard_input(fgi_jpeg_guard *guard, struct jpeg_decompress_struct *reader,
                           const char *name, const void *bytes, size_t size)
 {
-    guard->file = (fgi_image_file){name, bytes, size};
+    guard->file = (fgi_image_file){.name = name, .data = bytes, .size = size};
     fgi_jpeg_source_set(reader, &guard->source, &guard->file);
 }
 

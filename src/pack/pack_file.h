@@ -60,6 +60,7 @@ fg_status fgi_pack_file_check_crc(const fgi_pack_file *file, uint64_t index,
                                   const fg_pack_entry *entry, const void *data, fg_error *err);
 
 struct fg_pack {
+    atomic_long references; /* handles and datasets */
     fgi_pack_file *files;
     int file_count;
     fg_pack_check check;
@@ -67,6 +68,14 @@ struct fg_pack {
     fg_field fields[FG_MAX_FIELDS];
     const char **class_names; /* pointers into the mapping of file 0 */
 };
+
+/* Adds a reference; release it with fg_pack_close. */
+fg_pack *fgi_pack_retain(fg_pack *pack);
+
+/* fg_pack_record and the columns of the record. *out_entry is also set if the record is damaged,
+ * but not if the index is: its name is then NULL. */
+fg_status fgi_pack_record(fg_pack *pack, int64_t record, fg_pack_entry *out_entry,
+                          const void **out_data, fg_error *err);
 
 /* The file of a record, and its number there. */
 fgi_pack_file *fgi_pack_locate(const fg_pack *pack, int64_t record, uint64_t *out_index);

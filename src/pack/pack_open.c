@@ -165,6 +165,7 @@ fg_status fg_pack_open(const char *path, const fg_pack_options *options, fg_pack
     fg_pack *pack = fgi_calloc(1, sizeof *pack);
     fg_status status = FG_OK;
     if (pack != NULL) {
+        atomic_init(&pack->references, 1);
         pack->files = fgi_calloc((size_t)count, sizeof *pack->files);
         pack->file_count = pack->files != NULL ? count : 0;
         pack->check = options != NULL ? options->check : FG_PACK_CHECK_FIRST;
@@ -181,9 +182,16 @@ fg_status fg_pack_open(const char *path, const fg_pack_options *options, fg_pack
     return status;
 }
 
+fg_pack *fgi_pack_retain(fg_pack *pack)
+{
+    atomic_fetch_add_explicit(&pack->references, 1, memory_order_relaxed);
+    return pack;
+}
+
 void fg_pack_close(fg_pack *pack)
 {
-    if (pack == NULL)
+    if (pack == NULL ||
+        atomic_fetch_sub_explicit(&pack->references, 1, memory_order_acq_rel) != 1)
         return;
     for (int i = 0; i < pack->file_count; i++)
         fgi_pack_file_close(&pack->files[i]);

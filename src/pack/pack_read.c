@@ -83,18 +83,25 @@ static fg_status check(const fg_pack *pack, fgi_pack_file *f, uint64_t index,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-fg_status fg_pack_record(fg_pack *pack, int64_t record, const void **out_data, size_t *out_size,
-                         fg_error *err)
+fg_status fgi_pack_record(fg_pack *pack, int64_t record, fg_pack_entry *out_entry,
+                          const void **out_data, fg_error *err)
 {
     fgi_pack_file *f;
     uint64_t index;
-    fg_pack_entry entry;
     *out_data = NULL;
-    *out_size = 0;
-    FGI_TRY(find(pack, record, false, &f, &index, &entry, err));
-    const unsigned char *data = f->map.data + entry.offset_bytes;
-    FGI_TRY(check(pack, f, index, &entry, data, err));
+    FGI_TRY(find(pack, record, false, &f, &index, out_entry, err));
+    const unsigned char *data = f->map.data + out_entry->offset_bytes;
+    FGI_TRY(check(pack, f, index, out_entry, data, err));
     *out_data = data;
+    return FG_OK;
+}
+
+fg_status fg_pack_record(fg_pack *pack, int64_t record, const void **out_data, size_t *out_size,
+                         fg_error *err)
+{
+    fg_pack_entry entry;
+    *out_size = 0;
+    FGI_TRY(fgi_pack_record(pack, record, &entry, out_data, err));
     *out_size = entry.size_bytes;
     return FG_OK;
 }

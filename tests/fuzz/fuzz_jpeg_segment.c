@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t jpeg_size = (size_t)(data[0] | data[1] << 8);
     const fgi_jpeg_record record = {"input", data + 2, jpeg_size, data + 2 + jpeg_size,
                                     size - 2 - jpeg_size};
-    const fgi_image_file file = {"input", data + 2, jpeg_size};
+    const fgi_image_file file = {.name = "input", .data = data + 2, .size = jpeg_size};
     fgi_jpeg_header header;
     fgi_jpeg_cropper *cropper = NULL;
     fg_error err = {0};

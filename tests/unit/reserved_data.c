@@ -91,6 +91,8 @@ static void by_fg_images_options(fg_error *err)
     assert_int_equal(fg_images_create(NULL, &o, &dataset, err), FG_EINVAL);
 }
 
+BY_STATUS(fg_pack_dataset_options, fg_pack_dataset_create(NULL, &o, &dataset, err))
+
 const reserved_row reserved_data_rows[] = {
     ROW(fg_catalog_bytes),
     ROW(fg_catalog_options),
@@ -108,6 +110,7 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_loader_options),
     ROW(fg_npy_options),
     ROW(fg_images_options),
+    ROW(fg_pack_dataset_options),
     ROW(fg_sampling_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include "base/alloc.h"
 #include "image/presize.h"
+#include "image/window.h"
 #include "image_files.h"
 
 static fg_error err;
@@ -278,6 +279,35 @@ static void squares_are_the_center_of_the_resized_image(void **state)
     fgt_image_check(&out, 48, 48, "resize_square_48x48.rgb", 1);
     fg_image_fini(&image);
     fg_image_fini(&out);
+}
+
+/* The mirrored rows of both implementations are equal, and inside of their memory (ASan). */
+static void windows_are_copied_and_mirrored(void **state)
+{
+    enum { WIDTH = 41, HEIGHT = 3 };
+    for (int channels = 1; channels <= 3; channels += 2)
+        for (int width = 1; width <= WIDTH; width++) {
+            const size_t row = (size_t)(width * channels), size = row * (HEIGHT - 1);
+            fg_image image = {0};
+            fgt_ok(fg_image_reserve(&image, WIDTH, HEIGHT, channels, &err));
+            for (int i = 0; i < WIDTH * HEIGHT * channels; i++)
+                image.pixels[i] = (uint8_t)(i * 7 + i / 50);
+            uint8_t *fast = malloc(size), *plain = malloc(size);
+            assert_true(fast != NULL && plain != NULL);
+            const int x = WIDTH - width;
+            fgi_image_window(&image, x, 1, width, HEIGHT - 1, true, fast);
+            fgi_image_window_portable(&image, x, 1, width, HEIGHT - 1, true, plain);
+            assert_memory_equal(fast, plain, size);
+            for (int i = 0; i < width; i++) /* the second row of the window */
+                assert_memory_equal(fast + row + (size_t)(i * channels),
+                                    &image.pixels[(2 * WIDTH + WIDTH - 1 - i) * channels],
+                                    (size_t)channels);
+            fgi_image_window(&image, x, 1, width, HEIGHT - 1, false, fast);
+            assert_memory_equal(fast, &image.pixels[(WIDTH + x) * channels], row);
+            free(fast);
+            free(plain);
+            fg_image_fini(&image);
+        }
 }
 
 static const struct CMUnitTest tests[] = {

@@ -1,0 +1,252 @@
+/* pack_samples_create.c - makes a dataset of a pack: chooses its samples and the kind of them by
+ * the columns of the index, which are used in place, so that a large pack opens at once.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/error.h"
+#include "base/reserved.h"
+#include "catalog/draft.h"
+#include "data/dataset.h"
+#include "data/pack_samples.h"
+
+/* ---- samples --------------------------------------------------------------------------------- */
+
+static bool is_chosen(const fgi_pack_samples *s, int64_t sample, uint8_t split)
+{
+    const fg_images_options *o = &s->options.images;
+    if (s->options.use_splits)
+        return split == o->split;
+    return o->splits == NULL || o->splits[sample] == o->split;
+}
+
+static fg_status choose_samples(fgi_pack_samples *s, fg_error *err)
+{
+    const int64_t total = fg_pack_count(s->pack) / s->variant_count;
+    fgi_pack_columns columns = {0};
+    s->count = total;
+    if (!s->options.use_splits && s->options.images.splits == NULL)
+        return FG_OK;
+    s->chosen = fgi_calloc((size_t)total, sizeof *s->chosen);
+    if (s->chosen == NULL)
+        return fgi_no_memory(err);
+    s->count = 0;
+    for (int64_t i = 0; i < total; i++) {
+        const int64_t record = i * s->variant_count;
+        FGI_TRY(fgi_pack_columns_at(s->pack, record, &columns, err));
+        if (is_chosen(s, i, columns.split[record - columns.first]))
+            s->chosen[s->count++] = i;
+    }
+    return FG_OK;
+}
+
+/* "PACK: record 7 ('NAME')", for messages. */
+static const char *name_record(const fgi_pack_samples *s, int64_t record,
+                               char out[FGI_PACK_SAMPLE_NAME])
+{
+    fgi_pack_sample sample = {.record = record};
+    if (fg_pack_get_entry(s->pack, record, &sample.entry, NULL) != FG_OK)
+        sample.entry = (fg_pack_entry){.name = ""};
+    return fgi_pack_sample_name(s, &sample, out);
+}
+
+static fg_status check_label(const fgi_pack_samples *s, int64_t record, int32_t label,
+                             fg_error *err)
+{
+    const int64_t classes = fg_pack_get_info(s->pack)->class_count;
+    char name[FGI_PACK_SAMPLE_NAME];
+    if (label >= 0 && label < classes)
+        return FG_OK;
+    if (label == FG_PACK_NO_LABEL)
+        return fgi_fail(err, FG_EINVAL,
+                        "%s has no label, but the pack has classes: expected a label for each "
+                        "sample",
+                        name_record(s, record, name));
+    return fgi_fail(err, FG_EFORMAT,
+                    "%s has label %" PRId32 ", but the pack has %" PRId64 " classes",
+                    name_record(s, record, name), label, classes);
+}
+
+/* ---- the kind -------------------------------------------------------------------------------- */
+
+static const fgi_sample_kind *const kinds[] = {&fgi_image_samples, &fgi_array_samples};
+
+static const fgi_sample_kind *kind_of(fg_pack_codec codec)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i]->can_read(codec))
+            return kinds[i];
+    return NULL;
+}
+
+static fg_status check_codec(fgi_pack_samples *s, int64_t record, fg_pack_codec codec,
+                             fg_error *err)
+{
+    char name[FGI_PACK_SAMPLE_NAME];
+    const fgi_sample_kind *kind = kind_of(codec);
+    if (kind == NULL)
+        return fgi_fail(err, FG_EUNSUPPORTED, "%s: records of codec %d cannot be decoded",
+                        name_record(s, record, name), (int)codec);
+    if (s->kind == NULL)
+        s->kind = kind;
+    if (s->kind == kind)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL,
+                    "%s: the pack has arrays and images: expected records of one kind",
+                    name_record(s, record, name));
+}
+
+/* Codecs of all records, and labels of all samples. Lost records are reported when they are read.
+ */
+static fg_status check_records(fgi_pack_samples *s, bool has_labels, fg_error *err)
+{
+    fgi_pack_columns columns = {0};
+    for (int64_t i = 0; i < s->count; i++)
+        for (int64_t v = 0; v < s->variant_count; v++) {
+            const int64_t record = fgi_pack_first_record(s, i) + v;
+            FGI_TRY(fgi_pack_columns_at(s->pack, record, &columns, err));
+            const int64_t at = record - columns.first;
+            if ((columns.flags[at] & FG_PACK_LOST) != 0)
+                continue;
+            FGI_TRY(check_codec(s, record, (fg_pack_codec)columns.codec[at], err));
+            if (has_labels)
+                FGI_TRY(check_label(s, record, columns.label[at], err));
+        }
+    return fg_pack_intact(s->pack, err);
+}
+
+/* ---- creation -------------------------------------------------------------------------------- */
+
+static fg_status check_options(const fg_pack_dataset_options *o, fg_error *err)
+{
+    if (o->use_splits && o->images.splits != NULL)
+        return fgi_fail(err, FG_EINVAL, "use_splits and images.splits are both set: expected one");
+    if (o->bad != FG_PACK_BAD_FAIL && o->bad != FG_PACK_BAD_SKIP)
+        return fgi_fail(err, FG_EINVAL, "bad is %d: expected a value of fg_pack_bad", (int)o->bad);
+    return FG_OK;
+}
+
+static fg_status make_bits(fgi_pack_samples *s, fg_error *err)
+{
+    const size_t words = (size_t)fg_pack_count(s->pack) / 32 + 1;
+    s->asked = fgi_calloc(words, sizeof *s->asked);
+    if (s->options.bad == FG_PACK_BAD_SKIP)
+        s->failed = fgi_calloc(words, sizeof *s->failed);
+    const bool is_full =
+        s->asked != NULL && (s->failed != NULL || s->options.bad == FG_PACK_BAD_FAIL);
+    return is_full ? FG_OK : fgi_no_memory(err);
+}
+
+/* More than half of the machine's memory: pages of the pack may be gone when its next epoch comes.
+ */
+static bool is_large(const fg_pack_info *info)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 && info->size_bytes / 2 > (uint64_t)pages * (uint64_t)page / 4;
+}
+
+static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
+{
+    const fg_pack_info *info = fg_pack_get_info(s->pack);
+    FGI_TRY(check_options(&s->options, err));
+    FGI_TRY(fgi_image_rule_init(&s->rule, &s->options.images, err));
+    FGI_TRY(fgi_image_workers_init(&s->workers, err));
+    FGI_TRY(fgi_mutex_init(&s->mutex, err));
+    s->has_mutex = true;
+    s->variant_count = info->variant_count;
+    s->variant_key =
+        fgi_key_fold_text(fgi_key_from_seed(s->options.images.seed), "data.pack.variant");
+    s->is_large = is_large(info);
+    FGI_TRY(make_bits(s, err));
+    FGI_TRY(choose_samples(s, err));
+    FGI_TRY(check_records(s, has_labels, err));
+    if (s->kind == NULL) /* there is no record */
+        s->kind = info->field_count > 0 ? &fgi_array_samples : &fgi_image_samples;
+    if (s->options.preload_bytes > 0)
+        (void)fg_pack_populate(s->pack, s->options.preload_bytes);
+    return FG_OK;
+}
+
+static fg_status describe(fgi_pack_samples *s, bool has_labels, fg_field fields[FG_MAX_FIELDS],
+                          fg_error *err)
+{
+    int count = 0;
+    FGI_TRY(s->kind->describe(s, fields, &count, err));
+    s->label_field = -1;
+    for (int f = 0; f < count; f++)
+        has_labels = has_labels && strcmp(fields[f].name, "label") != 0;
+    if (has_labels && count == FG_MAX_FIELDS)
+        return fgi_fail(err, FG_EINVAL, "%s: the pack has %d fields, no room for its labels",
+                        fg_pack_path(s->pack, 0), count);
+    if (has_labels) {
+        s->label_field = count;
+        fields[count++] = (fg_field){"label", {.dtype = FG_S32}};
+    }
+    for (int f = 0; f < count; f++)
+        s->row_bytes[f] = fg_type_bytes(&fields[f].type);
+    s->field_count = count;
+    return FG_OK;
+}
+
+/* The names of all classes in a new array; NULL if they have no names, or on failure. */
+static fg_status name_classes(const fg_pack *pack, const char ***out, fg_error *err)
+{
+    const int64_t count = fg_pack_get_info(pack)->class_count;
+    *out = NULL;
+    if (count == 0 || fg_pack_class_name(pack, 0) == NULL)
+        return FG_OK;
+    *out = fgi_calloc((size_t)count, sizeof **out);
+    for (int64_t i = 0; *out != NULL && i < count; i++)
+        (*out)[i] = fg_pack_class_name(pack, i);
+    return *out != NULL ? FG_OK : fgi_no_memory(err);
+}
+
+static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *err)
+{
+    static const fgi_gathered gathered = {.gather_epoch = fgi_pack_samples_gather,
+                                          .prefetch = fgi_pack_samples_prefetch,
+                                          .labels = fgi_pack_samples_labels,
+                                          .destroy = fgi_pack_samples_destroy};
+    const fg_pack_info *info = fg_pack_get_info(take_s->pack);
+    fg_field fields[FG_MAX_FIELDS];
+    const char **names = NULL;
+    fg_status status = prepare(take_s, info->class_count > 0, err);
+    if (status == FG_OK)
+        status = describe(take_s, info->class_count > 0, fields, err);
+    if (status == FG_OK)
+        status = name_classes(take_s->pack, &names, err);
+    if (status != FG_OK) {
+        fgi_pack_samples_destroy(take_s);
+        return status;
+    }
+    const fg_dataset_spec spec = {.count = take_s->count,
+                                  .fields = fields,
+                                  .field_count = take_s->field_count,
+                                  .class_count = info->class_count,
+                                  .class_names = names};
+    status = fgi_dataset_create_gathered(&gathered, take_s, &spec, out, err);
+    fgi_free((void *)names);
+    return status;
+}
+
+fg_status fg_pack_dataset_create(fg_pack *pack, const fg_pack_dataset_options *options,
+                                 fg_dataset **out, fg_error *err)
+{
+    *out = NULL;
+    FGI_TRY_RESERVED(fg_pack_dataset_options, options, err);
+    const fg_images_options *images = options != NULL ? &options->images : NULL;
+    FGI_TRY_RESERVED(fg_images_options, images, err);
+    fgi_pack_samples *s = fgi_calloc(1, sizeof *s);
+    if (s == NULL)
+        return fgi_no_memory(err);
+    s->pack = fgi_pack_retain(pack);
+    if (options != NULL)
+        s->options = *options;
+    const fg_status status = create(s, out, err);
+    if (status == FG_OK)
+        s->options.images.splits = NULL; /* belongs to the caller */
+    return status;
+}
