@@ -322,6 +322,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_rules_are_refused),
     cmocka_unit_test(images_are_presized_when_decoded),
     cmocka_unit_test(squares_are_the_center_of_the_resized_image),
+    cmocka_unit_test(windows_are_copied_and_mirrored),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, set_up, tear_down) == 0 ? 0 : 1; }
