@@ -1,8 +1,10 @@
 # fg_test(NAME LABELS source...): adds a cmocka program and registers it with ctest under its labels: one of
 # unit, cts, golden, fault, e2e; and tsan if it also runs under ThreadSanitizer ("unit;tsan"). It can use the
 # library's internal headers, including generated ones, and symbols.
-# Compiled programs are cached in the build folder, not in the user's cache.
-set(FG_TEST_CACHE "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache")
+# Programs compiled by examples and by tests that use the default cache are stored in this folder, not in the
+# user's cache.
+set(FG_TEST_CACHE_FOLDER "${CMAKE_BINARY_DIR}/tests/cache" CACHE PATH "folder of the tests' compiled programs")
+set(FG_TEST_CACHE "XDG_CACHE_HOME=${FG_TEST_CACHE_FOLDER}")
 set(FG_TEST_ENVIRONMENT "${FG_TEST_CACHE}"
     "ASAN_OPTIONS=allocator_may_return_null=1"
     "TSAN_OPTIONS=allocator_may_return_null=1"
@@ -29,7 +31,7 @@ function(fg_test name label)
 endfunction()
 
 # fg_compile_quickly(test...): these tests run programs that XLA's CPU compiler does not optimize, which takes
-# a third of the time. For tests of what surrounds the programs (the Trainer, files, devices, the program
+# a fifth of the time. For tests of what surrounds the programs (the Trainer, files, devices, the program
 # `fulgurite`). Not for tests of operations, gradients, models, precisions or lowerings, nor for examples and
 # the documentation: they compile what users run.
 function(fg_compile_quickly)

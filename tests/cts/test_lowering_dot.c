@@ -182,8 +182,8 @@ static void matmuls_through_onednn(void **state)
     fg_client *other = NULL;
     (void)state;
     fgt_ok(fg_client_open(
-        &(fg_client_options){.accelerator = "cpu", .cache_dir = "", .cpu_onednn = true}, &other,
-        &err));
+        &(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache(""), .cpu_onednn = true},
+        &other, &err));
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         lowering_compare(&rows[i], &(lowering_form){other, NULL},
                          &(lowering_form){lowering_client, NULL});

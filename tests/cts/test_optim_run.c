@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "record.h"
-#include "trace/program.h"
+#include "trace_values.h"
 
 enum { STEPS = 20, WEIGHTS = 20, BIASES = 4, ALL = WEIGHTS + BIASES };
 
@@ -135,13 +135,13 @@ static void own_loops_follow_pytorch(void **state)
     for (size_t k = 0; k < ROWS; k++) {
         problem p;
         begin(&p, &rows[k]);
-        const int64_t compiles = fg_client_get_stats(client).compiles;
+        const int64_t programs = values_programs(client);
         for (int step = 0; step < STEPS; step++) {
             write_step(&p);
             fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
             check_parameters(&p, rows[k].name, step);
         }
-        assert_true(fg_client_get_stats(client).compiles <= compiles + 1);
+        assert_true(values_programs(client) <= programs + 1);
         int32_t made = 0;
         fgt_ok(
             fg_variable_read(fg_optimizer_variable_at(p.optimizer, 0), &made, sizeof made, &err));
@@ -222,7 +222,7 @@ static void learning_rates_compile_nothing(void **state)
     float before[ALL], after[ALL];
     begin(&p, &rows[6]);
     run_steps(&p, 1);
-    const int64_t compiles = fg_client_get_stats(client).compiles;
+    const int64_t programs = values_programs(client);
     read_parameters(&p, before);
     fg_optimizer_set_lr(p.optimizer, 0);
     run_steps(&p, 1);
@@ -233,7 +233,7 @@ static void learning_rates_compile_nothing(void **state)
     run_steps(&p, 1);
     read_parameters(&p, after);
     assert_memory_not_equal(before, after, sizeof before);
-    assert_int_equal(fg_client_get_stats(client).compiles, compiles);
+    assert_int_equal(values_programs(client), programs);
     end(&p);
 }
 
@@ -390,8 +390,8 @@ static void parameters_keep_their_format(void **state)
 static int open_all(void **state)
 {
     fg_error err = {0};
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     fgt_ok(fg_trace_create(client, &trace, &err));
     record = fgt_record_open("nn/optimizers.safetensors");
     return 0;

@@ -33,7 +33,7 @@ static void bits_are_the_hosts(void **client)
     static uint32_t got[4][210];
     fg_array *out[4];
     fg_trace *trace = values_trace(*client);
-    const int64_t before = values_compiles(*client);
+    const int64_t before = values_programs(*client);
     for (uint64_t step = 0; step < 3; step++) {
         const uint64_t seed = step == 2 ? 0xDEADBEEF12345678U : 99;
         fg_trace_set_seed(trace, seed, step << 33);
@@ -51,7 +51,7 @@ static void bits_are_the_hosts(void **client)
         check_bits(got[2], seed, step << 33, 2, 1, 1);
         check_bits(got[3], seed, step << 33, 3, 5, 1);
     }
-    assert_int_equal(values_compiles(*client), before + 1); /* seed and step are inputs */
+    assert_int_equal(values_programs(*client), before + 1); /* seed and step are inputs */
     fg_trace_destroy(trace);
 }
 

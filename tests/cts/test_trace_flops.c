@@ -14,8 +14,8 @@ static int open_client(void **state)
 {
     fg_error err = {0};
     (void)state;
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     return 0;
 }
 

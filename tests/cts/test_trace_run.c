@@ -24,18 +24,18 @@ static void equal_programs_compile_once(void **client)
     fg_trace *trace = values_trace(*client), *other = values_trace(*client);
     fg_array *a = values_array(*client, &vec3, (float[]){1, 2, 3});
     fg_array *b = values_array(*client, &vec3, (float[]){4, 5, 6});
-    const int64_t before = values_compiles(*client);
+    const int64_t before = values_programs(*client);
     assert_true(scaled_sum(trace, a, 2) == 12);
     assert_true(scaled_sum(trace, b, 2) == 30); /* other arrays: the same program */
-    assert_int_equal(values_compiles(*client), before + 1);
+    assert_int_equal(values_programs(*client), before + 1);
     assert_true(scaled_sum(other, a, 2) == 12); /* the same in another trace */
-    assert_int_equal(values_compiles(*client), before + 1);
+    assert_int_equal(values_programs(*client), before + 1);
     assert_true(scaled_sum(trace, a, 3) == 18); /* another constant: another program */
-    assert_int_equal(values_compiles(*client), before + 2);
+    assert_int_equal(values_programs(*client), before + 2);
     fg_trace_destroy(trace);
     assert_true(scaled_sum(other, b, 2) == 30); /* the other trace still has a reference */
     assert_true(scaled_sum(other, b, 3) == 45); /* the last reference to that one is gone */
-    assert_int_equal(values_compiles(*client), before + 3);
+    assert_int_equal(values_programs(*client), before + 3);
     fg_trace_destroy(other);
     fg_array_release(a);
     fg_array_release(b);
@@ -47,10 +47,10 @@ static void another_shape_compiles_anew(void **client)
     fg_array *a = values_array(*client, &vec3, (float[]){1, 2, 3});
     fg_array *b =
         values_array(*client, &(fg_type){.dtype = FG_F32, .rank = 1, .dim = {2}}, (float[]){4, 5});
-    const int64_t before = values_compiles(*client);
+    const int64_t before = values_programs(*client);
     assert_true(scaled_sum(trace, a, 5) == 30);
     assert_true(scaled_sum(trace, b, 5) == 45);
-    assert_int_equal(values_compiles(*client), before + 2);
+    assert_int_equal(values_programs(*client), before + 2);
     fg_trace_destroy(trace);
     fg_array_release(a);
     fg_array_release(b);
@@ -62,7 +62,7 @@ static void scalars_change_without_compiling(void **client)
     float out;
     fg_trace *trace = values_trace(*client);
     fg_scalar rate = {.dtype = FG_F32}, count = {.dtype = FG_S32}, bits = {.dtype = FG_U32};
-    const int64_t before = values_compiles(*client);
+    const int64_t before = values_programs(*client);
     for (int i = 1; i <= 3; i++) {
         rate.value.f32 = 0.5F * (float)i;
         count.value.s32 = -i;
@@ -74,7 +74,7 @@ static void scalars_change_without_compiling(void **client)
         fgt_ok(fg_run_f32(trace, sum, &out, &err));
         assert_true(out == 1 - 0.5F * (float)i);
     }
-    assert_int_equal(values_compiles(*client), before + 1);
+    assert_int_equal(values_programs(*client), before + 1);
     fg_trace_destroy(trace);
 }
 
@@ -107,7 +107,7 @@ static void assignment_stays_on_the_device(void **client)
     float got[3];
     fg_trace *trace = values_trace(*client);
     fg_variable *v = values_variable("v", &vec3, (float[]){1, 2, 3});
-    const int64_t before = values_compiles(*client), read = fg_client_get_stats(*client).host_reads;
+    const int64_t before = values_programs(*client), read = fg_client_get_stats(*client).host_reads;
     for (int i = 0; i < 4; i++) {
         const fg_tensor old = fg_variable_value(trace, v);
         fg_assign(v, fg_mul_scalar(old, 2));
@@ -116,7 +116,7 @@ static void assignment_stays_on_the_device(void **client)
         fg_assign(v, fg_add_scalar(fg_variable_value(trace, v), 1));
         fgt_ok(fg_run(trace, NULL, 0, NULL, &err));
     }
-    assert_int_equal(values_compiles(*client), before + 1);
+    assert_int_equal(values_programs(*client), before + 1);
     assert_int_equal(fg_client_get_stats(*client).host_reads, read);
     fgt_ok(fg_variable_read(v, got, sizeof got, &err));
     values_assert(got, (float[]){31, 47, 63}, 3);

@@ -99,7 +99,7 @@ static traces run(const char *path)
     size_t size;
     const char *folder = fgt_temp_folder();
     FILE *out = open_memstream(&t.progress, &size);
-    const fg_client_options options = {.accelerator = "cpu", .cache_dir = ""};
+    const fg_client_options options = {.accelerator = "cpu", .cache_dir = fgt_cache("")};
     fgt_ok(fg_client_open(&options, &client, &err));
     fgt_ok(fg_csv_open(path, &(fg_csv_options){.val_fraction = 0.25}, &parts, &err));
     t.schema = strdup(fg_csv_schema_json(parts.schema));

@@ -22,7 +22,7 @@ static void a_regression_from_csv(void **state)
     const char *fit = "fit -q --task=regression --model.name=linear --data.format=csv "
                       "--data.path=line.csv --data.target=y --data.val_fraction=0.25 "
                       "--optimizer.name=sgd --optimizer.lr=0.1 --trainer.max_epochs=40 "
-                      "--trainer.run_dir=run --summary=s.json";
+                      "--trainer.ckpt_every_epochs=20 --trainer.run_dir=run --summary=s.json";
     (void)program_gives(0, folder, fit);
     json_t *summary = fit_json(folder, "s.json");
     assert_true(fit_metric(summary, "val_loss") < 1e-4);
@@ -54,7 +54,7 @@ static void a_regression_from_npy(void **state)
                         "fit -q --task=regression --model.name=linear --data.format=npy "
                         "--data.x=x.npy --data.y=y.npy --data.val_x=x.npy "
                         "--data.val_y=y.npy --optimizer.lr=0.05 --trainer.max_epochs=60 "
-                        "--trainer.run_dir=run --summary=s.json");
+                        "--trainer.ckpt_every_epochs=20 --trainer.run_dir=run --summary=s.json");
     json_t *summary = fit_json(folder, "s.json");
     const double rmse = fit_metric(summary, "val_rmse"); /* in the targets' unit */
     assert_true(rmse * rmse < 1e-3);

@@ -86,6 +86,11 @@ static void check_metrics(const char *out, const double *p, double scale)
     assert_null(strstr(out, "r2_squares"));
 }
 
+/* 120 epochs, of which only each 40th is validated and saved. */
+#define LONG_RUN                                                                                   \
+    "--trainer.max_epochs=120 --trainer.val_every_epochs=40 --trainer.ckpt_every_epochs=40 "       \
+    "--trainer.run_dir=run "
+
 /* Prices of 1e6, of 1e-9 and of 1: the default learning rate works for all. */
 static void targets_of_any_scale_train(void **state)
 {
@@ -98,8 +103,7 @@ static void targets_of_any_scale_train(void **state)
         write_homes(folder, "val.csv", ROWS, VAL_ROWS, scales[k]);
         (void)snprintf(command, sizeof command,
                        "fit -q --task=regression --data.format=csv --data.path=train.csv "
-                       "--data.val=val.csv --model.hidden=[32] --trainer.max_epochs=120 "
-                       "--trainer.run_dir=run");
+                       "--data.val=val.csv --model.hidden=[32] " LONG_RUN);
         const outcome *o = program_gives(0, folder, command);
         char *fitted = strdup(o->out);
         assert_int_equal(
@@ -143,7 +147,7 @@ static void write_arrays(const char *folder, const char *x_name, const char *y_n
 
 #define FIT_ARRAYS                                                                                 \
     "fit --task=regression --data.format=npy --data.x=x.npy --data.y=y.npy --model.hidden=[32] "   \
-    "--data.val_x=vx.npy --data.val_y=vy.npy --trainer.max_epochs=120 --trainer.run_dir=run "
+    "--data.val_x=vx.npy --data.val_y=vy.npy " LONG_RUN
 
 /* Targets of .npy files are standardized like those of a CSV; a checkpoint contains the
  * statistics. */
@@ -252,7 +256,8 @@ static void a_linear_model_is_least_squares(void **state)
                         "fit -q --task=regression --data.format=csv --data.path=train.csv "
                         "--model.name=linear --optimizer.name=sgd --optimizer.lr=0.3 "
                         "--trainer.batch_size=150 --trainer.max_epochs=600 "
-                        "--trainer.log_every=100 --trainer.run_dir=run");
+                        "--trainer.log_every=100 --trainer.ckpt_every_epochs=600 "
+                        "--trainer.run_dir=run");
     assert_int_equal(
         predictions(program_gives(0, folder, "predict run train.csv -q")->out, p, ROWS), ROWS);
     least_squares(w);

@@ -9,8 +9,8 @@ int values_open_client(void **state)
 {
     static fg_client *client;
     fg_error err = {0};
-    fgt_ok(
-        fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = ""}, &client, &err));
+    fgt_ok(fg_client_open(&(fg_client_options){.accelerator = "cpu", .cache_dir = fgt_cache("")},
+                          &client, &err));
     *state = client;
     return 0;
 }
@@ -63,4 +63,8 @@ void values_assert(const float *got, const float *want, size_t count)
             fail_msg("element %zu is %.9g, not %.9g", i, (double)got[i], (double)want[i]);
 }
 
-int64_t values_compiles(fg_client *client) { return fg_client_get_stats(client).compiles; }
+int64_t values_programs(fg_client *client)
+{
+    const fg_client_stats stats = fg_client_get_stats(client);
+    return stats.compiles + stats.compile_cache_hits;
+}

@@ -26,6 +26,7 @@ void values_run(fg_trace *trace, fg_tensor output, void *data, size_t size_bytes
 
 void values_assert(const float *got, const float *want, size_t count);
 
-int64_t values_compiles(fg_client *client);
+/* The programs that the client has compiled or loaded from the cache of compiled programs. */
+int64_t values_programs(fg_client *client);
 
 #endif
