@@ -35,6 +35,27 @@ typedef struct fg_field {
     fg_type type;
 } fg_field;
 
+/* How field 0 of a dataset stores images. Values are stable. */
+typedef enum fg_image_coding {
+    FG_IMAGE_PIXELS = 0, /* T[height, width, channels]                                        */
+    FG_IMAGE_DCT = 1,    /* s8[bytes]: quantized DCT coefficients of a JPEG                   */
+    FG_IMAGE_YCC420 = 2  /* u8[bytes]: planes Y[height, width], then Cb and Cr of half of both,
+                            rounded up                                                         */
+} fg_image_coding;
+
+/* The images of field 0, if the device decodes them (fg_decode_images in decode.h): all images of a
+ * dataset have the same encoding. A member that is 0 has the default in []. */
+typedef struct fg_image_encoding {
+    fg_image_coding coding;
+    int64_t height, width; /* of an image, in pixels, 1 to 65535 */
+    int channels;   /* of the decoded image: 3, or 1 for Y alone                        [3] */
+    int components; /* FG_IMAGE_DCT: 1: Y, 3: Y, Cb, Cr                                 [3] */
+    int h[3], v[3]; /* FG_IMAGE_DCT: sampling factors of the components, 1 or 2         [1] */
+    int high;       /* FG_IMAGE_DCT: the first `high` coefficients, in zigzag order, have two
+                       bytes, 1 to 64                                                   [1] */
+    uint64_t reserved[4];
+} fg_image_encoding;
+
 /* Size, fields and classes of a dataset. */
 typedef struct fg_dataset_spec {
     int64_t count;          /* number of samples; may be 0                                */
@@ -43,7 +64,9 @@ typedef struct fg_dataset_spec {
     int64_t class_count;    /* number of classes of the target; 0: not a classification [0] */
     const char *const
         *class_names; /* class_count names, or NULL if the classes have no names [NULL] */
-    uint64_t reserved[2];
+    const fg_image_encoding
+        *encoding; /* of field 0, or NULL if its values need no decoding [NULL] */
+    uint64_t reserved[1];
 } fg_dataset_spec;
 
 /* Functions of a custom dataset. On failure, a function returns a status other than FG_OK and may
@@ -163,6 +186,10 @@ FG_API int64_t fg_dataset_class_count(const fg_dataset *dataset);
 
 /* Name of class `index`, borrowed for the dataset's lifetime; NULL if the classes have no names. */
 FG_API const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index);
+
+/* How field 0 stores images, borrowed for the dataset's lifetime; NULL if its values need no
+ * decoding. Pass it to fg_decode_images. */
+FG_API const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset);
 
 /* Reads one sample, of epoch 0 if samples vary by epoch. out_fields[f] must have room for
  * fg_type_bytes of field f's type. Thread-safe. Errors: FG_EINVAL (index out of range), and those

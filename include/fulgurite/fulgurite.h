@@ -16,6 +16,7 @@
 #include <fulgurite/chip.h>
 #include <fulgurite/ckpt.h>
 #include <fulgurite/data.h>
+#include <fulgurite/decode.h>
 #include <fulgurite/device.h>
 #include <fulgurite/dist.h>
 #include <fulgurite/dtype.h>

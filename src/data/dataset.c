@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/alloc.h"
 #include "base/error.h"
+#include "data/encoding.h"
 
 /* Larger samples are considered a mistake; the limit keeps products of sizes within 64 bits. */
 #define LARGEST_SAMPLE_BYTES ((size_t)1 << 40)
@@ -43,6 +44,23 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
     return FG_OK;
 }
 
+static fg_status check_encoding(const fg_dataset_spec *spec, fg_error *err)
+{
+    char text[96];
+    const fg_image_encoding *encoding = spec->encoding;
+    const fg_type *type = &spec->fields[0].type;
+    if (encoding == NULL || encoding->coding == FG_IMAGE_PIXELS)
+        return FG_OK;
+    FGI_TRY(fgi_encoding_check(encoding, err));
+    const fg_dtype dtype = encoding->coding == FG_IMAGE_DCT ? FG_S8 : FG_U8;
+    const size_t bytes = fgi_encoding_bytes(encoding);
+    if (type->dtype == dtype && type->rank == 1 && type->dim[0] == (int64_t)bytes)
+        return FG_OK;
+    return fgi_fail(err, FG_EINVAL, "field '%s' is %s: expected %s[%zu] for its encoding",
+                    spec->fields[0].name, fg_type_format(type, text, sizeof(text)),
+                    fg_dtype_name(dtype), bytes);
+}
+
 static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
                             size_t row_bytes[FG_MAX_FIELDS], fg_error *err)
 {
@@ -58,7 +76,7 @@ static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,
                         spec->class_count);
     for (int i = 0; i < spec->field_count; i++)
         FGI_TRY(check_field(spec, i, &row_bytes[i], err));
-    return FG_OK;
+    return check_encoding(spec, err);
 }
 
 static bool copy_names(fg_dataset *dataset, const fg_dataset_spec *spec)
@@ -103,6 +121,8 @@ static fg_status create(const fg_dataset_spec *spec, int64_t least_count, fg_dat
     dataset->count = spec->count;
     dataset->field_count = spec->field_count;
     dataset->class_count = spec->class_count;
+    if (spec->encoding != NULL)
+        dataset->encoding = *spec->encoding;
     memcpy(dataset->row_bytes, row_bytes, sizeof(row_bytes[0]) * (size_t)spec->field_count);
     *out = dataset;
     return FG_OK;
@@ -140,7 +160,8 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
                                   .fields = like->fields,
                                   .field_count = like->field_count,
                                   .class_count = like->class_count,
-                                  .class_names = like->class_names};
+                                  .class_names = like->class_names,
+                                  .encoding = &like->encoding};
     const fg_status status = create(&spec, 0, out, err);
     if (status != FG_OK) {
         derived->destroy(take_self);
@@ -244,6 +265,11 @@ const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index)
     if (dataset->class_names == NULL || index < 0 || index >= dataset->class_count)
         return NULL;
     return dataset->class_names[index];
+}
+
+const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset)
+{
+    return dataset->encoding.coding != FG_IMAGE_PIXELS ? &dataset->encoding : NULL;
 }
 
 /* A custom reader may fail without a message; the error then contains at least the sample's index.

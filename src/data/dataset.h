@@ -32,6 +32,7 @@ struct fg_dataset {
     size_t row_bytes[FG_MAX_FIELDS]; /* of one sample */
     int64_t class_count;
     const char *const *class_names; /* in the arena, or NULL */
+    fg_image_encoding encoding;     /* FG_IMAGE_PIXELS: the values need no decoding */
     fgi_arena arena;
 };
 

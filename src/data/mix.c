@@ -12,6 +12,7 @@
 #include "base/reserved.h"
 #include "base/rng.h"
 #include "data/dataset.h"
+#include "data/encoding.h"
 
 typedef struct part {
     fg_dataset *dataset; /* held */
@@ -99,6 +100,10 @@ static fg_status check_dataset(const fg_dataset *dataset, const fg_dataset *firs
         return fgi_fail(err, FG_EINVAL,
                         "dataset %zu of the mix has other fields than dataset 0: expected the same "
                         "names and types",
+                        index);
+    if (!fgi_encoding_equal(&dataset->encoding, &first->encoding))
+        return fgi_fail(err, FG_EINVAL,
+                        "dataset %zu of the mix stores its images in another way than dataset 0",
                         index);
     if (!has_same_classes(dataset, first))
         return fgi_fail(err, FG_EINVAL,

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "image/jpeg_coefficients.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <lz4.h>
 #include <lz4hc.h>
@@ -47,14 +46,15 @@ static void put32(fgi_buf *out, uint32_t value)
     put16(out, value >> 16);
 }
 
-/* Computes the sizes of the components from the image's size and the sampling factors. */
-static void lay_out(fgi_jpeg_coefficients *record)
+void fgi_jpeg_coefficients_lay_out(fgi_jpeg_coefficients *record)
 {
     int h_max = 1, v_max = 1;
     for (int i = 0; i < record->components; i++) {
         h_max = record->component[i].h > h_max ? record->component[i].h : h_max;
         v_max = record->component[i].v > v_max ? record->component[i].v : v_max;
     }
+    record->h_max = h_max;
+    record->v_max = v_max;
     record->blocks = 0;
     for (int i = 0; i < record->components; i++) {
         fgi_jpeg_component *c = &record->component[i];
@@ -73,7 +73,7 @@ typedef struct packer {
     fgi_jpeg_guard guard;
     struct jpeg_decompress_struct reader;
     fgi_jpeg_coefficients record;
-    uint8_t *dense; /* differences of dc, ac */
+    uint8_t *dense; /* rows: differences of dc, ac */
     fgi_buf indexes, values;
     fgi_buf *out;
 } packer;
@@ -105,15 +105,19 @@ static void copy_header(packer *p)
         if (p->record.component[i].h > 2 || p->record.component[i].v > 2)
             refuse(p, "sampling factor above 2");
     }
-    lay_out(&p->record);
+    fgi_jpeg_coefficients_lay_out(&p->record);
     if (p->record.blocks > MOST_BLOCKS)
         refuse(p, "too large");
 }
 
+/* An integer as low + 256 high, low from -128 to 127; modulo 65536. */
+static uint8_t low_byte(int value) { return (uint8_t)(value & 0xff); }
+static uint8_t high_byte(int value) { return (uint8_t)((value + 128) >> 8 & 0xff); }
+
 static void put_dc(packer *p, size_t block, int difference)
 {
-    const uint16_t value = htole16((uint16_t)difference);
-    memcpy(p->dense + 2 * block, &value, sizeof(value));
+    p->dense[block] = low_byte(difference);
+    p->dense[p->record.blocks + block] = high_byte(difference);
 }
 
 static void put_ac(packer *p, size_t block, int z, int value)
@@ -301,7 +305,7 @@ fg_status fgi_jpeg_coefficients_open(const char *name, const void *record, size_
     const uint8_t *bytes = record;
     *out = (fgi_jpeg_coefficients){0};
     FGI_TRY(open_header(name, bytes, size, out, err));
-    lay_out(out);
+    fgi_jpeg_coefficients_lay_out(out);
     const size_t fixed = HEADER_BYTES + (size_t)out->components * QUANT_BYTES;
     out->exceptions = get32(bytes + 16);
     out->compressed_bytes = get32(bytes + 20);
@@ -334,19 +338,19 @@ fgi_jpeg_exception fgi_jpeg_coefficients_exception(const fgi_jpeg_coefficients *
         .value = (int16_t)get16(record->exception_bytes + 4 * record->exceptions + 2 * i)};
 }
 
-/* Differences to values, within each component. */
+/* Differences to values, within each component. Unsigned sums of low and high bytes are the same
+ * as those of signed ones, modulo 65536. */
 static void sum_dc(const fgi_jpeg_coefficients *record, uint8_t *dense)
 {
     for (int i = 0; i < record->components; i++) {
         const fgi_jpeg_component *c = &record->component[i];
         const size_t count = (size_t)c->columns * (size_t)c->rows;
-        uint8_t *at = dense + 2 * c->first;
-        uint16_t sum = 0;
-        for (size_t k = 0; k < count; k++, at += 2) {
-            uint16_t difference;
-            memcpy(&difference, at, sizeof(difference));
-            sum = (uint16_t)(sum + le16toh(difference));
-            memcpy(at, &sum, sizeof(sum));
+        uint8_t *low = dense + c->first, *high = low + record->blocks;
+        unsigned sum = 0;
+        for (size_t k = 0; k < count; k++) {
+            sum += ((low[k] ^ 0x80U) - 0x80U) + ((unsigned)high[k] << 8);
+            low[k] = (uint8_t)(sum & 0xff);
+            high[k] = (uint8_t)((sum + 128) >> 8 & 0xff);
         }
     }
 }
@@ -365,14 +369,63 @@ fg_status fgi_jpeg_coefficients_unpack(const char *name, const fgi_jpeg_coeffici
     return FG_OK;
 }
 
+int fgi_jpeg_coefficients_high(const fgi_jpeg_coefficients *record)
+{
+    uint32_t most = 0;
+    if (record->exceptions == 0)
+        return 1;
+    for (size_t i = 0; i < record->exceptions; i++) {
+        const uint32_t index = fgi_jpeg_coefficients_exception(record, i).index;
+        most = index > most ? index : most;
+    }
+    return 2 + (int)(most / record->blocks);
+}
+
+/* Stores the exact values of the exceptions into the rows of low and high bytes. */
+static fg_status put_exceptions(const char *name, const fgi_jpeg_coefficients *record, int high,
+                                uint8_t *entry, fg_error *err)
+{
+    const size_t n = record->blocks;
+    memset(entry + 65 * n, 0, (size_t)(high - 1) * n);
+    for (size_t i = 0; i < record->exceptions; i++) {
+        const fgi_jpeg_exception e = fgi_jpeg_coefficients_exception(record, i);
+        if (e.index >= (size_t)(high - 1) * n)
+            return fgi_fail(err, FG_EFORMAT,
+                            "%s: coefficients: coefficient %zu has values of two bytes, but the "
+                            "pack says that only coefficients below %d have",
+                            name, 1 + e.index / n, high);
+        entry[2 * n + e.index] = low_byte(e.value);
+        entry[65 * n + e.index] = high_byte(e.value);
+    }
+    return FG_OK;
+}
+
+fg_status fgi_jpeg_coefficients_entry(const char *name, const fgi_jpeg_coefficients *record,
+                                      int high, void *entry, fg_error *err)
+{
+    const size_t tables = DCTSIZE2 * (size_t)record->components;
+    uint8_t *quant = (uint8_t *)entry + (64 + (size_t)high) * record->blocks;
+    FGI_TRY(fgi_jpeg_coefficients_unpack(name, record, entry, err));
+    FGI_TRY(put_exceptions(name, record, high, entry, err));
+    for (size_t k = 0; k < tables; k++) {
+        const int value = record->component[k / DCTSIZE2].quant[k % DCTSIZE2];
+        quant[k] = low_byte(value);
+        quant[tables + k] = high_byte(value);
+    }
+    return FG_OK;
+}
+
+static int16_t signed_byte(uint8_t byte) { return (int16_t)((byte ^ 0x80) - 0x80); }
+
 void fgi_jpeg_coefficients_widen(const fgi_jpeg_coefficients *record, const void *dense,
                                  int16_t *out)
 {
     const size_t n = record->blocks;
-    const uint8_t *ac = (const uint8_t *)dense + 2 * n;
-    memcpy(out, dense, 2 * n);
+    const uint8_t *bytes = dense, *ac = bytes + 2 * n;
+    for (size_t i = 0; i < n; i++)
+        out[i] = (int16_t)(signed_byte(bytes[i]) + 256 * signed_byte(bytes[n + i]));
     for (size_t i = 0; i < (DCTSIZE2 - 1) * n; i++)
-        out[n + i] = (int16_t)((ac[i] ^ 0x80) - 0x80); /* sign extension */
+        out[n + i] = signed_byte(ac[i]);
     for (size_t i = 0; i < record->exceptions; i++) {
         const fgi_jpeg_exception e = fgi_jpeg_coefficients_exception(record, i);
         out[n + e.index] = e.value;

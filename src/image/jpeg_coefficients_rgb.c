@@ -97,7 +97,11 @@ void fgi_jpeg_coefficient_basis(float basis[64 * 64])
     }
 }
 
-static float clamp(float value) { return value < 0 ? 0 : value > 255 ? 255 : value; }
+static float rounded(float value)
+{
+    const float integer = floorf(value + 0.5f);
+    return integer < 0 ? 0 : integer > 255 ? 255 : integer;
+}
 
 /* Steps 1 to 3: the samples of a component, [height][width]. */
 static void inverse_dct(const fgi_jpeg_coefficients *record, const fgi_jpeg_component *c,
@@ -110,7 +114,7 @@ static void inverse_dct(const fgi_jpeg_coefficients *record, const fgi_jpeg_comp
             float sum = 0;
             for (size_t z = 0; z < 64; z++)
                 sum += row[z] * (float)(coefficients[z * record->blocks + block] * c->quant[z]);
-            samples[(size_t)y * (size_t)c->width + (size_t)x] = clamp(sum + 128);
+            samples[(size_t)y * (size_t)c->width + (size_t)x] = rounded(sum + 128);
         }
     }
 }
@@ -137,32 +141,32 @@ static float upsampled(const fgi_jpeg_component *c, const float *samples, int x,
     neighbors(y, v, c->height, &y_near, &y_far);
     const float *a = samples + (size_t)y_near * (size_t)c->width;
     const float *b = samples + (size_t)y_far * (size_t)c->width;
-    return 0.75f * (0.75f * a[x_near] + 0.25f * a[x_far]) +
-           0.25f * (0.75f * b[x_near] + 0.25f * b[x_far]);
+    const float value = 0.75f * (0.75f * a[x_near] + 0.25f * a[x_far]) +
+                        0.25f * (0.75f * b[x_near] + 0.25f * b[x_far]);
+    if (h == 2 && v == 2)
+        return floorf(value + (x % 2 == 0 ? 0.5f : 0.4375f));
+    if (h == 2 || v == 2)
+        return floorf(value + ((h == 2 ? x : y) % 2 == 0 ? 0.25f : 0.5f));
+    return value;
 }
 
 /* Step 5. */
 static void to_rgb(const float ycc[3], float rgb[3])
 {
     const float y = ycc[0], cb = ycc[1] - 128, cr = ycc[2] - 128;
-    rgb[0] = clamp(y + 1.402f * cr);
-    rgb[1] = clamp(y - 0.344136f * cb - 0.714136f * cr);
-    rgb[2] = clamp(y + 1.772f * cb);
+    rgb[0] = rounded(y + 1.402f * cr);
+    rgb[1] = rounded(y - 0.344136f * cb - 0.714136f * cr);
+    rgb[2] = rounded(y + 1.772f * cb);
 }
 
 static void compose(const fgi_jpeg_coefficients *record, float *const samples[3], float *rgb)
 {
-    int h_max = 1, v_max = 1;
-    for (int i = 0; i < record->components; i++) {
-        h_max = record->component[i].h > h_max ? record->component[i].h : h_max;
-        v_max = record->component[i].v > v_max ? record->component[i].v : v_max;
-    }
     for (int y = 0; y < record->height; y++) {
         for (int x = 0; x < record->width; x++, rgb += 3) {
             float ycc[3] = {0, 128, 128};
             for (int i = 0; i < record->components; i++) {
                 const fgi_jpeg_component *c = &record->component[i];
-                ycc[i] = upsampled(c, samples[i], x, y, h_max / c->h, v_max / c->v);
+                ycc[i] = upsampled(c, samples[i], x, y, record->h_max / c->h, record->v_max / c->v);
             }
             to_rgb(ycc, rgb);
         }

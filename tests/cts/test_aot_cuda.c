@@ -20,6 +20,7 @@ static const aot_case cases[] = {
     {"a100", 1, "lenet", FGI_TRAIN, false, "16-true", NULL},
     {"h100", 1, "mlp", FGI_TRAIN, false, "64-true", NULL},
     {"h100", 4, "augmented", FGI_TRAIN, true, NULL, NULL},
+    {"h100", 4, "decoded", FGI_TRAIN, true, NULL, NULL},
 };
 
 int main(void)

@@ -40,6 +40,7 @@ static const aot_case few[] = {
     {"v2", 1, "resnet50", FGI_VAL, false, NULL, NULL},
     {"v3", 8, "augmented", FGI_TRAIN, true, NULL, NULL},
     {"v5e", 8, "augmented", FGI_TRAIN, true, MIXED, NULL},
+    {"v5e", 8, "decoded", FGI_TRAIN, true, NULL, NULL},
 };
 
 enum { ALL_MAX = 1024 };

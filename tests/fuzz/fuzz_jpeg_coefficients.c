@@ -20,6 +20,13 @@ static void decode(const fgi_jpeg_coefficients *record)
         if (record->blocks <= 64 && fgi_jpeg_coefficients_to_rgb(record, wide, rgb, &err) != FG_OK)
             abort();
     }
+    const int high = fgi_jpeg_coefficients_high(record);
+    void *entry = malloc(fgi_jpeg_entry_bytes(record->components, record->blocks, high));
+    if (high < 1 || high > 64)
+        abort();
+    if (entry != NULL)
+        (void)fgi_jpeg_coefficients_entry("input", record, high, entry, &err);
+    free(entry);
     free(dense);
     free(wide);
     free(rgb);

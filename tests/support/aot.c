@@ -36,6 +36,14 @@ typedef struct aot_task {
     fg_model *model;
 } aot_task;
 
+/* "decoded": images that are stored as DCT coefficients, with two bytes each for some, then
+ * "linear".
+ */
+static const fg_image_encoding encoding = {
+    .coding = FG_IMAGE_DCT, .height = 61, .width = 48, .h = {2, 1, 1}, .v = {2, 1, 1}, .high = 5};
+
+static bool decodes(const aot_case *wanted) { return strcmp(wanted->model, "decoded") == 0; }
+
 /* "augmented": all augmentations, then "linear". */
 static bool augments(const aot_case *wanted) { return strcmp(wanted->model, "augmented") == 0; }
 
@@ -62,6 +70,8 @@ static fg_tensor augmented(const fg_batch *batch, fg_tensor x)
 static fg_tensor input(const aot_task *t, const fg_batch *batch)
 {
     const fg_tensor x = fg_batch_at(batch, 0);
+    if (decodes(t->wanted))
+        return fg_decode_images(x, &encoding);
     return augments(t->wanted) ? augmented(batch, x) : x;
 }
 
@@ -72,6 +82,10 @@ static void build(void *self, fg_module *root)
     if (augments(t->wanted)) {
         options.name = "linear";
         options.input.dtype = FG_F32;
+    }
+    if (decodes(t->wanted)) {
+        options.name = "linear";
+        options.input = (fg_type){.dtype = FG_U8, .rank = 3, .dim = {61, 48, 3}};
     }
     t->model = fg_model_create(root, &options);
 }
@@ -115,6 +129,8 @@ static fg_type input_of(const char *model)
         return (fg_type){.dtype = FG_F32, .rank = 1, .dim = {784}};
     if (strncmp(model, "resnet", 6) == 0 || strcmp(model, "augmented") == 0)
         return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {16, 16, 3}};
+    if (strcmp(model, "decoded") == 0) /* 8 x 6 blocks of Y, 4 x 3 of Cb and of Cr */
+        return (fg_type){.dtype = FG_S8, .rank = 1, .dim = {(64 + 5) * 72 + 3 * 128}};
     return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {28, 28, 1}};
 }
 

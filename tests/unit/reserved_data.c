@@ -7,6 +7,7 @@
 #include <string.h>
 
 static fg_dataset *dataset;
+static uint8_t splits[1];
 
 BY_STATUS(fg_dataset_spec, fg_dataset_from_arrays(&o, NULL, FG_COPY, &dataset, err))
 BY_STATUS(fg_npy_options, fg_npy_open("nowhere", NULL, &o, &dataset, err))
@@ -20,8 +21,17 @@ BY_STATUS(fg_image_png_options, fg_image_encode_png(&(fg_image){0}, &o, &(fg_ima
 BY_STATUS(fg_image_resize_options,
           fg_image_resize(NULL, &(fg_image){0}, 1, 1, &o, (uint8_t[3]){0}, err))
 
+static void by_fg_image_encoding(fg_error *err)
+{
+    NEWER(fg_image_encoding, .coding = FG_IMAGE_DCT);
+    const fg_field field = {"x", {.dtype = FG_S8, .rank = 1, .dim = {193}}};
+    const fg_dataset_spec spec = {.fields = &field, .field_count = 1, .encoding = &o};
+    assert_int_equal(
+        fg_dataset_from_arrays(&spec, (const void *const[]){splits}, FG_COPY, &dataset, err),
+        FG_EINVAL);
+}
+
 static fg_catalog *catalog;
-static uint8_t splits[1];
 
 BY_STATUS(fg_catalog_options, fg_catalog_open("nowhere", &o, &catalog, err))
 BY_STATUS(fg_catalog_bytes, fg_catalog_read(catalog, 0, &o, err))
@@ -102,6 +112,7 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_dataset_spec),
     ROW(fg_image),
     ROW(fg_image_decode_options),
+    ROW(fg_image_encoding),
     ROW(fg_image_presize),
     ROW(fg_image_bytes),
     ROW(fg_image_jpeg_options),

@@ -4,6 +4,7 @@
 #include "fgt.h"
 
 #include <fulgurite/data.h>
+#include <fulgurite/sampling.h>
 #include "base/alloc.h"
 #include "data/dataset.h"
 
@@ -319,6 +320,62 @@ static fg_status make_and_split(void *self, fg_error *e)
 
 static void every_allocation_may_fail(void **state) { fgt_fault_loop(make_and_split, NULL); }
 
+/* ---- images that the device decodes ---------------------------------------------------------- */
+
+/* 9 x 10 pixels: planes of 90, 25 and 25 bytes. */
+static const fg_image_encoding planes = {.coding = FG_IMAGE_YCC420, .height = 9, .width = 10};
+
+static fg_dataset *encoded(const fg_image_encoding *encoding, fg_dtype dtype, int64_t bytes)
+{
+    static const uint8_t data[4][2000];
+    fg_dataset *dataset = NULL;
+    const fg_field field = {"image", {dtype, 1, {bytes}}};
+    const fg_dataset_spec spec = {
+        .count = 2, .fields = &field, .field_count = 1, .encoding = encoding};
+    const fg_status status =
+        fg_dataset_from_arrays(&spec, (const void *const[]){data}, FG_COPY, &dataset, &err);
+    assert_int_equal(status, dataset != NULL ? FG_OK : FG_EINVAL);
+    return dataset;
+}
+
+static void the_encoding_of_images_is_kept(void **state)
+{
+    fg_dataset *dataset = encoded(&planes, FG_U8, 140), *subset, *mix;
+    assert_non_null(dataset);
+    assert_int_equal(fg_dataset_encoding(dataset)->height, 9);
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){1}, 1, &subset, &err));
+    assert_int_equal(fg_dataset_encoding(subset)->coding, FG_IMAGE_YCC420);
+    fgt_ok(fg_dataset_mix((fg_dataset *[]){dataset, subset}, NULL, 2, NULL, &mix, &err));
+    assert_int_equal(fg_dataset_encoding(mix)->width, 10);
+    fg_dataset_destroy(mix);
+    fg_image_encoding gray = planes;
+    gray.channels = 1; /* the same bytes, but other pixels */
+    fg_dataset *other = encoded(&gray, FG_U8, 140);
+    assert_int_equal(fg_dataset_mix((fg_dataset *[]){dataset, other}, NULL, 2, NULL, &mix, &err),
+                     FG_EINVAL);
+    assert_non_null(strstr(err.message, "dataset 1 of the mix stores its images in another way"));
+    fg_dataset_destroy(other);
+    fg_dataset_destroy(dataset);
+    fg_dataset_destroy(subset);
+    dataset = encoded(NULL, FG_U8, 140);
+    assert_null(fg_dataset_encoding(dataset));
+    fg_dataset_destroy(dataset);
+}
+
+static void encodings_must_match_the_field(void **state)
+{
+    fg_image_encoding dct = {.coding = FG_IMAGE_DCT, .height = 9, .width = 10, .high = 3};
+    assert_null(encoded(&planes, FG_U8, 139));
+    assert_non_null(strstr(err.message, "field 'image' is u8[139]: expected u8[140]"));
+    assert_null(encoded(&planes, FG_S8, 140));
+    assert_null(encoded(&dct, FG_S8, 1187));
+    assert_non_null(strstr(err.message, "expected s8[1188]")); /* 67 * 12 + 384 */
+    fg_dataset_destroy(encoded(&dct, FG_S8, 1188));
+    dct.width = 65536;
+    assert_null(encoded(&dct, FG_S8, 1188));
+    assert_non_null(strstr(err.message, "9 x 65536 pixels: expected 1 to 65535"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(arrays_become_samples),
     cmocka_unit_test(a_copy_does_not_follow_the_array),
@@ -332,5 +389,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_split_is_complete_and_repeatable),
     cmocka_unit_test(a_split_refuses_what_it_cannot_do),
     cmocka_unit_test(every_allocation_may_fail),
+    cmocka_unit_test(the_encoding_of_images_is_kept),
+    cmocka_unit_test(encodings_must_match_the_field),
 };
 FGT_MAIN(tests)

@@ -118,11 +118,45 @@ static void values_outside_of_s8_are_exceptions(void **state)
     drop(&m);
 }
 
+static int joined(const int8_t *rows, size_t low, size_t high)
+{
+    return rows[low] + 256 * rows[high];
+}
+
+/* What a device gets: all values in two rows each, and the tables. */
+static void entries_have_high_bytes_and_tables(void **state)
+{
+    made m = make(&(fgt_jpeg_spec){.width = 61, .height = 35, .quality = 100});
+    const size_t n = m.record.blocks;
+    const int high = fgi_jpeg_coefficients_high(&m.record);
+    const size_t bytes = fgi_jpeg_entry_bytes(3, n, high), tables = (64 + (size_t)high) * n;
+    int8_t *entry = malloc(bytes);
+    assert_non_null(entry);
+    assert_true(high > 1 && high < 64 && bytes == tables + 384);
+    fgt_ok(fgi_jpeg_coefficients_entry("made", &m.record, high, entry, &err));
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(joined(entry, i, n + i), m.wide[i]);
+    for (size_t z = 1; z < 64; z++) {
+        const bool has_high = (int)z < high;
+        for (size_t i = 0; i < n; i++)
+            assert_int_equal(has_high ? joined(entry, (1 + z) * n + i, (64 + z) * n + i)
+                                      : entry[(1 + z) * n + i],
+                             m.wide[z * n + i]);
+    }
+    for (size_t k = 0; k < 192; k++)
+        assert_int_equal(joined(entry, tables + k, tables + 192 + k),
+                         m.record.component[k / 64].quant[k % 64]);
+    assert_int_equal(fgi_jpeg_coefficients_entry("made", &m.record, high - 1, entry, &err),
+                     FG_EFORMAT);
+    assert_non_null(strstr(err.message, "made: coefficients: coefficient "));
+    free(entry);
+    drop(&m);
+}
+
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-/* libjpeg rounds to integers after each step, which gives a mean difference of 0.49 for 4:2:0 and
- * somewhat more where it upsamples in one direction only. */
-static void pixels_are_those_of_libjpeg_before_rounding(void **state)
+/* libjpeg's inverse DCT has rounding errors too, so that some samples differ by 1. */
+static void pixels_are_those_of_libjpeg(void **state)
 {
     for (size_t i = 0; i < SPECS; i++) {
         made m = make(&specs[i]);
@@ -138,8 +172,7 @@ static void pixels_are_those_of_libjpeg_before_rounding(void **state)
             sum += d;
             largest = d > largest ? d : largest;
         }
-        const bool is_half = specs[i].h + specs[i].v == 3;
-        if (width > 10 && sum / (double)count > (is_half ? 0.53 : 0.5))
+        if (width > 10 && sum / (double)count > 0.1)
             fail_msg("case %zu: mean difference %g", i, sum / (double)count);
         if (largest > 3)
             fail_msg("case %zu: largest difference %g", i, largest);
@@ -286,7 +319,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(coefficients_are_those_of_the_jpeg),
     cmocka_unit_test(blocks_of_components_follow_each_other),
     cmocka_unit_test(values_outside_of_s8_are_exceptions),
-    cmocka_unit_test(pixels_are_those_of_libjpeg_before_rounding),
+    cmocka_unit_test(entries_have_high_bytes_and_tables),
+    cmocka_unit_test(pixels_are_those_of_libjpeg),
     cmocka_unit_test(the_basis_is_the_inverse_dct),
     cmocka_unit_test(pixels_are_encoded_with_the_quality),
     cmocka_unit_test(other_jpegs_are_refused),
