@@ -187,6 +187,10 @@ FG_API int64_t fg_dataset_class_count(const fg_dataset *dataset);
 /* Name of class `index`, borrowed for the dataset's lifetime; NULL if the classes have no names. */
 FG_API const char *fg_dataset_class_name(const fg_dataset *dataset, int64_t index);
 
+/* The type of field 0 for images of this encoding: s8[bytes] or u8[bytes]. Its dtype is
+ * FG_DTYPE_NONE for FG_IMAGE_PIXELS, NULL and an encoding with an invalid member. */
+FG_API fg_type fg_image_encoding_type(const fg_image_encoding *encoding);
+
 /* How field 0 stores images, borrowed for the dataset's lifetime; NULL if its values need no
  * decoding. Pass it to fg_decode_images. */
 FG_API const fg_image_encoding *fg_dataset_encoding(const fg_dataset *dataset);

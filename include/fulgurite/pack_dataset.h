@@ -44,7 +44,17 @@ typedef struct fg_pack_dataset_options {
  *   label  s32[]                       class index; only if the pack has classes
  *
  * or, if the codec is FG_PACK_ARRAYS, the fields of the pack, and `label` if the pack has classes
- * and no field of that name. A pack may have records of several codecs, but not arrays and images.
+ * and no field of that name. A pack may have records of several codecs, but only those of one of
+ * these kinds.
+ *
+ * or, if the codec is FG_PACK_DCT8_LZ4, images that the device decodes (fg_dataset_encoding, and
+ * fg_decode_images in decode.h):
+ *
+ *   image  s8[bytes]                   DCT coefficients of an image; all images must have the same
+ *                                      size and sampling factors. Of the options for images, only
+ *                                      the channels and the seed are used: augmentation crops and
+ *                                      resizes on the device
+ *   label  s32[]
  *
  * A crop is the same part of an image as in fg_images_create: the same options give the same
  * samples, if the codec is lossless. Of FG_PACK_JPEG_SEG, only the segments of the crop are
@@ -58,8 +68,8 @@ typedef struct fg_pack_dataset_options {
  * Checksums are verified as fg_pack_options.check says. Reading fails with FG_EIO if a file has
  * shrunk, and never returns zeros in place of its bytes. Labels come from the column of the pack.
  * options may be NULL. Errors: FG_EINVAL (options; records without a label in a pack with classes;
- * records of both kinds), FG_EUNSUPPORTED (a codec that cannot be decoded), those of
- * fg_pack_get_entry, FG_ENOMEM. */
+ * records of several kinds; coefficients of images of different sizes), FG_EUNSUPPORTED (a codec
+ * that cannot be decoded), those of fg_pack_get_entry, FG_ENOMEM. */
 FG_API FG_MUST_USE fg_status fg_pack_dataset_create(fg_pack *pack,
                                                     const fg_pack_dataset_options *options,
                                                     fg_dataset **out, fg_error *err);

@@ -46,19 +46,18 @@ static fg_status check_field(const fg_dataset_spec *spec, int index, size_t *out
 
 static fg_status check_encoding(const fg_dataset_spec *spec, fg_error *err)
 {
-    char text[96];
+    char text[2][96];
     const fg_image_encoding *encoding = spec->encoding;
     const fg_type *type = &spec->fields[0].type;
     if (encoding == NULL || encoding->coding == FG_IMAGE_PIXELS)
         return FG_OK;
     FGI_TRY(fgi_encoding_check(encoding, err));
-    const fg_dtype dtype = encoding->coding == FG_IMAGE_DCT ? FG_S8 : FG_U8;
-    const size_t bytes = fgi_encoding_bytes(encoding);
-    if (type->dtype == dtype && type->rank == 1 && type->dim[0] == (int64_t)bytes)
+    const fg_type expected = fg_image_encoding_type(encoding);
+    if (fg_type_equal(type, &expected))
         return FG_OK;
-    return fgi_fail(err, FG_EINVAL, "field '%s' is %s: expected %s[%zu] for its encoding",
-                    spec->fields[0].name, fg_type_format(type, text, sizeof(text)),
-                    fg_dtype_name(dtype), bytes);
+    return fgi_fail(err, FG_EINVAL, "field '%s' is %s: expected %s for its encoding",
+                    spec->fields[0].name, fg_type_format(type, text[0], sizeof(text[0])),
+                    fg_type_format(&expected, text[1], sizeof(text[1])));
 }
 
 static fg_status check_spec(const fg_dataset_spec *spec, int64_t least_count,

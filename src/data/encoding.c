@@ -85,6 +85,16 @@ size_t fgi_encoding_bytes(const fg_image_encoding *encoding)
     return bytes;
 }
 
+fg_type fg_image_encoding_type(const fg_image_encoding *encoding)
+{
+    if (encoding == NULL || encoding->coding == FG_IMAGE_PIXELS ||
+        fgi_encoding_check(encoding, NULL) != FG_OK)
+        return (fg_type){.dtype = FG_DTYPE_NONE};
+    return (fg_type){.dtype = encoding->coding == FG_IMAGE_DCT ? FG_S8 : FG_U8,
+                     .rank = 1,
+                     .dim = {(int64_t)fgi_encoding_bytes(encoding)}};
+}
+
 bool fgi_encoding_equal(const fg_image_encoding *a, const fg_image_encoding *b)
 {
     const bool a_plain = a == NULL || a->coding == FG_IMAGE_PIXELS;

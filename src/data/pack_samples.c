@@ -49,7 +49,7 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
                               fg_error *err)
 {
     uint64_t index;
-    const void *codec, *flags, *split, *label;
+    const void *codec, *flags, *split, *label, *width, *height;
     if (record >= columns->first && record < columns->end)
         return FG_OK;
     fgi_pack_file *f = fgi_pack_locate(pack, record, &index);
@@ -57,13 +57,17 @@ fg_status fgi_pack_columns_at(fg_pack *pack, int64_t record, fgi_pack_columns *c
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_FLAGS, &flags, err));
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_SPLIT, &split, err));
     FGI_TRY(fgi_pack_file_section(f, FGI_PACK_LABEL, &label, err));
+    FGI_TRY(fgi_pack_file_section(f, FGI_PACK_WIDTH, &width, err));
+    FGI_TRY(fgi_pack_file_section(f, FGI_PACK_HEIGHT, &height, err));
     const int64_t first = (int64_t)f->page.first;
     *columns = (fgi_pack_columns){.first = first,
                                   .end = first + (int64_t)f->page.count,
                                   .codec = codec,
                                   .flags = flags,
                                   .split = split,
-                                  .label = label};
+                                  .label = label,
+                                  .width = width,
+                                  .height = height};
     return FG_OK;
 }
 

@@ -22,6 +22,7 @@ typedef struct fgi_pack_samples {
     int64_t variant_count;
     int64_t *chosen; /* samples of the pack; NULL: all */
     int64_t count;
+    fg_image_encoding encoding; /* of images that the device decodes */
     int field_count;
     size_t row_bytes[FG_MAX_FIELDS];
     int label_field;          /* -1: none */
@@ -48,6 +49,8 @@ const char *fgi_pack_sample_name(const fgi_pack_samples *s, const fgi_pack_sampl
 /* A kind of samples. A dataset has the first kind that can read all of its records. */
 typedef struct fgi_sample_kind {
     bool (*can_read)(fg_pack_codec codec);
+    /* Looks at the records. May be NULL. */
+    fg_status (*prepare)(fgi_pack_samples *s, fg_error *err);
     /* Appends the fields, except for the label. */
     fg_status (*describe)(const fgi_pack_samples *s, fg_field out[FG_MAX_FIELDS], int *out_count,
                           fg_error *err);
@@ -57,7 +60,7 @@ typedef struct fgi_sample_kind {
                       const fgi_pack_sample *sample, void *const *out_fields, fg_error *err);
 } fgi_sample_kind;
 
-extern const fgi_sample_kind fgi_image_samples, fgi_array_samples;
+extern const fgi_sample_kind fgi_image_samples, fgi_array_samples, fgi_coefficient_samples;
 
 /* How the records of a codec become pixels: writes u8[height, width, channels], as the rule of the
  * dataset says. */
@@ -79,6 +82,7 @@ typedef struct fgi_pack_columns {
     int64_t first, end;
     const uint8_t *codec, *flags, *split;
     const int32_t *label;
+    const uint32_t *width, *height;
 } fgi_pack_columns;
 
 /* Makes *columns those of a range that contains the record. */

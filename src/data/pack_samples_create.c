@@ -72,7 +72,8 @@ static fg_status check_label(const fgi_pack_samples *s, int64_t record, int32_t 
 
 /* ---- the kind -------------------------------------------------------------------------------- */
 
-static const fgi_sample_kind *const kinds[] = {&fgi_image_samples, &fgi_array_samples};
+static const fgi_sample_kind *const kinds[] = {&fgi_image_samples, &fgi_array_samples,
+                                               &fgi_coefficient_samples};
 
 static const fgi_sample_kind *kind_of(fg_pack_codec codec)
 {
@@ -95,7 +96,8 @@ static fg_status check_codec(fgi_pack_samples *s, int64_t record, fg_pack_codec 
     if (s->kind == kind)
         return FG_OK;
     return fgi_fail(err, FG_EINVAL,
-                    "%s: the pack has arrays and images: expected records of one kind",
+                    "%s: the pack has arrays, coefficients or pixels: expected records of one "
+                    "kind",
                     name_record(s, record, name));
 }
 
@@ -165,6 +167,8 @@ static fg_status prepare(fgi_pack_samples *s, bool has_labels, fg_error *err)
     FGI_TRY(check_records(s, has_labels, err));
     if (s->kind == NULL) /* there is no record */
         s->kind = info->field_count > 0 ? &fgi_array_samples : &fgi_image_samples;
+    if (s->kind->prepare != NULL)
+        FGI_TRY(s->kind->prepare(s, err));
     if (s->options.preload_bytes > 0)
         (void)fg_pack_populate(s->pack, s->options.preload_bytes);
     return FG_OK;
@@ -226,7 +230,8 @@ static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *er
                                   .fields = fields,
                                   .field_count = take_s->field_count,
                                   .class_count = info->class_count,
-                                  .class_names = names};
+                                  .class_names = names,
+                                  .encoding = &take_s->encoding};
     status = fgi_dataset_create_gathered(&gathered, take_s, &spec, out, err);
     fgi_free((void *)names);
     return status;

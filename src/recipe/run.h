@@ -64,8 +64,10 @@ typedef struct fgi_run_task {
     int line;
     float mean[4096], std[4096]; /* one per channel, or one for all; mean_count 0: none */
     int64_t mean_count, std_count;
-    fgi_config_rows augment; /* of data.augment */
-    fg_task task;            /* for the Trainer */
+    fgi_config_rows augment;        /* of data.augment */
+    fg_image_encoding encodings[3]; /* of the datasets whose images the step decodes */
+    int encoding_count;
+    fg_task task; /* for the Trainer */
 } fgi_run_task;
 
 /* Fills *out, which must not be moved while the Trainer uses out->task; the schema is borrowed.
@@ -91,6 +93,9 @@ bool fgi_config_mesh(const fgi_config *c, fg_mesh_options *out, fg_error *err);
 fg_status fgi_config_rules(const fgi_config *c, const char *path, fg_sharding_rule **out,
                            size_t *out_count, fg_error *err);
 void fgi_config_rules_free(fg_sharding_rule *rules, size_t count);
+
+/* Tells the task how the datasets store images. */
+void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data);
 
 /* ---- augmentation (run_augment.c) ------------------------------------------------------------ */
 

@@ -262,6 +262,7 @@ fg_status fgi_run_set_up(fg_recipe *r, fg_error *err)
     if (status == FG_OK)
         status = fgi_run_task_init(r->c, &r->schema, &r->task, err);
     r->task.owner = r;
+    fgi_run_task_set_encodings(&r->task, &r->data);
     if (status == FG_OK)
         status = choose_data(r, err);
     if (status == FG_OK)

@@ -193,8 +193,8 @@ static fg_status check(const request *q, const fg_dataset *dataset)
 {
     const bool needs_target = q->kind != FG_RECIPE_PREDICT;
     const bool is_classification = strcmp(fgi_config_text(q->c, "task"), "classification") == 0;
-    fg_status status =
-        check_type(q, "a sample", &fg_dataset_field(dataset, 0)->type, &q->schema->input);
+    const fg_type input = fgi_run_input_type(dataset);
+    fg_status status = check_type(q, "a sample", &input, &q->schema->input);
     if (status != FG_OK || !needs_target)
         return status;
     if (fg_dataset_field_count(dataset) < 2) {

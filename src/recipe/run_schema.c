@@ -33,6 +33,15 @@ static fg_status take_names(const fg_dataset *dataset, fgi_run_schema *out, fg_e
     return out->class_names != NULL ? FG_OK : fgi_no_memory(err);
 }
 
+fg_type fgi_run_input_type(const fg_dataset *dataset)
+{
+    const fg_image_encoding *e = fg_dataset_encoding(dataset);
+    if (e == NULL)
+        return fg_dataset_field(dataset, 0)->type;
+    const int64_t channels = e->channels != 0 ? e->channels : 3;
+    return (fg_type){.dtype = FG_U8, .rank = 3, .dim = {e->height, e->width, channels}};
+}
+
 fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, const fg_dataset *val,
                                  const fg_csv_schema *csv, fgi_run_schema *out, fg_error *err)
 {
@@ -42,7 +51,7 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
         return FG_EINVAL;
     }
     (void)fgi_snprintf(out->format, sizeof(out->format), "%s", format);
-    out->input = fg_dataset_field(train, 0)->type;
+    out->input = fgi_run_input_type(train);
     out->target = fg_dataset_field(train, 1)->type;
     out->class_count = fg_dataset_class_count(train);
     if (val != NULL && fg_dataset_class_count(val) > out->class_count)

@@ -27,6 +27,8 @@ fg_status fgi_run_schema_of_data(const char *format, const fg_dataset *train, co
 /* The schema in a checkpoint's data.json, which is not trusted. `path` is for messages. */
 fg_status fgi_run_schema_of_json(const char *path, const json_t *root, fgi_run_schema *out,
                                  fg_error *err);
+/* A sample's input as the model's task gets it: of images that the device decodes, the pixels. */
+fg_type fgi_run_input_type(const fg_dataset *dataset);
 void fgi_run_schema_fini(fgi_run_schema *schema);
 
 /* Name of the target column of a CSV, else "". */

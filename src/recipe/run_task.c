@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fulgurite/decode.h>
+
 #include "recipe/run.h"
 #include "base/alloc.h"
 #include "base/error.h"
@@ -55,10 +57,33 @@ static void build(void *self, fg_module *root)
     freeze(t, root);
 }
 
-/* The input of a batch, T[B, ...] as stored -> f32[B, ...]: scaled, augmented and normalized. */
+/* The input of a batch as stored; encoded images of any of the datasets as pixels. */
+static fg_tensor decoded(const fgi_run_task *t, fg_tensor x)
+{
+    const fg_type *type = fg_tensor_type(x);
+    for (int i = 0; i < t->encoding_count; i++) {
+        const fg_type stored = fg_image_encoding_type(&t->encodings[i]);
+        if (type->rank == 2 && type->dtype == stored.dtype && type->dim[1] == stored.dim[0])
+            return fg_decode_images(x, &t->encodings[i]);
+    }
+    return x;
+}
+
+void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data)
+{
+    const fg_dataset *const datasets[] = {data->train, data->val, data->test};
+    for (size_t i = 0; i < sizeof(datasets) / sizeof(datasets[0]); i++) {
+        const fg_image_encoding *e = datasets[i] != NULL ? fg_dataset_encoding(datasets[i]) : NULL;
+        if (e != NULL)
+            task->encodings[task->encoding_count++] = *e;
+    }
+}
+
+/* The input of a batch, T[B, ...] as stored -> f32[B, ...]: decoded, scaled, augmented and
+ * normalized. */
 static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch)
 {
-    fg_tensor x = fg_batch_at(batch, 0);
+    fg_tensor x = decoded(t, fg_batch_at(batch, 0));
     fg_trace *trace = fg_tensor_trace(x);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)

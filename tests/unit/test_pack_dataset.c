@@ -395,7 +395,8 @@ static void records_that_do_not_fit_are_named(void **state)
     assert_non_null(
         strstr(err.message, "record 1 ('two') has label 1, but the pack has 1 classes"));
     assert_int_equal(try_open(write_two(FG_PACK_ARRAYS, 0, 1), NULL, &dataset), FG_EINVAL);
-    assert_non_null(strstr(err.message, "record 1 ('two'): the pack has arrays and images"));
+    assert_non_null(
+        strstr(err.message, "record 1 ('two'): the pack has arrays, coefficients or pixels"));
     assert_null(dataset);
     uint8_t image[12];
     const fg_pack_dataset_options options = {.images = {.height = 2, .width = 2}};
