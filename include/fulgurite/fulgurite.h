@@ -31,7 +31,9 @@
 #include <fulgurite/optim.h>
 #include <fulgurite/option.h>
 #include <fulgurite/pack.h>
+#include <fulgurite/pack_arrays.h>
 #include <fulgurite/pack_dataset.h>
+#include <fulgurite/pack_export.h>
 #include <fulgurite/plan.h>
 #include <fulgurite/registry.h>
 #include <fulgurite/sampling.h>

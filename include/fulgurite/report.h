@@ -9,6 +9,7 @@
 
 #include <fulgurite/base.h>
 #include <fulgurite/host.h>
+#include <fulgurite/pack_export.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,6 +64,41 @@ FG_API FG_MUST_USE fg_status fg_report_pack_verify(const char *path, char **out,
  * replaced. Errors: those of fg_pack_rebuild. */
 FG_API FG_MUST_USE fg_status fg_report_pack_rebuild(const char *path, const char *out_path,
                                                     char **out, fg_error *err);
+
+/* What a contact sheet shows. */
+typedef struct fg_pack_sheet_options {
+    int rows, columns; /* of images                                                      [6, 8] */
+    int cell;          /* pixels: images are scaled to fit into a square of this size     [128] */
+    bool by_class;     /* a row for each class instead, the first ones                  [false] */
+    fg_pack_selection select; /* which records; its limit has no effect    [the first ones] */
+    uint64_t reserved[4];
+} fg_pack_sheet_options;
+
+/* Draws images of a pack into a grid and writes it as a PNG file, replaced atomically. Each image
+ * has its class name below it, or its file name if it has no class. *out has one line per image:
+ * row, column, number of the record, class and name, separated by tabs. options may be NULL.
+ * Errors: those of fg_pack_open, fg_pack_select, fg_pack_image and fg_file_write; FG_EINVAL,
+ * FG_ENOTFOUND (no record is selected). */
+FG_API FG_MUST_USE fg_status fg_report_pack_sheet(const char *path,
+                                                  const fg_pack_sheet_options *options,
+                                                  const char *out_path, char **out, fg_error *err);
+
+/* Exports records of a pack (fg_pack_export) and says how many files were written. Errors: those of
+ * fg_pack_open and fg_pack_export. */
+FG_API FG_MUST_USE fg_status fg_report_pack_export(const char *path, const char *out_path,
+                                                   const fg_pack_export_options *options,
+                                                   char **out, fg_error *err);
+
+/* Set an option from text, as given on the command line. Names of both: split, class, seed (also
+ * sets shuffle); of exports also limit, format ("png" or "jpeg") and quality; of contact sheets
+ * also rows, columns and cell. `text` is borrowed as long as the options are used. Errors:
+ * FG_EINVAL (the message begins with the name and says what is expected). */
+FG_API FG_MUST_USE fg_status fg_report_pack_export_set(fg_pack_export_options *options,
+                                                       const char *name, const char *text,
+                                                       fg_error *err);
+FG_API FG_MUST_USE fg_status fg_report_pack_sheet_set(fg_pack_sheet_options *options,
+                                                      const char *name, const char *text,
+                                                      fg_error *err);
 
 /* ---- checkup --------------------------------------------------------------------------------- */
 

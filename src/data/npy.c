@@ -311,25 +311,32 @@ static void write_header(fgi_buf *buf, const fg_type *type, const char *code)
     buf->data[9] = (char)(length >> 8);
 }
 
-fg_status fg_npy_write(const char *path, const fg_type *type, const void *data, fg_error *err)
+fg_status fgi_npy_header(const char *name, const fg_type *type, fgi_buf *out, fg_error *err)
 {
     const char *code = NULL;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         if (formats[i].dtype == type->dtype)
             code = formats[i].code;
     if (code == NULL)
-        return fgi_fail(err, FG_EDTYPE, "'%s': NumPy has no dtype for %s", path,
+        return fgi_fail(err, FG_EDTYPE, "'%s': NumPy has no dtype for %s", name,
                         fg_dtype_name(type->dtype));
     bool is_valid = type->rank >= 0 && type->rank <= FG_MAX_RANK;
     for (int i = 0; is_valid && i < type->rank; i++)
         is_valid = type->dim[i] >= 0;
-    const size_t bytes = is_valid ? fg_type_bytes(type) : SIZE_MAX;
-    if (bytes == SIZE_MAX)
-        return fgi_fail(err, FG_EINVAL, "'%s': the shape of the array is invalid", path);
+    if (!is_valid || fg_type_bytes(type) == SIZE_MAX)
+        return fgi_fail(err, FG_EINVAL, "'%s': the shape of the array is invalid", name);
+    write_header(out, type, code);
+    return FG_OK;
+}
+
+fg_status fg_npy_write(const char *path, const fg_type *type, const void *data, fg_error *err)
+{
     fgi_buf header = {0};
     fgi_block whole = {0};
-    write_header(&header, type, code);
-    fg_status status = fgi_buf_status(&header, err);
+    fg_status status = fgi_npy_header(path, type, &header, err);
+    if (status == FG_OK)
+        status = fgi_buf_status(&header, err);
+    const size_t bytes = status == FG_OK ? fg_type_bytes(type) : 0;
     size_t total;
     if (status == FG_OK && __builtin_add_overflow(header.size, bytes, &total))
         status = fgi_no_memory(err);

@@ -1,4 +1,5 @@
-/* pack_check.c - verifying and rebuilding packs: the public functions of report.h.
+/* pack_check.c - contents, verification, repair and export of packs: the public functions of
+ * report.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <fulgurite/pack.h>
@@ -137,5 +138,25 @@ fg_status fg_report_pack_rebuild(const char *path, const char *out_path, char **
         fgi_buf_printf(&text, "; %" PRId64 " sections, such as the class names, were lost",
                        report.bad_others);
     fgi_buf_putc(&text, '\n');
+    return give(&text, out, err);
+}
+
+/* ---- export ---------------------------------------------------------------------------------- */
+
+fg_status fg_report_pack_export(const char *path, const char *out_path,
+                                const fg_pack_export_options *options, char **out, fg_error *err)
+{
+    fg_pack *pack = NULL;
+    fg_pack_export_result result;
+    fgi_buf text = {0};
+    *out = NULL;
+    FGI_TRY(fg_pack_open(path, NULL, &pack, err));
+    const fg_status status = fg_pack_export(pack, out_path, options, &result, err);
+    fg_pack_close(pack);
+    FGI_TRY(status);
+    fgi_buf_printf(&text, "%s\t%" PRId64 " files\t%s\n", out_path, result.files,
+                   fgi_bytes_words((double)result.size_bytes));
+    if (result.damaged > 0)
+        fgi_buf_printf(&text, "%" PRId64 " damaged records were skipped\n", result.damaged);
     return give(&text, out, err);
 }

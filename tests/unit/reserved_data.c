@@ -37,6 +37,28 @@ BY_STATUS(fg_catalog_options, fg_catalog_open("nowhere", &o, &catalog, err))
 BY_STATUS(fg_catalog_bytes, fg_catalog_read(catalog, 0, &o, err))
 BY_STATUS(fg_catalog_split_options, fg_catalog_split(catalog, &o, splits, err))
 
+/* Refused before the pack is used. */
+static void by_fg_pack_export_options(fg_error *err)
+{
+    fg_pack *pack = NULL;
+    fg_pack_writer *writer = NULL;
+    const char *path = fgt_path(fgt_temp_folder(), "r.pack");
+    assert_int_equal(fg_pack_writer_create(path, NULL, &writer, NULL, err), FG_OK);
+    assert_int_equal(fg_pack_writer_finish(writer, NULL, err), FG_OK);
+    fg_pack_writer_destroy(writer);
+    assert_int_equal(fg_pack_open(path, NULL, &pack, err), FG_OK);
+    NEWER(fg_pack_export_options, 0);
+    assert_int_equal(fg_pack_export(pack, "nowhere", &o, NULL, err), FG_EINVAL);
+    fg_pack_close(pack);
+}
+
+static void by_fg_pack_selection(fg_error *err)
+{
+    int64_t count;
+    NEWER(fg_pack_selection, 0);
+    assert_int_equal(fg_pack_select(NULL, &o, NULL, 0, &count, err), FG_EINVAL);
+}
+
 static const fg_field pair_field = {"x", {.dtype = FG_F32}};
 static const fg_dataset_spec pair = {.count = 2, .fields = &pair_field, .field_count = 1};
 
@@ -122,6 +144,8 @@ const reserved_row reserved_data_rows[] = {
     ROW(fg_npy_options),
     ROW(fg_images_options),
     ROW(fg_pack_dataset_options),
+    ROW(fg_pack_export_options),
+    ROW(fg_pack_selection),
     ROW(fg_sampling_options),
 };
 const size_t reserved_data_row_count = sizeof reserved_data_rows / sizeof *reserved_data_rows;

@@ -1,0 +1,51 @@
+/* test_export_name.c - names of records become safe paths.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include "packer/export_name.h"
+
+static void paths_are_safe(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *class_name, *extension, *path;
+    } cases[] = {
+        {"a/b.jpg", NULL, ".jpg", "a/b.jpg"},
+        {"a/b.JPEG", NULL, ".jpg", "a/b.JPEG"},
+        {"a/b.png", NULL, ".jpg", "a/b.jpg"},
+        {"a/b.txt", NULL, ".jpg", "a/b.txt.jpg"},
+        {"a/b.tiff", NULL, "", "a/b.tiff"},
+        {"../../etc/passwd", NULL, "", "_./_./etc/passwd"},
+        {"/etc/passwd", NULL, "", "etc/passwd"},
+        {"a/../b", NULL, "", "a/_./b"},
+        {"a/./b", NULL, "", "a/b"},
+        {"a//b/", NULL, "", "a/b/record-000000012"},
+        {"..", NULL, "", "_."},
+        {".", NULL, "", "_"},
+        {"", NULL, ".png", "record-000000012.png"},
+        {".hidden/.x.png", NULL, ".png", "_hidden/_x.png"},
+        {".png", NULL, ".png", "_png.png"},
+        {"x", "..", "", "_./x"},
+        {"x", "a/../b", "", "a_.._b/x"},
+        {"x", "", "", "_/x"},
+        {"cat/x", "cat", "", "cat/x"},
+        {"cat", "cat", "", "cat/cat"},
+        {"line\nend\\", NULL, "", "line\nend\\"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        fgi_buf path = {0};
+        const fgi_export_name name = {.name = cases[i].name,
+                                      .class_name = cases[i].class_name,
+                                      .extension = cases[i].extension,
+                                      .record = 12};
+        fgi_export_path(&name, &path);
+        assert_string_equal(path.data, cases[i].path);
+        fgi_buf_fini(&path);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(paths_are_safe),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,380 @@
+/* test_pack_arrays.c - packs of arrays: what the readers of datasets give, and windows of tokens.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <errno.h>
+#include <fulgurite/pack_arrays.h>
+#include <fulgurite/pack_dataset.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What is written need not be on the disk. */
+int fsync(int fd) { return fd < 0 ? -1 : 0; }
+
+static const char *test_folder(void)
+{
+    static const char *folder;
+    if (folder == NULL)
+        folder = fgt_temp_folder();
+    return folder;
+}
+
+/* A path that remains valid. */
+static const char *path_of(const char *name)
+{
+    static char paths[32][4096];
+    static size_t count;
+    char *path = paths[count++ % 32];
+    (void)snprintf(path, sizeof paths[0], "%s/%s", test_folder(), name);
+    return path;
+}
+
+static const char *new_folder(const char *name)
+{
+    const char *path = path_of(name);
+    assert_int_equal(mkdir(path, 0777), 0);
+    return path;
+}
+
+static void write_npy(const char *folder, const char *name, fg_dtype dtype, int rank,
+                      const int64_t *dim, const void *data)
+{
+    fg_error err = {0};
+    fg_type type = {.dtype = dtype, .rank = rank};
+    memcpy(type.dim, dim, (size_t)rank * sizeof *dim);
+    fgt_ok(fg_npy_write(fgt_path(folder, name), &type, data, &err));
+}
+
+static fg_pack *open_pack(const char *path)
+{
+    fg_error err = {0};
+    fg_pack *pack = NULL;
+    fgt_ok(fg_pack_open(path, NULL, &pack, &err));
+    return pack;
+}
+
+static void check_record(fg_pack *pack, int64_t record, int split, int32_t label, const void *want,
+                         size_t want_size)
+{
+    fg_error err = {0};
+    fg_pack_entry entry;
+    const void *data;
+    size_t size;
+    fgt_ok(fg_pack_get_entry(pack, record, &entry, &err));
+    assert_int_equal(entry.codec, FG_PACK_ARRAYS);
+    assert_int_equal(entry.split, split);
+    assert_int_equal(entry.label, label);
+    fgt_ok(fg_pack_record(pack, record, &data, &size, &err));
+    assert_int_equal(size, want_size);
+    assert_memory_equal(data, want, size);
+}
+
+/* ---- datasets -------------------------------------------------------------------------------- */
+
+static void npy_files_become_records(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    int64_t count = 0;
+    const char *folder = new_folder("npy");
+    static const float x[] = {1, 2, 3, 4, 5, 6}, val_x[] = {7, 8}, test_x[] = {9, 10};
+    static const int32_t y[] = {2, 0, 1}, one[] = {1};
+    write_npy(folder, "x_train.npy", FG_F32, 2, (int64_t[]){3, 2}, x);
+    write_npy(folder, "y_train.npy", FG_S32, 1, (int64_t[]){3}, y);
+    write_npy(folder, "x_val.npy", FG_F32, 2, (int64_t[]){1, 2}, val_x);
+    write_npy(folder, "y_val.npy", FG_S32, 1, (int64_t[]){1}, one);
+    write_npy(folder, "x_test.npy", FG_F32, 2, (int64_t[]){1, 2}, test_x);
+    write_npy(folder, "y_test.npy", FG_S32, 1, (int64_t[]){1}, one);
+    const char *path = path_of("npy.pack");
+    assert_true(fg_pack_arrays_accepts(folder));
+    fgt_ok(fg_pack_arrays(folder, path, NULL, &count, &err));
+    assert_int_equal(count, 5);
+    fg_pack *pack = open_pack(path);
+    const fg_pack_info *info = fg_pack_get_info(pack);
+    assert_int_equal(info->field_count, 2);
+    assert_string_equal(info->fields[0].name, "x");
+    assert_int_equal(info->class_count, 3);
+    assert_string_equal(fg_pack_class_name(pack, 2), "2");
+    assert_non_null(strstr(info->metadata, "\"splits\":{\"train\":3,\"val\":1,\"test\":1}"));
+    const struct {
+        float x[2];
+        int32_t y;
+    } want[] = {{{1, 2}, 2}, {{3, 4}, 0}, {{5, 6}, 1}, {{7, 8}, 1}, {{9, 10}, 1}};
+    for (int i = 0; i < 5; i++)
+        check_record(pack, i,
+                     i < 3    ? FG_TRAIN
+                     : i == 3 ? FG_VAL
+                              : FG_TEST,
+                     want[i].y, &want[i], 12);
+    fg_pack_close(pack);
+}
+
+/* Two images of CIFAR-10: the bytes of the pack are those that the reader of the files gives. */
+static void cifar_is_packed_and_read_as_a_dataset(void **state)
+{
+    (void)state;
+    enum { IMAGE = 3073 };
+    fg_error err = {0};
+    static unsigned char file[5][2 * IMAGE];
+    const char *folder = new_folder("cifar");
+    for (int f = 0; f < 5; f++) {
+        char name[32];
+        for (int i = 0; i < 2 * IMAGE; i++)
+            file[f][i] = (unsigned char)(i % IMAGE == 0 ? f + i / IMAGE : i * 7 + f);
+        (void)snprintf(name, sizeof name, "data_batch_%d.bin", f + 1);
+        fgt_write(fgt_path(folder, name), file[f], sizeof file[f]);
+    }
+    fgt_write(fgt_path(folder, "test_batch.bin"), file[2], sizeof file[2]);
+    const char *path = path_of("cifar.pack");
+    fgt_ok(fg_pack_arrays(folder, path, NULL, NULL, &err));
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_count(pack), 12);
+    assert_int_equal(fg_pack_get_info(pack)->class_count, 10);
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_get_entry(pack, 11, &entry, &err));
+    assert_int_equal(entry.width, 32);
+    assert_int_equal(entry.height, 32);
+    assert_int_equal(entry.split, FG_VAL);
+    assert_int_equal(entry.label, 3);
+    fg_dataset *packed = NULL, *plain = NULL;
+    fgt_ok(fg_pack_dataset_create(pack, NULL, &packed, &err));
+    fgt_ok(fg_cifar10_open(folder, FG_TRAIN, &plain, &err));
+    static unsigned char a[IMAGE], b[IMAGE];
+    for (int64_t i = 0; i < 10; i++) {
+        int32_t label[2];
+        fgt_ok(fg_dataset_read(packed, i, (void *[]){a, &label[0]}, &err));
+        fgt_ok(fg_dataset_read(plain, i, (void *[]){b, &label[1]}, &err));
+        assert_int_equal(label[0], label[1]);
+        assert_memory_equal(a, b, 3072);
+    }
+    fg_dataset_destroy(packed);
+    fg_dataset_destroy(plain);
+    fg_pack_close(pack);
+}
+
+static void idx_files_are_found(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = new_folder("idx");
+    static const unsigned char images[] = {0, 0, 8, 3, 0, 0, 0, 2, 0, 0,
+                                           0, 1, 0, 0, 0, 2, 1, 2, 3, 4};
+    static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, 0, 2, 1, 0};
+    fgt_write(fgt_path(folder, "train-images-idx3-ubyte"), images, sizeof images);
+    fgt_write(fgt_path(folder, "train-labels-idx1-ubyte"), labels, sizeof labels);
+    const char *path = path_of("idx.pack");
+    fgt_ok(fg_pack_arrays(folder, path, NULL, NULL, &err));
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_count(pack), 2);
+    check_record(pack, 1, FG_TRAIN, 0, (unsigned char[]){3, 4, 0, 0, 0, 0}, 6);
+    fg_pack_close(pack);
+    fgt_write(fgt_path(folder, "t10k-images-idx3-ubyte"), images, sizeof images - 1);
+    fgt_write(fgt_path(folder, "t10k-labels-idx1-ubyte"), labels, sizeof labels);
+    const fg_pack_arrays_options o = {.replace = true};
+    assert_int_equal(fg_pack_arrays(folder, path, &o, NULL, &err), FG_EFORMAT);
+}
+
+static void validation_samples_are_held_out(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = new_folder("split");
+    static const int32_t x[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    write_npy(folder, "x.npy", FG_S32, 1, (int64_t[]){10}, x);
+    const char *path = path_of("split.pack");
+    const fg_pack_arrays_options o = {.val_fraction = 0.3, .seed = 5};
+    fgt_ok(fg_pack_arrays(fgt_path(folder, "x.npy"), path, &o, NULL, &err));
+    fg_pack *pack = open_pack(path);
+    int seen = 0;
+    for (int64_t i = 0; i < 10; i++) {
+        fg_pack_entry entry;
+        const void *data;
+        size_t size;
+        fgt_ok(fg_pack_get_entry(pack, i, &entry, &err));
+        fgt_ok(fg_pack_record(pack, i, &data, &size, &err));
+        assert_int_equal(entry.split, i < 7 ? FG_TRAIN : FG_VAL);
+        assert_int_equal(entry.label, FG_PACK_NO_LABEL);
+        seen |= 1 << *(const int32_t *)data;
+    }
+    assert_int_equal(seen, 1023);
+    fg_pack_close(pack);
+}
+
+/* ---- tokens ---------------------------------------------------------------------------------- */
+
+static void tokens_become_overlapping_windows(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    const char *folder = new_folder("tokens");
+    static const uint16_t train[] = {0, 1000, 2, 3, 4, 5, 6, 7, 65535}; /* 2 windows of 4, 1 + 8 */
+    static const uint16_t val[] = {9, 8, 7, 6, 5, 4, 3};                /* 1, and 2 are left */
+    fgt_write(fgt_path(folder, "train.bin"), train, sizeof train);
+    fgt_write(fgt_path(folder, "val.bin"), val, sizeof val);
+    const char *path = path_of("tokens.pack");
+    const fg_pack_arrays_options o = {.sequence = 4};
+    fgt_ok(fg_pack_arrays(folder, path, &o, NULL, &err));
+    fg_pack *pack = open_pack(path);
+    assert_int_equal(fg_pack_count(pack), 3);
+    const fg_field *field = fg_pack_get_info(pack)->fields;
+    assert_string_equal(field->name, "tokens");
+    assert_int_equal(field->type.dtype, FG_U16);
+    assert_int_equal(field->type.dim[0], 5);
+    check_record(pack, 0, FG_TRAIN, FG_PACK_NO_LABEL, train, 10);
+    check_record(pack, 1, FG_TRAIN, FG_PACK_NO_LABEL, train + 4, 10);
+    check_record(pack, 2, FG_VAL, FG_PACK_NO_LABEL, val, 10);
+    fg_pack_close(pack);
+}
+
+static void tokens_of_other_files(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_dataset *dataset = NULL;
+    const char *folder = new_folder("text");
+    unsigned char text[4] = {0};
+    int32_t wide[3] = {0};
+    fgt_write(fgt_path(folder, "a.txt"), "h\xc3\xa9llo", 6);
+    fgt_ok(fg_tokens_open(fgt_path(folder, "a.txt"), 3, &dataset, &err));
+    assert_int_equal(fg_dataset_count(dataset), 1);
+    fgt_ok(fg_dataset_read(dataset, 0, (void *[]){text}, &err));
+    assert_memory_equal(text, "h\xc3\xa9l", 4);
+    fg_dataset_destroy(dataset);
+    write_npy(folder, "wide.npy", FG_U32, 1, (int64_t[]){5}, (uint32_t[]){5, 100000, 7, 8, 9});
+    fgt_ok(fg_tokens_open(fgt_path(folder, "wide.npy"), 2, &dataset, &err));
+    assert_int_equal(fg_dataset_count(dataset), 2);
+    assert_int_equal(fg_dataset_field(dataset, 0)->type.dtype, FG_S32);
+    fgt_ok(fg_dataset_read(dataset, 1, (void *[]){wide}, &err));
+    assert_memory_equal(wide, ((int32_t[]){7, 8, 9}), 12);
+    fg_dataset_destroy(dataset);
+
+    write_npy(folder, "huge.npy", FG_U32, 1, (int64_t[]){2}, (uint32_t[]){5, 0x80000000});
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "huge.npy"), 1, &dataset, &err), FG_EFORMAT);
+    write_npy(folder, "float.npy", FG_F32, 1, (int64_t[]){2}, (float[]){1, 2});
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "float.npy"), 1, &dataset, &err), FG_EDTYPE);
+    write_npy(folder, "two.npy", FG_U8, 2, (int64_t[]){2, 2}, "abcd");
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "two.npy"), 1, &dataset, &err), FG_ESHAPE);
+    fgt_write(fgt_path(folder, "odd.bin"), "abc", 3);
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "odd.bin"), 1, &dataset, &err), FG_EFORMAT);
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "a.txt"), 6, &dataset, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "expected at least 7"));
+    fgt_write(fgt_path(folder, "empty.txt"), "", 0);
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "empty.txt"), 1, &dataset, &err), FG_EINVAL);
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "a.txt"), -1, &dataset, &err), FG_EINVAL);
+    assert_int_equal(fg_tokens_open(fgt_path(folder, "none"), 1, &dataset, &err), FG_ENOTFOUND);
+    assert_null(dataset);
+}
+
+/* ---- mistakes and interruptions -------------------------------------------------------------- */
+
+static void mistakes_are_refused(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    int64_t count = 7;
+    const char *folder = new_folder("mistakes");
+    const char *path = path_of("mistakes.pack");
+    assert_false(fg_pack_arrays_accepts(folder));
+    assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_ENOTFOUND);
+    assert_int_equal(count, 0);
+    write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){1, 2}, (float[]){1, 2});
+    write_npy(folder, "val_x.npy", FG_F32, 2, (int64_t[]){1, 1}, (float[]){1});
+    assert_int_equal(fg_pack_arrays(folder, path, NULL, &count, &err), FG_EINVAL);
+    assert_non_null(strstr(err.message, "the same names and types"));
+    fg_dataset *none[3] = {NULL, NULL, NULL};
+    assert_int_equal(fg_pack_datasets(none, "none", path, NULL, &count, &err), FG_EINVAL);
+    const fg_pack_arrays_options newer = {.reserved = {1}};
+    assert_int_equal(fg_pack_arrays(folder, path, &newer, &count, &err), FG_EINVAL);
+    assert_int_equal(fg_pack_datasets(none, "none", path, &newer, &count, &err), FG_EINVAL);
+}
+
+static int64_t fails_at;
+static fg_status read_counted(void *self, int64_t index, void *const *out_fields, fg_error *err)
+{
+    (void)self;
+    (void)err;
+    memcpy(out_fields[0], &index, sizeof index);
+    return index == fails_at ? FG_EIO : FG_OK;
+}
+
+static size_t read_all(const char *path, unsigned char *out, size_t capacity)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(out, 1, capacity, file);
+    assert_int_equal(fclose(file), 0);
+    return size;
+}
+
+static void an_interrupted_pack_is_continued(void **state)
+{
+    (void)state;
+    enum { LARGE = 1 << 17 };
+    static unsigned char a[LARGE], b[LARGE];
+    static const fg_dataset_ops ops = {.read = read_counted};
+    const fg_field field = {.name = "x", .type = {.dtype = FG_S64}};
+    const fg_dataset_spec spec = {.count = 600, .fields = &field, .field_count = 1};
+    fg_error err = {0};
+    fg_dataset *all[3] = {NULL, NULL, NULL};
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &all[FG_TRAIN], &err));
+    fgt_ok(fg_dataset_create(&ops, NULL, &spec, &all[FG_TEST], &err));
+    const char *whole = path_of("whole.pack");
+    const char *path = path_of("parts.pack");
+    fails_at = -1;
+    fgt_ok(fg_pack_datasets(all, "counted", whole, NULL, NULL, &err));
+    const int64_t stops[] = {300, 550};
+    for (int i = 0; i < 2; i++) {
+        fails_at = stops[i];
+        assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EIO);
+    }
+    fails_at = 550; /* of the test samples, too */
+    assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EIO);
+    fails_at = -1;
+    assert_int_equal(fg_pack_datasets(all, "other", path, NULL, NULL, &err), FG_EINVAL);
+    int64_t count = 0;
+    fgt_ok(fg_pack_datasets(all, "counted", path, NULL, &count, &err));
+    assert_int_equal(count, 1200);
+    const size_t size = read_all(whole, a, LARGE);
+    assert_int_equal(read_all(path, b, LARGE), size);
+    assert_memory_equal(a, b, size);
+    assert_int_equal(fg_pack_datasets(all, "counted", path, NULL, NULL, &err), FG_EINVAL);
+    const fg_pack_arrays_options o = {.limit = 2, .replace = true};
+    fgt_ok(fg_pack_datasets(all, "counted", path, &o, &count, &err));
+    assert_int_equal(count, 4);
+    fg_dataset_destroy(all[FG_TRAIN]);
+    fg_dataset_destroy(all[FG_TEST]);
+}
+
+static fg_status pack_again(void *self, fg_error *err)
+{
+    const fg_pack_arrays_options o = {.replace = true, .restart = true, .val_fraction = 0.5};
+    char out[4096];
+    (void)snprintf(out, sizeof out, "%s/out.pack", (const char *)self);
+    return fg_pack_arrays(self, out, &o, NULL, err);
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    char folder[4096];
+    (void)snprintf(folder, sizeof folder, "%s", new_folder("memory"));
+    write_npy(folder, "x.npy", FG_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, 4});
+    write_npy(folder, "y.npy", FG_S64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
+    fgt_fault_loop(pack_again, folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(npy_files_become_records),
+    cmocka_unit_test(cifar_is_packed_and_read_as_a_dataset),
+    cmocka_unit_test(idx_files_are_found),
+    cmocka_unit_test(validation_samples_are_held_out),
+    cmocka_unit_test(tokens_become_overlapping_windows),
+    cmocka_unit_test(tokens_of_other_files),
+    cmocka_unit_test(mistakes_are_refused),
+    cmocka_unit_test(an_interrupted_pack_is_continued),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)

@@ -1,0 +1,256 @@
+/* test_pack_sheet.c - contact sheets: the pixels at known places, and what is selected.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/report.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "report/sheet.h"
+#include "report/tiny_text.h"
+
+static const char *const class_names[] = {"red", "green", "blue"};
+
+/* Record i has class i % 3 and its color, and is twice as wide as high. */
+static const char *colors_pack(void)
+{
+    static const char *path;
+    fg_error err = {0};
+    fg_pack_writer *writer = NULL;
+    if (path != NULL)
+        return path;
+    path = strdup(fgt_path(fgt_temp_folder(), "colors.pack"));
+    fgt_ok(fg_pack_writer_create(
+        path, &(fg_pack_writer_options){.class_names = class_names, .class_count = 3}, &writer,
+        NULL, &err));
+    for (int i = 0; i < 9; i++) {
+        uint8_t pixels[8 * 4 * 3] = {0};
+        char name[16];
+        for (int k = 0; k < 32; k++)
+            pixels[3 * k + i % 3] = 200;
+        (void)snprintf(name, sizeof name, "c/%d.png", i);
+        const fg_pack_entry entry = {.name = name,
+                                     .codec = FG_PACK_RAW_RGB,
+                                     .width = 8,
+                                     .height = 4,
+                                     .label = i == 8 ? FG_PACK_NO_LABEL : i % 3,
+                                     .split = i < 6 ? FG_TRAIN : FG_VAL};
+        fgt_ok(fg_pack_writer_add(writer, &entry, pixels, sizeof pixels, &err));
+    }
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+    return path;
+}
+
+static void read_png(const char *path, fg_image *out)
+{
+    fg_error err = {0};
+    static unsigned char bytes[1 << 20];
+    fg_image_decoder *decoder = NULL;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    assert_int_equal(fclose(file), 0);
+    fgt_ok(fg_image_decoder_create(&decoder, &err));
+    fgt_ok(fg_image_decode(decoder, path, bytes, size, NULL, out, &err));
+    fg_image_decoder_destroy(decoder);
+}
+
+static void check_pixel(const fg_image *image, int64_t x, int64_t y, int r, int g, int b)
+{
+    const uint8_t *p = image->pixels + (y * image->width + x) * 3;
+    if (p[0] != r || p[1] != g || p[2] != b)
+        fail_msg("pixel (%d, %d) is %d, %d, %d: expected %d, %d, %d", (int)x, (int)y, p[0], p[1],
+                 p[2], r, g, b);
+}
+
+static int dark_pixels(const fg_image *image, int64_t x, int64_t y, int64_t width, int64_t height)
+{
+    int count = 0;
+    for (int64_t row = y; row < y + height; row++)
+        for (int64_t column = x; column < x + width; column++)
+            count += image->pixels[(row * image->width + column) * 3] == 0;
+    return count;
+}
+
+enum { CELL = 32, STEP_X = CELL + FGI_SHEET_GAP, STEP_Y = CELL + FGI_SHEET_LABEL + FGI_SHEET_GAP };
+
+static void images_are_in_their_cells(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    fg_image image = {0};
+    const char *out = fgt_path(fgt_temp_folder(), "sheet.png");
+    const fg_pack_sheet_options o = {.rows = 2, .columns = 5, .cell = CELL};
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    assert_string_equal(text, "1\t1\t0\tred\tc/0.png\n1\t2\t1\tgreen\tc/1.png\n"
+                              "1\t3\t2\tblue\tc/2.png\n1\t4\t3\tred\tc/3.png\n"
+                              "1\t5\t4\tgreen\tc/4.png\n2\t1\t5\tblue\tc/5.png\n"
+                              "2\t2\t6\tred\tc/6.png\n2\t3\t7\tgreen\tc/7.png\n"
+                              "2\t4\t8\t\tc/8.png\n");
+    read_png(out, &image);
+    assert_int_equal(image.width, FGI_SHEET_GAP + 5 * STEP_X);
+    assert_int_equal(image.height, FGI_SHEET_GAP + 2 * STEP_Y);
+    for (int i = 0; i < 9; i++) {
+        const int64_t x = FGI_SHEET_GAP + i % 5 * STEP_X, y = FGI_SHEET_GAP + i / 5 * STEP_Y;
+        const int r = i % 3 == 0 ? 200 : 0, g = i % 3 == 1 ? 200 : 0, b = i % 3 == 2 ? 200 : 0;
+        check_pixel(&image, x - 1, y, 255, 255, 255);
+        check_pixel(&image, x, y, 235, 235, 235); /* above the image: 32 x 16 in the middle */
+        check_pixel(&image, x, y + 7, 235, 235, 235);
+        check_pixel(&image, x, y + 8, r, g, b);
+        check_pixel(&image, x + 31, y + 23, r, g, b);
+        check_pixel(&image, x + 31, y + 24, 235, 235, 235);
+        assert_true(dark_pixels(&image, x, y + CELL, CELL, FGI_SHEET_LABEL) > 10);
+    }
+    const int64_t last_y = FGI_SHEET_GAP + STEP_Y, last_x = FGI_SHEET_GAP + 4 * STEP_X;
+    check_pixel(&image, last_x, last_y + 8, 235, 235, 235); /* no record 9 */
+    assert_int_equal(dark_pixels(&image, last_x, last_y + CELL, CELL, FGI_SHEET_LABEL), 0);
+    fg_image_fini(&image);
+    fg_report_free(text);
+}
+
+static void records_are_selected_by_class_split_and_at_random(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL, *again = NULL;
+    const char *out = fgt_path(fgt_temp_folder(), "selected.png");
+    fg_pack_sheet_options o = {.rows = 2, .columns = 2, .cell = 16, .by_class = true};
+    o.select.split = "val";
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    assert_string_equal(text, "1\t1\t6\tred\tc/6.png\n2\t1\t7\tgreen\tc/7.png\n");
+    fg_report_free(text);
+    o = (fg_pack_sheet_options){.rows = 1, .columns = 4, .cell = 16};
+    o.select.shuffle = true;
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err));
+    o.select.seed = 1;
+    fgt_ok(fg_report_pack_sheet(colors_pack(), &o, out, &again, &err));
+    assert_string_not_equal(text, again);
+    fg_report_free(text);
+    fg_report_free(again);
+}
+
+static void mistakes_are_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL;
+    const char *out = fgt_path(fgt_temp_folder(), "none.png");
+    static const fg_pack_sheet_options bad[] = {
+        {.rows = -1},        {.columns = -1},   {.cell = 15},
+        {.cell = INT32_MAX}, {.rows = 1000000}, {.rows = INT32_MAX, .columns = INT32_MAX},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_int_equal(fg_report_pack_sheet(colors_pack(), &bad[i], out, &text, &err), FG_EINVAL);
+    fg_pack_sheet_options o = {.rows = 1};
+    o.select.class_name = "rd";
+    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
+    o.select = (fg_pack_selection){.split = "test"};
+    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "no record is selected"));
+    assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/no/such/x.png", &text, &err),
+                     FG_ENOTFOUND);
+    assert_int_equal(fg_report_pack_sheet(colors_pack(), NULL, "/dev/full", &text, &err), FG_EIO);
+    assert_null(text);
+    o.reserved[0] = 1;
+    assert_int_equal(fg_report_pack_sheet(colors_pack(), &o, out, &text, &err), FG_EINVAL);
+}
+
+/* "L" is 4 wide, "i" 3: #... #... #... #... ####, a column between them, ### .#. .#. .#. ### */
+static void text_is_drawn(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"#....###", "#.....#.", "#.....#.", "#.....#.", "####.###"};
+    fg_error err = {0};
+    fg_image image = {0};
+    fgt_ok(fg_image_reserve(&image, 20, 12, 1, &err));
+    memset(image.pixels, 255, 240);
+    assert_int_equal(fgi_tiny_text_width("Li"), 8);
+    assert_int_equal(fgi_tiny_text_width("\xc3\xa4"), fgi_tiny_text_width("?"));
+    assert_int_equal(fgi_tiny_text_width(""), 0);
+    fgi_tiny_text_draw(&image, 1, 1, 18, 2, "Lixx"); /* the x do not fit */
+    for (int y = 0; y < 12; y++)
+        for (int x = 0; x < 20; x++) {
+            const bool is_inside = y >= 1 && y < 11 && x >= 1 && x < 17;
+            const bool is_dark = is_inside && rows[(y - 1) / 2][(x - 1) / 2] == '#';
+            assert_int_equal(image.pixels[y * 20 + x], is_dark ? 0 : 255);
+        }
+    fgi_tiny_text_draw(&image, -3, 9, 100, 3, "MM@~ \xff"); /* over all edges */
+    fg_image_fini(&image);
+}
+
+static void options_are_read_from_text(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_pack_sheet_options sheet = {0};
+    fg_pack_export_options export = {0};
+    static const char *const good[][2] = {{"split", "val"}, {"class", "red"}, {"seed", "0"},
+                                          {"rows", "3"},    {"columns", "4"}, {"cell", "50"}};
+    for (size_t i = 0; i < 6; i++)
+        fgt_ok(fg_report_pack_sheet_set(&sheet, good[i][0], good[i][1], &err));
+    assert_string_equal(sheet.select.split, "val");
+    assert_string_equal(sheet.select.class_name, "red");
+    assert_true(sheet.select.shuffle);
+    assert_int_equal(sheet.rows, 3);
+    assert_int_equal(sheet.columns, 4);
+    assert_int_equal(sheet.cell, 50);
+    fgt_ok(fg_report_pack_export_set(&export, "limit", "12", &err));
+    fgt_ok(fg_report_pack_export_set(&export, "quality", "77", &err));
+    fgt_ok(fg_report_pack_export_set(&export, "format", "jpeg", &err));
+    assert_int_equal(export.select.limit, 12);
+    assert_int_equal(export.quality, 77);
+    assert_true(export.as_jpeg);
+    static const char *const bad[][2] = {{"seed", "-1"},   {"seed", "1x"},     {"limit", "0"},
+                                         {"quality", "0"}, {"quality", "101"}, {"format", "gif"},
+                                         {"format", ""},   {"rows", "3"}};
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(fg_report_pack_export_set(&export, bad[i][0], bad[i][1], &err), FG_EINVAL);
+    assert_int_equal(fg_report_pack_sheet_set(&sheet, "rows", "2147483648", &err), FG_EINVAL);
+    assert_int_equal(fg_report_pack_sheet_set(&sheet, "quality", "3", &err), FG_EINVAL);
+}
+
+static void an_export_is_reported(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    char *text = NULL, want[4200];
+    char out[4096];
+    (void)snprintf(out, sizeof out, "%s", fgt_path(fgt_temp_folder(), "out"));
+    fg_pack_export_options o = {.select = {.limit = 4}};
+    fgt_ok(fg_report_pack_export(colors_pack(), out, &o, &text, &err));
+    (void)snprintf(want, sizeof want, "%s\t4 files\t", out);
+    assert_memory_equal(text, want, strlen(want));
+    fg_report_free(text);
+    assert_int_equal(fg_report_pack_export(colors_pack(), out, &o, &text, &err), FG_EINVAL);
+    assert_int_equal(fg_report_pack_export("none.pack", out, &o, &text, &err), FG_ENOTFOUND);
+    assert_null(text);
+}
+
+static fg_status draw_again(void *self, fg_error *err)
+{
+    char *text = NULL;
+    const fg_pack_sheet_options o = {.rows = 1, .columns = 2, .cell = 16, .by_class = true};
+    const fg_status status = fg_report_pack_sheet(colors_pack(), &o, self, &text, err);
+    fg_report_free(text);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fgt_fault_loop(draw_again, (void *)(uintptr_t)fgt_path(fgt_temp_folder(), "memory.png"));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(images_are_in_their_cells),
+    cmocka_unit_test(records_are_selected_by_class_split_and_at_random),
+    cmocka_unit_test(mistakes_are_reported),
+    cmocka_unit_test(text_is_drawn),
+    cmocka_unit_test(options_are_read_from_text),
+    cmocka_unit_test(an_export_is_reported),
+    cmocka_unit_test(every_allocation_may_fail),
+};
+FGT_MAIN(tests)
