@@ -170,6 +170,7 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
     dataset->ops = (fg_dataset_ops){.labels = derived->labels, .destroy = derived->destroy};
     dataset->gather_epoch = derived->gather_epoch;
     dataset->prefetch = derived->prefetch;
+    dataset->damage = like->damage;
     dataset->is_drawn = derived->is_drawn || like->is_drawn;
     dataset->reads_rows = like->reads_rows;
     dataset->self = take_self;
@@ -188,6 +189,7 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
     dataset->ops = (fg_dataset_ops){.labels = gathered->labels, .destroy = gathered->destroy};
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
+    dataset->damage = gathered->damage;
     dataset->reads_rows = true;
     dataset->self = take_self;
     return FG_OK;
@@ -219,6 +221,15 @@ fg_status fgi_dataset_check_random(const fg_dataset *dataset, fg_error *err)
     return fgi_fail(
         err, FG_EUNSUPPORTED,
         "a source can only be read sequentially, by a loader: random access is not supported");
+}
+
+int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
+{
+    const fgi_damage *damage = dataset->damage;
+    const int64_t count = damage != NULL ? atomic_load(&damage->count) : 0;
+    if (out_first != NULL)
+        *out_first = count > 0 ? damage->first.message : "";
+    return count;
 }
 
 bool fg_dataset_is_source(const fg_dataset *dataset) { return dataset->source.open != NULL; }

@@ -15,6 +15,12 @@ typedef fg_status fgi_gather_epoch(void *self, int64_t epoch, const int64_t *ind
 /* Says that samples will be read soon: reading them from disk can begin. May be NULL. */
 typedef void fgi_prefetch_epoch(void *self, int64_t epoch, const int64_t *indices, size_t n);
 
+/* The damaged records that a dataset has replaced by others. */
+typedef struct fgi_damage {
+    atomic_llong count;
+    fg_error first; /* about one of them; written before count is 1 */
+} fgi_damage;
+
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
     /* Functions of a custom dataset: gather, read or read_epoch is set. A source and a derived
@@ -23,6 +29,7 @@ struct fg_dataset {
     fg_source_ops source;           /* open is set only for a source */
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
     fgi_prefetch_epoch *prefetch;   /* may be NULL */
+    const fgi_damage *damage;       /* of the dataset that has the samples; may be NULL */
     bool is_drawn;   /* which samples it has depends on the epoch, so an index has no fixed label */
     bool reads_rows; /* one row at a time, at any cost; otherwise rows are copied */
     void *self;
@@ -53,6 +60,7 @@ void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_
 /* A dataset that reads many samples at once, which vary by epoch. */
 typedef struct fgi_gathered {
     fgi_gather_epoch *gather_epoch;
+    const fgi_damage *damage;                                            /* in self; may be NULL */
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */
     void (*destroy)(void *self);

@@ -9,35 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "data/dataset.h"
-#include "data/formats.h"
-
-/* ---- options --------------------------------------------------------------------------------- */
-
-static fg_images_options images_options(const fg_option_values *values, bool is_random)
-{
-    return (fg_images_options){
-        .height = fg_option_int(values, "size"),
-        .width = fg_option_int(values, "size"),
-        .channels = (int)fg_option_int(values, "channels"),
-        .crop = is_random ? FG_IMAGE_CROP_RANDOM : FG_IMAGE_CROP_CENTER,
-        .center_fraction = fg_option_float(values, "center_fraction"),
-        .scale_min = fg_option_float_at(values, "crop_scale", 0),
-        .scale_max = fg_option_float_at(values, "crop_scale", 1),
-        .ratio_min = fg_option_float_at(values, "crop_ratio", 0),
-        .ratio_max = fg_option_float_at(values, "crop_ratio", 1),
-        .flip_probability = fg_option_number(values, "flip"),
-        .seed = (uint64_t)fg_option_int(values, "crop_seed"),
-    };
-}
-
-static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
-{
-    if (fg_option_count(values, name) == 2 &&
-        fg_option_float_at(values, name, 0) <= fg_option_float_at(values, name, 1))
-        return FG_OK;
-    return fg_option_fail(values, name, FG_EINVAL, err, "expected two ascending numbers");
-}
+#include "data/format_crop.h"
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
@@ -103,10 +75,10 @@ static fg_status source_open(const fg_option_values *values, const char *option,
     return status;
 }
 
-static fg_status create(const source *s, const fg_option_values *values, bool is_random,
+static fg_status create(const source *s, const fg_option_values *values, bool is_training,
                         fg_dataset **out, fg_error *err)
 {
-    fg_images_options options = images_options(values, is_random);
+    fg_images_options options = fgi_crop_options(values, is_training);
     options.splits = s->splits;
     options.split = 1;
     return fg_images_create(s->catalog, &options, out, err);
@@ -130,33 +102,15 @@ static fg_status check_splits(const source *s, const fg_option_values *values, f
     return FG_OK;
 }
 
-/* Holds out rows as fg_dataset_split does. */
-static fg_status hold_out(const fg_format_request *request, fg_dataset *cropped_at_random,
-                          fg_dataset *cropped_in_middle, fg_format_data *out, fg_error *err)
-{
-    const int64_t count = fg_dataset_count(cropped_at_random);
-    int64_t *rows;
-    size_t val_count;
-    FGI_TRY(
-        fgi_split_rows(count, request->val_fraction, request->split_seed, &rows, &val_count, err));
-    fg_status status = fg_dataset_subset(cropped_in_middle, rows, val_count, &out->val, err);
-    if (status == FG_OK)
-        status = fg_dataset_subset(cropped_at_random, rows + val_count, (size_t)count - val_count,
-                                   &out->samples, err);
-    fgi_free(rows);
-    return status;
-}
-
 static fg_status split_train(const source *s, const fg_option_values *values,
-                             const fg_format_request *request, bool is_random, fg_format_data *out,
-                             fg_error *err)
+                             const fg_format_request *request, fg_format_data *out, fg_error *err)
 {
     fg_dataset *varied = NULL, *middle = NULL;
-    fg_status status = create(s, values, is_random, &varied, err);
+    fg_status status = create(s, values, true, &varied, err);
     if (status == FG_OK)
         status = create(s, values, false, &middle, err);
     if (status == FG_OK)
-        status = hold_out(request, varied, middle, out, err);
+        status = fgi_crop_hold_out(request, varied, middle, out, err);
     fg_dataset_destroy(varied);
     fg_dataset_destroy(middle);
     return status;
@@ -180,15 +134,14 @@ static fg_status open_train(const fg_option_values *values, const fg_format_requ
                             fg_format_data *out, fg_error *err)
 {
     source s;
-    const bool is_random = strcmp(fg_option_string(values, "crop"), "random") == 0;
     FGI_TRY(source_open(values, "train", FG_PART_TRAIN, NULL, &s, err));
     fg_status status = check_splits(&s, values, err);
     if (status == FG_OK && !request->is_training)
         status = create(&s, values, false, &out->samples, err);
     else if (status == FG_OK && request->val_fraction > 0)
-        status = split_train(&s, values, request, is_random, out, err);
+        status = split_train(&s, values, request, out, err);
     else if (status == FG_OK) {
-        status = create(&s, values, is_random, &out->samples, err);
+        status = create(&s, values, true, &out->samples, err);
         if (status == FG_OK)
             status = open_val(&s, values, out, err);
     }
@@ -202,8 +155,7 @@ static fg_status open_part(const fg_option_values *values, const fg_format_reque
     static const char *const option[] = {
         [FG_PART_VAL] = "val", [FG_PART_TEST] = "test", [FG_PART_PREDICT] = "predict"};
     source s;
-    FGI_TRY(check_pair(values, "crop_scale", err));
-    FGI_TRY(check_pair(values, "crop_ratio", err));
+    FGI_TRY(fgi_crop_check(values, err));
     if (request->part == FG_PART_TRAIN)
         return open_train(values, request, out, err);
     FGI_TRY(source_open(values, option[request->part], request->part, NULL, &s, err));
@@ -235,63 +187,7 @@ static const fg_option options[] = {
      .choices = "auto|folder|csv|jsonl|tar|tfrecord",
      .example = "tar",
      .help = "Kind of the files. auto: recognized by their names."},
-    {.name = "size",
-     .kind = FG_OPTION_INT,
-     .initial = "224",
-     .min = 1,
-     .max = 65536,
-     .example = "160",
-     .help = "Height and width of the samples, in pixels."},
-    {.name = "channels",
-     .kind = FG_OPTION_INT,
-     .initial = "3",
-     .min = 1,
-     .max = 3,
-     .example = "1",
-     .help = "1: gray, 3: RGB."},
-    {.name = "crop",
-     .kind = FG_OPTION_CHOICE,
-     .initial = "random",
-     .choices = "random|center",
-     .example = "center",
-     .help = "How training images are cropped. random: a box with a random area and aspect ratio "
-             "(RandomResizedCrop). center: like validation images."},
-    {.name = "crop_scale",
-     .kind = FG_OPTION_FLOATS,
-     .initial = "[0.08, 1]",
-     .min = 1e-6,
-     .max = 1,
-     .example = "[0.25, 1]",
-     .help = "Range of the area of random boxes, as a fraction of the "
-             "image."},
-    {.name = "crop_ratio",
-     .kind = FG_OPTION_FLOATS,
-     .initial = "[0.75, 1.3333333333333333]",
-     .min = 1e-3,
-     .max = 1e3,
-     .example = "[1, 1]",
-     .help = "Range of width / height of random boxes."},
-    {.name = "flip",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "0.5",
-     .min = 0,
-     .max = 1,
-     .example = "0",
-     .help = "Probability that a training image is mirrored horizontally, with crop random."},
-    {.name = "crop_seed",
-     .kind = FG_OPTION_INT,
-     .initial = "0",
-     .min = 0,
-     .max = FG_OPTION_UNLIMITED,
-     .example = "1",
-     .help = "Seed of random boxes and flips."},
-    {.name = "center_fraction",
-     .kind = FG_OPTION_FLOAT,
-     .initial = "0.875",
-     .min = 1e-3,
-     .max = 1,
-     .example = "1",
-     .help = "Size of the box in the middle of an image, as a fraction of the largest square."},
+    FGI_OPTIONS_CROP,
 };
 
 const fg_format_entry fgi_images_row = {

@@ -8,7 +8,8 @@
     ROW(fgi_idx_row)                                                                               \
     ROW(fgi_cifar10_row)                                                                           \
     ROW(fgi_npy_row)                                                                               \
-    ROW(fgi_images_row)
+    ROW(fgi_images_row)                                                                            \
+    ROW(fgi_pack_row)
 
 #define DECLARE(name) extern const fg_format_entry name;
 ROWS(DECLARE)

@@ -100,7 +100,7 @@ static bool set_bit(_Atomic uint32_t *bits, int64_t i)
 /* Remembers that a record is damaged, and reports it the first time. */
 static void report(fgi_pack_samples *s, const fgi_pack_sample *sample, const char *message)
 {
-    if (!set_bit(s->failed, sample->record) || s->options.fault == NULL)
+    if (!set_bit(s->failed, sample->record))
         return;
     const fg_pack_fault fault = {.record = sample->record,
                                  .name = sample->entry.name != NULL ? sample->entry.name : "",
@@ -108,7 +108,11 @@ static void report(fgi_pack_samples *s, const fgi_pack_sample *sample, const cha
                                  .offset_bytes = sample->entry.offset_bytes,
                                  .message = message};
     (void)pthread_mutex_lock(&s->mutex);
-    s->options.fault(s->options.fault_self, &fault);
+    if (atomic_load(&s->damage.count) == 0)
+        (void)fgi_snprintf(s->damage.first.message, sizeof s->damage.first.message, "%s", message);
+    (void)atomic_fetch_add(&s->damage.count, 1);
+    if (s->options.fault != NULL)
+        s->options.fault(s->options.fault_self, &fault);
     (void)pthread_mutex_unlock(&s->mutex);
 }
 

@@ -7,6 +7,7 @@
 #define FGI_DATA_PACK_SAMPLES_H
 
 #include <fulgurite/pack_dataset.h>
+#include "data/dataset.h"
 #include "data/image_sample.h"
 #include "pack/pack_file.h"
 
@@ -31,6 +32,7 @@ typedef struct fgi_pack_samples {
     _Atomic uint32_t *failed; /* bits of damaged records, to skip; NULL: they are errors */
     bool has_mutex;
     pthread_mutex_t mutex; /* held while a fault is reported */
+    fgi_damage damage;
 } fgi_pack_samples;
 
 /* One record, while it becomes a sample. */

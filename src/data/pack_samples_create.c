@@ -210,10 +210,11 @@ static fg_status name_classes(const fg_pack *pack, const char ***out, fg_error *
 
 static fg_status create(fgi_pack_samples *take_s, fg_dataset **out, fg_error *err)
 {
-    static const fgi_gathered gathered = {.gather_epoch = fgi_pack_samples_gather,
-                                          .prefetch = fgi_pack_samples_prefetch,
-                                          .labels = fgi_pack_samples_labels,
-                                          .destroy = fgi_pack_samples_destroy};
+    const fgi_gathered gathered = {.damage = &take_s->damage,
+                                   .gather_epoch = fgi_pack_samples_gather,
+                                   .prefetch = fgi_pack_samples_prefetch,
+                                   .labels = fgi_pack_samples_labels,
+                                   .destroy = fgi_pack_samples_destroy};
     const fg_pack_info *info = fg_pack_get_info(take_s->pack);
     fg_field fields[FG_MAX_FIELDS];
     const char **names = NULL;

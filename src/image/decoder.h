@@ -21,10 +21,10 @@ struct fgi_jpeg_cropper;
 struct fg_image_decoder {
     struct fgi_jpeg_state *jpeg;      /* created by the first JPEG */
     struct fgi_jpeg_cropper *cropper; /* created by the first JPEG with a table of segments */
-    fgi_pixel_block rows;        /* of the codecs */
-    fgi_pixel_block weights;     /* of a resize */
-    fg_image stored;             /* an image before its orientation is applied */
-    fg_image upright;            /* an image before it is resized */
+    fgi_pixel_block rows;             /* of the codecs */
+    fgi_pixel_block weights;          /* of a resize */
+    fg_image stored;                  /* an image before its orientation is applied */
+    fg_image upright;                 /* an image before it is resized */
 };
 
 /* The table of a JPEG's restart segments (jpeg_segment_table.h); data NULL: none. */

@@ -190,8 +190,7 @@ fg_pack *fgi_pack_retain(fg_pack *pack)
 
 void fg_pack_close(fg_pack *pack)
 {
-    if (pack == NULL ||
-        atomic_fetch_sub_explicit(&pack->references, 1, memory_order_acq_rel) != 1)
+    if (pack == NULL || atomic_fetch_sub_explicit(&pack->references, 1, memory_order_acq_rel) != 1)
         return;
     for (int i = 0; i < pack->file_count; i++)
         fgi_pack_file_close(&pack->files[i]);

@@ -255,7 +255,7 @@ const fgi_config_section fgi_config_sections[] = {
      .has_entries = true,
      .kind = FG_REGISTRY_FORMAT,
      .key = "format",
-     .later = "images|pack|text",
+     .later = "text",
      .before = "Format of the data; required.",
      ROWS(data_rows)},
     {.name = "optimizer",

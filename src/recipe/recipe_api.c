@@ -160,6 +160,17 @@ static fg_status go(fg_recipe *r, fg_error *err)
     return status;
 }
 
+/* Warns about records that were skipped because they are damaged. */
+static void say_damage(const fg_recipe *r, const fg_dataset *dataset, const char *samples)
+{
+    const char *first;
+    const int64_t count = dataset != NULL ? fg_dataset_damaged(dataset, &first) : 0;
+    if (count > 0)
+        fgi_run_say(r, FG_LOG_WARNING,
+                    "%lld damaged %s samples were replaced by others; the first one: %s",
+                    (long long)count, samples, first);
+}
+
 /* After a fit: reports that the continued run was already complete, or how to continue an
  * interrupted one. */
 static void say_end(const fg_recipe *r, fg_status status)
@@ -167,6 +178,8 @@ static void say_end(const fg_recipe *r, fg_status status)
     const fg_result *train = &r->outcome.train;
     const int64_t most = fgi_config_int(r->c, "trainer.max_steps");
     const bool is_auto = fgi_config_is_auto(r->c, "trainer.run_dir");
+    say_damage(r, r->fit_data.train, "training");
+    say_damage(r, r->fit_data.val, "validation");
     if (status == FG_OK && train->nothing_to_do)
         fgi_run_say(r, FG_LOG_INFO,
                     "nothing left to do: the run is complete (step %lld, epoch %lld); to train "

@@ -83,6 +83,7 @@ static const fg_images_options expected[] = {
      .flip_probability = FG_ZERO},
     {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_RANDOM, .seed = 9},
     {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_CENTER, .center_fraction = 0.5},
+    {.height = 2, .width = 2, .channels = 1, .crop = FG_IMAGE_CROP_WINDOW},
 };
 
 #define PHOTOS                                                                                     \
@@ -144,6 +145,7 @@ const effect effects_images[] = {
     {"data.size", "--data.channels=1 --data.crop=center --data.size=1", losses, .count = 1},
     {"data.channels", "--data.size=1 --data.crop=center --data.channels=3", losses, .count = 2},
     {"data.crop", GRAY "--data.crop=random", losses, .count = 3},
+    {"data.crop", GRAY "--data.crop=window", losses, .count = 10},
     {"data.crop_scale", GRAY "--data.crop_scale=[0.3,0.4]", losses, .count = 4},
     {"data.crop_scale", GRAY "--data.crop_scale=[0.4,0.3]", refused, .status = 2,
      .says = "data.crop_scale: expected two ascending numbers"},

@@ -15,7 +15,7 @@ static const char *chosen; /* "all", a section or a key, whose rows are tried; N
 static bool has_row(const char *key)
 {
     static const effect *const tables[] = {effects_model, effects_data, effects_images,
-                                           effects_optimizer, effects_trainer};
+                                           effects_pack, effects_optimizer, effects_trainer};
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const effect *e = tables[t]; e->key != NULL; e++)
             if (strcmp(e->key, key) == 0)
@@ -61,6 +61,7 @@ static void data(void **state)
 {
     all_rows(effects_data);
     all_rows(effects_images);
+    all_rows(effects_pack);
 }
 static void optimizer_and_schedule(void **state) { all_rows(effects_optimizer); }
 static void trainer(void **state) { all_rows(effects_trainer); }

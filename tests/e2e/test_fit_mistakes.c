@@ -14,7 +14,7 @@ static void mistakes_name_the_place(void **state)
         int status;
         const char *arguments, *message;
     } cases[] = {
-        {2, "fit", "fulgurite fit: data.format must be given: csv|idx|cifar10|npy|images\n"},
+        {2, "fit", "fulgurite fit: data.format must be given: csv|idx|cifar10|npy|images|pack\n"},
         {2, "fit nosuch.yaml",
          "fulgurite fit: cannot open 'nosuch.yaml': No such file or directory\n"},
         {2, "fit digits.yaml --trainer.max_epoch=3",

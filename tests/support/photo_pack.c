@@ -137,12 +137,14 @@ void photo_pack_write(const char *path, const photo_spec *spec)
 void photo_files_write(const char *folder, const photo_spec *spec)
 {
     fg_image_bytes file = {0};
-    (void)mkdir(folder, 0755);
+    char parent[600]; /* fgt_path soon reuses its memory */
+    (void)snprintf(parent, sizeof parent, "%s", folder);
+    (void)mkdir(parent, 0755);
     for (int i = 0; i < spec->count; i++) {
         const char label[2] = {photo_name(spec, i)[0], '\0'};
-        (void)mkdir(fgt_path(folder, label), 0755);
+        (void)mkdir(fgt_path(parent, label), 0755);
         encode(spec, i, &file);
-        fgt_write(fgt_path(folder, photo_name(spec, i)), file.data, file.size);
+        fgt_write(fgt_path(parent, photo_name(spec, i)), file.data, file.size);
     }
     fg_image_bytes_fini(&file);
 }

@@ -1,0 +1,65 @@
+/* format_crop.c - see format_crop.h.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "data/format_crop.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "data/dataset.h"
+
+static fg_status check_pair(const fg_option_values *values, const char *name, fg_error *err)
+{
+    if (fg_option_count(values, name) == 2 &&
+        fg_option_float_at(values, name, 0) <= fg_option_float_at(values, name, 1))
+        return FG_OK;
+    return fg_option_fail(values, name, FG_EINVAL, err, "expected two ascending numbers");
+}
+
+fg_status fgi_crop_check(const fg_option_values *values, fg_error *err)
+{
+    const fg_status status = check_pair(values, "crop_scale", err);
+    return status == FG_OK ? check_pair(values, "crop_ratio", err) : status;
+}
+
+static fg_image_crop crop_of(const char *name)
+{
+    if (strcmp(name, "random") == 0)
+        return FG_IMAGE_CROP_RANDOM;
+    return strcmp(name, "window") == 0 ? FG_IMAGE_CROP_WINDOW : FG_IMAGE_CROP_CENTER;
+}
+
+fg_images_options fgi_crop_options(const fg_option_values *values, bool is_training)
+{
+    return (fg_images_options){
+        .height = fg_option_int(values, "size"),
+        .width = fg_option_int(values, "size"),
+        .channels = (int)fg_option_int(values, "channels"),
+        .crop = is_training ? crop_of(fg_option_string(values, "crop")) : FG_IMAGE_CROP_CENTER,
+        .center_fraction = fg_option_float(values, "center_fraction"),
+        .scale_min = fg_option_float_at(values, "crop_scale", 0),
+        .scale_max = fg_option_float_at(values, "crop_scale", 1),
+        .ratio_min = fg_option_float_at(values, "crop_ratio", 0),
+        .ratio_max = fg_option_float_at(values, "crop_ratio", 1),
+        .flip_probability = fg_option_number(values, "flip"),
+        .seed = (uint64_t)fg_option_int(values, "crop_seed"),
+    };
+}
+
+fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
+                            fg_dataset *middle, fg_format_data *out, fg_error *err)
+{
+    const int64_t count = fg_dataset_count(varied);
+    int64_t *rows;
+    size_t val_count;
+    fg_status status =
+        fgi_split_rows(count, request->val_fraction, request->split_seed, &rows, &val_count, err);
+    if (status != FG_OK)
+        return status;
+    status = fg_dataset_subset(middle, rows, val_count, &out->val, err);
+    if (status == FG_OK)
+        status = fg_dataset_subset(varied, rows + val_count, (size_t)count - val_count,
+                                   &out->samples, err);
+    fgi_free(rows);
+    return status;
+}

@@ -1,0 +1,81 @@
+/* format_crop.h - the options of data formats whose samples are images, which say how an image
+ * becomes a sample, and how such samples are held out.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_DATA_FORMAT_CROP_H
+#define FGI_DATA_FORMAT_CROP_H
+
+#include <fulgurite/images.h>
+#include "data/formats.h"
+
+/* The rows of options. */
+#define FGI_OPTIONS_CROP                                                                           \
+    {.name = "size",                                                                               \
+     .kind = FG_OPTION_INT,                                                                        \
+     .initial = "224",                                                                             \
+     .min = 1,                                                                                     \
+     .max = 65536,                                                                                 \
+     .example = "160",                                                                             \
+     .help = "Height and width of the samples, in pixels."},                                       \
+        {.name = "channels",                                                                       \
+         .kind = FG_OPTION_INT,                                                                    \
+         .initial = "3",                                                                           \
+         .min = 1,                                                                                 \
+         .max = 3,                                                                                 \
+         .example = "1",                                                                           \
+         .help = "1: gray, 3: RGB."},                                                              \
+        {.name = "crop",                                                                           \
+         .kind = FG_OPTION_CHOICE,                                                                 \
+         .initial = "random",                                                                      \
+         .choices = "random|window|center",                                                        \
+         .example = "center",                                                                      \
+         .help = "How training images are cropped. random: a box with a random area and aspect "   \
+                 "ratio (RandomResizedCrop). window: a random window of size x size pixels, "      \
+                 "without resizing (RandomCrop). center: like validation images."},                \
+        {.name = "crop_scale",                                                                     \
+         .kind = FG_OPTION_FLOATS,                                                                 \
+         .initial = "[0.08, 1]",                                                                   \
+         .min = 1e-6,                                                                              \
+         .max = 1,                                                                                 \
+         .example = "[0.25, 1]",                                                                   \
+         .help = "Range of the area of random boxes, as a fraction of the image."},                \
+        {.name = "crop_ratio",                                                                     \
+         .kind = FG_OPTION_FLOATS,                                                                 \
+         .initial = "[0.75, 1.3333333333333333]",                                                  \
+         .min = 1e-3,                                                                              \
+         .max = 1e3,                                                                               \
+         .example = "[1, 1]",                                                                      \
+         .help = "Range of width / height of random boxes."},                                      \
+        {.name = "flip",                                                                           \
+         .kind = FG_OPTION_FLOAT,                                                                  \
+         .initial = "0.5",                                                                         \
+         .min = 0,                                                                                 \
+         .max = 1,                                                                                 \
+         .example = "0",                                                                           \
+         .help = "Probability that a training image is mirrored horizontally, with crop random "   \
+                 "or window."},                                                                    \
+        {.name = "crop_seed",                                                                      \
+         .kind = FG_OPTION_INT,                                                                    \
+         .initial = "0",                                                                           \
+         .min = 0,                                                                                 \
+         .max = FG_OPTION_UNLIMITED,                                                               \
+         .example = "1",                                                                           \
+         .help = "Seed of random boxes, windows and flips."},                                      \
+    {                                                                                              \
+        .name = "center_fraction", .kind = FG_OPTION_FLOAT, .initial = "0.875", .min = 1e-3,       \
+        .max = 1, .example = "1",                                                                  \
+        .help = "Size of the box in the middle of an image, as a fraction of the largest square."  \
+    }
+
+/* FG_EINVAL if options contradict each other. */
+fg_status fgi_crop_check(const fg_option_values *values, fg_error *err);
+
+/* The options of training samples, or of samples that are cropped in the middle. */
+fg_images_options fgi_crop_options(const fg_option_values *values, bool is_training);
+
+/* Holds out rows as fg_dataset_split does: out->samples are of `varied`, out->val of `middle`, a
+ * dataset of the same samples. */
+fg_status fgi_crop_hold_out(const fg_format_request *request, fg_dataset *varied,
+                            fg_dataset *middle, fg_format_data *out, fg_error *err);
+
+#endif

@@ -1,0 +1,213 @@
+/* format_pack.c - the data format pack: samples of a pack that `fulgurite pack` or the library has
+ * written.
+ *
+ * Training samples are cropped at random, and read another variant in each epoch; all others are
+ * cropped in the middle of their first variant. Only damaged samples of a training run are
+ * replaced: results of `test` and `predict` must be those of their own samples.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <fulgurite/host.h>
+#include <fulgurite/pack_dataset.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "data/format_crop.h"
+#include "data/pack_samples.h"
+
+/* ---- packs ----------------------------------------------------------------------------------- */
+
+/* A pack and the samples of one part of it. */
+typedef struct part {
+    fg_pack *pack;
+    const char *path;
+    bool has_splits, has_val;
+    fg_data_part part;
+} part;
+
+/* Whether any record has a split, and whether any is for validation. */
+static fg_status look_at_splits(part *p, fg_error *err)
+{
+    fgi_pack_columns columns = {0};
+    for (int64_t i = 0; i < fg_pack_count(p->pack); i++) {
+        FGI_TRY(fgi_pack_columns_at(p->pack, i, &columns, err));
+        const uint8_t split = columns.split[i - columns.first];
+        p->has_splits = p->has_splits || split != FG_PACK_NO_SPLIT;
+        p->has_val = p->has_val || split == FG_VAL;
+    }
+    return FG_OK;
+}
+
+static fg_status part_open(const fg_option_values *values, const char *option, fg_data_part which,
+                           part *out, fg_error *err)
+{
+    *out = (part){.part = which, .path = fg_option_string(values, option)};
+    FGI_TRY(fg_pack_open(out->path, NULL, &out->pack, err));
+    const fg_status status = look_at_splits(out, err);
+    if (status != FG_OK)
+        fg_pack_close(out->pack);
+    return status;
+}
+
+/* Bytes of a pack that is read into memory before it is used. */
+static uint64_t preload_bytes(const fg_option_values *values)
+{
+    const double fraction = fg_option_float(values, "preload");
+    fg_host *host = NULL;
+    double free_bytes = 0;
+    if (fraction > 0 && fg_host_open(NULL, &host, NULL) == FG_OK)
+        free_bytes = (double)fg_host_get_info(host)->memory_free_bytes;
+    fg_host_close(host);
+    return free_bytes > 0 ? (uint64_t)(fraction * free_bytes) : 0;
+}
+
+/* The samples of the part; all of a pack without splits, and to predict. */
+static fg_status create(const part *p, const fg_option_values *values, bool is_training,
+                        bool may_skip, fg_dataset **out, fg_error *err)
+{
+    static const uint8_t split_of[] = {
+        [FG_PART_TRAIN] = FG_TRAIN, [FG_PART_VAL] = FG_VAL, [FG_PART_TEST] = FG_TEST};
+    fg_pack_dataset_options o = {.images = fgi_crop_options(values, is_training),
+                                 .first_variant = !is_training,
+                                 .preload_bytes = preload_bytes(values)};
+    if (may_skip && strcmp(fg_option_string(values, "damaged"), "skip") == 0)
+        o.bad = FG_PACK_BAD_SKIP;
+    if (p->has_splits && p->part != FG_PART_PREDICT) {
+        o.use_splits = true;
+        o.images.split = split_of[p->part];
+    }
+    return fg_pack_dataset_create(p->pack, &o, out, err);
+}
+
+/* ---- parts ----------------------------------------------------------------------------------- */
+
+/* Validation samples in the training pack that nothing uses are probably a mistake. */
+static fg_status check_splits(const part *p, const fg_option_values *values, fg_error *err)
+{
+    const char *val = fg_option_string(values, "val");
+    if (!p->has_val || (val != NULL && *val != '\0'))
+        return FG_OK;
+    return fg_option_fail(values, "train", FG_EINVAL, err,
+                          "'%s' also contains validation samples\nset data.val to the same path to "
+                          "use them",
+                          p->path);
+}
+
+static fg_status split_train(const part *p, const fg_option_values *values,
+                             const fg_format_request *request, fg_format_data *out, fg_error *err)
+{
+    fg_dataset *varied = NULL, *middle = NULL;
+    fg_status status = create(p, values, true, true, &varied, err);
+    if (status == FG_OK)
+        status = create(p, values, false, true, &middle, err);
+    if (status == FG_OK)
+        status = fgi_crop_hold_out(request, varied, middle, out, err);
+    fg_dataset_destroy(varied);
+    fg_dataset_destroy(middle);
+    return status;
+}
+
+/* A class index must mean the same class in both packs. */
+static fg_status check_classes(const part *train, const part *val, const fg_option_values *values,
+                               fg_error *err)
+{
+    const int64_t count = fg_pack_get_info(train->pack)->class_count;
+    bool is_same = fg_pack_get_info(val->pack)->class_count == count;
+    for (int64_t i = 0; is_same && i < count; i++) {
+        const char *a = fg_pack_class_name(train->pack, i), *b = fg_pack_class_name(val->pack, i);
+        is_same = (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+    }
+    if (is_same)
+        return FG_OK;
+    return fg_option_fail(values, "val", FG_EINVAL, err,
+                          "the classes of '%s' are not those of '%s': write both packs with the "
+                          "same list of classes",
+                          val->path, train->path);
+}
+
+static fg_status open_val(const part *train, const fg_option_values *values, fg_format_data *out,
+                          fg_error *err)
+{
+    part val;
+    const char *path = fg_option_string(values, "val");
+    if (path == NULL || *path == '\0')
+        return FG_OK;
+    FGI_TRY(part_open(values, "val", FG_PART_VAL, &val, err));
+    fg_status status = check_classes(train, &val, values, err);
+    if (status == FG_OK)
+        status = create(&val, values, false, true, &out->val, err);
+    fg_pack_close(val.pack);
+    return status;
+}
+
+static fg_status open_train(const part *p, const fg_option_values *values,
+                            const fg_format_request *request, fg_format_data *out, fg_error *err)
+{
+    FGI_TRY(check_splits(p, values, err));
+    if (!request->is_training)
+        return create(p, values, false, false, &out->samples, err);
+    if (request->val_fraction > 0)
+        return split_train(p, values, request, out, err);
+    FGI_TRY(create(p, values, true, true, &out->samples, err));
+    return open_val(p, values, out, err);
+}
+
+static fg_status open_part(const fg_option_values *values, const fg_format_request *request,
+                           fg_format_data *out, fg_error *err)
+{
+    static const char *const option[] = {[FG_PART_TRAIN] = "train",
+                                         [FG_PART_VAL] = "val",
+                                         [FG_PART_TEST] = "test",
+                                         [FG_PART_PREDICT] = "predict"};
+    part p;
+    FGI_TRY(fgi_crop_check(values, err));
+    FGI_TRY(part_open(values, option[request->part], request->part, &p, err));
+    const fg_status status = request->part == FG_PART_TRAIN
+                                 ? open_train(&p, values, request, out, err)
+                                 : create(&p, values, false, false, &out->samples, err);
+    fg_pack_close(p.pack);
+    return status;
+}
+
+/* ---- the row --------------------------------------------------------------------------------- */
+
+static const fg_option options[] = {
+    {.name = "train",
+     .kind = FG_OPTION_STRING,
+     .example = "photos.pack",
+     .help = "The training samples: a pack, any file of a set of shards, a pattern, or a folder "
+             "with one pack."},
+    {.name = "val",
+     .kind = FG_OPTION_STRING,
+     .example = "photos.pack",
+     .help = "Validation samples. It may be the same pack, if its records have splits."},
+    {.name = "test",
+     .kind = FG_OPTION_STRING,
+     .example = "photos.pack",
+     .help = "Test samples for `test` and `predict`. Default: the validation samples."},
+    FGI_OPTION_PREDICT,
+    FGI_OPTIONS_CROP,
+    {.name = "damaged",
+     .kind = FG_OPTION_CHOICE,
+     .initial = "fail",
+     .choices = "fail|skip",
+     .example = "skip",
+     .help = "What to do with a damaged record during training. fail: stop, and name it. skip: use "
+             "the next sample instead, and report it at the end."},
+    {.name = "preload",
+     .kind = FG_OPTION_FLOAT,
+     .initial = "0",
+     .min = 0,
+     .max = 1,
+     .example = "0.5",
+     .help = "Read a pack into memory before the first step, if it is smaller than this fraction "
+             "of the free memory. 0: read records when they are needed, ahead of time."},
+};
+
+const fg_format_entry fgi_pack_row = {
+    .entry = {.name = "pack",
+              .help = "a pack, written by `fulgurite pack`",
+              .options = options,
+              .option_count = sizeof options / sizeof options[0]},
+    .files = {.train = "train", .val = "val", .test = "test", .predict = "predict"},
+    .fitted = "size|channels",
+    .open = open_part};

@@ -1,0 +1,124 @@
+/* effects_pack.c - the effects of the keys of packs: a fit on a pack of raw pixels has exactly the
+ * losses of the same fit on the same images as files; splits; damaged records.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "effects.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include "photo_pack.h"
+
+static const photo_spec photos = {
+    .codec = FG_PACK_RAW_RGB, .count = 9, .classes = 2, .width = 10, .height = 9};
+
+#define FIT                                                                                        \
+    "--model.name=linear --data.size=6 --trainer.batch_size=4 --trainer.max_epochs=3 "             \
+    "--trainer.seed=3 --optimizer.name=sgd --optimizer.lr=0.1 "
+#define PACK FIT "--data.format=pack --data.train=photos.pack "
+
+/* photos.pack, and the same images as list.csv. */
+static void write_photos(const char *folder, bool has_splits)
+{
+    photo_spec spec = photos;
+    char list[1000] = "path,label\n";
+    spec.has_splits = has_splits;
+    photo_pack_write(fgt_path(folder, "photos.pack"), &spec);
+    photo_files_write(fgt_path(folder, "files"), &spec);
+    for (int i = 0; i < spec.count; i++) {
+        const char *name = photo_name(&spec, i);
+        const size_t used = strlen(list);
+        (void)snprintf(list + used, sizeof(list) - used, "files/%s,%c\n", name, name[0]);
+    }
+    fgt_write(fgt_path(folder, "list.csv"), list, strlen(list));
+}
+
+static void same_number(double a, double b)
+{
+    if (a != b)
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+/* The losses of both fits are equal to the last digit, also of samples that are held out. */
+static void as_from_files(const effect *e, const char *folder)
+{
+    write_photos(folder, false);
+    const json_t *summary =
+        effects_fit(0, folder, FIT "--data.format=images --data.train=list.csv %s", e->arguments);
+    const double train = effects_number(summary, "metrics.train_loss");
+    const double val = effects_number(summary, "metrics.val_loss");
+    summary = effects_fit(0, folder, PACK "%s", e->arguments);
+    same_number(effects_number(summary, "metrics.train_loss"), train);
+    same_number(effects_number(summary, "metrics.val_loss"), val);
+}
+
+/* The validation samples of the same pack; the checkpoint finds them again, and classifies all
+ * samples of the pack. */
+static void split(const effect *e, const char *folder)
+{
+    char line[64];
+    write_photos(folder, true);
+    const json_t *summary = effects_fit(0, folder, PACK "%s", e->arguments);
+    (void)snprintf(line, sizeof(line), "val_loss\t%.6g\n",
+                   effects_number(summary, "metrics.val_loss"));
+    contains(program_gives(0, folder, "validate run --quiet")->out, line);
+    (void)program_gives(0, folder, "predict run --quiet --data.predict=photos.pack -o p.csv");
+    int lines = 0;
+    for (const char *at = file_text(folder, "p.csv"); *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_int_equal(lines, photos.count + 1); /* with the header */
+}
+
+/* Changes a byte of the pixels of record 4. */
+static void damage(const char *folder)
+{
+    fg_error err = {0};
+    fg_pack *pack;
+    fg_pack_entry entry;
+    fgt_ok(fg_pack_open(fgt_path(folder, "photos.pack"), NULL, &pack, &err));
+    fgt_ok(fg_pack_get_entry(pack, 4, &entry, &err));
+    fg_pack_close(pack);
+    FILE *file = fopen(fgt_path(folder, "photos.pack"), "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, (long)entry.offset_bytes + 7, SEEK_SET), 0);
+    const int value = fgetc(file);
+    assert_int_equal(fseek(file, -1, SEEK_CUR), 0);
+    assert_int_equal(fputc(value ^ 1, file), value ^ 1);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* The record is named: as an error, or as a warning after a complete fit. */
+static void damaged(const effect *e, const char *folder)
+{
+    char command[600];
+    write_photos(folder, false);
+    damage(folder);
+    (void)snprintf(command, sizeof(command), "fit " PACK "%s", e->arguments);
+    contains(program_gives(e->status, folder, command)->err, e->says);
+}
+
+/* An error with the exit status and the text of the row. */
+static void refused(const effect *e, const char *folder)
+{
+    write_photos(folder, true);
+    photo_spec other = photos;
+    other.classes = 3;
+    photo_pack_write(fgt_path(folder, "other.pack"), &other);
+    const json_t *summary = effects_fit(e->status, folder, PACK "%s", e->arguments);
+    contains(json_string_value(json_object_get(summary, "error")), e->says);
+}
+
+const effect effects_pack[] = {
+    {"data.train", "--data.val_fraction=0.34", as_from_files},
+    {"data.crop", "--data.crop=window --data.val_fraction=0.34", as_from_files},
+    {"data.preload", "--data.preload=1 --data.val_fraction=0.34", as_from_files},
+    {"data.val", "--data.val=photos.pack", split},
+    {"data.train", "", refused, .status = 2,
+     .says = "data.train: 'photos.pack' also contains validation samples"},
+    {"data.val", "--data.val=other.pack", refused, .status = 2,
+     .says = "data.val: the classes of 'other.pack' are not those of 'photos.pack'"},
+    {"data.damaged", "", damaged, .status = 1, .says = "record 4 ('a/photo 004.png') is damaged"},
+    {"data.damaged", "--data.damaged=skip", damaged,
+     .says =
+         "1 damaged training samples were replaced by others; the first one: photos.pack: byte "},
+    {NULL},
+};
