@@ -24,12 +24,17 @@ enum { BATCH = 128, RAW_SIDE = 256, WIDTH = 500, HEIGHT = 375 };
 static fg_error err;
 static char root[512];
 
-static double now_s(void)
+static double clock_s(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    (void)clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
+
+static double now_s(void) { return clock_s(CLOCK_MONOTONIC); }
+
+/* CPU time of all threads: what other processes use does not count. */
+static double cpu_s(void) { return clock_s(CLOCK_PROCESS_CPUTIME_ID); }
 
 static void check(fg_status status)
 {
@@ -185,10 +190,15 @@ static fg_loader *start_loader(fg_dataset *dataset, int workers)
     return loader;
 }
 
-/* Images per second of at least `batches` batches and `seconds`. */
-static double take(fg_loader *loader, int64_t batches, double seconds)
+/* Images per second, and per second of CPU time. */
+typedef struct rate {
+    double wall, cpu;
+} rate;
+
+/* Takes at least `batches` batches, for at least `seconds`. */
+static rate take(fg_loader *loader, int64_t batches, double seconds)
 {
-    const double begin = now_s();
+    const double begin = now_s(), cpu = cpu_s();
     int64_t taken = 0;
     while (taken < batches || now_s() - begin < seconds) {
         const fg_host_batch *batch;
@@ -196,7 +206,8 @@ static double take(fg_loader *loader, int64_t batches, double seconds)
         taken += batch != NULL;
         fg_loader_release(loader, batch);
     }
-    return (double)(taken * BATCH) / (now_s() - begin);
+    const double images = (double)(taken * BATCH);
+    return (rate){images / (now_s() - begin), images / (cpu_s() - cpu)};
 }
 
 static void measure(const char *title, const char *name, fg_image_crop crop, int workers,
@@ -206,13 +217,13 @@ static void measure(const char *title, const char *name, fg_image_crop crop, int
     const double before = memory_mb();
     fg_loader *loader = start_loader(dataset, workers);
     const int64_t batches = fg_loader_batch_count(loader);
-    const double first = take(loader, batches, 0);
-    const double later = take(loader, 0, seconds);
+    const rate first = take(loader, batches, 0);
+    const rate later = take(loader, 0, seconds);
     const double used = memory_mb() - before;
     const double slots = (double)fg_loader_get_stats(loader).memory_bytes / 1024 / 1024;
-    printf("%-34s %d threads: %9.0f images/s, first epoch (verified) %9.0f; "
-           "memory %.1f MB beyond %.1f MB of batches\n",
-           title, workers, later, first, used - slots, slots);
+    printf("%-30s %d threads: %8.0f images/s, %8.0f per CPU-s; first epoch (verified) %8.0f, "
+           "%8.0f; memory %.1f MB beyond %.1f MB of batches\n",
+           title, workers, later.wall, later.cpu, first.wall, first.cpu, used - slots, slots);
     fg_loader_destroy(loader);
     fg_dataset_destroy(dataset);
 }

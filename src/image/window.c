@@ -14,7 +14,11 @@
 #define WITH_SHUFFLE
 #endif
 
-enum { GROUP = 5, GROUP_BYTES = 3 * GROUP }; /* pixels that are permuted at once */
+enum {
+    GROUP = 5, /* pixels that are permuted at once */
+    AHEAD = 2, /* rows */
+    CACHE_LINE = 64
+};
 
 /* Mirrors a row of `width` pixels. */
 typedef void mirror(const uint8_t *row, int64_t width, uint8_t *out);
@@ -54,6 +58,14 @@ WITH_SHUFFLE static void mirror_rgb_fast(const uint8_t *row, int64_t width, uint
 #endif
 }
 
+/* The processor does not foresee that the end of a row is followed by the begin of the next one, or
+ * that rows are read backwards: without this, mirroring takes twice as long as copying. */
+static void fetch(const uint8_t *row, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += CACHE_LINE)
+        __builtin_prefetch(row + i);
+}
+
 static void copy(const fg_image *image, int64_t x, int64_t y, int64_t width, int64_t height,
                  mirror *flip, uint8_t *out)
 {
@@ -61,6 +73,8 @@ static void copy(const fg_image *image, int64_t x, int64_t y, int64_t width, int
     const size_t stride = (size_t)image->width * channels, bytes = (size_t)width * channels;
     const uint8_t *row = image->pixels + (size_t)y * stride + (size_t)x * channels;
     for (int64_t i = 0; i < height; i++, row += stride, out += bytes) {
+        if (i + AHEAD < height)
+            fetch(row + AHEAD * stride, bytes);
         if (flip != NULL)
             flip(row, width, out);
         else
