@@ -14,8 +14,8 @@ static const char *chosen; /* "all", a section or a key, whose rows are tried; N
 
 static bool has_row(const char *key)
 {
-    static const effect *const tables[] = {effects_model, effects_data, effects_images,
-                                           effects_pack, effects_optimizer, effects_trainer};
+    static const effect *const tables[] = {effects_model, effects_data,      effects_images,
+                                           effects_pack,  effects_optimizer, effects_trainer};
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const effect *e = tables[t]; e->key != NULL; e++)
             if (strcmp(e->key, key) == 0)
