@@ -274,6 +274,9 @@ static int matmul_count(const aot_case *wanted)
     int layers = 0;
     if (augments(wanted)) /* two resize boxes; the images have no gradient */
         return 2 + (wanted->kind == FGI_TRAIN ? 2 : 1);
+    if (decodes(
+            wanted)) /* the inverse DCT, and twice as many columns: at least once for all planes */
+        return 2 + (wanted->kind == FGI_TRAIN ? 2 : 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i].model, wanted->model) == 0)
             layers = rows[i].layers;
@@ -306,8 +309,9 @@ static void check_matmuls(const aot_case *wanted, const aot_result *r)
             fail_msg("%d products of %s", here, fg_dtype_name((fg_dtype)d));
         count += here;
     }
-    /* with sharded weights, some matmuls are split */
-    if (!is(wanted->strategy, "fsdp"))
+    /* with sharded weights, some matmuls are split; those of planes with the same matrix are merged
+     * by some compilers */
+    if (!is(wanted->strategy, "fsdp") && !decodes(wanted))
         assert_int_equal(count, matmul_count(wanted));
     assert_true(count >= matmul_count(wanted));
 }
