@@ -1,0 +1,95 @@
+/* test_recipe_decode.c - runs configured for a pack of DCT coefficients: the step decodes them
+ * before it augments them, in training, evaluation and prediction. On the CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "fgt.h"
+
+#include <fulgurite/recipe.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "coefficient_pack.h"
+
+enum { H = 19, W = 22, SAMPLES = 12, CROP = 16 };
+
+static const char yaml[] =
+    "task: classification\n"
+    "model: {name: linear}\n"
+    "data: {format: pack, train: dct.pack, val: dct.pack, augment: [center_crop(height=16, "
+    "width=16)]}\n"
+    "optimizer: {name: sgd, lr: 0.01}\n"
+    "trainer: {accelerator: cpu, max_epochs: 2, batch_size: 4, run_dir: run, watchdog_s: 0}\n";
+
+static int go_there(void **state)
+{
+    static fgt_jpeg_spec specs[SAMPLES];
+    (void)state;
+    assert_int_equal(chdir(fgt_temp_folder()), 0);
+    for (int i = 0; i < SAMPLES; i++)
+        specs[i] = (fgt_jpeg_spec){.width = W, .height = H, .quality = 40 + 5 * i};
+    coefficient_pack_write("dct.pack", specs, SAMPLES, true);
+    specs[5].width = W + 1;
+    coefficient_pack_write("sizes.pack", specs, SAMPLES, true);
+    fgt_write("dct.yaml", yaml, strlen(yaml));
+    return 0;
+}
+
+static fg_recipe *run(const fg_recipe_options *o)
+{
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    fgt_ok(fg_recipe_open(o, &recipe, &err));
+    fgt_ok(fg_recipe_run(recipe, &err));
+    return recipe;
+}
+
+static void a_run_decodes_its_images(void **state)
+{
+    fg_recipe *fit = run(&(fg_recipe_options){.config = "dct.yaml"});
+    (void)state;
+    assert_int_equal(fg_recipe_get_result(fit)->train.epochs, 2);
+    fg_recipe_close(fit);
+    for (int kind = FG_RECIPE_VALIDATE; kind <= FG_RECIPE_PREDICT; kind++) {
+        fg_recipe *recipe =
+            run(&(fg_recipe_options){.kind = (fg_recipe_kind)kind, .config = "run"});
+        const int64_t rows = fg_recipe_get_result(recipe)->predictions_type.dim[0];
+        assert_int_equal(rows, kind == FG_RECIPE_PREDICT ? SAMPLES / 3 : 0);
+        fg_recipe_close(recipe);
+    }
+}
+
+/* The description of the data in a checkpoint is that of the decoded images. */
+static void checkpoints_describe_pixels(void **state)
+{
+    fg_recipe_origin origin;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_recipe_origin_open("run", NULL, NULL, &origin, &err));
+    assert_non_null(strstr(origin.description, "classification of u8[19,22,3]"));
+    fg_recipe_origin_close(&origin);
+}
+
+static void images_of_two_sizes_are_refused(void **state)
+{
+    static const char *const more[] = {"data.train=sizes.pack", "data.val=sizes.pack"};
+    fg_recipe *recipe = NULL;
+    fg_error err = {0};
+    (void)state;
+    fgt_ok(fg_recipe_open(
+        &(fg_recipe_options){.config = "dct.yaml", .overrides = more, .override_count = 2}, &recipe,
+        &err));
+    assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL);
+    if (strstr(err.message, "record 5 ('photo 5.jpg') has 23 x 19 pixels") == NULL)
+        fail_msg("%s", err.message);
+    fg_recipe_close(recipe);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_run_decodes_its_images),
+    cmocka_unit_test(checkpoints_describe_pixels),
+    cmocka_unit_test(images_of_two_sizes_are_refused),
+};
+
+int main(void) { return cmocka_run_group_tests(tests, go_there, NULL) == 0 ? 0 : 1; }
