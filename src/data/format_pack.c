@@ -60,6 +60,28 @@ static uint64_t preload_bytes(const fg_option_values *values)
     return free_bytes > 0 ? (uint64_t)(fraction * free_bytes) : 0;
 }
 
+/* The host does not crop images that the device decodes, so options for that must have their
+ * defaults: they are also given by the configuration of a checkpoint. */
+static fg_status check_encoding(const fg_dataset *dataset, const fg_option_values *values,
+                                fg_error *err)
+{
+    static const char *const names[] = {"size",       "crop", "crop_scale",
+                                        "crop_ratio", "flip", "center_fraction"};
+    for (size_t i = 0; fg_dataset_encoding(dataset) != NULL && i < sizeof names / sizeof names[0];
+         i++) {
+        char text[96];
+        const char *initial = fg_option_find(values, names[i])->initial;
+        if (fg_option_is_given(values, names[i]) &&
+            strcmp(fg_option_format(values, names[i], text, sizeof text), initial) != 0)
+            return fg_option_fail(
+                values, names[i], FG_EINVAL, err,
+                "the pack has DCT coefficients, whose images are decoded whole by "
+                "the device\nuse data.augment, for example [random_resized_crop("
+                "height=224, width=224), random_flip]");
+    }
+    return FG_OK;
+}
+
 /* The samples of the part; all of a pack without splits, and to predict. */
 static fg_status create(const part *p, const fg_option_values *values, bool is_training,
                         bool may_skip, fg_dataset **out, fg_error *err)
@@ -75,7 +97,14 @@ static fg_status create(const part *p, const fg_option_values *values, bool is_t
         o.use_splits = true;
         o.images.split = split_of[p->part];
     }
-    return fg_pack_dataset_create(p->pack, &o, out, err);
+    fg_status status = fg_pack_dataset_create(p->pack, &o, out, err);
+    if (status == FG_OK)
+        status = check_encoding(*out, values, err);
+    if (status == FG_OK)
+        return FG_OK;
+    fg_dataset_destroy(*out);
+    *out = NULL;
+    return status;
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

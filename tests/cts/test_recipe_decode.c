@@ -86,10 +86,33 @@ static void images_of_two_sizes_are_refused(void **state)
     fg_recipe_close(recipe);
 }
 
+static void the_host_cannot_crop_them(void **state)
+{
+    static const char *const crop[] = {"data.crop=center"}, *const size[] = {"data.size=16"};
+    static const char *const same[] = {"data.crop=random", "trainer.run_dir=again"};
+    fg_recipe_options o = {.config = "dct.yaml", .override_count = 1};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        fg_recipe *recipe = NULL;
+        fg_error err = {0};
+        o.overrides = i == 0 ? crop : size;
+        fgt_ok(fg_recipe_open(&o, &recipe, &err));
+        assert_int_equal(fg_recipe_run(recipe, &err), FG_EINVAL);
+        if (strstr(err.message, "the pack has DCT coefficients") == NULL ||
+            strstr(err.message, i == 0 ? "data.crop" : "data.size") == NULL)
+            fail_msg("%s", err.message);
+        fg_recipe_close(recipe);
+    }
+    o.overrides = same;
+    o.override_count = 2;
+    fg_recipe_close(run(&o));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_run_decodes_its_images),
     cmocka_unit_test(checkpoints_describe_pixels),
     cmocka_unit_test(images_of_two_sizes_are_refused),
+    cmocka_unit_test(the_host_cannot_crop_them),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, go_there, NULL) == 0 ? 0 : 1; }
