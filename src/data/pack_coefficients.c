@@ -62,7 +62,9 @@ static fg_status add_record(fgi_pack_samples *s, const fgi_pack_columns *columns
     }
     if (high == 0) { /* not known */
         fgi_jpeg_coefficients opened;
-        FGI_TRY(open_record(s, record, &opened, err));
+        const fg_status status = open_record(s, record, &opened, err);
+        if (status != FG_OK)
+            return status == FG_EFORMAT ? FG_OK : status; /* reported when it is read */
         high = fgi_jpeg_coefficients_high(&opened);
     }
     if (high > s->encoding.high)
