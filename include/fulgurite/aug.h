@@ -185,6 +185,107 @@ typedef struct fg_aug_random_erasing_options {
 FG_API fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
                                        const fg_aug_random_erasing_options *options);
 
+/* ---- levels ---------------------------------------------------------------------------------- */
+
+/* These change images with probability p, whose values are expected to be from 0 to 1. Where
+ * torchvision has a definition for u8 images, it applies to the nearest multiples of 1/255. */
+
+/* 1 - x. Source: torchvision, RandomInvert. */
+typedef struct fg_aug_invert_options {
+    double p; /* probability, 0 to 1                                                    [0.5] */
+    uint64_t reserved[2];
+} fg_aug_invert_options;
+FG_API fg_tensor fg_aug_invert(fg_tensor image, const fg_sample_key *key,
+                               const fg_aug_invert_options *options);
+
+/* 1 - x where x >= threshold. Source: torchvision, RandomSolarize. */
+typedef struct fg_aug_solarize_options {
+    double threshold; /* 0 to 1                                                         [0.5] */
+    double p;         /* probability, 0 to 1                                            [0.5] */
+    uint64_t reserved[2];
+} fg_aug_solarize_options;
+FG_API fg_tensor fg_aug_solarize(fg_tensor image, const fg_sample_key *key,
+                                 const fg_aug_solarize_options *options);
+
+/* Keeps the highest `bits` of the 8 bits of each value; the others become 0. No gradient through
+ * changed images. Source: torchvision, RandomPosterize. */
+typedef struct fg_aug_posterize_options {
+    int64_t bits; /* 1 to 8                                                               [4] */
+    double p;     /* probability, 0 to 1                                                [0.5] */
+    uint64_t reserved[2];
+} fg_aug_posterize_options;
+FG_API fg_tensor fg_aug_posterize(fg_tensor image, const fg_sample_key *key,
+                                  const fg_aug_posterize_options *options);
+
+/* Scales each channel of an image such that its values range from 0 to 1. Source: torchvision,
+ * RandomAutocontrast. */
+typedef struct fg_aug_autocontrast_options {
+    double p; /* probability, 0 to 1                                                    [0.5] */
+    uint64_t reserved[2];
+} fg_aug_autocontrast_options;
+FG_API fg_tensor fg_aug_autocontrast(fg_tensor image, const fg_sample_key *key,
+                                     const fg_aug_autocontrast_options *options);
+
+/* Equalizes the histogram of each channel of an image: of its 256 levels, those that are frequent
+ * move apart. No gradient through changed images. Costs two comparisons of each value with 256
+ * levels. Source: torchvision, RandomEqualize; Pillow, ImageOps.equalize. */
+typedef struct fg_aug_equalize_options {
+    double p; /* probability, 0 to 1                                                    [0.5] */
+    uint64_t reserved[2];
+} fg_aug_equalize_options;
+FG_API fg_tensor fg_aug_equalize(fg_tensor image, const fg_sample_key *key,
+                                 const fg_aug_equalize_options *options);
+
+/* factor x + (1 - factor) s, cut to 0 to 1, where s is the image smoothed: the mean of 3 x 3
+ * pixels, of which the middle one has weight 5; the outermost pixels keep their values. Source:
+ * torchvision, RandomAdjustSharpness. */
+typedef struct fg_aug_sharpness_options {
+    double factor; /* at least 0; more than 1: sharper                                    [2] */
+    double p;      /* probability, 0 to 1                                               [0.5] */
+    uint64_t reserved[2];
+} fg_aug_sharpness_options;
+FG_API fg_tensor fg_aug_sharpness(fg_tensor image, const fg_sample_key *key,
+                                  const fg_aug_sharpness_options *options);
+
+/* ---- policies -------------------------------------------------------------------------------- */
+
+/* Each image: `operations` operations one after another, each of which is any of the 14 with equal
+ * probability: identity, shear along x or y, translation along x or y, rotation; brightness,
+ * saturation, contrast, sharpness; posterize, solarize, autocontrast, equalize. The magnitude of an
+ * operation is `magnitude` of bins - 1 equal parts of its range: up to slopes of 0.3, 150/331 of
+ * width and height (rounded down to pixels), 30 degrees, factors of 1 plus or minus 0.9, 4 bits
+ * less, everything inverted; those with two directions have either with probability 1/2. Images
+ * have 1 or 3 channels.
+ *
+ * Values are expected to be from 0 to 1. All operations are computed for all images; they share one
+ * affine map, one mixture and the maps of levels, so that each of the `operations` costs about as
+ * much as fg_aug_random_affine, fg_aug_sharpness and fg_aug_equalize together. Gradients as for
+ * these. Evaluation: nothing. Source: Cubuk et al. 2019, "RandAugment: practical automated data
+ * augmentation with a reduced search space"; torchvision, RandAugment. */
+typedef struct fg_aug_rand_augment_options {
+    int64_t operations; /* 1 to 16                                                         [2] */
+    double magnitude;   /* an integer from 0 to bins - 1                                   [9] */
+    int64_t bins;       /* number of magnitudes, 2 to 256                                 [31] */
+    double fill;        /* of pixels outside, in the range of the images                   [0] */
+    bool bilinear;      /* interpolate linearly; false: the nearest pixel              [false] */
+    uint64_t reserved[2];
+} fg_aug_rand_augment_options;
+FG_API fg_tensor fg_aug_rand_augment(fg_tensor image, const fg_sample_key *key,
+                                     const fg_aug_rand_augment_options *options);
+
+/* The same with one operation, of a random magnitude: each of `bins` in a range up to slopes of
+ * 0.99, 32 pixels, 135 degrees, factors of 1 plus or minus 0.99, 6 bits less, everything inverted.
+ * Source: Müller and Hutter 2021, "TrivialAugment: tuning-free yet state-of-the-art data
+ * augmentation"; torchvision, TrivialAugmentWide. */
+typedef struct fg_aug_trivial_augment_options {
+    int64_t bins;  /* number of magnitudes, 2 to 256                                      [31] */
+    double fill;   /* of pixels outside, in the range of the images                        [0] */
+    bool bilinear; /* interpolate linearly; false: the nearest pixel                   [false] */
+    uint64_t reserved[2];
+} fg_aug_trivial_augment_options;
+FG_API fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *key,
+                                        const fg_aug_trivial_augment_options *options);
+
 #ifdef __cplusplus
 }
 #endif
@@ -201,5 +302,13 @@ FG_API fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key
 #define fg_aug_color_jitter(...)        FG_HERE(fg_aug_color_jitter(__VA_ARGS__))
 #define fg_aug_grayscale(...)           FG_HERE(fg_aug_grayscale(__VA_ARGS__))
 #define fg_aug_random_erasing(...)      FG_HERE(fg_aug_random_erasing(__VA_ARGS__))
+#define fg_aug_invert(...)              FG_HERE(fg_aug_invert(__VA_ARGS__))
+#define fg_aug_solarize(...)            FG_HERE(fg_aug_solarize(__VA_ARGS__))
+#define fg_aug_posterize(...)           FG_HERE(fg_aug_posterize(__VA_ARGS__))
+#define fg_aug_autocontrast(...)        FG_HERE(fg_aug_autocontrast(__VA_ARGS__))
+#define fg_aug_equalize(...)            FG_HERE(fg_aug_equalize(__VA_ARGS__))
+#define fg_aug_sharpness(...)           FG_HERE(fg_aug_sharpness(__VA_ARGS__))
+#define fg_aug_rand_augment(...)        FG_HERE(fg_aug_rand_augment(__VA_ARGS__))
+#define fg_aug_trivial_augment(...)     FG_HERE(fg_aug_trivial_augment(__VA_ARGS__))
 #endif
 #endif

@@ -15,8 +15,16 @@ void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, in
     ROW(fgi_random_resized_crop_row)                                                               \
     ROW(fgi_random_flip_row)                                                                       \
     ROW(fgi_random_affine_row)                                                                     \
+    ROW(fgi_rand_augment_row)                                                                      \
+    ROW(fgi_trivial_augment_row)                                                                   \
     ROW(fgi_color_jitter_row)                                                                      \
     ROW(fgi_grayscale_row)                                                                         \
+    ROW(fgi_sharpness_row)                                                                         \
+    ROW(fgi_autocontrast_row)                                                                      \
+    ROW(fgi_equalize_row)                                                                          \
+    ROW(fgi_posterize_row)                                                                         \
+    ROW(fgi_solarize_row)                                                                          \
+    ROW(fgi_invert_row)                                                                            \
     ROW(fgi_gaussian_blur_row)                                                                     \
     ROW(fgi_random_erasing_row)                                                                    \
     ROW(fgi_resize_row)                                                                            \

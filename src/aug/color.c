@@ -21,8 +21,7 @@ static fg_tensor cut(fg_tensor x)
     return fg_minimum(fg_maximum(x, fgi_full_like(x, 0)), fgi_full_like(x, 1));
 }
 
-/* factor x + (1 - factor) other, cut. */
-static fg_tensor blend(fg_tensor x, fg_tensor other, fg_tensor factor)
+fg_tensor fgi_aug_blend(fg_tensor x, fg_tensor other, fg_tensor factor)
 {
     const fg_tensor rest = fg_sub(fgi_full_like(factor, 1), factor);
     return cut(fg_add(fg_mul(x, factor), fg_mul(other, rest)));
@@ -42,12 +41,12 @@ fg_tensor fgi_aug_brightness(fg_tensor x, fg_tensor factor) { return cut(fg_mul(
 fg_tensor fgi_aug_contrast(fg_tensor x, fg_tensor factor)
 {
     const fg_tensor mean = fg_mean(fgi_aug_gray(x), 3, (const int[]){1, 2, 3});
-    return blend(x, fg_reshape(mean, FG_DIMS(-1, 1, 1, 1)), factor);
+    return fgi_aug_blend(x, fg_reshape(mean, FG_DIMS(-1, 1, 1, 1)), factor);
 }
 
 fg_tensor fgi_aug_saturation(fg_tensor x, fg_tensor factor)
 {
-    return blend(x, fgi_aug_gray(x), factor);
+    return fgi_aug_blend(x, fgi_aug_gray(x), factor);
 }
 
 /* ---- hue ------------------------------------------------------------------------------------- */

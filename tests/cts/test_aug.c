@@ -20,11 +20,11 @@ static const fgi_key run_key = {{0x1234abcd, 0x98765432}};
 static const uint32_t samples[BATCH] = {7,  0,  4000000000U, 3,  12, 8,  1,  2,
                                         90, 91, 92,          93, 94, 95, 96, 77777};
 
-/* Pixel values 0 to 255, the same everywhere. */
+/* Pixel values 0 to 255, small ones more often, the same everywhere. */
 static void fill(uint8_t *out, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        out[i] = (uint8_t)(fgi_rng_u64((fgi_key){{5, 6}}, i) & 255);
+        out[i] = (uint8_t)((fgi_rng_u64((fgi_key){{5, 6}}, i) & 255) >> (i % 3));
 }
 
 static fg_sample_key key_of(fg_trace *trace, const uint32_t *sample, int64_t count, int64_t repeat)
@@ -105,20 +105,45 @@ static const double jitter[4] = {0.4, 0.5, 1.5, 0.25}, plain_jitter[4] = {0.4, 0
          aug_host_erase(like, d, 0.5F, hole_scale, hole_ratio, 0))                                 \
     CASE(erasing_always, 3,                                                                        \
          fg_aug_random_erasing(x, key, &(fg_aug_random_erasing_options){.p = 1, .value = -2}),     \
-         aug_host_erase(like, d, 1, hole_scale, hole_ratio, -2))
+         aug_host_erase(like, d, 1, hole_scale, hole_ratio, -2))                                   \
+    CASE(invert, 1, fg_aug_invert(x, key, NULL),                                                   \
+         aug_host_level_at(like, d, "invert", 0.5F, AUG_INVERT, 0))                                \
+    CASE(solarize, 3,                                                                              \
+         fg_aug_solarize(x, key, &(fg_aug_solarize_options){.threshold = 0.7, .p = 0.75}),         \
+         aug_host_level_at(like, d, "solarize", 0.75F, AUG_SOLARIZE, 0.7 * 255))                   \
+    CASE(posterize, 3, fg_aug_posterize(x, key, &(fg_aug_posterize_options){.bits = 3, .p = 0.8}), \
+         aug_host_level_at(like, d, "posterize", 0.8F, AUG_POSTERIZE, 3))                          \
+    CASE(autocontrast, 3, fg_aug_autocontrast(x, key, NULL),                                       \
+         aug_host_level_at(like, d, "autocontrast", 0.5F, AUG_AUTOCONTRAST, 0))                    \
+    CASE(sharpness, 3, fg_aug_sharpness(x, key, &(fg_aug_sharpness_options){.factor = 1.75}),      \
+         aug_host_level_at(like, d, "sharpness", 0.5F, AUG_SHARPNESS, 1.75))
+
+/* The same of larger images: equalizing needs at least 255 pixels. */
+#define LARGE_CASES(CASE)                                                                          \
+    CASE(equalize, 3, fg_aug_equalize(x, key, &(fg_aug_equalize_options){.p = 1}),                 \
+         aug_host_level_at(like, d, "equalize", 1, AUG_EQUALIZE, 0))                               \
+    CASE(rand_augment, 3,                                                                          \
+         fg_aug_rand_augment(x, key,                                                               \
+                             &(fg_aug_rand_augment_options){.magnitude = 17, .fill = 0.25}),       \
+         aug_host_rand_augment(like, d, 2, 17, 0.25, false))                                       \
+    CASE(trivial_augment, 3,                                                                       \
+         fg_aug_trivial_augment(x, key, &(fg_aug_trivial_augment_options){.bilinear = true}),      \
+         aug_host_trivial_augment(like, d, 0, true))
 
 #define DEVICE(id, channels, device, host)                                                         \
     static fg_tensor id##_device(fg_tensor x, const fg_sample_key *key) { return device; }         \
     static aug_image id##_host(aug_image like, const aug_draw *d) { return host; }
 CASES(DEVICE)
+LARGE_CASES(DEVICE)
 
 #define ROW(id, channels, device, host) {#id, channels, id##_device, id##_host},
-static const struct {
+typedef struct one_case {
     const char *name;
     int channels;
     fg_tensor (*device)(fg_tensor x, const fg_sample_key *key);
     aug_image (*host)(aug_image like, const aug_draw *d);
-} cases[] = {CASES(ROW)};
+} one_case;
+static const one_case cases[] = {CASES(ROW)}, large_cases[] = {LARGE_CASES(ROW)};
 
 static void compare(const char *name, const float *got, aug_image expected)
 {
@@ -126,42 +151,55 @@ static void compare(const char *name, const float *got, aug_image expected)
         fgt_close(name, (double)got[i], (double)expected.at[i], 3e-6, 0);
 }
 
-/* All cases in one program. */
-static void equal_the_hosts(void **state)
+/* Each sample of a result, computed from the pixels u8[BATCH,h,w,C]. */
+static void compare_samples(const one_case *c, const uint8_t *pixels, int h, int w,
+                            const float *got, size_t count)
 {
-    const int64_t repeat = 0;
-    enum { COUNT = sizeof cases / sizeof cases[0], SIZE = H * W * 3 };
+    const size_t n = (size_t)(h * w * c->channels);
+    for (size_t b = 0; b < BATCH; b++) {
+        const aug_draw draw = {run_key, samples[b], 0};
+        const aug_image x = aug_host_image(h, w, c->channels);
+        for (size_t k = 0; k < n; k++)
+            x.at[k] = (float)pixels[b * n + k] * (1.0F / 255);
+        const aug_image expected = c->host(x, &draw);
+        compare(c->name, got + b * count, expected);
+        aug_host_free(expected);
+        aug_host_free(x);
+    }
+}
+
+/* All cases in one program. */
+static void compare_cases(fg_client *client, const one_case *all, size_t case_count, int h, int w)
+{
+    enum { MOST_CASES = 32, SIZE = 27 * 29 * 3 };
     static uint8_t pixels[BATCH * SIZE];
     static float got[BATCH * SIZE * 2];
     fg_error err = {0};
-    fg_tensor out[COUNT];
-    fg_array *arrays[COUNT];
-    fg_trace *trace = values_trace(*state);
-    const fg_sample_key key = key_of(trace, samples, BATCH, repeat);
+    fg_tensor out[MOST_CASES];
+    fg_array *arrays[MOST_CASES];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = key_of(trace, samples, BATCH, 0);
+    assert_true(case_count <= MOST_CASES && h * w * 3 <= SIZE);
     fill(pixels, sizeof pixels);
-    for (size_t i = 0; i < COUNT; i++) {
-        const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {BATCH, H, W, cases[i].channels}};
-        out[i] = cases[i].device(fg_constant(trace, &type, pixels), &key);
+    for (size_t i = 0; i < case_count; i++) {
+        const fg_type type = {.dtype = FG_U8, .rank = 4, .dim = {BATCH, h, w, all[i].channels}};
+        out[i] = all[i].device(fg_constant(trace, &type, pixels), &key);
     }
-    fgt_ok(fg_run(trace, out, COUNT, arrays, &err));
-    for (size_t i = 0; i < COUNT; i++) {
+    fgt_ok(fg_run(trace, out, case_count, arrays, &err));
+    for (size_t i = 0; i < case_count; i++) {
         const size_t bytes = fg_type_bytes(fg_array_type(arrays[i]));
         assert_true(bytes <= sizeof got);
         fgt_ok(fg_array_read(arrays[i], got, bytes, &err));
-        for (size_t b = 0; b < BATCH; b++) {
-            const aug_draw draw = {run_key, samples[b], repeat};
-            const aug_image x = aug_host_image(H, W, cases[i].channels);
-            const size_t n = (size_t)(H * W * cases[i].channels);
-            for (size_t k = 0; k < n; k++)
-                x.at[k] = (float)pixels[b * n + k] * (1.0F / 255);
-            const aug_image expected = cases[i].host(x, &draw);
-            compare(cases[i].name, got + b * bytes / 4 / BATCH, expected);
-            aug_host_free(expected);
-            aug_host_free(x);
-        }
+        compare_samples(&all[i], pixels, h, w, got, bytes / sizeof *got / BATCH);
         fg_array_release(arrays[i]);
     }
     fg_trace_destroy(trace);
+}
+
+static void equal_the_hosts(void **state)
+{
+    compare_cases(*state, cases, sizeof cases / sizeof cases[0], H, W);
+    compare_cases(*state, large_cases, sizeof large_cases / sizeof large_cases[0], 27, 29);
 }
 
 static void a_repeat_draws_other_numbers(void **state)
@@ -374,6 +412,12 @@ static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u)
          "color_jitter: the images have 2 channels: expected 3")                                   \
     FAIL(gray, fg_aug_grayscale(x, NULL, NULL),                                                    \
          "grayscale: the images have 2 channels: expected 3")                                      \
+    FAIL(bits, fg_aug_posterize(x, NULL, &(fg_aug_posterize_options){.bits = 9}),                  \
+         "posterize: bits is 9: expected 1 to 8")                                                  \
+    FAIL(threshold, fg_aug_solarize(x, NULL, &(fg_aug_solarize_options){.threshold = 128}),        \
+         "solarize: threshold is 128: expected 0 to 1")                                            \
+    FAIL(policy, fg_aug_trivial_augment(x, NULL, NULL),                                            \
+         "trivial_augment: the images have 2 channels: expected 1 or 3")                           \
     FAIL(mean,                                                                                     \
          fg_aug_normalize(                                                                         \
              x, NULL,                                                                              \
@@ -431,6 +475,14 @@ static void newer_options_are_refused(void **state)
     REFUSED(fg_aug_color_jitter, fg_aug_color_jitter_options);
     REFUSED(fg_aug_grayscale, fg_aug_grayscale_options);
     REFUSED(fg_aug_random_erasing, fg_aug_random_erasing_options);
+    REFUSED(fg_aug_invert, fg_aug_invert_options);
+    REFUSED(fg_aug_solarize, fg_aug_solarize_options);
+    REFUSED(fg_aug_posterize, fg_aug_posterize_options);
+    REFUSED(fg_aug_autocontrast, fg_aug_autocontrast_options);
+    REFUSED(fg_aug_equalize, fg_aug_equalize_options);
+    REFUSED(fg_aug_sharpness, fg_aug_sharpness_options);
+    REFUSED(fg_aug_rand_augment, fg_aug_rand_augment_options);
+    REFUSED(fg_aug_trivial_augment, fg_aug_trivial_augment_options);
     assert_int_equal(structs, 0);
 }
 

@@ -49,4 +49,29 @@ aug_image aug_host_erase(aug_image x, const aug_draw *d, float p, const double s
 aug_image aug_host_affine(aug_image x, const aug_draw *d, const double numbers[5], double fill);
 aug_image aug_host_blur(aug_image x, const aug_draw *d, int size, double low, double high);
 
+/* ---- aug_host_levels.c ----------------------------------------------------------------------- */
+
+/* Which map of pixel values, with its number. */
+typedef enum aug_level {
+    AUG_INVERT,
+    AUG_SOLARIZE,  /* threshold, 0 to 255 */
+    AUG_POSTERIZE, /* bits */
+    AUG_AUTOCONTRAST,
+    AUG_EQUALIZE,
+    AUG_SHARPNESS, /* factor */
+    AUG_BRIGHTNESS,
+    AUG_SATURATION,
+    AUG_CONTRAST
+} aug_level;
+aug_image aug_host_level(aug_image x, aug_level level, double number);
+/* The same with probability p. */
+aug_image aug_host_level_at(aug_image x, const aug_draw *d, const char *purpose, float p,
+                            aug_level level, double number);
+/* The map from places in the result to places in x, both from the center: a, b, to x, c, d, to y.
+ * Nearest pixels or linear interpolation. */
+aug_image aug_host_sample(aug_image x, const double map[6], double fill, bool is_linear);
+aug_image aug_host_rand_augment(aug_image x, const aug_draw *d, int operations, int magnitude,
+                                double fill, bool is_linear);
+aug_image aug_host_trivial_augment(aug_image x, const aug_draw *d, double fill, bool is_linear);
+
 #endif
