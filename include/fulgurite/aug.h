@@ -37,12 +37,17 @@ extern "C" {
 typedef struct fg_augmentation_entry {
     fg_entry entry;
     /* Returns the changed images T[B,H,W,C], like the functions below; key NULL: in evaluation.
-     * image is floating-point; values are for entry.options, and only valid during the call. */
+     * image is floating-point; values are for entry.options, and only valid during the call. NULL
+     * if there is `mix`. */
     fg_tensor (*apply)(fg_tensor image, const fg_sample_key *key, const fg_option_values *values);
     /* Replaces the size of the images by that of the results, in training and in evaluation. NULL:
      * it stays the same. */
     void (*size)(const fg_option_values *values, int64_t *height, int64_t *width);
-    void (*reserved[4])(void); /* must be NULL */
+    /* In place of `apply`, and called in training only: returns the changed images and replaces
+     * *target T[B, ...], which is floating-point; of classes, their probabilities T[B,C]. */
+    fg_tensor (*mix)(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
+                     const fg_option_values *values);
+    void (*reserved[3])(void); /* must be NULL */
 } fg_augmentation_entry;
 
 /* ---- the same for every image ---------------------------------------------------------------- */
@@ -286,6 +291,42 @@ typedef struct fg_aug_trivial_augment_options {
 FG_API fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *key,
                                         const fg_aug_trivial_augment_options *options);
 
+/* ---- mixtures of samples --------------------------------------------------------------------- */
+
+/* These mix each sample with the next one of its batch, and the last one with the first
+ * (fg_batch_roll), by numbers of the first of the two. So the result of a sample also depends on
+ * the order and the size of the batch: it is the same for any number of devices with the same
+ * global batch, and after resuming; with gradient accumulation, the batch is one of the parts. The
+ * order of the samples is random, so a sample has another partner in each epoch.
+ *
+ * *target is replaced by the targets of the mixed samples, T[B, ...], which are floating-point
+ * numbers: class probabilities (fg_one_hot), which fg_cross_entropy accepts, or the numbers of a
+ * regression. With key NULL, both stay the same. Applied one after another, they mix up to three
+ * samples; p below 1 leaves some of them out. */
+
+/* Mixes all pixels: w x + (1 - w) next, with w from Beta(alpha, alpha). Source: Zhang et al. 2017,
+ * "mixup: beyond empirical risk minimization"; torchvision, v2.MixUp (one w for the batch). */
+typedef struct fg_aug_mixup_options {
+    double alpha; /* 0.001 to 1000; small: mostly near 0 or 1                              [1] */
+    double p;     /* probability, 0 to 1                                                   [1] */
+    uint64_t reserved[2];
+} fg_aug_mixup_options;
+FG_API fg_tensor fg_aug_mixup(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
+                              const fg_aug_mixup_options *options);
+
+/* Replaces a box by the same box of the next sample. Its center is uniform over the pixels, and its
+ * sides are 2 floor(sqrt(1 - w) H / 2) and 2 floor(sqrt(1 - w) W / 2), cut at the edges of the
+ * image, with w from Beta(alpha, alpha). The targets are mixed by the area of what is left. Source:
+ * Yun et al. 2019, "CutMix: regularization strategy to train strong classifiers with localizable
+ * features"; torchvision, v2.CutMix (one box for the batch). */
+typedef struct fg_aug_cutmix_options {
+    double alpha; /* 0.001 to 1000; small: mostly near 0 or 1                              [1] */
+    double p;     /* probability, 0 to 1                                                   [1] */
+    uint64_t reserved[2];
+} fg_aug_cutmix_options;
+FG_API fg_tensor fg_aug_cutmix(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
+                               const fg_aug_cutmix_options *options);
+
 #ifdef __cplusplus
 }
 #endif
@@ -310,5 +351,7 @@ FG_API fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *ke
 #define fg_aug_sharpness(...)           FG_HERE(fg_aug_sharpness(__VA_ARGS__))
 #define fg_aug_rand_augment(...)        FG_HERE(fg_aug_rand_augment(__VA_ARGS__))
 #define fg_aug_trivial_augment(...)     FG_HERE(fg_aug_trivial_augment(__VA_ARGS__))
+#define fg_aug_mixup(...)               FG_HERE(fg_aug_mixup(__VA_ARGS__))
+#define fg_aug_cutmix(...)              FG_HERE(fg_aug_cutmix(__VA_ARGS__))
 #endif
 #endif

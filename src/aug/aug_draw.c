@@ -66,6 +66,16 @@ fg_tensor fgi_aug_per_image(fg_tensor numbers, fg_tensor image)
     return fg_cast(fg_reshape(numbers, FG_DIMS(-1, 1, 1, 1)), fg_tensor_type(image)->dtype);
 }
 
+fg_tensor fgi_aug_within(fg_tensor first, fg_tensor size, int axis, int64_t extent)
+{
+    int64_t dim[4] = {1, 1, 1, 1};
+    dim[axis] = extent;
+    const fg_tensor at = fg_iota(fg_tensor_trace(first), FG_F32, axis, 4, dim);
+    const fg_tensor low = fg_reshape(first, FG_DIMS(-1, 1, 1, 1));
+    const fg_tensor high = fg_reshape(fg_add(first, size), FG_DIMS(-1, 1, 1, 1));
+    return fg_and(fg_ge(at, low), fg_lt(at, high));
+}
+
 /* ---- boxes ----------------------------------------------------------------------------------- */
 
 bool fgi_aug_check_boxes(fg_tensor image, const char *name, const fgi_aug_boxes *boxes)

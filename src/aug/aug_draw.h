@@ -30,6 +30,10 @@ fg_tensor fgi_aug_happens(fg_tensor u, double p);
 /* Numbers f32[B,1] for each image: [B,1,1,1] of the image's dtype. */
 fg_tensor fgi_aug_per_image(fg_tensor numbers, fg_tensor image);
 
+/* Which indices along an axis are in a box from `first` of `size`, both f32[B,1]: bool with that
+ * axis of [B,H,W,1]. */
+fg_tensor fgi_aug_within(fg_tensor first, fg_tensor size, int axis, int64_t extent);
+
 /* How boxes are drawn. */
 typedef struct fgi_aug_boxes {
     double scale_min, scale_max; /* fraction of the area */

@@ -27,6 +27,8 @@ void fgi_aug_size_by_options(const fg_option_values *values, int64_t *height, in
     ROW(fgi_invert_row)                                                                            \
     ROW(fgi_gaussian_blur_row)                                                                     \
     ROW(fgi_random_erasing_row)                                                                    \
+    ROW(fgi_mixup_row)                                                                             \
+    ROW(fgi_cutmix_row)                                                                            \
     ROW(fgi_resize_row)                                                                            \
     ROW(fgi_center_crop_row)                                                                       \
     ROW(fgi_normalize_row)

@@ -4,18 +4,6 @@
 #include "aug/aug_draw.h"
 #include "aug/augmentations.h"
 
-/* Which indices along an axis are in a box from `first` of `size`, both f32[B,1]: bool with that
- * axis of [B,H,W,1]. */
-static fg_tensor within(fg_tensor first, fg_tensor size, int axis, int64_t extent)
-{
-    int64_t dim[4] = {1, 1, 1, 1};
-    dim[axis] = extent;
-    const fg_tensor at = fg_iota(fg_tensor_trace(first), FG_F32, axis, 4, dim);
-    const fg_tensor low = fg_reshape(first, FG_DIMS(-1, 1, 1, 1));
-    const fg_tensor high = fg_reshape(fg_add(first, size), FG_DIMS(-1, 1, 1, 1));
-    return fg_and(fg_ge(at, low), fg_lt(at, high));
-}
-
 fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
                                 const fg_aug_random_erasing_options *options)
 {
@@ -43,9 +31,9 @@ fg_tensor fg_aug_random_erasing(fg_tensor image, const fg_sample_key *key,
     /* on the transposed image, so that width to height is height to width */
     const fg_tensor box = fgi_aug_draw_box(u, &boxes, width, height, &found);
     const fg_tensor columns =
-        within(fgi_aug_columns(box, 0, 1), fgi_aug_columns(box, 2, 1), 2, width);
+        fgi_aug_within(fgi_aug_columns(box, 0, 1), fgi_aug_columns(box, 2, 1), 2, width);
     const fg_tensor rows =
-        within(fgi_aug_columns(box, 1, 1), fgi_aug_columns(box, 3, 1), 1, height);
+        fgi_aug_within(fgi_aug_columns(box, 1, 1), fgi_aug_columns(box, 3, 1), 1, height);
     const fg_tensor chosen = fg_and(fgi_aug_happens(fgi_aug_columns(u, FGI_AUG_BOX_NUMBERS, 1), p),
                                     fg_reshape(found, FG_DIMS(-1, 1, 1, 1)));
     const fg_tensor erased = fg_and(fg_and(rows, columns), chosen);

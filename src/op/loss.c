@@ -180,12 +180,50 @@ static bool take_weight(const char *name, fg_tensor weight, fg_tensor x, const f
     return false;
 }
 
+/* The loss for probabilities t T[B, ..., C]: the mean over positions of -sum(t log softmax(x)). */
+static fg_tensor soft_entropy(fg_tensor logits, fg_tensor target, const fg_cross_entropy_options *o)
+{
+    const fg_tensor x = fgi_batch_first(fgi_upcast(logits));
+    const fg_dtype dtype = fg_tensor_type(x)->dtype;
+    fg_tensor t = fg_cast(fgi_batch_first(target), dtype), class_weight, weight;
+    if (fgi_is_poison(x) || fgi_is_poison(t))
+        return fgi_poison(fg_tensor_trace(logits));
+    const fg_type all = *fg_tensor_type(x);
+    fg_type positions = all;
+    positions.rank--;
+    if (!take_weight("class_weight", o->class_weight, x, &all, &class_weight) ||
+        !take_weight("weight", o->weight, x, &positions, &weight))
+        return fgi_poison(fg_tensor_trace(logits));
+    const double even = o->label_smoothing / (double)all.dim[all.rank - 1];
+    if (even != 0)
+        t = fg_add_scalar(fg_mul_scalar(t, 1 - o->label_smoothing), even);
+    if (class_weight.handle != 0)
+        t = fg_mul(t, class_weight);
+    const fg_tensor zero = fgi_full_like(t, 0);
+    const fg_tensor terms = fg_where(fg_eq(t, zero), zero, fg_mul(t, fg_log_softmax(x)));
+    const fg_tensor each = fg_neg(fg_sum(terms, 1, (const int[]){-1}));
+    if (weight.handle == 0)
+        return fg_mean(each, 0, NULL);
+    return counted_mean(each, &weight, fg_ne(weight, fgi_full_like(weight, 0)));
+}
+
+/* Whether the targets of these logits are probabilities. */
+static bool is_soft(fg_tensor logits, fg_tensor label)
+{
+    if (fgi_is_poison(logits) || fgi_is_poison(label))
+        return false;
+    const fg_type *x = fg_tensor_type(logits), *t = fg_tensor_type(label);
+    return fg_dtype_is_float(x->dtype) && fg_dtype_is_float(t->dtype) && x->rank > 1 &&
+           fgi_same_shape(x, t);
+}
+
 fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                            const fg_cross_entropy_options *options)
 {
     const fg_cross_entropy_options o = options != NULL ? *options : (fg_cross_entropy_options){0};
     fg_trace *trace = fg_tensor_trace(logits);
-    if (!expects_logits_and_label("cross_entropy", logits, label))
+    const bool has_probabilities = is_soft(logits, label);
+    if (!has_probabilities && !expects_logits_and_label("cross_entropy", logits, label))
         return fgi_poison(trace);
     if (!fgi_trace_check_reserved(trace, FGI_RESERVED(fg_cross_entropy_options, options)))
         return fgi_poison(trace);
@@ -195,6 +233,13 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
                               o.label_smoothing);
     if (o.ignore_index < INT32_MIN || o.ignore_index > INT32_MAX)
         return fgi_trace_fail(trace, FG_EINVAL, "cross_entropy: ignore_index does not fit in s32");
+    const bool ignores = o.has_ignore_index || o.ignore_index != 0;
+    if (has_probabilities && ignores)
+        return fgi_trace_fail(trace, FG_EINVAL,
+                              "cross_entropy: ignore_index is for labels, but the targets are "
+                              "probabilities: use weight");
+    if (has_probabilities)
+        return soft_entropy(logits, label, &o);
     classes c = {.x = fgi_batch_first(fgi_upcast(logits)),
                  .label = fgi_batch_first(label),
                  .smoothing = o.label_smoothing};
@@ -205,7 +250,7 @@ fg_tensor fg_cross_entropy(fg_tensor logits, fg_tensor label,
         !take_weight("weight", o.weight, c.x, &positions, &c.position_weight))
         return fgi_poison(trace);
     c.hot = fg_one_hot(c.label, all.dim[all.rank - 1], FG_BOOL);
-    if (o.has_ignore_index || o.ignore_index != 0)
+    if (ignores)
         c.counts = fg_ne(c.label, fgi_full_like(c.label, (double)o.ignore_index));
     if (c.position_weight.handle != 0) {
         const fg_tensor weighs = fg_ne(c.position_weight, fgi_full_like(c.position_weight, 0));

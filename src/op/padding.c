@@ -232,6 +232,58 @@ fg_tensor fgi_count_valid(fg_tensor a, int count, const int *axis, fg_dtype dtyp
     return total.handle == 0 ? fg_full(trace, dtype, each, FG_SCALAR) : fg_mul_scalar(total, each);
 }
 
+/* ---- the next sample ------------------------------------------------------------------------- */
+
+/* Rows first to limit - 1 of a. */
+static fg_tensor some_rows(fg_tensor a, int64_t first, int64_t limit)
+{
+    int64_t start[FG_MAX_RANK] = {first}, end[FG_MAX_RANK] = {0};
+    memcpy(end, fg_tensor_type(a)->dim, sizeof end);
+    end[0] = limit;
+    return fg_slice(a, start, end, NULL);
+}
+
+/* Whether row i of a is the last valid one: bool[B, 1, ...]. */
+static fg_tensor is_last_row(fg_tensor a)
+{
+    fg_trace *trace = fg_tensor_trace(a);
+    int64_t dim[FG_MAX_RANK] = {fg_tensor_dim(a, 0)};
+    for (int i = 1; i < fg_tensor_type(a)->rank; i++)
+        dim[i] = 1;
+    const fg_tensor row = fg_iota(trace, FG_F32, 0, fg_tensor_type(a)->rank, dim);
+    return fg_eq(fg_add_scalar(row, 1), valid_count(trace));
+}
+
+fg_tensor fg_batch_roll(fg_tensor a)
+{
+    char text[96];
+    fg_trace *trace = fg_tensor_trace(a);
+    a = fgi_batch_first(a);
+    if (fgi_is_poison(a))
+        return a;
+    const fg_type *type = fg_tensor_type(a);
+    const fgi_rows *rows = fgi_node_of(a)->rows;
+    bool is_first = type->rank > 0;
+    for (int i = 0; rows != NULL && i < type->rank; i++)
+        is_first = is_first && rows->step[i] == (i == 0 ? 1 : 0);
+    if (!is_first || (rows != NULL && type->dim[0] != fgi_trace_batch(trace)))
+        return fgi_trace_fail(
+            trace, type->rank > 0 ? FG_EINVAL : FG_ESHAPE,
+            "batch_roll: got %s: expected T[B, ...], whose first dimension is the "
+            "only batch axis",
+            fg_type_format(type, text, sizeof text));
+    const int64_t batch = type->dim[0];
+    if (batch < 2)
+        return a;
+    /* the order of rows changes, which operations on rows refuse */
+    const fg_tensor plain = fgi_with_rows(a, NULL), first = some_rows(plain, 0, 1);
+    const fg_tensor parts[] = {some_rows(plain, 1, batch), first};
+    fg_tensor rolled = fg_concat(parts, 2, 0);
+    if (rows != NULL)
+        rolled = fg_where(is_last_row(plain), first, rolled);
+    return fgi_with_rows(rolled, rows);
+}
+
 fg_tensor fgi_set_denominator(fg_tensor mean, fg_tensor weight)
 {
     if (!fgi_is_poison(mean) && !fgi_is_poison(weight) && fg_tensor_type(mean)->rank == 0)

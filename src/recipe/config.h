@@ -42,6 +42,7 @@ const char *fgi_config_section_help(const char *name);
 const char *fgi_config_describe(const fgi_config_key *key);
 /* The same without the example. */
 const char *fgi_config_type(const fgi_config_key *key);
+enum { FGI_CONFIG_WORDS = 16384 };
 /* The help and when it applies, "The inputs. Only with data.format npy."; also in a static
  * buffer. */
 const char *fgi_config_explain(const fgi_config_key *key);

@@ -67,7 +67,7 @@ static void put_key_names(fgi_buf *out)
 
 static void print_key(fgi_buf *out, const fgi_config_key *key)
 {
-    char words[4096], spellings[256];
+    char words[2 * FGI_CONFIG_WORDS], spellings[256];
     (void)fg_option_spellings(key->option, spellings, sizeof(spellings));
     fgi_buf_printf(out, "  --%s=%s\n%*s", key->path, key->option->example, HELP_INDENT - 1, "");
     (void)fgi_snprintf(words, sizeof(words), "%s [%s%s%s; default: %s]", fgi_config_explain(key),

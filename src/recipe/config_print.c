@@ -34,7 +34,7 @@ static void print_wrapped(fgi_buf *out, const char *start, const char *words)
 
 const char *fgi_config_explain(const fgi_config_key *key)
 {
-    static _Thread_local char words[2048];
+    static _Thread_local char words[FGI_CONFIG_WORDS];
     const char *only = key->only != NULL ? strchr(key->only, '=') : NULL;
     size_t used = (size_t)fgi_snprintf(words, sizeof(words), "%s", key->option->help);
     if (only == NULL || used > sizeof(words) - 256)
@@ -61,7 +61,7 @@ static const char *split_path(const char *path, char *out, size_t size)
 
 static void print_comment(fgi_buf *out, const fgi_config_key *key, const char *indent)
 {
-    char start[16], words[4096];
+    char start[16], words[2 * FGI_CONFIG_WORDS];
     (void)fgi_snprintf(start, sizeof(start), "%s# ", indent);
     (void)fgi_snprintf(words, sizeof(words), "%s [%s; example: %s]", fgi_config_explain(key),
                        fgi_config_type(key), key->option->example);

@@ -102,8 +102,12 @@ void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data);
 /* Reads data.augment, and replaces the height and width of out->input by those of the results. */
 fg_status fgi_run_augment_init(const fgi_config *c, fgi_run_task *out, fg_error *err);
 /* The images of a batch, scaled and floating-point, changed as configured: at random in training
- * only. */
-fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch);
+ * only. *target is replaced by that of mixed samples; NULL outside of training. */
+fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
+                          fg_tensor *target);
+/* The targets of a batch as numbers that can be mixed, if an augmentation does so in this step:
+ * class probabilities f32[B,C], or those of a regression, f32[B, ...]; else the targets. */
+fg_tensor fgi_run_augment_target(const fgi_run_task *task, const fg_batch *batch);
 
 /* ---- the run's folder (run_dir.c) ------------------------------------------------------------ */
 

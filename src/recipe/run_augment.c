@@ -1,6 +1,7 @@
 /* run_augment.c - the augmentations that a configuration lists.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -39,7 +40,36 @@ static int64_t repeats(const fgi_run_task *task, size_t i)
     return count;
 }
 
-fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch)
+/* Whether a row mixes samples. */
+static bool has_mix(const fgi_run_task *task)
+{
+    for (size_t i = 0; i < task->augment.count; i++)
+        if (row_at(task, i)->mix != NULL)
+            return true;
+    return false;
+}
+
+/* Labels as probabilities: NaN for one that is not a class, as the loss requires. */
+static fg_tensor probabilities(fg_tensor label, int64_t classes)
+{
+    fg_trace *trace = fg_tensor_trace(label);
+    const fg_tensor hot = fg_one_hot(label, classes, FG_F32);
+    const fg_tensor below = fg_lt(label, fg_zeros(trace, FG_S32, FG_SCALAR));
+    const fg_tensor above = fg_ge(label, fg_full(trace, FG_S32, (double)classes, FG_SCALAR));
+    const fg_tensor bad = fg_reshape(fg_or(below, above), FG_DIMS(-1, 1));
+    return fg_where(bad, fg_full(trace, FG_F32, (double)NAN, FG_SCALAR), hot);
+}
+
+fg_tensor fgi_run_augment_target(const fgi_run_task *task, const fg_batch *batch)
+{
+    const fg_tensor target = fg_batch_at(batch, 1);
+    if (!fg_trace_training(fg_tensor_trace(target)) || !has_mix(task))
+        return target;
+    return task->is_classification ? probabilities(target, task->outputs) : fg_cast(target, FG_F32);
+}
+
+fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_batch *batch,
+                          fg_tensor *target)
 {
     fg_sample_key key = {0};
     if (task->augment.count == 0)
@@ -49,8 +79,11 @@ fg_tensor fgi_run_augment(const fgi_run_task *task, fg_tensor image, const fg_ba
         key = fg_batch_key(batch);
     for (size_t i = 0; i < task->augment.count; i++) {
         key.repeat = repeats(task, i);
-        image =
-            row_at(task, i)->apply(image, is_training ? &key : NULL, task->augment.at[i].values);
+        const fg_option_values *values = task->augment.at[i].values;
+        if (row_at(task, i)->apply != NULL)
+            image = row_at(task, i)->apply(image, is_training ? &key : NULL, values);
+        else if (is_training && target != NULL)
+            image = row_at(task, i)->mix(image, target, &key, values);
     }
     return image;
 }

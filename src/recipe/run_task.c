@@ -80,15 +80,15 @@ void fgi_run_task_set_encodings(fgi_run_task *task, const fgi_run_data *data)
 }
 
 /* The input of a batch, T[B, ...] as stored -> f32[B, ...]: decoded, scaled, augmented and
- * normalized. */
-static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch)
+ * normalized. Mixing samples replaces *target, which may be NULL. */
+static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch, fg_tensor *target)
 {
     fg_tensor x = decoded(t, fg_batch_at(batch, 0));
     fg_trace *trace = fg_tensor_trace(x);
     x = fg_cast(x, fg_trace_float(trace));
     if (t->scale != 1)
         x = fg_mul_scalar(x, t->scale);
-    x = fgi_run_augment(t, x, batch);
+    x = fgi_run_augment(t, x, batch, target);
     const fg_type mean = {.dtype = FG_F32, .rank = 1, .dim = {t->mean_count}};
     const fg_type std = {.dtype = FG_F32, .rank = 1, .dim = {t->std_count}};
     if (t->mean_count > 0)
@@ -99,10 +99,10 @@ static fg_tensor prepare(const fgi_run_task *t, const fg_batch *batch)
 }
 
 /* Logits f32[B, C], or predicted values: f32[B] or f32[B, K]. */
-static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch)
+static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch, fg_tensor *target)
 {
     fg_here(t->file, t->line);
-    const fg_tensor y = fg_model_apply(t->model, prepare(t, batch));
+    const fg_tensor y = fg_model_apply(t->model, prepare(t, batch, target));
     if (t->is_classification || t->target.rank != 0)
         return y;
     return fg_reshape(y, FG_DIMS(-1));
@@ -111,10 +111,10 @@ static fg_tensor forward(const fgi_run_task *t, const fg_batch *batch)
 static fg_tensor loss(void *self, fg_step *step, const fg_batch *batch)
 {
     const fgi_run_task *t = self;
-    const fg_tensor y = forward(t, batch);
-    fg_tensor target = fg_batch_at(batch, 1);
-    if (t->is_classification) {
-        fg_step_log(step, "acc", fg_accuracy(y, target));
+    fg_tensor target = fgi_run_augment_target(t, batch);
+    const fg_tensor y = forward(t, batch, &target);
+    if (t->is_classification) { /* of mixed samples, the label of the first */
+        fg_step_log(step, "acc", fg_accuracy(y, fg_batch_at(batch, 1)));
         return t->loss->apply(y, target, t->loss_values);
     }
     if (t->target.rank > 1)
@@ -132,7 +132,7 @@ static fg_tensor predict(void *self, fg_step *step, const fg_batch *batch)
 {
     const fgi_run_task *t = self;
     (void)step;
-    const fg_tensor y = forward(t, batch);
+    const fg_tensor y = forward(t, batch, NULL);
     if (t->is_classification)
         return fg_cast(fg_softmax(y), FG_F32);
     return fg_add_scalar(fg_mul_scalar(fg_cast(y, FG_F32), t->target_deviation), t->target_mean);

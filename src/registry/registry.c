@@ -236,7 +236,8 @@ fg_status fg_registry_add_logger(fg_registry *registry, const fg_logger_entry *e
 fg_status fg_registry_add_augmentation(fg_registry *registry, const fg_augmentation_entry *entry,
                                        fg_error *err)
 {
-    return add(registry, FG_REGISTRY_AUGMENTATION, &entry->entry, entry->apply != NULL,
+    return add(registry, FG_REGISTRY_AUGMENTATION, &entry->entry,
+               (entry->apply != NULL) != (entry->mix != NULL),
                FGI_RESERVED(fg_augmentation_entry, entry), err);
 }
 

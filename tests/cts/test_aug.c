@@ -310,6 +310,46 @@ static void boxes_have_the_area_and_the_ratio(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Mean and variance of Beta(alpha, alpha), and how often a sample is mixed: of images 0, whose next
+ * one is 1, and of targets alike. */
+static void mixtures_have_the_beta_distribution(void **state)
+{
+    static const double alpha[] = {0.1, 0.5, 1, 4};
+    static float ends[MANY], got[5 * MANY];
+    fg_tensor out[5];
+    fg_trace *trace = values_trace(*state);
+    const fg_sample_key key = many_key(trace);
+    const fg_type type = {.dtype = FG_F32, .rank = 4, .dim = {MANY, 1, 1, 1}};
+    for (int i = 0; i < MANY; i++)
+        ends[i] = (float)(i % 2);
+    const fg_tensor x = fg_constant(trace, &type, ends);
+    for (int i = 0; i < 4; i++) {
+        fg_tensor target = fg_reshape(x, FG_DIMS(MANY));
+        const fg_tensor y =
+            fg_aug_mixup(x, &target, &key, &(fg_aug_mixup_options){.alpha = alpha[i]});
+        out[i] = fg_reshape(i % 2 == 0 ? fg_reshape(y, FG_DIMS(MANY)) : target, FG_DIMS(MANY));
+    }
+    fg_tensor target = x;
+    const fg_tensor some = fg_aug_mixup(x, &target, &key, &(fg_aug_mixup_options){.p = 0.4});
+    out[4] = fg_reshape(fg_cast(fg_ne(some, x), FG_F32), FG_DIMS(MANY));
+    values_run(trace, fg_concat(out, 5, 0), got, sizeof got);
+    for (int i = 0; i < 4; i++) {
+        double mean, variance;
+        const double expected = 1 / (4 * (2 * alpha[i] + 1));
+        for (int k = 0; k < MANY; k++) /* the own fraction */
+            got[i * MANY + k] = k % 2 == 1 ? got[i * MANY + k] : 1 - got[i * MANY + k];
+        moments_of(got + i * MANY, &mean, &variance);
+        check_mean("beta", mean, 0.5, expected);
+        fgt_close("its variance", variance, expected, 0.06 * expected, 0);
+        for (int k = 0; k < MANY; k++)
+            assert_true(got[i * MANY + k] >= 0 && got[i * MANY + k] <= 1);
+    }
+    double mean, variance;
+    moments_of(got + 4 * MANY, &mean, &variance);
+    check_mean("mixed", mean, 0.4, 0.4 * 0.6);
+    fg_trace_destroy(trace);
+}
+
 /* ---- evaluation, u8, dtypes ------------------------------------------------------------------ */
 
 static void evaluation_is_not_random(void **state)
@@ -418,6 +458,11 @@ static void fails(fg_client *client, fg_tensor (*call)(fg_tensor x, fg_tensor u)
          "solarize: threshold is 128: expected 0 to 1")                                            \
     FAIL(policy, fg_aug_trivial_augment(x, NULL, NULL),                                            \
          "trivial_augment: the images have 2 channels: expected 1 or 3")                           \
+    FAIL(mixup, fg_aug_mixup(x, &u, NULL, NULL),                                                   \
+         "mixup: the target is s32[2,3]: expected floating-point numbers T[B, ...], such as "      \
+         "class probabilities (fg_one_hot)")                                                       \
+    FAIL(alpha, fg_aug_cutmix(x, &u, NULL, &(fg_aug_cutmix_options){.alpha = FG_ZERO}),            \
+         "cutmix: alpha is 0: expected 0.001 to 1000")                                             \
     FAIL(mean,                                                                                     \
          fg_aug_normalize(                                                                         \
              x, NULL,                                                                              \
@@ -453,6 +498,18 @@ static void errors_say_what_was_expected(void **state)
         fg_trace_destroy(trace);                                                                   \
     } while (0)
 
+static fg_tensor mixup_of(fg_tensor x, const fg_sample_key *key, const fg_aug_mixup_options *o)
+{
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
+    return fg_aug_mixup(x, &target, key, o);
+}
+
+static fg_tensor cutmix_of(fg_tensor x, const fg_sample_key *key, const fg_aug_cutmix_options *o)
+{
+    fg_tensor target = fg_zeros(fg_tensor_trace(x), FG_F32, FG_DIMS(2));
+    return fg_aug_cutmix(x, &target, key, o);
+}
+
 static void newer_options_are_refused(void **state)
 {
     static const char header[] = FGT_SOURCE_DIR "/include/fulgurite/aug.h";
@@ -483,6 +540,8 @@ static void newer_options_are_refused(void **state)
     REFUSED(fg_aug_sharpness, fg_aug_sharpness_options);
     REFUSED(fg_aug_rand_augment, fg_aug_rand_augment_options);
     REFUSED(fg_aug_trivial_augment, fg_aug_trivial_augment_options);
+    REFUSED(mixup_of, fg_aug_mixup_options);
+    REFUSED(cutmix_of, fg_aug_cutmix_options);
     assert_int_equal(structs, 0);
 }
 
@@ -491,6 +550,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_repeat_draws_other_numbers),
     cmocka_unit_test(places_are_equally_likely),
     cmocka_unit_test(boxes_have_the_area_and_the_ratio),
+    cmocka_unit_test(mixtures_have_the_beta_distribution),
     cmocka_unit_test(evaluation_is_not_random),
     cmocka_unit_test(channels_are_normalized),
     cmocka_unit_test(errors_say_what_was_expected),

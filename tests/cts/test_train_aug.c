@@ -69,10 +69,25 @@ static fg_tensor train_step(void *self, fg_step *step, const fg_batch *batch)
     return fg_mean(fg_linear_apply(layer, fg_flatten(x, 1)), 0, NULL);
 }
 
+enum { TARGETS = 2, RESULT = 3 * PIXELS + TARGETS };
+static const double cutmix_p = 0.75, mixup_alpha = 0.4;
+
+/* The augmented pixels; these after cutmix, and after mixup, with their targets, which are the
+ * indices of the samples: f32[B,RESULT]. */
 static fg_tensor predict_step(void *self, fg_step *step, const fg_batch *batch)
 {
     (void)self, (void)step;
-    return fg_flatten(augmented(batch), 1);
+    const fg_sample_key key = fg_batch_key(batch);
+    const fg_tensor x = augmented(batch);
+    const fg_tensor index = fg_reshape(fg_cast(key.sample, FG_F32), FG_DIMS(-1, 1));
+    fg_tensor target[TARGETS] = {index, index};
+    const fg_tensor cut =
+        fg_aug_cutmix(x, &target[0], &key, &(fg_aug_cutmix_options){.p = cutmix_p});
+    const fg_tensor mixed =
+        fg_aug_mixup(x, &target[1], &key, &(fg_aug_mixup_options){.alpha = mixup_alpha});
+    const fg_tensor all[] = {fg_flatten(x, 1), fg_flatten(cut, 1), fg_flatten(mixed, 1), target[0],
+                             target[1]};
+    return fg_concat(all, 5, 1);
 }
 
 /* The index of each sample. */
@@ -128,7 +143,7 @@ typedef struct seen {
     double places[EPOCHS]; /* of each epoch */
     int epochs, batches;
     int stop_after; /* batches; 0: none */
-    float pixels[SAMPLES][PIXELS];
+    float results[SAMPLES][RESULT];
 } seen;
 
 static fg_status on_batch_end(void *self, const fg_progress *at, fg_error *err)
@@ -158,7 +173,7 @@ static fg_status keep(void *self, const fg_type *type, const void *data, int64_t
     seen *s = self;
     (void)err;
     assert_true(first + type->dim[0] <= SAMPLES);
-    memcpy(s->pixels[first], data, fg_type_bytes(type));
+    memcpy(s->results[first], data, fg_type_bytes(type));
     return FG_OK;
 }
 
@@ -178,8 +193,31 @@ static fg_trainer *trainer_of(const char *devices, const char *folder, const cha
     return trainer;
 }
 
+/* A sample of the pass, mixed with the next one of its batch. */
+static void assert_mixed_like_the_host(const float *result, int sample, int batch)
+{
+    const int last = sample - sample % batch + batch - 1 < SAMPLES - 1
+                         ? sample - sample % batch + batch - 1
+                         : SAMPLES - 1;
+    const int next = sample == last ? sample - sample % batch : sample + 1;
+    const aug_draw draw = {aug_host_key(SEED, 0), (uint32_t)sample, 0};
+    const aug_image x = host_image(sample, 0), y = host_image(next, 0);
+    for (int i = 0; i < TARGETS; i++) {
+        double weight;
+        const aug_image mixed = aug_host_mix(x, y, &draw, i == 0, i == 0 ? 1 : mixup_alpha,
+                                             i == 0 ? cutmix_p : 1, &weight);
+        for (int k = 0; k < PIXELS; k++)
+            fgt_close("mixed", (double)result[(i + 1) * PIXELS + k], (double)mixed.at[k], 2e-5, 0);
+        fgt_close("target", (double)result[3 * PIXELS + i], weight * sample + (1 - weight) * next,
+                  1e-5, 1e-5);
+        aug_host_free(mixed);
+    }
+    aug_host_free(x);
+    aug_host_free(y);
+}
+
 /* Each epoch, and each pixel of a pass with the numbers of epoch 0. */
-static void assert_like_the_host(const seen *s)
+static void assert_like_the_host(const seen *s, int batch)
 {
     assert_int_equal(s->epochs, EPOCHS);
     for (int epoch = 0; epoch < EPOCHS; epoch++)
@@ -187,8 +225,9 @@ static void assert_like_the_host(const seen *s)
     for (int i = 0; i < SAMPLES; i++) {
         const aug_image x = host_image(i, 0);
         for (int k = 0; k < PIXELS; k++)
-            assert_true(s->pixels[i][k] == x.at[k]);
+            assert_true(s->results[i][k] == x.at[k]);
         aug_host_free(x);
+        assert_mixed_like_the_host(s->results[i], i, batch);
     }
 }
 
@@ -210,7 +249,7 @@ static void any_batch_size_and_devices(void **state)
         fgt_ok(fg_trainer_fit(trainer, &task, &train, &err));
         const fg_fit_data pass = {.predict = data, .global_batch_size = runs[i].batch};
         fgt_ok(fg_trainer_predict(trainer, &task, &pass, keep, &s, &err));
-        assert_like_the_host(&s);
+        assert_like_the_host(&s, (int)runs[i].batch);
         fg_trainer_destroy(trainer);
         fg_dataset_destroy(data);
     }
@@ -233,7 +272,7 @@ static void a_resumed_epoch(void **state)
     fgt_ok(fg_trainer_fit(trainer, &task, &train, &err));
     fgt_ok(fg_trainer_predict(trainer, &task, &(fg_fit_data){.predict = data, .batch_size = 4},
                               keep, &s, &err));
-    assert_like_the_host(&s);
+    assert_like_the_host(&s, 4);
     fg_trainer_destroy(trainer);
     fg_dataset_destroy(data);
 }

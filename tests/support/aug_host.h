@@ -73,5 +73,9 @@ aug_image aug_host_sample(aug_image x, const double map[6], double fill, bool is
 aug_image aug_host_rand_augment(aug_image x, const aug_draw *d, int operations, int magnitude,
                                 double fill, bool is_linear);
 aug_image aug_host_trivial_augment(aug_image x, const aug_draw *d, double fill, bool is_linear);
+/* x mixed with the next image by the numbers of x: all pixels (mixup), or a box (cutmix). *weight:
+ * the part of the targets that is that of x. */
+aug_image aug_host_mix(aug_image x, aug_image next, const aug_draw *d, bool is_box, double alpha,
+                       double p, double *weight);
 
 #endif

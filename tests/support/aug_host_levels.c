@@ -1,5 +1,5 @@
-/* aug_host_levels.c - maps of pixel values, RandAugment and TrivialAugment in plain C, written from
- * the definitions in aug.h.
+/* aug_host_levels.c - maps of pixel values, RandAugment, TrivialAugment, mixup and cutmix in plain
+ * C, written from the definitions in aug.h.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "aug_host.h"
@@ -206,4 +206,46 @@ aug_image aug_host_trivial_augment(aug_image x, const aug_draw *d, double fill, 
     return operated(x, below(aug_host_uniform(d, name, 3, 0), 14),
                     below(aug_host_uniform(d, name, 3, 1), 31),
                     aug_host_uniform(d, name, 3, 2) < 0.5F ? -1 : 1, &s);
+}
+
+/* ---- mixtures -------------------------------------------------------------------------------- */
+
+/* Beta(alpha, alpha) out of a number of Student's distribution with 2 alpha degrees of freedom. */
+static double beta(double u, double v, double alpha)
+{
+    const double freedom = 2 * alpha;
+    const double t = sqrt(freedom * (pow(u, -2 / freedom) - 1)) * cos(2 * acos(-1) * v);
+    return 0.5 + 0.5 * t / sqrt(freedom + t * t);
+}
+
+/* The box: first and last edge along an axis. */
+static void edges(double place, double side, int extent, int out[2])
+{
+    const int center = (int)floor(place * extent), half = (int)floor(side / 2 * extent);
+    out[0] = center - half > 0 ? center - half : 0;
+    out[1] = center + half < extent ? center + half : extent;
+}
+
+aug_image aug_host_mix(aug_image x, aug_image next, const aug_draw *d, bool is_box, double alpha,
+                       double p, double *weight)
+{
+    double u[5];
+    int rows[2], columns[2];
+    const aug_image y = copied(x);
+    const int count = is_box ? 5 : 3;
+    for (int i = 0; i < count; i++)
+        u[i] = (double)aug_host_uniform(d, is_box ? "cutmix" : "mixup", count, i);
+    *weight = u[2] < p ? beta(u[0], u[1], alpha) : 1;
+    for (int i = 0; i < x.h * x.w * x.c && !is_box; i++)
+        y.at[i] = (float)(*weight * (double)x.at[i] + (1 - *weight) * (double)next.at[i]);
+    if (!is_box)
+        return y;
+    edges(u[3], sqrt(1 - *weight), x.h, rows);
+    edges(u[4], sqrt(1 - *weight), x.w, columns);
+    for (int i = rows[0]; i < rows[1]; i++)
+        for (int k = columns[0]; k < columns[1]; k++)
+            memcpy(y.at + (i * x.w + k) * x.c, next.at + (i * x.w + k) * x.c,
+                   (size_t)x.c * sizeof(float));
+    *weight = 1 - (rows[1] - rows[0]) * (columns[1] - columns[0]) / (double)(x.h * x.w);
+    return y;
 }

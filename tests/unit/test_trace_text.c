@@ -172,6 +172,34 @@ static void text_of_moves_and_numbers(void **state)
     fg_trace_destroy(trace);
 }
 
+/* Operations with computed positions, with the gradient of two of them. */
+static void text_of_gathers(void **state)
+{
+    (void)state;
+    fg_error err = {0};
+    fg_trace *trace;
+    fgt_ok(fg_trace_create(NULL, &trace, &err));
+    const fg_type places = {.dtype = FG_S32, .rank = 2, .dim = {2, 3}};
+    const fg_type boxes = {.dtype = FG_F32, .rank = 2, .dim = {2, 4}};
+    const fg_type maps = {.dtype = FG_F32, .rank = 3, .dim = {2, 2, 3}};
+    const fg_type pixels = {.dtype = FG_F32, .rank = 4, .dim = {2, 4, 5, 1}};
+    const fg_tensor x = fgi_trace_feed(trace, 0, &pixels), at = fgi_trace_feed(trace, 1, &places);
+    fg_trace_set_mask(trace, fgi_trace_feed(trace, 4, &(fg_type){FG_F32, 1, {2}}));
+    const fg_tensor rows = fg_batch_axis(fgi_trace_feed(trace, 5, &pixels), 0);
+    fg_tensor outputs[] = {
+        fg_gather(x, at, 2, 1),
+        fg_dynamic_slice(x, at, (const int64_t[]){2, 2, 3, 1}),
+        fg_crop_resize(x, fgi_trace_feed(trace, 2, &boxes), 2, 3, NULL),
+        fg_affine_sample(x, fgi_trace_feed(trace, 3, &maps), &(fg_affine_options){.nearest = true}),
+        fg_batch_roll(rows),
+        {0},
+    };
+    fg_grad(fg_add(fg_sum(outputs[0], 0, NULL), fg_sum(fg_square(outputs[1]), 0, NULL)), &x, 1,
+            &outputs[5]);
+    text_is("gathers", trace, outputs, sizeof outputs / sizeof outputs[0]);
+    fg_trace_destroy(trace);
+}
+
 /* ---- locations and numbers ------------------------------------------------------------------- */
 
 static void locations_name_scope_operation_and_line(void **state)
@@ -383,6 +411,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(text_of_a_step),
     cmocka_unit_test(text_of_windows),
     cmocka_unit_test(text_of_moves_and_numbers),
+    cmocka_unit_test(text_of_gathers),
     cmocka_unit_test(locations_name_scope_operation_and_line),
     cmocka_unit_test(deep_scopes_are_counted),
     cmocka_unit_test(numbers_are_written_as_the_format_holds_them),

@@ -28,8 +28,12 @@ FG_API fg_tensor fg_weighted_mean(fg_tensor value, fg_tensor weight);
  * A sample has one position, [B, C], or many, such as [B, T, C] for tokens and [B, H, W, C] for
  * pixels. A label from 0 to C - 1 is a class index. Positions whose label is ignore_index, if
  * given, are ignored; any other label makes the loss and its gradient NaN. A logit of -infinity
- * excludes a class. Computed in f32 or f64. Source: PyTorch, "CrossEntropyLoss", with reduction
- * "mean". */
+ * excludes a class. Computed in f32 or f64.
+ *
+ * In place of labels, target probabilities t: T[B, ..., C], like logits, such as those of mixed
+ * samples (aug.h): -sum over classes of class_weight t log softmax(logits), averaged over positions
+ * by `weight` only. There is no ignore_index then. Gradient: to t, too. Source: PyTorch,
+ * "CrossEntropyLoss", with reduction "mean". */
 typedef struct fg_cross_entropy_options {
     double label_smoothing; /* weight of the uniform distribution in the target, 0 to 1     [0] */
     int64_t ignore_index;   /* label of positions to ignore, such as PyTorch's -100      [none] */

@@ -36,6 +36,11 @@ extern "C" {
  * fg_trace_set_mask. Without a mask this has no effect. If nothing was marked, losses and layers
  * use dimension 0 as the batch axis. Errors: FG_ESHAPE, FG_EINVAL. */
 FG_API fg_tensor fg_batch_axis(fg_tensor a, int axis);
+/* The next sample of the batch for each sample, any dtype: T[B, ...] -> T[B, ...], whose row i is
+ * row i + 1 of a, and whose last valid row is row 0. Dimension 0 must be the batch axis, and valid
+ * rows must come before padding rows. On several devices, each one receives a row from the next.
+ * Gradient: to a. Errors: FG_ESHAPE, FG_EINVAL. */
+FG_API fg_tensor fg_batch_roll(fg_tensor a);
 
 #ifdef __cplusplus
 }
@@ -43,5 +48,6 @@ FG_API fg_tensor fg_batch_axis(fg_tensor a, int axis);
 
 #ifndef FG_NO_HERE /* made by tools/make-here: calls record the caller's file and line */
 #define fg_batch_axis(...) FG_HERE(fg_batch_axis(__VA_ARGS__))
+#define fg_batch_roll(...) FG_HERE(fg_batch_roll(__VA_ARGS__))
 #endif
 #endif
