@@ -125,7 +125,7 @@ FG_API fg_tensor fg_aug_random_resized_crop(fg_tensor image, const fg_sample_key
                                             const fg_aug_random_resized_crop_options *options);
 
 /* Turns, moves, scales and shears the image around its center, by numbers that are uniform: an
- * angle from -degrees to degrees (counterclockwise), x and y from -translate to translate times the
+ * angle from -degrees to degrees (clockwise), x and y from -translate to translate times the
  * width and the height, a factor from scale_min to scale_max, and a shear along x from -shear to
  * shear degrees; fg_affine_sample. Evaluation: nothing. Source: torchvision, functional.affine and
  * RandomAffine (which moves by integers). */

@@ -31,6 +31,28 @@ bool fgi_aug_policy_check(fg_tensor x, const char *name, int64_t bins)
     return false;
 }
 
+fgi_aug_space fgi_aug_rand_space(fg_tensor x, int64_t bins)
+{
+    return (fgi_aug_space){.shear = 0.3,
+                           .translate_x = 150.0 / 331 * (double)fg_tensor_dim(x, 2),
+                           .translate_y = 150.0 / 331 * (double)fg_tensor_dim(x, 1),
+                           .rotate = 30,
+                           .color = 0.9,
+                           .posterize = 4,
+                           .bins = bins};
+}
+
+fgi_aug_space fgi_aug_trivial_space(int64_t bins)
+{
+    return (fgi_aug_space){.shear = 0.99,
+                           .translate_x = 32,
+                           .translate_y = 32,
+                           .rotate = 135,
+                           .color = 0.99,
+                           .posterize = 6,
+                           .bins = bins};
+}
+
 /* ---- magnitudes ------------------------------------------------------------------------------ */
 
 /* The magnitude of an operation: at the fraction `part` of its range. */
@@ -100,7 +122,7 @@ static fg_tensor moved(const draw *d, const fgi_aug_space *s)
         fg_sub(fg_mul_scalar(shear_x, height / 2), amount_of(d, FGI_AUG_TRANSLATE_X, 0));
     const fg_tensor to_y =
         fg_sub(fg_mul_scalar(shear_y, width / 2), amount_of(d, FGI_AUG_TRANSLATE_Y, 0));
-    const fg_tensor six[] = {cosine, fg_add(shear_x, sine), to_x, fg_sub(shear_y, sine), cosine,
+    const fg_tensor six[] = {cosine, fg_sub(shear_x, sine), to_x, fg_add(shear_y, sine), cosine,
                              to_y};
     const fg_tensor map = fg_reshape(fg_concat(six, 6, 1), FG_DIMS(-1, 2, 3));
     return fg_affine_sample(d->x, map,

@@ -37,6 +37,9 @@ typedef struct fgi_aug_space {
     bool is_linear;                  /* interpolates */
 } fgi_aug_space;
 
+/* Those of RandAugment and TrivialAugment, without `fill` and `is_linear`. */
+fgi_aug_space fgi_aug_rand_space(fg_tensor x, int64_t bins);
+fgi_aug_space fgi_aug_trivial_space(int64_t bins);
 /* Whether a policy accepts the images and options; otherwise keeps an error. */
 bool fgi_aug_policy_check(fg_tensor x, const char *name, int64_t bins);
 /* x after one operation for each image. choice: f32[B,1], the operation; bin: f32[B,1], which

@@ -32,15 +32,9 @@ fg_tensor fg_aug_rand_augment(fg_tensor image, const fg_sample_key *key,
         return fgi_poison(fg_tensor_trace(image));
     if (key == NULL)
         return x;
-    const fgi_aug_space space = {.shear = 0.3,
-                                 .translate_x = 150.0 / 331 * (double)fg_tensor_dim(x, 2),
-                                 .translate_y = 150.0 / 331 * (double)fg_tensor_dim(x, 1),
-                                 .rotate = 30,
-                                 .color = 0.9,
-                                 .posterize = 4,
-                                 .bins = bins,
-                                 .fill = o.fill,
-                                 .is_linear = o.bilinear};
+    fgi_aug_space space = fgi_aug_rand_space(x, bins);
+    space.fill = o.fill;
+    space.is_linear = o.bilinear;
     const fg_tensor u = fgi_aug_uniform(key, name, 2 * operations);
     for (int64_t i = 0; i < operations; i++) {
         const fg_tensor choice = operation_of(fgi_aug_columns(u, 2 * i, 1));
@@ -64,15 +58,9 @@ fg_tensor fg_aug_trivial_augment(fg_tensor image, const fg_sample_key *key,
         return fgi_poison(fg_tensor_trace(image));
     if (key == NULL)
         return x;
-    const fgi_aug_space space = {.shear = 0.99,
-                                 .translate_x = 32,
-                                 .translate_y = 32,
-                                 .rotate = 135,
-                                 .color = 0.99,
-                                 .posterize = 6,
-                                 .bins = bins,
-                                 .fill = o.fill,
-                                 .is_linear = o.bilinear};
+    fgi_aug_space space = fgi_aug_trivial_space(bins);
+    space.fill = o.fill;
+    space.is_linear = o.bilinear;
     const fg_tensor u = fgi_aug_uniform(key, name, 3);
     const fg_tensor bin = fgi_aug_columns(u, 1, 1);
     return fgi_aug_policy(x, &space, operation_of(fgi_aug_columns(u, 0, 1)),

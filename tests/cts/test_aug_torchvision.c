@@ -1,5 +1,6 @@
-/* test_aug_torchvision.c - color maps, resized boxes and affine maps of images, compared with
- * torchvision's (tests/golden/aug/record.py).
+/* test_aug_torchvision.c - color maps, levels, resized boxes, affine maps of images and the
+ * operations of policies, compared with torchvision's (tests/golden/aug/record.py); the loss of
+ * mixed targets, compared with PyTorch's.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include "fgt.h"
@@ -8,7 +9,9 @@
 #include <stdlib.h>
 
 #include "aug/color.h"
+#include "aug/policy.h"
 #include "record.h"
+#include "op/op.h"
 #include "trace_values.h"
 
 static fg_client *client;
@@ -92,6 +95,82 @@ static void blur(void **state)
     fg_trace_destroy(trace);
 }
 
+/* A key, which has no influence with p 1. */
+static fg_sample_key any_key(fg_trace *trace)
+{
+    static const uint32_t words[3] = {1, 2, 3};
+    const fg_type two = {.dtype = FG_U32, .rank = 1, .dim = {2}};
+    const fg_type three = {.dtype = FG_U32, .rank = 1, .dim = {3}};
+    return (fg_sample_key){.key = fg_constant(trace, &two, words),
+                           .sample = fg_constant(trace, &three, words)};
+}
+
+static void levels(void **state)
+{
+    static const char *const name[] = {"invert",       "solarize", "posterize",
+                                       "autocontrast", "equalize", "sharpness"};
+    enum { COUNT = sizeof name / sizeof name[0], PIXELS = 3 * 20 * 24 * 3 };
+    static float got[COUNT * PIXELS];
+    fg_trace *trace = values_trace(client);
+    const fg_sample_key key = any_key(trace);
+    const fg_tensor x = recorded(trace, "u8");
+    (void)state;
+    const fg_tensor out[COUNT] = {
+        fg_aug_invert(x, &key, &(fg_aug_invert_options){.p = 1}),
+        fg_aug_solarize(x, &key, &(fg_aug_solarize_options){.p = 1}),
+        fg_aug_posterize(x, &key, &(fg_aug_posterize_options){.bits = 3, .p = 1}),
+        fg_aug_autocontrast(x, &key, &(fg_aug_autocontrast_options){.p = 1}),
+        fg_aug_equalize(x, &key, &(fg_aug_equalize_options){.p = 1}),
+        fg_aug_sharpness(x, &key, &(fg_aug_sharpness_options){.factor = 1.75, .p = 1})};
+    values_run(trace, fg_concat(out, COUNT, 0), got, sizeof got);
+    for (int i = 0; i < COUNT; i++) {
+        const float *want = fgt_record_get(record, NULL, "%s", name[i]);
+        for (int k = 0; k < PIXELS; k++)
+            fgt_close(name[i], (double)got[i * PIXELS + k], (double)want[k], 1e-6, 0);
+    }
+    fg_trace_destroy(trace);
+}
+
+/* All operations of a policy, one for each of as many copies of an image. */
+static fg_tensor operations(fg_trace *trace, const fgi_aug_space *space, double bin, double sign)
+{
+    const fg_tensor one = fg_slice(recorded(trace, "u8"), (const int64_t[]){0, 0, 0, 0},
+                                   (const int64_t[]){1, 20, 24, 3}, NULL);
+    const fg_tensor x = fg_broadcast_to(one, FG_DIMS(FGI_AUG_OPERATIONS, 20, 24, 3));
+    const fg_tensor choice = fg_iota(trace, FG_F32, 0, FG_DIMS(FGI_AUG_OPERATIONS, 1));
+    const fg_tensor zero = fgi_full_like(choice, 0);
+    return fgi_aug_policy(x, space, choice, fgi_full_like(choice, bin),
+                          fg_lt(fgi_full_like(choice, sign), zero));
+}
+
+static void policies(void **state)
+{
+    fg_trace *trace = values_trace(client);
+    fgi_aug_space rand = fgi_aug_rand_space(recorded(trace, "u8"), 31);
+    fgi_aug_space trivial = fgi_aug_trivial_space(31);
+    (void)state;
+    rand.is_linear = trivial.is_linear = true;
+    check(trace, operations(trace, &rand, 13, -1), "rand_augment", 4e-6);
+    check(trace, operations(trace, &trivial, 11, 1), "trivial_augment", 4e-6);
+    fg_trace_destroy(trace);
+}
+
+static void losses_of_probabilities(void **state)
+{
+    fg_trace *trace = values_trace(client);
+    const fg_tensor x = recorded(trace, "logits"), t = recorded(trace, "probabilities");
+    (void)state;
+    const fg_tensor weight = recorded(trace, "class_weight");
+    const fg_tensor losses[] = {
+        fg_reshape(fg_cross_entropy(x, t, NULL), FG_DIMS(1)),
+        fg_reshape(fg_cross_entropy(x, t,
+                                    &(fg_cross_entropy_options){.label_smoothing = 0.125,
+                                                                .class_weight = weight}),
+                   FG_DIMS(1))};
+    check(trace, fg_concat(losses, 2, 0), "soft_loss", 1e-6);
+    fg_trace_destroy(trace);
+}
+
 static int begin(void **state)
 {
     (void)state;
@@ -105,9 +184,8 @@ static int end(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(colors),
-    cmocka_unit_test(places),
-    cmocka_unit_test(blur),
+    cmocka_unit_test(colors), cmocka_unit_test(places),   cmocka_unit_test(blur),
+    cmocka_unit_test(levels), cmocka_unit_test(policies), cmocka_unit_test(losses_of_probabilities),
 };
 
 int main(void) { return cmocka_run_group_tests(tests, begin, end) == 0 ? 0 : 1; }

@@ -163,8 +163,8 @@ static aug_image operated(aug_image x, int k, int bin, double sign, const space 
     const double a = k == 1 ? m * s->shear : 0, b = k == 2 ? m * s->shear : 0;
     const double t = k == 3 ? sign * (int)(s->translate_x * bin / 30) : 0;
     const double v = k == 4 ? sign * (int)(s->translate_y * bin / 30) : 0;
-    const double map[6] = {cos(angle),     sin(angle) + a, a * x.h / 2 - t,
-                           b - sin(angle), cos(angle),     b * x.w / 2 - v};
+    const double map[6] = {cos(angle),     a - sin(angle), a * x.h / 2 - t,
+                           b + sin(angle), cos(angle),     b * x.w / 2 - v};
     static const aug_level levels[] = {AUG_BRIGHTNESS,   AUG_SATURATION, AUG_CONTRAST,
                                        AUG_SHARPNESS,    AUG_POSTERIZE,  AUG_SOLARIZE,
                                        AUG_AUTOCONTRAST, AUG_EQUALIZE};

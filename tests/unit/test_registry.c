@@ -261,6 +261,13 @@ static fg_tensor same(fg_tensor image, const fg_sample_key *key, const fg_option
     return image;
 }
 
+static fg_tensor mixed(fg_tensor image, fg_tensor *target, const fg_sample_key *key,
+                       const fg_option_values *values)
+{
+    (void)target;
+    return same(image, key, values);
+}
+
 static void augmentations_need_a_function(void **state)
 {
     const fg_entry entry = {.name = "mine", .help = "x"};
@@ -270,8 +277,10 @@ static void augmentations_need_a_function(void **state)
     (void)state;
     assert_int_equal(fg_registry_add_augmentation(registry, &wrong, &err), FG_EINVAL);
     assert_string_equal(err.message, "augmentation: 'mine' has no functions");
+    const fg_augmentation_entry both = {.entry = entry, .apply = same, .mix = mixed};
+    assert_int_equal(fg_registry_add_augmentation(registry, &both, &err), FG_EINVAL);
     fg_augmentation_entry newer = good;
-    newer.reserved[3] = (void (*)(void))same;
+    newer.reserved[2] = (void (*)(void))same;
     assert_int_equal(fg_registry_add_augmentation(registry, &newer, &err), FG_EINVAL);
     fgt_ok(fg_registry_add_augmentation(registry, &good, &err));
     assert_ptr_equal(fg_registry_find(registry, FG_REGISTRY_AUGMENTATION, "mine", &err),
