@@ -113,6 +113,46 @@ static void a_convolutional_net_on_idx_files(void **state)
              "--data.augment: the samples are f32[2]: expected images T[height,width,channels]");
 }
 
+/* The losses of one epoch of a model that does not change. */
+static void losses_with(const char *folder, const char *options, double *train, double *val)
+{
+    char command[512];
+    (void)snprintf(command, sizeof command,
+                   "fit -q --model.name=linear --data.format=idx --data.path=. "
+                   "--optimizer.name=sgd --optimizer.lr=1e-30 --trainer.max_epochs=1 "
+                   "--trainer.batch_size=7 --trainer.run_dir=null --summary=s.json %s",
+                   options);
+    (void)program_gives(0, folder, command);
+    json_t *summary = fit_json(folder, "s.json");
+    *train = fit_metric(summary, "train_loss");
+    *val = fit_metric(summary, "val_loss");
+    json_decref(summary);
+}
+
+/* Mixed targets change the loss of training, unless no sample is mixed, but not that of validation.
+ */
+static void samples_are_mixed_in_training(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"mixup(alpha=0.5)", "[random_flip(p=0), cutmix]",
+                                       "mixup(p=0)"};
+    const char *folder = fgt_temp_folder();
+    double train, val, mixed, same;
+    write_idx(folder, "train-images-idx3-ubyte", "train-labels-idx1-ubyte", 16);
+    write_idx(folder, "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte", 8);
+    losses_with(folder, "", &train, &val);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char option[128];
+        (void)snprintf(option, sizeof option, "'--data.augment=%s'", rows[i]);
+        losses_with(folder, option, &mixed, &same);
+        assert_true(val == same);
+        if (i < 2)
+            assert_true(fabs(mixed - train) > 1e-3 && mixed > 0 && mixed < 10);
+        else
+            fgt_close("not mixed", mixed, train, 1e-6, 0);
+    }
+}
+
 static void a_residual_net_on_idx_files(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -158,6 +198,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_regression_from_csv),
     cmocka_unit_test(a_regression_from_npy),
     cmocka_unit_test(a_convolutional_net_on_idx_files),
+    cmocka_unit_test(samples_are_mixed_in_training),
     cmocka_unit_test(a_residual_net_on_idx_files),
     cmocka_unit_test(colours_from_cifar_files),
 };
