@@ -1,4 +1,4 @@
-/* mix.c - each sample mixed with the next one of its batch: mixup and cutmix.
+/* mix_samples.c - each sample mixed with the next one of its batch: mixup and cutmix.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
