@@ -11,45 +11,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/print.h"
-#include "recipe/init_look.h"
-
-/* ---- YAML ------------------------------------------------------------------------------------ */
-
-/* "  key: value   # detected: why" */
-static void put(fgi_buf *out, const char *key, const char *value, const char *why)
-{
-    const size_t before = out->size;
-    fgi_buf_printf(out, "  %s: %s", key, value);
-    const int used = (int)(out->size - before);
-    if (why != NULL)
-        fgi_buf_printf(out, "%*s# %s", used < 38 ? 38 - used : 1, "", why);
-    fgi_buf_putc(out, '\n');
-}
-
-/* Writes a string in double quotes. */
-static void put_string(fgi_buf *out, const char *key, const char *text, const char *why)
-{
-    fgi_buf quoted = {0};
-    fgi_buf_putc(&quoted, '"');
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            fgi_buf_putc(&quoted, '\\');
-        if ((unsigned char)*text < 0x20)
-            fgi_buf_printf(&quoted, "\\x%02x", (unsigned char)*text);
-        else
-            fgi_buf_putc(&quoted, *text);
-    }
-    fgi_buf_putc(&quoted, '"');
-    put(out, key, quoted.data != NULL ? quoted.data : "", why);
-    out->failed = out->failed || quoted.failed;
-    fgi_buf_fini(&quoted);
-}
-
-static void put_file(fgi_buf *out, const char *key, const char *path)
-{
-    if (path != NULL)
-        put_string(out, key, path, NULL);
-}
+#include "recipe/init_put.h"
 
 static const char *sureness(bool is_sure) { return is_sure ? "detected" : "inferred, check it"; }
 
@@ -61,17 +23,18 @@ static void put_delimiter(fgi_buf *out, const fgi_look_table *t)
     (void)fgi_snprintf(why, sizeof(why), "%s: %zu columns in each row",
                        sureness(t->delimiter_is_sure), t->column_count);
     if (t->delimiter == '\t')
-        put(out, "delimiter", "\"\\t\"", why);
+        fgi_put(out, "delimiter", "\"\\t\"", why);
     else
-        put_string(out, "delimiter", (const char[]){t->delimiter, '\0'}, why);
+        fgi_put_string(out, "delimiter", (const char[]){t->delimiter, '\0'}, why);
 }
 
 static void put_header(fgi_buf *out, const fgi_look_table *t)
 {
-    put(out, "no_header", t->has_header ? "false" : "true",
-        !t->has_header      ? "detected: the first row has numbers"
-        : t->header_is_sure ? "detected: names above numbers"
-                            : "inferred, check it: the columns contain text, like the first row");
+    fgi_put(out, "no_header", t->has_header ? "false" : "true",
+            !t->has_header ? "detected: the first row has numbers"
+            : t->header_is_sure
+                ? "detected: names above numbers"
+                : "inferred, check it: the columns contain text, like the first row");
 }
 
 static void put_target(fgi_buf *out, const fgi_look_table *t)
@@ -80,8 +43,8 @@ static void put_target(fgi_buf *out, const fgi_look_table *t)
     const char *name = t->columns[t->target].name;
     (void)fgi_snprintf(number, sizeof(number), "%zu", t->target);
     (void)fgi_snprintf(why, sizeof(why), "%s: %s", sureness(t->target_is_sure), t->target_reason);
-    put_string(out, "target", name != NULL ? name : number,
-               t->is_target_given ? "given by --target" : why);
+    fgi_put_string(out, "target", name != NULL ? name : number,
+                   t->is_target_given ? "given by --target" : why);
 }
 
 /* Ignores the columns that only number the rows, with a comment. */
@@ -113,7 +76,7 @@ static void put_missing(fgi_buf *out, const fgi_look_table *t)
     (void)fgi_snprintf(why, sizeof(why), "%zu empty cell%s, first in column %s%.60s", cells,
                        cells == 1 ? "" : "s", name != NULL ? "" : "number ",
                        name != NULL ? name : number);
-    put(out, "missing", "mean", why);
+    fgi_put(out, "missing", "mean", why);
 }
 
 static void put_image(fgi_buf *out, const fgi_look_table *t)
@@ -127,9 +90,10 @@ static void put_image(fgi_buf *out, const fgi_look_table *t)
         if (i != t->target && t->columns[i].max > most)
             most = t->columns[i].max;
     (void)fgi_snprintf(value, sizeof(value), "[%zu, %zu, 1]", side, side);
-    put(out, "image", value, "inferred, check it: the columns are the pixels of a square image");
+    fgi_put(out, "image", value,
+            "inferred, check it: the columns are the pixels of a square image");
     (void)fgi_snprintf(value, sizeof(value), "%.6g", 1 / most);
-    put(out, "scale", value, "1 / the largest pixel");
+    fgi_put(out, "scale", value, "1 / the largest pixel");
 }
 
 static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *target, fg_error *err)
@@ -160,7 +124,7 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     fgi_buf_printf(out, "model:\n  name: %s\n%s\n", side > 0 ? "lenet" : "mlp",
                    side > 0 ? "" : "  hidden: [64, 64]\n");
     fgi_buf_puts(out, "data:\n  format: csv\n");
-    put_file(out, "path", files->path);
+    fgi_put_file(out, "path", files->path);
     put_delimiter(out, &t);
     put_header(out, &t);
     put_target(out, &t);
@@ -168,10 +132,10 @@ static bool put_csv(fgi_buf *out, const fgi_look_files *files, const char *targe
     put_missing(out, &t);
     if (side > 0)
         put_image(out, &t);
-    put_file(out, "val", files->val);
-    put_file(out, "test", files->test);
+    fgi_put_file(out, "val", files->val);
+    fgi_put_file(out, "test", files->test);
     if (files->val == NULL)
-        put(out, "val_fraction", "0.2", "hold out a fifth of the rows for validation");
+        fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the rows for validation");
     fgi_look_table_free(&t);
     return true;
 }
@@ -199,14 +163,14 @@ static bool put_npy(fgi_buf *out, const fgi_look_files *files, fg_error *err)
         out, "# %s: a target is %s\ntask: %s\n\n", is_class ? "inferred, check it" : "detected",
         fg_type_format(&type, text, sizeof(text)), is_class ? "classification" : "regression");
     fgi_buf_puts(out, "model:\n  name: mlp\n  hidden: [64, 64]\n\ndata:\n  format: npy\n");
-    put_file(out, "x", files->path);
-    put_file(out, "y", files->y);
-    put_file(out, "val_x", files->val_y != NULL ? files->val : NULL);
-    put_file(out, "val_y", files->val != NULL ? files->val_y : NULL);
-    put_file(out, "test_x", files->test);
-    put_file(out, "test_y", files->test != NULL ? files->test_y : NULL);
+    fgi_put_file(out, "x", files->path);
+    fgi_put_file(out, "y", files->y);
+    fgi_put_file(out, "val_x", files->val_y != NULL ? files->val : NULL);
+    fgi_put_file(out, "val_y", files->val != NULL ? files->val_y : NULL);
+    fgi_put_file(out, "test_x", files->test);
+    fgi_put_file(out, "test_y", files->test != NULL ? files->test_y : NULL);
     if (files->val == NULL || files->val_y == NULL)
-        put(out, "val_fraction", "0.2", "hold out a fifth of the samples for validation");
+        fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the samples for validation");
     return true;
 }
 
@@ -215,28 +179,48 @@ static void put_images(fgi_buf *out, const fgi_look_files *files)
     const bool is_cifar = strcmp(files->format, "cifar10") == 0;
     fgi_buf_printf(out, "# detected: %s\ntask: classification\n\nmodel:\n",
                    is_cifar ? "CIFAR-10's file names" : "MNIST's file names");
-    put(out, "name", "lenet", is_cifar ? "resnet18 with `stem: small` is better and slower" : NULL);
+    fgi_put(out, "name", "lenet",
+            is_cifar ? "resnet18 with `stem: small` is better and slower" : NULL);
     fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);
-    put_file(out, "path", files->path);
+    fgi_put_file(out, "path", files->path);
 }
 
 /* ---- configuration --------------------------------------------------------------------------- */
 
+/* YAML is UTF-8: another path cannot be named in it. */
+static bool check_path(const char *path, fg_error *err)
+{
+    char shown[256];
+    const size_t size = strlen(path);
+    size_t length = 1;
+    for (size_t i = 0; i < size && length > 0; i += length)
+        length = fgi_utf8_length((const unsigned char *)path + i, size - i);
+    if (length > 0)
+        return true;
+    (void)fg_catalog_escape(path, shown, sizeof(shown));
+    return fgi_refuse(err, "'%s' is not valid UTF-8, so a configuration cannot name it: rename it",
+                      shown);
+}
+
 static bool put_config(fgi_buf *out, const char *data, const char *target, fg_error *err)
 {
     fgi_look_files files;
-    if (!fgi_look_at(data, &files, err))
+    char shown[4096];
+    if (!check_path(data, err) || !fgi_look_at(data, &files, err))
         return false;
     bool is_good = true;
+    (void)fg_catalog_escape(data, shown, sizeof(shown));
     fgi_buf_printf(
         out, "# Written by `fulgurite init %s`. `fulgurite help config` explains every key.\n",
-        data);
+        shown);
     if (target != NULL && strcmp(files.format, "csv") != 0)
         is_good = fgi_refuse(err, "--target: '%s' is not a CSV file", data);
     else if (strcmp(files.format, "csv") == 0)
         is_good = put_csv(out, &files, target, err);
     else if (strcmp(files.format, "npy") == 0)
         is_good = put_npy(out, &files, err);
+    else if (strcmp(files.format, "images") == 0)
+        is_good = fgi_put_photos(out, &files, err);
     else
         put_images(out, &files);
     fgi_buf_puts(out, "\noptimizer:\n  name: adam\n  lr: 0.001\n\nschedule:\n  name: onecycle\n\n"

@@ -90,18 +90,105 @@ static char *only_table(const char *folder)
     return NULL;
 }
 
-static bool look_at_tables(const char *folder, fgi_look_files *out)
+/* The training table, or else the only one. */
+static bool look_at_tables(const char *folder, bool is_only, fgi_look_files *out)
 {
-    out->path = find_name(folder, "train.csv|training.csv|train.csv.gz|train.tsv");
-    if (out->path == NULL)
-        out->path = only_table(folder);
+    out->path = is_only ? only_table(folder)
+                        : find_name(folder, "train.csv|training.csv|train.csv.gz|train.tsv");
     out->val = find_name(folder, "val.csv|valid.csv|validation.csv|val.csv.gz|val.tsv");
     out->test = find_name(folder, "test.csv|test.csv.gz|test.tsv");
     out->format = "csv";
     return out->path != NULL;
 }
 
-static bool look_at_folder(const char *folder, fgi_look_files *out)
+/* ---- images ---------------------------------------------------------------------------------- */
+
+static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
+{
+    out->format = "images";
+    out->path = fgi_strdup(path);
+    if (out->path == NULL)
+        return fgi_refuse_memory(err);
+    return fg_catalog_open(path, NULL, &out->photos, err) == FG_OK;
+}
+
+/* A table that lists image files becomes a list of images; others remain tables. */
+static bool look_at_list(fgi_look_files *out, fg_error *err)
+{
+    fgi_look_table table;
+    fg_error later; /* what is wrong with a table is reported when it is read again */
+    if (!fgi_look_table_read(out->path, &table, &later))
+        return true;
+    const fgi_look_column *c = fgi_look_image_column(&table);
+    const bool is_path = c != NULL && c->name != NULL && strcmp(c->name, "path") == 0;
+    bool is_good = true;
+    if (is_path) {
+        out->format = "images";
+        is_good = fg_catalog_open(out->path, NULL, &out->photos, err) == FG_OK;
+    } else if (c != NULL)
+        is_good = fgi_refuse(err,
+                             "'%s' lists image files, such as '%s': name the column of the files "
+                             "'path' and the column of the classes 'label', in the first row",
+                             out->path, c->distinct[0]);
+    fgi_look_table_free(&table);
+    return is_good;
+}
+
+/* Folders with the usual names next to the folder that is given: photos/val of photos/train. */
+static void look_for_splits(const char *folder, fgi_look_files *out)
+{
+    const size_t size = strlen(folder);
+    const size_t end = size > 0 && folder[size - 1] == '/' ? size - 1 : size;
+    static const char train[] = "/train";
+    const size_t tail = sizeof(train) - 1;
+    if (end <= tail || strncmp(folder + end - tail, train, tail) != 0)
+        return;
+    char *parent = fgi_strndup(folder, end - tail);
+    if (parent == NULL)
+        return;
+    out->val = find_name(parent, "val|valid|validation");
+    out->test = find_name(parent, "test");
+    fgi_free(parent);
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+static bool has_classes(const fg_catalog *catalog) { return fg_catalog_class_count(catalog) > 1; }
+
+static bool refuse_folder(const char *folder, fg_error *err)
+{
+    return fgi_refuse(
+        err,
+        "'%s' contains no data in a known format: expected one .csv file or train.csv, "
+        "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
+        "...), x.npy and y.npy, or a folder of images for each class",
+        folder);
+}
+
+/* Images, if they have classes; else the only table; else images without classes. */
+static bool look_at_rest(const char *folder, fgi_look_files *out, fg_error *err)
+{
+    fg_error why = {0};
+    fgi_look_files photos = {0};
+    if (open_photos(folder, &photos, &why) && has_classes(photos.photos)) {
+        look_for_splits(folder, &photos);
+        *out = photos;
+        return true;
+    }
+    if (look_at_tables(folder, true, out)) {
+        fgi_look_files_free(&photos);
+        return look_at_list(out, err);
+    }
+    fgi_look_files_free(out);
+    *out = photos;
+    if (photos.photos != NULL)
+        return true; /* refused with the reason by what reads them */
+    if (why.status == FG_ENOTFOUND)
+        return refuse_folder(folder, err);
+    return fgi_refuse(err, "%s", why.message);
+}
+
+static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *err)
 {
     char *mark = find_name(folder, "train-images-idx3-ubyte|train-images-idx3-ubyte.gz");
     out->format = "idx";
@@ -112,16 +199,18 @@ static bool look_at_folder(const char *folder, fgi_look_files *out)
     if (mark != NULL) {
         fgi_free(mark);
         out->path = fgi_strdup(folder);
-        return true;
+        return out->path != NULL || fgi_refuse_memory(err);
     }
     if (look_at_npy(folder, out))
         return true;
     fgi_look_files_free(out);
-    if (look_at_tables(folder, out))
-        return true;
+    if (look_at_tables(folder, false, out))
+        return look_at_list(out, err);
     fgi_look_files_free(out);
-    return false;
+    return look_at_rest(folder, out, err);
 }
+
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Finds the other file of an x/y pair of .npy files, whose names differ in one letter. */
 static bool look_at_pair(const char *path, fgi_look_files *out)
@@ -148,32 +237,44 @@ static bool look_at_pair(const char *path, fgi_look_files *out)
     return out->path != NULL;
 }
 
-bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
+static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
+{
+    fg_error why = {0};
+    if (ends_in(path, ".npy"))
+        return look_at_pair(path, out) ||
+               fgi_refuse(err,
+                          "'%s': found no second .npy file with the targets: expected names such "
+                          "as x.npy and y.npy",
+                          path);
+    if (!is_table(path) && open_photos(path, out, &why))
+        return true;
+    const bool is_other = !is_table(path) && why.status != FG_EINVAL;
+    fgi_look_files_free(out);
+    if (is_other)
+        return fgi_refuse(err, "%s", why.message);
+    out->format = "csv"; /* whatever its extension */
+    out->path = fgi_strdup(path);
+    return out->path != NULL ? look_at_list(out, err) : fgi_refuse_memory(err);
+}
+
+static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
 {
     struct stat info;
-    *out = (fgi_look_files){0};
-    if (stat(path, &info) != 0)
+    const bool has_path = stat(path, &info) == 0;
+    if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
+        return open_photos(path, out, err);
+    if (!has_path)
         return fgi_refuse_errno(err, "open", path);
-    if (S_ISDIR(info.st_mode) && !look_at_folder(path, out))
-        return fgi_refuse(
-            err,
-            "'%s' contains no data in a known format: expected one .csv file or train.csv, "
-            "MNIST's files (train-images-idx3-ubyte ...), CIFAR-10's (data_batch_1.bin "
-            "...), or x.npy and y.npy",
-            path);
-    if (S_ISDIR(info.st_mode))
-        return out->path != NULL || fgi_refuse_memory(err);
-    if (ends_in(path, ".npy") && !look_at_pair(path, out))
-        return fgi_refuse(
-            err,
-            "'%s': found no second .npy file with the targets: expected names such as "
-            "x.npy and y.npy",
-            path);
-    if (out->path == NULL) { /* whatever its extension */
-        out->format = "csv";
-        out->path = fgi_strdup(path);
-    }
-    return out->path != NULL || fgi_refuse_memory(err);
+    return S_ISDIR(info.st_mode) ? look_at_folder(path, out, err) : look_at_file(path, out, err);
+}
+
+bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err)
+{
+    *out = (fgi_look_files){0};
+    if (look_at(path, out, err))
+        return true;
+    fgi_look_files_free(out);
+    return false;
 }
 
 void fgi_look_files_free(fgi_look_files *files)
@@ -181,5 +282,6 @@ void fgi_look_files_free(fgi_look_files *files)
     char *all[] = {files->path, files->y, files->val, files->val_y, files->test, files->test_y};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fgi_free(all[i]);
+    fg_catalog_destroy(files->photos);
     *files = (fgi_look_files){0};
 }

@@ -5,6 +5,8 @@
 #ifndef FGI_RECIPE_INIT_LOOK_H
 #define FGI_RECIPE_INIT_LOOK_H
 
+#include <fulgurite/catalog.h>
+
 #include "report/helpers.h"
 
 enum { FGI_LOOK_DISTINCT = 100, FGI_LOOK_ROWS = 1000 };
@@ -44,15 +46,36 @@ size_t fgi_look_image_side(const fgi_look_table *table);
 /* Whether the column only numbers the rows. */
 bool fgi_look_is_id(const fgi_look_table *table, size_t column);
 
+/* The column whose cells are names of image files, NULL if there is none. */
+const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);
+
 /* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
-    const char *format; /* "csv", "idx", "cifar10", "npy" */
+    const char *format; /* "csv", "idx", "cifar10", "npy", "images" */
     char *path;         /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
+    fg_catalog *photos; /* of images */
 } fgi_look_files;
 
 /* Detects the format of a file or folder. */
 bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err);
 void fgi_look_files_free(fgi_look_files *files);
+
+/* What a catalog has, and a sample of its images. The training images are those of the split train
+ * and those without a split. */
+typedef struct fgi_look_photos {
+    int64_t train, val, test; /* images */
+    int64_t unlabeled_test;   /* images of the split test without a label */
+    int64_t many_labels;      /* images with several labels */
+    int64_t classes;
+    int64_t *class_counts;     /* s64[classes], of the training images; owned */
+    int64_t probed, bad, gray; /* images read; of these: unreadable, gray */
+    char bad_reason[256];      /* of the first bad one, in one line, with its name */
+    int64_t short_min, short_median, short_max; /* the shorter sides, in pixels */
+    double mean_bytes;                          /* of a file */
+} fgi_look_photos;
+
+bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err);
+void fgi_look_photos_free(fgi_look_photos *photos);
 
 #endif

@@ -336,3 +336,28 @@ bool fgi_look_is_id(const fgi_look_table *table, size_t column)
            fgi_compare_nocase(c->name, "Unnamed: 0") == 0 ||
            (size > 3 && fgi_compare_nocase(c->name + size - 3, "_id") == 0);
 }
+
+static bool is_image_name(const char *cell)
+{
+    static const char *const ends[] = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".tif", ".tiff"};
+    const size_t size = strlen(cell);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        const size_t tail = strlen(ends[i]);
+        if (size > tail && fgi_compare_nocase(cell + size - tail, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+const fgi_look_column *fgi_look_image_column(const fgi_look_table *table)
+{
+    for (size_t i = 0; i < table->column_count; i++) {
+        const fgi_look_column *c = &table->columns[i];
+        size_t images = 0;
+        for (size_t k = 0; k < c->distinct_count; k++)
+            images += is_image_name(c->distinct[k]);
+        if (c->distinct_count > 0 && images == c->distinct_count)
+            return c;
+    }
+    return NULL;
+}

@@ -1,0 +1,122 @@
+/* init_photos.c - inspects the images of a catalog: how many each class has, and the sizes of a
+ * sample of them.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include <fulgurite/data.h>
+#include <fulgurite/image.h>
+
+#include "base/print.h"
+#include "recipe/init_look.h"
+
+enum { PROBES = 64 };
+
+/* ---- counts ---------------------------------------------------------------------------------- */
+
+static bool is_training(const fg_catalog_item *item)
+{
+    return item->split == FG_TRAIN || item->split == FG_CATALOG_NO_SPLIT;
+}
+
+static bool count(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err)
+{
+    fg_catalog_item item;
+    for (int64_t i = 0; i < fg_catalog_count(catalog); i++) {
+        if (fg_catalog_get(catalog, i, &item, err) != FG_OK)
+            return false;
+        out->train += is_training(&item);
+        out->val += item.split == FG_VAL;
+        out->test += item.split == FG_TEST;
+        out->unlabeled_test += item.split == FG_TEST && item.label < 0;
+        out->many_labels += item.label_count > 1;
+        if (is_training(&item) && item.label >= 0)
+            out->class_counts[item.label]++;
+    }
+    return true;
+}
+
+/* ---- a sample of the images ------------------------------------------------------------------ */
+
+typedef struct probe {
+    fg_catalog_bytes bytes;
+    int64_t short_side[PROBES];
+    int64_t good;
+    double total_bytes;
+} probe;
+
+/* Notes the first line of the reason. */
+static void note_bad(fgi_look_photos *out, const char *name, const fg_error *err)
+{
+    char shown[128];
+    if (out->bad++ > 0)
+        return;
+    (void)fg_catalog_escape(name, shown, sizeof(shown));
+    (void)fgi_snprintf(out->bad_reason, sizeof(out->bad_reason), "'%s': %.*s", shown,
+                       (int)strcspn(err->message, "\n"), err->message);
+}
+
+static void probe_image(const fg_catalog *catalog, int64_t index, probe *p, fgi_look_photos *out)
+{
+    fg_catalog_item item;
+    fg_image_info info = {.format = FG_IMAGE_UNKNOWN};
+    fg_error err = {0};
+    if (fg_catalog_get(catalog, index, &item, &err) != FG_OK)
+        return;
+    out->probed++;
+    fg_status status = fg_catalog_read(catalog, index, &p->bytes, &err);
+    if (status == FG_OK)
+        status = fg_image_probe(item.name, p->bytes.data, p->bytes.size, &info, &err);
+    if (status != FG_OK) {
+        note_bad(out, item.name, &err);
+        return;
+    }
+    p->short_side[p->good++] = info.width < info.height ? info.width : info.height;
+    p->total_bytes += (double)p->bytes.size;
+    out->gray += info.channels < 3;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Reads images at equal distances. */
+static void probe_images(const fg_catalog *catalog, fgi_look_photos *out)
+{
+    probe p = {.good = 0};
+    const int64_t images = fg_catalog_count(catalog);
+    const int64_t probes = images < PROBES ? images : PROBES;
+    for (int64_t i = 0; i < probes; i++)
+        probe_image(catalog, i * images / probes, &p, out);
+    fg_catalog_bytes_fini(&p.bytes);
+    if (p.good == 0)
+        return;
+    qsort(p.short_side, (size_t)p.good, sizeof(p.short_side[0]), ascending);
+    out->short_min = p.short_side[0];
+    out->short_median = p.short_side[p.good / 2];
+    out->short_max = p.short_side[p.good - 1];
+    out->mean_bytes = p.total_bytes / (double)p.good;
+}
+
+bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err)
+{
+    *out = (fgi_look_photos){.classes = fg_catalog_class_count(catalog)};
+    out->class_counts = fgi_calloc((size_t)out->classes + 1, sizeof(*out->class_counts));
+    if (out->class_counts == NULL)
+        return fgi_refuse_memory(err);
+    if (!count(catalog, out, err)) {
+        fgi_look_photos_free(out);
+        return false;
+    }
+    probe_images(catalog, out);
+    return true;
+}
+
+void fgi_look_photos_free(fgi_look_photos *photos)
+{
+    fgi_free(photos->class_counts);
+    *photos = (fgi_look_photos){0};
+}

@@ -1,0 +1,19 @@
+/* init_put.h - writes the lines of a configuration for `fulgurite init`.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef FGI_RECIPE_INIT_PUT_H
+#define FGI_RECIPE_INIT_PUT_H
+
+#include "recipe/init_look.h"
+
+/* "  key: value   # why"; why may be NULL. */
+void fgi_put(fgi_buf *out, const char *key, const char *value, const char *why);
+/* The same, with the text in double quotes. */
+void fgi_put_string(fgi_buf *out, const char *key, const char *text, const char *why);
+/* The same; nothing if path is NULL. */
+void fgi_put_file(fgi_buf *out, const char *key, const char *path);
+
+/* A configuration for image files, up to the section data. */
+bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err);
+
+#endif

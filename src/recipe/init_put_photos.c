@@ -1,0 +1,213 @@
+/* init_put_photos.c - writes the configuration of `fulgurite init` for image files: a model and a
+ * size that suit the images, and where the validation samples are.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "base/print.h"
+#include "recipe/init_put.h"
+
+enum { LISTED_CLASSES = 12, NAME_BYTES = 64 };
+
+/* The usual choices for the median of the shorter sides, below `under` pixels. */
+typedef struct suit {
+    int64_t under;
+    int64_t size; /* 0: the median */
+    const char *model, *stem, *why;
+} suit;
+
+static const suit *suit_of(const fgi_look_photos *p)
+{
+    static const suit suits[] = {
+        {48, 0, "lenet", NULL, "small and fast; resnet18 with `stem: small` is better"},
+        {96, 64, "resnet18", "small", "resnet34 and resnet50 are larger and slower"},
+        {192, 128, "resnet18", NULL, "resnet34 and resnet50 are larger and slower"},
+        {INT64_MAX, 224, "resnet18", NULL, "resnet34 and resnet50 are larger and slower"},
+    };
+    size_t i = 0;
+    while (p->short_median >= suits[i].under)
+        i++;
+    return &suits[i];
+}
+
+static bool is_gray(const fgi_look_photos *p) { return p->gray == p->probed - p->bad; }
+
+/* ---- comments -------------------------------------------------------------------------------- */
+
+static const char *class_name(const fg_catalog *catalog, int64_t index, char shown[NAME_BYTES])
+{
+    const char *name = fg_catalog_class_name(catalog, index);
+    if (name != NULL)
+        (void)fg_catalog_escape(name, shown, NAME_BYTES);
+    else
+        (void)fgi_snprintf(shown, NAME_BYTES, "%" PRId64, index);
+    return shown;
+}
+
+/* The classes with the fewest and the most training images. */
+static void extremes(const fgi_look_photos *p, int64_t *out_least, int64_t *out_most)
+{
+    *out_least = *out_most = 0;
+    for (int64_t i = 1; i < p->classes; i++) {
+        *out_least = p->class_counts[i] < p->class_counts[*out_least] ? i : *out_least;
+        *out_most = p->class_counts[i] > p->class_counts[*out_most] ? i : *out_most;
+    }
+}
+
+static void put_classes(fgi_buf *out, const fg_catalog *catalog, const fgi_look_photos *p)
+{
+    char shown[NAME_BYTES];
+    int64_t least, most;
+    fgi_buf_printf(out,
+                   "# detected: %" PRId64 " training images of %" PRId64 " classes: ", p->train,
+                   p->classes);
+    if (p->classes <= LISTED_CLASSES)
+        for (int64_t i = 0; i < p->classes; i++)
+            fgi_buf_printf(out, "%s%s %" PRId64, i > 0 ? ", " : "", class_name(catalog, i, shown),
+                           p->class_counts[i]);
+    else {
+        extremes(p, &least, &most);
+        fgi_buf_printf(out, "from %" PRId64 " (%s)", p->class_counts[least],
+                       class_name(catalog, least, shown));
+        fgi_buf_printf(out, " to %" PRId64 " (%s)", p->class_counts[most],
+                       class_name(catalog, most, shown));
+    }
+    fgi_buf_putc(out, '\n');
+}
+
+static void put_skipped(fgi_buf *out, const fg_catalog *catalog)
+{
+    char shown[128];
+    const char *reason = NULL;
+    const int64_t count = fg_catalog_skip_count(catalog);
+    if (count == 0)
+        return;
+    (void)fg_catalog_escape(fg_catalog_skip(catalog, 0, &reason), shown, sizeof(shown));
+    fgi_buf_printf(out, "# skipped: %" PRId64 " file%s, first '%s': %s\n", count,
+                   count == 1 ? "" : "s or folders", shown, reason != NULL ? reason : "");
+}
+
+static void put_findings(fgi_buf *out, const fg_catalog *catalog, const fgi_look_photos *p)
+{
+    put_classes(out, catalog, p);
+    if (p->val > 0 || p->test > 0)
+        fgi_buf_printf(out,
+                       "# detected: %" PRId64 " validation images and %" PRId64 " test images\n",
+                       p->val, p->test);
+    fgi_buf_printf(out,
+                   "# %" PRId64 " images were read: the shorter side has %" PRId64 " to %" PRId64
+                   " pixels, the median is %" PRId64 "; a file has %s on average\n",
+                   p->probed, p->short_min, p->short_max, p->short_median,
+                   fgi_bytes_words(p->mean_bytes));
+    put_skipped(out, catalog);
+    if (p->bad > 0)
+        fgi_buf_printf(out, "# check it: %" PRId64 " of these images cannot be read: %s\n", p->bad,
+                       p->bad_reason);
+    if (p->many_labels > 0)
+        fgi_buf_printf(
+            out, "# check it: %" PRId64 " images have several labels; only the first one is used\n",
+            p->many_labels);
+}
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+static void put_model(fgi_buf *out, const fgi_look_photos *p)
+{
+    const suit *s = suit_of(p);
+    fgi_buf_puts(out, "\ntask: classification\n\nmodel:\n");
+    fgi_put(out, "name", s->model, s->why);
+    if (s->stem != NULL)
+        fgi_put(out, "stem", s->stem, "for small images");
+}
+
+static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
+{
+    const bool has_val = p->val > 0 || files->val != NULL;
+    fgi_put_file(out, "train", files->path);
+    if (p->val > 0)
+        fgi_put_string(out, "val", files->path, "detected: the images of the split val");
+    else
+        fgi_put_file(out, "val", files->val);
+    if (p->test > p->unlabeled_test)
+        fgi_put_string(out, "test", files->path, "detected: the images of the split test");
+    else
+        fgi_put_file(out, "test", files->test);
+    if (!has_val)
+        fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the images for validation");
+}
+
+/* Images that are cropped or mirrored at random must still show their class. */
+static void put_crops(fgi_buf *out, const fgi_look_photos *p)
+{
+    char value[24], why[96];
+    const suit *s = suit_of(p);
+    const int64_t size = s->size > 0 ? s->size : p->short_median;
+    (void)fgi_snprintf(value, sizeof(value), "%" PRId64, size < 8 ? 8 : size);
+    (void)fgi_snprintf(why, sizeof(why),
+                       "inferred, check it: the images have about %" PRId64 " pixels",
+                       p->short_median);
+    fgi_put(out, "size", value, why);
+    if (is_gray(p))
+        fgi_put(out, "channels", "1", "detected: all images that were read are gray");
+    if (s->size == 0) {
+        fgi_put(out, "crop", "center", "random: random crops, differently in each epoch");
+        fgi_put(out, "center_fraction", "1", "the whole square in the middle");
+    } else
+        fgi_put(out, "crop", "random", "check it: must the class be visible in a small part?");
+    if (s->size != 0)
+        fgi_put(out, "flip", "0.5", "check it: 0 if a mirrored image may be of another class");
+}
+
+static void put_statistics(fgi_buf *out, const fgi_look_photos *p)
+{
+    const bool gray = is_gray(p);
+    fgi_put(out, "mean", gray ? "[0.449]" : "[0.485, 0.456, 0.406]",
+            "those of ImageNet, which suit most photos and published weights");
+    fgi_put(out, "std", gray ? "[0.226]" : "[0.229, 0.224, 0.225]", NULL);
+}
+
+static void put_balance(fgi_buf *out, const fgi_look_photos *p)
+{
+    int64_t least, most;
+    extremes(p, &least, &most);
+    if (p->class_counts[most] >= 5 * p->class_counts[least])
+        fgi_buf_puts(out, "  # sampling: balanced               # suggested: some classes have far "
+                          "fewer images than others\n");
+}
+
+/* ---- the configuration ----------------------------------------------------------------------- */
+
+static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_error *err)
+{
+    if (p->classes < 2)
+        return fgi_refuse(err,
+                          "'%s' has images of %s: expected a folder for each class, or a list "
+                          "with the columns path and label",
+                          files->path, p->classes == 0 ? "no class" : "one class only");
+    if (p->train == 0)
+        return fgi_refuse(err, "'%s' has no training images: all are in the splits val and test",
+                          files->path);
+    if (p->bad == p->probed)
+        return fgi_refuse(err, "'%s': none of %" PRId64 " images can be read: %s", files->path,
+                          p->probed, p->bad_reason);
+    return true;
+}
+
+bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
+{
+    fgi_look_photos photos;
+    if (!fgi_look_photos_read(files->photos, &photos, err))
+        return false;
+    const bool is_good = check(files, &photos, err);
+    if (is_good) {
+        put_findings(out, files->photos, &photos);
+        put_model(out, &photos);
+        fgi_buf_puts(out, "\ndata:\n  format: images\n");
+        put_parts(out, files, &photos);
+        put_crops(out, &photos);
+        put_statistics(out, &photos);
+        put_balance(out, &photos);
+    }
+    fgi_look_photos_free(&photos);
+    return is_good;
+}

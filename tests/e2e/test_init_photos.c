@@ -1,0 +1,214 @@
+/* test_init_photos.c - fulgurite init for image files: folders, lists and archives. Requires the
+ * CPU plugin.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#include "run_program.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <fulgurite/image.h>
+
+static void lacks(const char *whole, const char *text)
+{
+    if (strstr(whole, text) != NULL)
+        fail_msg("'%s' is in:\n%s", text, whole);
+}
+
+static void write_text(const char *folder, const char *name, const char *text)
+{
+    fgt_write(fgt_path(folder, name), text, strlen(text));
+}
+
+/* A PNG of one color; the folders of its name are created. */
+static void put_photo(const char *folder, const char *name, int64_t width, int64_t height,
+                      int channels, int tone)
+{
+    char path[256];
+    fg_image image = {0};
+    fg_image_bytes file = {0};
+    fg_error err = {0};
+    for (const char *slash = strchr(name, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        (void)snprintf(path, sizeof(path), "%.*s", (int)(slash - name), name);
+        (void)mkdir(fgt_path(folder, path), 0755);
+    }
+    fgt_ok(fg_image_reserve(&image, width, height, channels, &err));
+    memset(image.pixels, tone, (size_t)(width * height * channels));
+    fgt_ok(fg_image_encode_png(&image, NULL, &file, &err));
+    fgt_write(fgt_path(folder, name), file.data, file.size);
+    fg_image_bytes_fini(&file);
+    fg_image_fini(&image);
+}
+
+/* `count` photos folder/class/N.png. */
+static void put_class(const char *folder, const char *class, int count, int64_t width,
+                      int64_t height, int channels)
+{
+    char name[256];
+    for (int i = 0; i < count; i++) {
+        (void)snprintf(name, sizeof(name), "%s/%d.png", class, i);
+        put_photo(folder, name, width, height, channels, 10 * i);
+    }
+}
+
+static void a_folder_for_each_class(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "photos/cat", 6, 22, 30, 3);
+    put_class(folder, "photos/dog", 5, 20, 25, 3);
+    put_photo(folder, "photos/my fish/red \xc3\xa9.png", 18, 18, 3, 40);
+    write_text(folder, "photos/notes.txt", "taken in May");
+    write_text(folder, "photos/cat/broken.jpg", "not a JPEG");
+    contains(program_gives(0, folder, "init photos/")->err, "wrote photos.yaml: ");
+    const outcome *o = program_gives(0, folder, "init photos -o -");
+    contains(o->out, "# Written by `fulgurite init photos`.");
+    contains(o->out, "# detected: 13 training images of 3 classes: cat 7, dog 5, my fish 1\n");
+    contains(o->out, "# 13 images were read: the shorter side has 18 to 22 pixels, the median is "
+                     "22; a file has ");
+    contains(o->out, "# skipped: 1 file, first 'notes.txt': not an image (by its extension)\n");
+    contains(o->out, "# check it: 1 of these images cannot be read: 'cat/broken.jpg': ");
+    contains(o->out, "\n  name: lenet ");
+    contains(o->out, "\n  format: images\n  train: \"photos\"\n  val_fraction: 0.2 ");
+    contains(o->out, "\n  size: 22 ");
+    contains(o->out, "\n  crop: center ");
+    contains(o->out, "\n  mean: [0.485, 0.456, 0.406] ");
+    contains(o->out, "  # sampling: balanced ");
+    lacks(o->out, "channels:");
+    assert_int_equal(remove(fgt_path(folder, "photos/cat/broken.jpg")), 0);
+    o = program_gives(0, folder, "fit photos.yaml --fast-dev-run --draw=never");
+    contains(o->err, "fast dev run: no error");
+}
+
+static void sizes_and_colors(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "large/a", 2, 400, 300, 3);
+    put_class(folder, "large/b", 2, 300, 500, 1);
+    const outcome *o = program_gives(0, folder, "init large -o -");
+    contains(o->out, "\n  name: resnet18 ");
+    contains(o->out, "\n  size: 224 ");
+    contains(o->out, "\n  crop: random ");
+    lacks(o->out, "stem:");
+    lacks(o->out, "channels:");
+    lacks(o->out, "sampling:");
+    put_class(folder, "gray/a", 3, 64, 70, 1);
+    put_class(folder, "gray/b", 3, 64, 64, 1);
+    o = program_gives(0, folder, "init gray -o -");
+    contains(o->out, "\n  stem: small ");
+    contains(o->out, "\n  size: 64 ");
+    contains(o->out, "\n  channels: 1 ");
+    contains(o->out, "\n  mean: [0.449] ");
+    (void)program_gives(0, folder, "init gray");
+    contains(program_gives(0, folder, "fit gray.yaml --print-config=plain")->out, "channels: 1");
+    put_class(folder, "dots/a", 2, 3, 3, 1); /* below the least size of the model */
+    put_class(folder, "dots/b", 2, 3, 3, 1);
+    contains(program_gives(0, folder, "init dots -o -")->out, "\n  size: 8 ");
+    for (int i = 0; i < 13; i++) {
+        char class[32];
+        (void)snprintf(class, sizeof(class), "many/%02d", i);
+        put_class(folder, class, i == 7 ? 3 : 2, 100, 100, 3);
+    }
+    o = program_gives(0, folder, "init many -o -");
+    contains(o->out, "27 training images of 13 classes: from 2 (00) to 3 (07)\n");
+}
+
+static void splits(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "photos/train/a", 3, 20, 20, 3);
+    put_class(folder, "photos/train/b", 3, 20, 20, 3);
+    put_class(folder, "photos/valid/a", 1, 20, 20, 3);
+    put_class(folder, "photos/valid/b", 1, 20, 20, 3);
+    put_class(folder, "photos/test", 2, 20, 20, 3); /* without classes */
+    const outcome *o = program_gives(0, folder, "init photos -o -");
+    contains(o->out, "# detected: 6 training images of 2 classes: a 3, b 3\n"
+                     "# detected: 2 validation images and 2 test images\n");
+    contains(o->out, "\n  train: \"photos\"\n  val: \"photos\" ");
+    lacks(o->out, "val_fraction:");
+    lacks(o->out, "  test:");
+    o = program_gives(0, folder, "init photos/train/ -o -");
+    contains(o->out, "\n  train: \"photos/train/\"\n  val: \"photos/valid\"\n"
+                     "  test: \"photos/test\"\n");
+    lacks(o->out, "val_fraction:");
+    put_class(folder, "test/test/a", 1, 20, 20, 3);
+    put_class(folder, "test/test/b", 1, 20, 20, 3);
+    contains(program_gives(1, folder, "init test")->err, "'test' has no training images");
+}
+
+static void lists_and_archives(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "images", 4, 20, 20, 3);
+    write_text(folder, "list.csv",
+               "path,label,split\nimages/0.png,a,train\nimages/1.png,b,train\n"
+               "images/2.png,a,val\nimages/3.png,b,test\n");
+    const outcome *o = program_gives(0, folder, "init list.csv -o -");
+    contains(o->out, "# detected: 2 training images of 2 classes: a 1, b 1\n");
+    contains(o->out, "\n  train: \"list.csv\"\n  val: \"list.csv\" ");
+    contains(o->out, "\n  test: \"list.csv\" ");
+    o = program_gives(0, folder, "init . -o -"); /* the list of the images next to it */
+    contains(o->out, "\n  train: \"./list.csv\"\n");
+    write_text(folder, "list.jsonl",
+               "{\"path\": \"images/0.png\", \"label\": 0}\n"
+               "{\"path\": \"images/1.png\", \"label\": 1}\n");
+    o = program_gives(0, folder, "init list.jsonl -o -");
+    contains(o->out, "2 training images of 2 classes: 0 1, 1 1\n");
+    contains(o->out, "\n  train: \"list.jsonl\"\n");
+    write_text(folder, "other.csv", "image,species\nimages/0.png,a\nimages/1.png,b\n");
+    contains(program_gives(1, folder, "init other.csv")->err,
+             "'other.csv' lists image files, such as 'images/0.png': name the column of the files "
+             "'path'");
+    write_text(folder, "gone.csv", "path,label\nimages/0.png,a\nimages/9.png,b\n");
+    contains(program_gives(1, folder, "init gone.csv")->err, "images/9.png");
+    assert_int_equal(shell(folder, "mkdir shards && cd images && echo 0 >0.cls && echo 1 >1.cls && "
+                                   "tar -cf ../shards/train-000.tar 0.png 0.cls 1.png 1.cls && "
+                                   "tar -cf ../shards/val-000.tar 0.png 0.cls 1.png 1.cls"),
+                     0);
+    o = program_gives(0, folder, "init shards -o -");
+    contains(o->out, "\n  train: \"shards\"\n  val: \"shards\" ");
+    o = program_gives(0, folder, "init 'shards/train-{000..000}.tar' -o -");
+    contains(o->out, "\n  train: \"shards/train-{000..000}.tar\"\n  val_fraction: 0.2 ");
+    contains(program_gives(1, folder, "init 'shards/train-{000..001}.tar'")->err, "train-001.tar");
+    write_text(folder, "cut.tar", "images/0.png");
+    contains(program_gives(1, folder, "init cut.tar")->err, "cut.tar");
+}
+
+static void what_is_refused(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_class(folder, "flat", 2, 20, 20, 3);
+    contains(program_gives(1, folder, "init flat")->err,
+             "'flat' has images of no class: expected a folder for each class, or a list");
+    put_class(folder, "one/a", 2, 20, 20, 3);
+    contains(program_gives(1, folder, "init one")->err, "'one' has images of one class only");
+    (void)mkdir(fgt_path(folder, "bad"), 0755);
+    (void)mkdir(fgt_path(folder, "bad/a"), 0755);
+    (void)mkdir(fgt_path(folder, "bad/b"), 0755);
+    write_text(folder, "bad/a/1.jpg", "text");
+    write_text(folder, "bad/b/2.jpg", "");
+    contains(program_gives(1, folder, "init bad")->err,
+             "'bad': none of 2 images can be read: 'a/1.jpg': ");
+    put_class(folder, "caf\xe9/a", 1, 20, 20, 3);
+    put_class(folder, "caf\xe9/b", 1, 20, 20, 3);
+    contains(program_gives(1, folder, "init caf\xe9")->err,
+             "'caf\\xe9' is not valid UTF-8, so a configuration cannot name it: rename it");
+    contains(program_gives(1, folder, "init one --target=x")->err, "'one' is not a CSV file");
+    put_class(folder, "two\nlines/a", 1, 20, 20, 3); /* the path is in a comment */
+    put_class(folder, "two\nlines/b", 1, 20, 20, 3);
+    (void)program_gives(0, folder, "init 'two\nlines' -o two.yaml");
+    (void)program_gives(0, folder, "fit two.yaml --print-config=plain");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_folder_for_each_class),
+    cmocka_unit_test(sizes_and_colors),
+    cmocka_unit_test(splits),
+    cmocka_unit_test(lists_and_archives),
+    cmocka_unit_test(what_is_refused),
+};
+FGT_MAIN(tests)
