@@ -70,7 +70,8 @@ typedef struct fg_catalog fg_catalog;
  * folder, so classes have the numbers that torchvision's ImageFolder gives them. Hidden files and
  * folders (names that start with a dot) are ignored. Symbolic links are followed, except to a
  * folder that contains the link. Other files, broken links and classes without images are listed as
- * skipped; a class without images keeps its number. A folder that cannot be read is an error.
+ * skipped; a class without images keeps its number. A folder that cannot be read is an error. The
+ * path may also be that of one image: a source with one sample, which has no label.
  *
  * Kind "csv", a CSV file with a header. Columns: path, label or labels (separated by ';' or '|'),
  * split, group and name. All but path are optional, and other columns are ignored. Paths are

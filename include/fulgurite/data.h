@@ -90,7 +90,10 @@ typedef struct fg_dataset_ops {
     /* Writes the class index of every sample to out_labels[0..count), for storage where that is
      * cheaper than reading the samples. Optional; see fg_dataset_labels. */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err);
-    void (*reserved[2])(void); /* must be NULL */
+    /* The name of a sample, such as its file's, valid until destroy; NULL if it has none. Optional;
+     * see fg_dataset_sample_name. */
+    const char *(*name)(void *self, int64_t index);
+    void (*reserved[1])(void); /* must be NULL */
 } fg_dataset_ops;
 
 /* Creates a custom dataset. `ops` and `spec` are copied, including names. take_self is passed to
@@ -140,6 +143,10 @@ FG_API FG_MUST_USE fg_status fg_dataset_from_source(const fg_source_ops *ops, vo
  * pack_dataset.h). *out_first (may be NULL) is the message about the first one, or "": borrowed for
  * the dataset's lifetime. Thread-safe. */
 FG_API int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first);
+
+/* Name of sample `index`, such as the name of its file: any bytes but NUL. NULL if the samples have
+ * no names, or index is out of range. Borrowed for the dataset's lifetime. Thread-safe. */
+FG_API const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index);
 
 /* Whether the dataset was made by fg_dataset_from_source. */
 FG_API bool fg_dataset_is_source(const fg_dataset *dataset);

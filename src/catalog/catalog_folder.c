@@ -1,5 +1,6 @@
-/* catalog_folder.c - image folders: a class per folder. Each folder is listed once and sorted; the
- * type of an entry comes with the listing, so files are not looked at one by one.
+/* catalog_folder.c - image folders, a class per folder, and single images. Each folder is listed
+ * once and sorted; the type of an entry comes with the listing, so files are not looked at one by
+ * one.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
@@ -313,9 +314,36 @@ static fg_status visit_root(walk *w, const listing *l)
     return FG_OK;
 }
 
-static fg_status open_folder(fgi_draft *b, const char *path, fg_error *err)
+static bool is_image_path(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return fgi_is_image_name(fgi_str_of(slash == NULL ? path : slash + 1));
+}
+
+/* An image is a source with one sample, which has no label. */
+static fg_status open_image(fgi_draft *b, const char *path, fg_error *err)
 {
     fg_catalog *c = b->catalog;
+    walk w = {.b = b, .split = FG_CATALOG_NO_SPLIT, .label = -1, .err = err};
+    const char *slash = strrchr(path, '/');
+    fgi_str folder = {".", 1};
+    if (slash != NULL)
+        folder = (fgi_str){path, slash == path ? 1 : (size_t)(slash - path)};
+    FGI_TRY(fgi_draft_text(b, folder, &c->folder, err));
+    c->folder_fd = open(c->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->folder_fd < 0)
+        return fgi_fail_errno(err, "open the folder", c->folder);
+    const fg_status status = add_image(&w, slash == NULL ? path : slash + 1);
+    fgi_buf_fini(&w.path);
+    return status;
+}
+
+static fg_status open_folder(fgi_draft *b, const char *path, fg_error *err)
+{
+    struct stat info;
+    fg_catalog *c = b->catalog;
+    if (is_image_path(path) && stat(path, &info) == 0 && S_ISREG(info.st_mode))
+        return open_image(b, path, err);
     walk w = {.b = b, .split = FG_CATALOG_NO_SPLIT, .label = -1, .err = err};
     c->folder = c->path;
     c->folder_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -332,7 +360,8 @@ static fg_status open_folder(fgi_draft *b, const char *path, fg_error *err)
 
 const fgi_catalog_kind fgi_catalog_folder_row = {
     .name = "folder",
-    .help = "image folder: a folder per class, optionally in train, val and test",
+    .help = "image folder: a folder per class, optionally in train, val and test; or one image",
+    .is_file = is_image_path,
     .open = open_folder,
     .read = fgi_read_sample_file,
 };

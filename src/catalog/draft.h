@@ -81,7 +81,7 @@ typedef struct fgi_draft {
 /* A kind of source: a constant row. */
 struct fgi_catalog_kind {
     const char *name, *help;
-    /* Whether a file with this name is of this kind; NULL: the kind is folders. */
+    /* Whether a file with this name is of this kind. */
     bool (*is_file)(const char *name);
     /* Lists the samples. */
     fg_status (*open)(fgi_draft *b, const char *path, fg_error *err);

@@ -167,7 +167,8 @@ fg_status fgi_dataset_derive(const fgi_derived *derived, void *take_self, fg_dat
         return status;
     }
     fg_dataset *dataset = *out;
-    dataset->ops = (fg_dataset_ops){.labels = derived->labels, .destroy = derived->destroy};
+    dataset->ops = (fg_dataset_ops){
+        .labels = derived->labels, .destroy = derived->destroy, .name = derived->name};
     dataset->gather_epoch = derived->gather_epoch;
     dataset->prefetch = derived->prefetch;
     dataset->damage = like->damage;
@@ -186,7 +187,8 @@ fg_status fgi_dataset_create_gathered(const fgi_gathered *gathered, void *take_s
         return status;
     }
     fg_dataset *dataset = *out;
-    dataset->ops = (fg_dataset_ops){.labels = gathered->labels, .destroy = gathered->destroy};
+    dataset->ops = (fg_dataset_ops){
+        .labels = gathered->labels, .destroy = gathered->destroy, .name = gathered->name};
     dataset->gather_epoch = gathered->gather_epoch;
     dataset->prefetch = gathered->prefetch;
     dataset->damage = gathered->damage;
@@ -230,6 +232,12 @@ int64_t fg_dataset_damaged(const fg_dataset *dataset, const char **out_first)
     if (out_first != NULL)
         *out_first = count > 0 ? damage->first.message : "";
     return count;
+}
+
+const char *fg_dataset_sample_name(const fg_dataset *dataset, int64_t index)
+{
+    const bool has_name = dataset->ops.name != NULL && index >= 0 && index < dataset->count;
+    return has_name ? dataset->ops.name(dataset->self, index) : NULL;
 }
 
 bool fg_dataset_is_source(const fg_dataset *dataset) { return dataset->source.open != NULL; }

@@ -24,7 +24,7 @@ typedef struct fgi_damage {
 struct fg_dataset {
     atomic_long references; /* handles, subsets and loaders */
     /* Functions of a custom dataset: gather, read or read_epoch is set. A source and a derived
-     * dataset only have destroy and labels. */
+     * dataset only have destroy, labels and name. */
     fg_dataset_ops ops;
     fg_source_ops source;           /* open is set only for a source */
     fgi_gather_epoch *gather_epoch; /* only for a derived or gathered dataset */
@@ -59,6 +59,7 @@ void fgi_dataset_prefetch(const fg_dataset *dataset, int64_t epoch, const int64_
 
 /* A dataset that reads many samples at once, which vary by epoch. */
 typedef struct fgi_gathered {
+    const char *(*name)(void *self, int64_t index); /* may be NULL */
     fgi_gather_epoch *gather_epoch;
     const fgi_damage *damage;                                            /* in self; may be NULL */
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
@@ -75,6 +76,7 @@ typedef struct fgi_derived {
     const fg_dataset *like; /* fields, classes and cost of a row are those of this dataset */
     int64_t count;
     bool is_drawn;
+    const char *(*name)(void *self, int64_t index); /* may be NULL */
     fgi_gather_epoch *gather_epoch;
     fgi_prefetch_epoch *prefetch;                                        /* may be NULL */
     fg_status (*labels)(void *self, int32_t *out_labels, fg_error *err); /* may be NULL */

@@ -63,6 +63,13 @@ static fg_status images_labels(void *self, int32_t *out_labels, fg_error *err)
     return FG_OK;
 }
 
+static const char *images_name(void *self, int64_t index)
+{
+    const images *s = self;
+    fg_catalog_item item;
+    return fg_catalog_get(s->catalog, item_at(s, index), &item, NULL) == FG_OK ? item.name : NULL;
+}
+
 static void images_destroy(void *self)
 {
     images *s = self;
@@ -133,8 +140,10 @@ static fg_status name_classes(const fg_catalog *catalog, const char ***out, fg_e
 fg_status fg_images_create(fg_catalog *catalog, const fg_images_options *options, fg_dataset **out,
                            fg_error *err)
 {
-    static const fg_dataset_ops ops = {
-        .read_epoch = images_read, .labels = images_labels, .destroy = images_destroy};
+    static const fg_dataset_ops ops = {.read_epoch = images_read,
+                                       .labels = images_labels,
+                                       .name = images_name,
+                                       .destroy = images_destroy};
     const char **names = NULL;
     *out = NULL;
     FGI_TRY_RESERVED(fg_images_options, options, err);

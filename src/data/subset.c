@@ -63,6 +63,12 @@ static fg_status subset_labels(void *self, int32_t *out_labels, fg_error *err)
     return status;
 }
 
+static const char *subset_name(void *self, int64_t index)
+{
+    const subset *s = self;
+    return fg_dataset_sample_name(s->parent, s->indices[index]);
+}
+
 static void subset_destroy(void *self)
 {
     subset *s = self;
@@ -109,6 +115,7 @@ fg_status fg_dataset_subset(fg_dataset *parent, const int64_t *indices, size_t c
     s->count = count;
     const fgi_derived derived = {.like = parent,
                                  .count = (int64_t)count,
+                                 .name = subset_name,
                                  .gather_epoch = subset_gather,
                                  .prefetch = parent->prefetch != NULL ? subset_prefetch : NULL,
                                  .labels = subset_labels,

@@ -4,6 +4,8 @@
  *   classification  CSV: index,prediction,p_CLASS,...   .npy: probabilities f32[N,C]
  *   regression      CSV: index,prediction (or y0,y1,..) .npy: f32[N] or f32[N,K]
  *
+ * If samples have names, as image files have, they are a column after the index: index,name,...
+ *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,9 +67,16 @@ static void put_cell(fgi_buf *out, const char *prefix, const char *cell)
     fgi_buf_putc(out, '"');
 }
 
-static void put_header(fgi_buf *out, const fgi_run_task *task, const fgi_run_rows *all)
+static void put_name(fgi_buf *out, const char *name)
 {
-    fgi_buf_puts(out, "index");
+    fgi_buf_putc(out, ',');
+    put_cell(out, "", name != NULL ? name : "");
+}
+
+static void put_header(fgi_buf *out, const fgi_run_task *task, const fgi_run_rows *all,
+                       bool has_names)
+{
+    fgi_buf_puts(out, has_names ? "index,name" : "index");
     if (task->is_classification || all->rank == 1)
         fgi_buf_puts(out, ",prediction");
     for (size_t i = 0; i < all->width && all->rank == 2; i++) {
@@ -83,11 +92,15 @@ static void put_header(fgi_buf *out, const fgi_run_task *task, const fgi_run_row
 void fgi_run_put_csv(const fg_recipe *r, size_t first, size_t end, fgi_buf *out)
 {
     const fgi_run_rows *all = &r->predictions;
+    const fg_dataset *samples = r->fit_data.predict;
+    const bool has_names = samples != NULL && fg_dataset_sample_name(samples, 0) != NULL;
     if (first == 0)
-        put_header(out, &r->task, all);
+        put_header(out, &r->task, all, has_names);
     for (size_t i = first; i < end && i < all->count; i++) {
         const float *row = all->data + i * all->width;
         fgi_buf_printf(out, "%zu", i);
+        if (has_names)
+            put_name(out, fg_dataset_sample_name(samples, (int64_t)i));
         if (r->task.is_classification) {
             fgi_buf_putc(out, ',');
             put_cell(out, "", fgi_run_class_name(&r->task, (int64_t)largest(row, all->width)));

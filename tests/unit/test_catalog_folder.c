@@ -60,6 +60,27 @@ static void folders_are_classes_in_byte_order(void **state)
                    "skip readme.md: not an image (by its extension)\n");
 }
 
+static void one_image_is_a_source(void **state)
+{
+    (void)state;
+    const char *root = fgt_temp_folder();
+    const char *const classes[] = {"cat", "dog"};
+    add(root, "cat/1.jpg");
+    add(root, "cat/2.jpg");
+    add(root, "notes.txt");
+    add(root, "folder.png/3.jpg");
+    fgt_catalog_is(fgt_path(root, "cat/2.jpg"), NULL, "2.jpg [cat/2.jpg]\n");
+    fgt_catalog_is(fgt_path(root, "cat/2.jpg"),
+                   &(fg_catalog_options){.class_names = classes, .class_count = 2},
+                   "2.jpg [cat/2.jpg]\nclass cat\nclass dog\n");
+    fgt_catalog_is(fgt_path(root, "folder.png"), NULL, "3.jpg [folder.png/3]\n");
+    fg_catalog *catalog = NULL;
+    assert_int_equal(fg_catalog_open(fgt_path(root, "notes.txt"), NULL, &catalog, &err), FG_EINVAL);
+    assert_int_equal(fg_catalog_open(fgt_path(root, "cat/9.jpg"), NULL, &catalog, &err),
+                     FG_ENOTFOUND);
+    assert_non_null(strstr(err.message, "cat/9.jpg"));
+}
+
 static void folders_named_like_splits_are_splits(void **state)
 {
     (void)state;
@@ -291,6 +312,7 @@ static void kinds_are_listed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(folders_are_classes_in_byte_order),
+    cmocka_unit_test(one_image_is_a_source),
     cmocka_unit_test(folders_named_like_splits_are_splits),
     cmocka_unit_test(images_without_folders_have_no_label),
     cmocka_unit_test(given_classes_define_the_indices),

@@ -242,6 +242,25 @@ static void only_samples_of_the_split_are_read(void **state)
     fg_dataset_destroy(dataset);
 }
 
+static void samples_have_the_names_of_their_files(void **state)
+{
+    static const uint8_t splits[] = {FG_VAL, FG_TRAIN, FG_VAL};
+    fg_dataset *dataset = open_photos(&(fg_images_options){.splits = splits, .split = FG_VAL});
+    fg_dataset *last, *again;
+    assert_string_equal(fg_dataset_sample_name(dataset, 0), "cat/a.jpg");
+    assert_string_equal(fg_dataset_sample_name(dataset, 1), "dog/d.jpg");
+    assert_null(fg_dataset_sample_name(dataset, 2));
+    assert_null(fg_dataset_sample_name(dataset, -1));
+    fgt_ok(fg_dataset_subset(dataset, (const int64_t[]){1}, 1, &last, &err));
+    fgt_ok(fg_dataset_subset(last, (const int64_t[]){0, 0}, 2, &again, &err));
+    fg_dataset_destroy(dataset);
+    assert_string_equal(fg_dataset_sample_name(last, 0), "dog/d.jpg");
+    assert_null(fg_dataset_sample_name(last, 1));
+    assert_string_equal(fg_dataset_sample_name(again, 1), "dog/d.jpg");
+    fg_dataset_destroy(again);
+    fg_dataset_destroy(last);
+}
+
 /* ---- errors ---------------------------------------------------------------------------------- */
 
 static void a_file_that_cannot_be_read_is_named(void **state)
@@ -330,6 +349,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_crops_are_a_function_of_seed_epoch_and_sample),
     cmocka_unit_test(half_of_the_samples_are_mirrored),
     cmocka_unit_test(only_samples_of_the_split_are_read),
+    cmocka_unit_test(samples_have_the_names_of_their_files),
     cmocka_unit_test(a_file_that_cannot_be_read_is_named),
     cmocka_unit_test(a_sample_without_a_label_is_named),
     cmocka_unit_test(wrong_options_are_refused),
