@@ -74,7 +74,7 @@ static void print_bash(FILE *out)
                 out);
     fg_recipe_key key;
     for (size_t i = 0; fg_recipe_key_at(i, &key, NULL) == FG_OK; i++)
-        (void)fprintf(out, "%s--%s=", i > 0 ? " " : "", key.path);
+        (void)fprintf(out, "%s--%s=", i > 0 ? "\n" : "", key.path);
     (void)fputs("\"\n_fulgurite_commands=\"", out);
     for (const cli_command *const *c = cli_commands; *c != NULL; c++)
         (void)fprintf(out, "%s ", (*c)->name);

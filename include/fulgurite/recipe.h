@@ -230,10 +230,10 @@ FG_API FG_MUST_USE fg_status fg_recipe_help(fg_recipe_help_kind kind, const char
 
 /* ---- other things ---------------------------------------------------------------------------- */
 
-/* Looks at data (a CSV or .npy file, a folder, or a source of images that fg_catalog_open accepts)
- * and writes a configuration that trains on them, with comments that say what was detected and what
- * was only inferred. Of images, all names and labels and the headers of up to 64 files are read.
- * target: the column of a CSV to predict, or NULL to infer it. Free *out with fg_report_free.
+/* Looks at data (a CSV or .npy file, a folder, a pack, or a source of images that fg_catalog_open
+ * accepts) and writes a configuration that trains on them, with comments that say what was detected
+ * and what was only inferred. Of images, all names and labels and the headers of up to 64 files are
+ * read. target: the column of a CSV to predict, or NULL to infer it. Free *out with fg_report_free.
  * Errors: FG_EINVAL (also data of no known format), FG_ENOMEM, and those of fg_catalog_open. */
 FG_API FG_MUST_USE fg_status fg_recipe_init(const char *data, const char *target, char **out,
                                             fg_error *err);

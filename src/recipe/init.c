@@ -219,7 +219,7 @@ static bool put_config(fgi_buf *out, const char *data, const char *target, fg_er
         is_good = put_csv(out, &files, target, err);
     else if (strcmp(files.format, "npy") == 0)
         is_good = put_npy(out, &files, err);
-    else if (strcmp(files.format, "images") == 0)
+    else if (files.photos != NULL || files.pack != NULL)
         is_good = fgi_put_photos(out, &files, err);
     else
         put_images(out, &files);

@@ -112,6 +112,28 @@ static bool open_photos(const char *path, fgi_look_files *out, fg_error *err)
     return fg_catalog_open(path, NULL, &out->photos, err) == FG_OK;
 }
 
+static bool open_pack(const char *path, fgi_look_files *out, fg_error *err)
+{
+    out->format = "pack";
+    out->path = fgi_strdup(path);
+    if (out->path == NULL)
+        return fgi_refuse_memory(err);
+    return fg_pack_open(path, NULL, &out->pack, err) == FG_OK;
+}
+
+/* Whether a folder has a file with the extension of packs. */
+static bool has_pack(const char *folder)
+{
+    bool has = false;
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && !has && (entry = readdir(entries)) != NULL)
+        has = ends_in(entry->d_name, ".pack");
+    if (entries != NULL)
+        (void)closedir(entries);
+    return has;
+}
+
 /* A table that lists image files becomes a list of images; others remain tables. */
 static bool look_at_list(fgi_look_files *out, fg_error *err)
 {
@@ -204,6 +226,8 @@ static bool look_at_folder(const char *folder, fgi_look_files *out, fg_error *er
     if (look_at_npy(folder, out))
         return true;
     fgi_look_files_free(out);
+    if (has_pack(folder))
+        return open_pack(folder, out, err);
     if (look_at_tables(folder, false, out))
         return look_at_list(out, err);
     fgi_look_files_free(out);
@@ -246,6 +270,8 @@ static bool look_at_file(const char *path, fgi_look_files *out, fg_error *err)
                           "'%s': found no second .npy file with the targets: expected names such "
                           "as x.npy and y.npy",
                           path);
+    if (ends_in(path, ".pack"))
+        return open_pack(path, out, err);
     if (!is_table(path) && open_photos(path, out, &why))
         return true;
     const bool is_other = !is_table(path) && why.status != FG_EINVAL;
@@ -262,7 +288,7 @@ static bool look_at(const char *path, fgi_look_files *out, fg_error *err)
     struct stat info;
     const bool has_path = stat(path, &info) == 0;
     if (!has_path && strpbrk(path, "{*?[") != NULL) /* of shards */
-        return open_photos(path, out, err);
+        return ends_in(path, ".pack") ? open_pack(path, out, err) : open_photos(path, out, err);
     if (!has_path)
         return fgi_refuse_errno(err, "open", path);
     return S_ISDIR(info.st_mode) ? look_at_folder(path, out, err) : look_at_file(path, out, err);
@@ -283,5 +309,6 @@ void fgi_look_files_free(fgi_look_files *files)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fgi_free(all[i]);
     fg_catalog_destroy(files->photos);
+    fg_pack_close(files->pack);
     *files = (fgi_look_files){0};
 }

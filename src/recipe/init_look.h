@@ -6,6 +6,7 @@
 #define FGI_RECIPE_INIT_LOOK_H
 
 #include <fulgurite/catalog.h>
+#include <fulgurite/pack.h>
 
 #include "report/helpers.h"
 
@@ -51,18 +52,19 @@ const fgi_look_column *fgi_look_image_column(const fgi_look_table *table);
 
 /* The files of a dataset; names are owned, NULL where there is none. */
 typedef struct fgi_look_files {
-    const char *format; /* "csv", "idx", "cifar10", "npy", "images" */
+    const char *format; /* "csv", "idx", "cifar10", "npy", "images", "pack" */
     char *path;         /* the file, the folder, or the inputs of npy */
     char *y, *val, *val_y, *test, *test_y;
     fg_catalog *photos; /* of images */
+    fg_pack *pack;      /* of pack */
 } fgi_look_files;
 
 /* Detects the format of a file or folder. */
 bool fgi_look_at(const char *path, fgi_look_files *out, fg_error *err);
 void fgi_look_files_free(fgi_look_files *files);
 
-/* What a catalog has, and a sample of its images. The training images are those of the split train
- * and those without a split. */
+/* What a catalog or a pack has, and a sample of its images. The training images are those of the
+ * split train and those without a split. */
 typedef struct fgi_look_photos {
     int64_t train, val, test; /* images */
     int64_t unlabeled_test;   /* images of the split test without a label */
@@ -73,9 +75,13 @@ typedef struct fgi_look_photos {
     char bad_reason[256];      /* of the first bad one, in one line, with its name */
     int64_t short_min, short_median, short_max; /* the shorter sides, in pixels */
     double mean_bytes;                          /* of a file */
+    bool is_dct;    /* the records are DCT coefficients, which are decoded on the device */
+    bool is_arrays; /* the records are arrays, not images */
 } fgi_look_photos;
 
 bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err);
+/* The columns of the index are read, no records. */
+bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err);
 void fgi_look_photos_free(fgi_look_photos *photos);
 
 #endif

@@ -83,6 +83,15 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void summarize(probe *p, fgi_look_photos *out)
+{
+    qsort(p->short_side, (size_t)p->good, sizeof(p->short_side[0]), ascending);
+    out->short_min = p->short_side[0];
+    out->short_median = p->short_side[p->good / 2];
+    out->short_max = p->short_side[p->good - 1];
+    out->mean_bytes = p->total_bytes / (double)p->good;
+}
+
 /* Reads images at equal distances. */
 static void probe_images(const fg_catalog *catalog, fgi_look_photos *out)
 {
@@ -94,11 +103,7 @@ static void probe_images(const fg_catalog *catalog, fgi_look_photos *out)
     fg_catalog_bytes_fini(&p.bytes);
     if (p.good == 0)
         return;
-    qsort(p.short_side, (size_t)p.good, sizeof(p.short_side[0]), ascending);
-    out->short_min = p.short_side[0];
-    out->short_median = p.short_side[p.good / 2];
-    out->short_max = p.short_side[p.good - 1];
-    out->mean_bytes = p.total_bytes / (double)p.good;
+    summarize(&p, out);
 }
 
 bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_error *err)
@@ -112,6 +117,60 @@ bool fgi_look_photos_read(const fg_catalog *catalog, fgi_look_photos *out, fg_er
         return false;
     }
     probe_images(catalog, out);
+    return true;
+}
+
+/* ---- packs ----------------------------------------------------------------------------------- */
+
+static bool count_records(fg_pack *pack, fgi_look_photos *out, fg_error *err)
+{
+    const int64_t variants = fg_pack_get_info(pack)->variant_count;
+    fg_pack_entry e;
+    for (int64_t i = 0; i < fg_pack_count(pack); i += variants) {
+        if (fg_pack_get_entry(pack, i, &e, err) != FG_OK)
+            return false;
+        const bool is_train = e.split == FG_TRAIN || e.split == FG_PACK_NO_SPLIT;
+        out->train += is_train;
+        out->val += e.split == FG_VAL;
+        out->test += e.split == FG_TEST;
+        out->unlabeled_test += e.split == FG_TEST && e.label < 0;
+        out->many_labels += e.label_count > 1;
+        if (is_train && e.label >= 0 && e.label < out->classes)
+            out->class_counts[e.label]++;
+    }
+    return true;
+}
+
+static void probe_records(fg_pack *pack, fgi_look_photos *out)
+{
+    probe p = {.good = 0};
+    fg_pack_entry e;
+    const int64_t records = fg_pack_count(pack);
+    const int64_t probes = records < PROBES ? records : PROBES;
+    for (int64_t i = 0; i < probes; i++) {
+        if (fg_pack_get_entry(pack, i * records / probes, &e, NULL) != FG_OK)
+            continue;
+        p.short_side[p.good++] = e.width < e.height ? e.width : e.height;
+        p.total_bytes += e.size_bytes;
+        out->is_dct = out->is_dct || e.codec == FG_PACK_DCT8_LZ4;
+        out->is_arrays = out->is_arrays || e.codec == FG_PACK_ARRAYS;
+    }
+    out->probed = p.good;
+    if (p.good > 0)
+        summarize(&p, out);
+}
+
+bool fgi_look_pack_read(fg_pack *pack, fgi_look_photos *out, fg_error *err)
+{
+    *out = (fgi_look_photos){.classes = fg_pack_get_info(pack)->class_count};
+    out->class_counts = fgi_calloc((size_t)out->classes + 1, sizeof(*out->class_counts));
+    if (out->class_counts == NULL)
+        return fgi_refuse_memory(err);
+    if (!count_records(pack, out, err)) {
+        fgi_look_photos_free(out);
+        return false;
+    }
+    probe_records(pack, out);
     return true;
 }
 

@@ -34,9 +34,10 @@ static bool is_gray(const fgi_look_photos *p) { return p->gray == p->probed - p-
 
 /* ---- comments -------------------------------------------------------------------------------- */
 
-static const char *class_name(const fg_catalog *catalog, int64_t index, char shown[NAME_BYTES])
+static const char *class_name(const fgi_look_files *files, int64_t index, char shown[NAME_BYTES])
 {
-    const char *name = fg_catalog_class_name(catalog, index);
+    const char *name = files->pack != NULL ? fg_pack_class_name(files->pack, index)
+                                           : fg_catalog_class_name(files->photos, index);
     if (name != NULL)
         (void)fg_catalog_escape(name, shown, NAME_BYTES);
     else
@@ -54,7 +55,7 @@ static void extremes(const fgi_look_photos *p, int64_t *out_least, int64_t *out_
     }
 }
 
-static void put_classes(fgi_buf *out, const fg_catalog *catalog, const fgi_look_photos *p)
+static void put_classes(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
 {
     char shown[NAME_BYTES];
     int64_t least, most;
@@ -63,14 +64,14 @@ static void put_classes(fgi_buf *out, const fg_catalog *catalog, const fgi_look_
                    p->classes);
     if (p->classes <= LISTED_CLASSES)
         for (int64_t i = 0; i < p->classes; i++)
-            fgi_buf_printf(out, "%s%s %" PRId64, i > 0 ? ", " : "", class_name(catalog, i, shown),
+            fgi_buf_printf(out, "%s%s %" PRId64, i > 0 ? ", " : "", class_name(files, i, shown),
                            p->class_counts[i]);
     else {
         extremes(p, &least, &most);
         fgi_buf_printf(out, "from %" PRId64 " (%s)", p->class_counts[least],
-                       class_name(catalog, least, shown));
+                       class_name(files, least, shown));
         fgi_buf_printf(out, " to %" PRId64 " (%s)", p->class_counts[most],
-                       class_name(catalog, most, shown));
+                       class_name(files, most, shown));
     }
     fgi_buf_putc(out, '\n');
 }
@@ -87,9 +88,9 @@ static void put_skipped(fgi_buf *out, const fg_catalog *catalog)
                    count == 1 ? "" : "s or folders", shown, reason != NULL ? reason : "");
 }
 
-static void put_findings(fgi_buf *out, const fg_catalog *catalog, const fgi_look_photos *p)
+static void put_findings(fgi_buf *out, const fgi_look_files *files, const fgi_look_photos *p)
 {
-    put_classes(out, catalog, p);
+    put_classes(out, files, p);
     if (p->val > 0 || p->test > 0)
         fgi_buf_printf(out,
                        "# detected: %" PRId64 " validation images and %" PRId64 " test images\n",
@@ -99,7 +100,8 @@ static void put_findings(fgi_buf *out, const fg_catalog *catalog, const fgi_look
                    " pixels, the median is %" PRId64 "; a file has %s on average\n",
                    p->probed, p->short_min, p->short_max, p->short_median,
                    fgi_bytes_words(p->mean_bytes));
-    put_skipped(out, catalog);
+    if (files->photos != NULL)
+        put_skipped(out, files->photos);
     if (p->bad > 0)
         fgi_buf_printf(out, "# check it: %" PRId64 " of these images cannot be read: %s\n", p->bad,
                        p->bad_reason);
@@ -136,13 +138,30 @@ static void put_parts(fgi_buf *out, const fgi_look_files *files, const fgi_look_
         fgi_put(out, "val_fraction", "0.2", "hold out a fifth of the images for validation");
 }
 
+static int64_t size_of(const fgi_look_photos *p)
+{
+    const suit *s = suit_of(p);
+    const int64_t size = s->size > 0 ? s->size : p->short_median;
+    return size < 8 ? 8 : size;
+}
+
+/* Images that are decoded on the device are cropped there, too. */
+static void put_device_crops(fgi_buf *out, const fgi_look_photos *p)
+{
+    char value[96];
+    (void)fgi_snprintf(value, sizeof(value),
+                       "[random_resized_crop(height=%" PRId64 ", width=%" PRId64 "), random_flip]",
+                       size_of(p), size_of(p));
+    fgi_put(out, "augment", value, "check it: must the class be visible in a small part?");
+}
+
 /* Images that are cropped or mirrored at random must still show their class. */
 static void put_crops(fgi_buf *out, const fgi_look_photos *p)
 {
     char value[24], why[96];
     const suit *s = suit_of(p);
-    const int64_t size = s->size > 0 ? s->size : p->short_median;
-    (void)fgi_snprintf(value, sizeof(value), "%" PRId64, size < 8 ? 8 : size);
+    const int64_t size = size_of(p);
+    (void)fgi_snprintf(value, sizeof(value), "%" PRId64, size);
     (void)fgi_snprintf(why, sizeof(why),
                        "inferred, check it: the images have about %" PRId64 " pixels",
                        p->short_median);
@@ -184,6 +203,11 @@ static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_erro
                           "'%s' has images of %s: expected a folder for each class, or a list "
                           "with the columns path and label",
                           files->path, p->classes == 0 ? "no class" : "one class only");
+    if (p->is_arrays)
+        return fgi_refuse(err,
+                          "'%s' is a pack of arrays, for which a model cannot be inferred: write a "
+                          "configuration with data.format pack",
+                          files->path);
     if (p->train == 0)
         return fgi_refuse(err, "'%s' has no training images: all are in the splits val and test",
                           files->path);
@@ -196,15 +220,20 @@ static bool check(const fgi_look_files *files, const fgi_look_photos *p, fg_erro
 bool fgi_put_photos(fgi_buf *out, const fgi_look_files *files, fg_error *err)
 {
     fgi_look_photos photos;
-    if (!fgi_look_photos_read(files->photos, &photos, err))
+    const bool is_read = files->pack != NULL ? fgi_look_pack_read(files->pack, &photos, err)
+                                             : fgi_look_photos_read(files->photos, &photos, err);
+    if (!is_read)
         return false;
     const bool is_good = check(files, &photos, err);
     if (is_good) {
-        put_findings(out, files->photos, &photos);
+        put_findings(out, files, &photos);
         put_model(out, &photos);
-        fgi_buf_puts(out, "\ndata:\n  format: images\n");
+        fgi_buf_printf(out, "\ndata:\n  format: %s\n", files->format);
         put_parts(out, files, &photos);
-        put_crops(out, &photos);
+        if (photos.is_dct)
+            put_device_crops(out, &photos);
+        else
+            put_crops(out, &photos);
         put_statistics(out, &photos);
         put_balance(out, &photos);
     }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <fulgurite/image.h>
+#include <fulgurite/pack.h>
 
 static void lacks(const char *whole, const char *text)
 {
@@ -177,6 +178,63 @@ static void lists_and_archives(void **state)
     contains(program_gives(1, folder, "init cut.tar")->err, "cut.tar");
 }
 
+/* A pack of `count` images of side x side pixels, of two classes; every fourth is for validation.
+ */
+static void put_pack(const char *folder, const char *name, fg_pack_codec codec, uint32_t side)
+{
+    static uint8_t pixels[128 * 128 * 3];
+    static const char *const classes[] = {"cat", "dog"};
+    const fg_field fields[] = {{"x", {.dtype = FG_U8, .rank = 1, .dim = {side * side * 3}}}};
+    const bool is_arrays = codec == FG_PACK_ARRAYS;
+    fg_pack_writer *writer;
+    fg_error err = {0};
+    char record[16];
+    fgt_ok(fg_pack_writer_create(fgt_path(folder, name),
+                                 &(fg_pack_writer_options){.class_names = classes,
+                                                           .class_count = 2,
+                                                           .fields = is_arrays ? fields : NULL,
+                                                           .field_count = is_arrays},
+                                 &writer, NULL, &err));
+    for (int i = 0; i < 8; i++) {
+        (void)snprintf(record, sizeof(record), "%d", i);
+        const fg_pack_entry entry = {.name = record,
+                                     .codec = codec,
+                                     .width = is_arrays ? 0 : side,
+                                     .height = is_arrays ? 0 : side,
+                                     .label = i % 2,
+                                     .split = i % 4 == 3 ? FG_VAL : FG_TRAIN};
+        fgt_ok(fg_pack_writer_add(writer, &entry, pixels, (size_t)side * side * 3, &err));
+    }
+    fgt_ok(fg_pack_writer_finish(writer, NULL, &err));
+    fg_pack_writer_destroy(writer);
+}
+
+static void packs(void **state)
+{
+    const char *folder = fgt_temp_folder();
+    (void)state;
+    put_pack(folder, "photos.pack", FG_PACK_RAW_RGB, 20);
+    (void)program_gives(0, folder, "init photos.pack");
+    const outcome *o = program_gives(0, folder, "init . -o -");
+    contains(o->out, "# detected: 6 training images of 2 classes: cat 4, dog 2\n"
+                     "# detected: 2 validation images and 0 test images\n");
+    contains(o->out, "\n  format: pack\n  train: \".\"\n  val: \".\" ");
+    contains(o->out, "\n  size: 20 ");
+    lacks(o->out, "val_fraction:");
+    o = program_gives(0, folder, "fit photos.yaml --fast-dev-run --draw=never");
+    contains(o->err, "fast dev run: no error");
+    put_pack(folder, "dct.pack", FG_PACK_DCT8_LZ4, 100);
+    o = program_gives(0, folder, "init dct.pack -o -");
+    contains(o->out, "\n  augment: [random_resized_crop(height=128, width=128), random_flip] ");
+    lacks(o->out, "\n  size:");
+    lacks(o->out, "\n  crop:");
+    put_pack(folder, "arrays.pack", FG_PACK_ARRAYS, 2);
+    contains(program_gives(1, folder, "init arrays.pack")->err,
+             "'arrays.pack' is a pack of arrays");
+    write_text(folder, "no.pack", "nothing");
+    contains(program_gives(1, folder, "init no.pack")->err, "no.pack");
+}
+
 static void what_is_refused(void **state)
 {
     const char *folder = fgt_temp_folder();
@@ -209,6 +267,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(sizes_and_colors),
     cmocka_unit_test(splits),
     cmocka_unit_test(lists_and_archives),
+    cmocka_unit_test(packs),
     cmocka_unit_test(what_is_refused),
 };
 FGT_MAIN(tests)
