@@ -11,6 +11,7 @@
 static const fg_type vec3 = {.dtype = FG_F32, .rank = 1, .dim = {3}};
 static const fg_type scalar = {.dtype = FG_F32};
 
+/* Group setup: *state is a client with one CPU device. Its programs are cached in $FGT_CACHE. */
 int values_open_client(void **state);
 
 int values_close_client(void **state);
