@@ -38,8 +38,9 @@ FG_API fg_tensor fg_batch_at(const fg_batch *batch, int index);
 FG_API fg_tensor fg_batch_count(const fg_batch *batch);
 FG_API int fg_batch_field_count(const fg_batch *batch);
 /* Returns the key of random numbers that depend on the sample, not on its row (ops/random.h,
- * aug.h): of options.seed, the epoch, and the index of each sample in the dataset, modulo 2^32. In
- * evaluation the epoch is 0. A resumed run continues with the same numbers. */
+ * aug.h): of options.seed, the epoch, and the index of each sample in the dataset, modulo 2^32; in
+ * a dataset that draws its samples (sampling.h), the index of the draw. In evaluation the epoch is
+ * 0. A resumed run continues with the same numbers. */
 FG_API fg_sample_key fg_batch_key(const fg_batch *batch);
 
 /* Logs a metric of this step under "train_NAME", "val_NAME" or "test_NAME". value has a
